@@ -1,0 +1,259 @@
+#!/usr/bin/env bash
+# Everything that the workflow and its tests need, inside this folder: run by `make setup`.
+#
+#   .venv/          Python packages, as requirements.lock pins them
+#   .tools/bin      R and Rscript: links to an R that has lme4
+#   .tools/kenlm    lmplz, built from its pinned source
+#
+# What the machine lacks (Python 3.11 to 3.13, R with lme4, a C++ compiler with Boost) comes from
+# Debian's or Ubuntu's packages when this account may install them, else from conda into
+# .tools/conda. The user's own Python and R libraries are never written to. Asks nothing; can be
+# stopped at any time and started again; a second run takes a second.
+set -euo pipefail
+
+PYTHONS=(python3.11 python3.12 python3.13 python3)
+APT_R=(r-base-core r-cran-lme4)
+APT_BUILD=(
+    cmake make g++ zlib1g-dev libbz2-dev liblzma-dev
+    libboost-{program-options,thread,test,iostreams}-dev
+)
+CONDA_PACKAGES=(
+    python=3.11 pip r-base=4.4 r-lme4
+    cmake make cxx-compiler libboost-devel zlib bzip2 xz
+)
+CONDA=.tools/conda
+
+say() { echo "[setup] $*"; }
+
+fail() {
+    echo "[setup] $*" >&2
+    exit 1
+}
+
+# logged NAME COMMAND...: run with its output in .tools/logs/NAME.log, of which a failure shows the end.
+logged() {
+    local name=$1 log=.tools/logs/$1.log start=$SECONDS
+    shift
+    mkdir -p .tools/logs
+    if ! "$@" >"$log" 2>&1 </dev/null; then
+        echo "[setup] this failed: $*" >&2
+        tail -n 25 "$log" >&2
+        fail "the whole output is in $log; the same command goes on from here"
+    fi
+    say "  $name: done in $((SECONDS - start)) s"
+}
+
+# --- what is there -----------------------------------------------------------------------------
+
+# python_has PYTHON MODULES: it is of a version that the lock is for, and has these modules.
+python_has() {
+    "$1" -c "import sys, $2; sys.exit(not (3, 11) <= sys.version_info < (3, 14))" >/dev/null 2>&1
+}
+
+venv_works() { python_has .venv/bin/python pip; }
+
+# The Python for .venv. When R comes from conda, so does Python: both load the same C++ library.
+find_python() {
+    local name
+    for name in "$CONDA/bin/python" "${PYTHONS[@]}"; do
+        if python_has "$name" "venv, ensurepip"; then
+            command -v "$name"
+            return
+        fi
+    done
+    return 1
+}
+
+# The first Rscript that can load lme4 and whose R is a library too, as rpy2 needs it; and the folder
+# of its lme4.
+find_rscript() {
+    local rscript lme4
+    while read -r rscript; do
+        lme4=$("$rscript" -e 'library(lme4)
+            stopifnot(length(Sys.glob(file.path(R.home("lib"), "libR.*"))) > 0)
+            cat("", find.package("lme4"), sep = "\n")' </dev/null 2>/dev/null) || continue
+        printf '%s\n%s\n' "$rscript" "${lme4##*$'\n'}"
+        return
+    done < <(type -ap "$PWD/$CONDA/bin/Rscript" Rscript)
+    return 1
+}
+
+# R was linked before, and neither it nor its lme4 has gone since.
+r_linked() {
+    [[ -x .tools/bin/Rscript && -f .tools/lme4 && -d $(<.tools/lme4) ]]
+}
+
+lmplz_built() { cmp -s setup/kenlm.txt .tools/kenlm/built && [[ -x .tools/kenlm/bin/lmplz ]]; }
+
+can_build() {
+    local program=.tools/has-boost libraries=(program_options thread unit_test_framework)
+    [[ -x $CONDA/bin/cmake ]] && return
+    command -v cmake >/dev/null && command -v make >/dev/null || return
+    c++ -x c++ - -o "$program" "${libraries[@]/#/-lboost_}" >/dev/null 2>&1 \
+        <<<$'#include <boost/program_options.hpp>\nint main() {}'
+}
+
+# What this machine lacks, of: python r build.
+missing() {
+    venv_works || find_python >/dev/null || echo python
+    r_linked || find_rscript >/dev/null || echo r
+    lmplz_built || can_build || echo build
+}
+
+# --- where it can come from --------------------------------------------------------------------
+
+# as_root COMMAND...: as root, or through a sudo that asks for no password.
+as_root() {
+    if [[ $(id -u) == 0 ]]; then "$@"; else sudo -n "$@"; fi
+}
+
+may_apt() { command -v apt-get >/dev/null && as_root true >/dev/null 2>&1; }
+
+apt_get() {
+    as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l \
+        apt-get -o DPkg::Lock::Timeout=300 "$@"
+}
+
+# The packages of the first Python that this release of Debian or Ubuntu has.
+apt_python() {
+    local name
+    for name in "${PYTHONS[@]}"; do
+        if apt-cache show "$name-venv" >/dev/null 2>&1; then
+            break
+        fi
+    done
+    echo "$name" "$name-venv"
+}
+
+apt_packages() {
+    local need
+    for need in "$@"; do
+        case $need in
+            python) apt_python ;;
+            r) echo "${APT_R[@]}" ;;
+            build) echo "${APT_BUILD[@]}" ;;
+        esac
+    done
+}
+
+install_by_apt() {
+    say "Debian packages for: $* (1 to 3 minutes)"
+    logged apt-update apt_get update
+    # A dpkg that was killed half-way has to end its work first.
+    logged dpkg as_root env DEBIAN_FRONTEND=noninteractive dpkg --configure -a
+    # shellcheck disable=SC2046
+    logged apt-install apt_get install -y --no-install-recommends $(apt_packages "$@")
+}
+
+find_conda() {
+    local name
+    for name in micromamba mamba conda "${MAMBA_EXE:-}" "${CONDA_EXE:-}"; do
+        if [[ -n $name ]] && command -v "$name"; then return; fi
+    done
+    return 1
+}
+
+install_by_conda() {
+    local conda
+    conda=$(find_conda)
+    say "conda packages into $CONDA with $conda (3 to 10 minutes)"
+    rm -rf "$CONDA" .venv
+    logged conda "$conda" create --yes --prefix "$PWD/$CONDA" \
+        --override-channels --channel conda-forge "${CONDA_PACKAGES[@]}"
+    touch "$CONDA/complete"
+}
+
+three_ways() {
+    fail "missing: $*, and this account can't install it. Three ways out:
+  1. Debian or Ubuntu: run the same command as root or with sudo that asks for no password, or have
+     an administrator run: apt-get install $(apt_packages "$@" | tr '\n' ' ')
+  2. no root: install conda, mamba or micromamba in your home, put it on the PATH and run the same
+     command; it makes an environment of its own in $CONDA
+  3. put these on the PATH yourself: Python 3.11 to 3.13 with venv, Rscript with the package lme4,
+     and cmake, make, c++ with Boost's libraries"
+}
+
+get_missing() {
+    local lacks
+    # A conda environment that was not finished is made anew.
+    [[ ! -e $CONDA || -e $CONDA/complete ]] || rm -rf "$CONDA"
+    lacks=$(missing)
+    if [[ -n $lacks ]] && may_apt; then
+        # shellcheck disable=SC2086
+        install_by_apt $lacks
+        lacks=$(missing)
+    fi
+    if [[ -n $lacks ]] && find_conda >/dev/null; then
+        install_by_conda
+        lacks=$(missing)
+    fi
+    # shellcheck disable=SC2086
+    [[ -z $lacks ]] || three_ways $lacks
+}
+
+# --- what is made from it ----------------------------------------------------------------------
+
+link_r() {
+    r_linked && return
+    local rscript lme4
+    { read -r rscript && read -r lme4; } < <(find_rscript)
+    mkdir -p .tools/bin
+    ln -sf "$rscript" .tools/bin/Rscript
+    ln -sf "$(dirname "$rscript")/R" .tools/bin/R
+    echo "$lme4" >.tools/lme4
+    say "R with lme4: $rscript"
+}
+
+make_venv() {
+    cmp -s requirements.lock .venv/requirements.lock && venv_works && return
+    if ! venv_works; then
+        local python
+        python=$(find_python)
+        say "virtual environment .venv with $("$python" --version 2>&1) (10 s)"
+        logged venv "$python" -m venv --clear .venv
+    fi
+    # pip writes INSTALLER last: a package without it was cut off, and is installed again.
+    local package
+    for package in .venv/lib/python3*/site-packages/*.dist-info; do
+        [[ -f $package/INSTALLER ]] || rm -rf "$package"
+    done
+    say "Python packages into .venv (2 to 10 minutes; on Linux with 3 GB of CUDA libraries, unless" \
+        "PIP_EXTRA_INDEX_URL is PyTorch's index of CPU wheels); the output is in .tools/logs/pip.log"
+    logged pip .venv/bin/python -m pip install -r requirements.lock
+    logged rpy2 .venv/bin/python -c 'from rpy2.robjects.packages import importr; importr("lme4")'
+    cp requirements.lock .venv/requirements.lock
+}
+
+# in_conda COMMAND...: with conda's compilers, when there is an environment of ours.
+in_conda() {
+    if [[ -e $CONDA ]]; then "$(find_conda)" run --prefix "$PWD/$CONDA" "$@"; else "$@"; fi
+}
+
+make_kenlm() {
+    lmplz_built && return
+    say "KenLM's lmplz into .tools/kenlm (about 1 minute)"
+    logged kenlm in_conda bash setup/kenlm.sh "$PWD/.tools/kenlm" "$PWD/.venv/bin/python"
+    cp setup/kenlm.txt .tools/kenlm/built
+}
+
+main() {
+    cd "$(dirname "${BASH_SOURCE[0]}")"
+    unset PYTHONPATH PYTHONHOME
+    export PIP_USER=0 PIP_NO_INPUT=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONNOUSERSITE=1
+    export RPY2_CFFI_MODE=ABI
+    # ./run puts .tools/bin on the PATH: what is looked for here is what it links to.
+    PATH=${PATH//"$PWD/.tools/bin:"/}
+    mkdir -p .tools
+    if command -v flock >/dev/null; then
+        exec 9>.tools/lock
+        flock -n 9 || { say "another set-up is at work here: waiting for it"; flock 9; }
+    fi
+    get_missing
+    link_r
+    PATH=$PWD/.tools/bin:$PATH
+    make_venv
+    make_kenlm
+    say "ready"
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then main "$@"; fi

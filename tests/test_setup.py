@@ -1,0 +1,342 @@
+"""setup.sh on machines that lack this or that, made of stub programs; and the pinned versions."""
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+COREUTILS = (
+    "bash",
+    "cat",
+    "cmp",
+    "cp",
+    "dirname",
+    "env",
+    "ln",
+    "mkdir",
+    "rm",
+    "tail",
+    "touch",
+    "tr",
+)
+
+# Stub programs: each writes down how it was called. `installs` is what apt-get and conda bring.
+WORKS = "exit 0"
+OLD_PYTHON = "exit 1"
+GOOD_R = "echo {lme4}"
+R_WITHOUT_LME4 = "exit 1"
+ROOT_ID, USER_ID = "echo 0", "echo 1000"
+
+
+class Machine:
+    """A folder with a copy of setup.sh, and a PATH that holds stubs and a few core programs only."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder / "checkout"
+        self.bin = folder / "bin"
+        self.installs = folder / "installs"
+        self.calls = folder / "calls"
+        self.lme4 = folder / "lme4"
+        for path in (self.folder, self.bin, self.installs, self.lme4):
+            path.mkdir()
+        self.calls.touch()
+        shutil.copytree(ROOT / "setup", self.folder / "setup")
+        shutil.copy(ROOT / "setup.sh", self.folder)
+        shutil.copy(ROOT / "requirements.lock", self.folder)
+        for name in COREUTILS:
+            (self.bin / name).symlink_to(shutil.which(name))
+        self.add(id=USER_ID, sudo="exit 1")
+
+    def write(self, path: Path, body: str) -> None:
+        """Write a stub program."""
+        body = body.format(lme4=self.lme4, installs=self.installs, bin=self.bin)
+        path.write_text(f'#!/bin/bash\necho "{path.name} $*" >>{self.calls}\n{body}\n')
+        path.chmod(0o755)
+
+    def add(self, **stubs: str) -> None:
+        """Put stubs on the PATH: `python3_11` is python3.11, `cxx` is c++."""
+        for name, body in stubs.items():
+            self.write(self.bin / stub_name(name), body)
+
+    def offer(self, **stubs: str) -> None:
+        """Let apt-get and conda bring these stubs."""
+        for name, body in stubs.items():
+            self.write(self.installs / stub_name(name), body)
+
+    def with_apt(self) -> None:
+        """Add an apt that installs what is offered, on a release that has Python 3.12."""
+        self.add(
+            apt_get='[[ $* != *" install "* ]] || cp {installs}/* {bin}',
+            apt_cache="[[ $2 == python3.12-venv ]]",
+            dpkg=WORKS,
+        )
+
+    def run(self, command: str) -> subprocess.CompletedProcess:
+        """Run a command after sourcing setup.sh."""
+        script = f"source ./setup.sh; mkdir -p .tools; {command}"
+        return subprocess.run(
+            ["bash", "-c", script],
+            cwd=self.folder,
+            env={"PATH": str(self.bin), "HOME": str(self.folder)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def called(self, start: str) -> list[str]:
+        """Return the calls that begin so."""
+        return [line for line in self.calls.read_text().splitlines() if line.startswith(start)]
+
+
+def stub_name(name: str) -> str:
+    """Return a program's name for a Python identifier."""
+    names = {"cxx": "c++", "python3_11": "python3.11", "python3_12": "python3.12"}
+    return names.get(name, name.replace("_", "-"))
+
+
+BUILD = {"cmake": WORKS, "make": WORKS, "cxx": WORKS}
+EVERYTHING = {"python3_12": WORKS, "Rscript": GOOD_R, "R": WORKS, **BUILD}
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Return a machine with nothing on it."""
+    return Machine(tmp_path)
+
+
+def test_what_is_there_is_used(machine):
+    machine.with_apt()
+    machine.add(id=ROOT_ID, conda=WORKS, **EVERYTHING)
+    result = machine.run("get_missing; link_r")
+    assert result.returncode == 0, result.stderr
+    assert not machine.called("apt-get") and not machine.called("conda")
+    assert (machine.folder / ".tools/bin/Rscript").resolve() == machine.bin / "Rscript"
+
+
+def test_old_python_and_r_without_lme4_count_as_missing(machine):
+    machine.add(python3_11=OLD_PYTHON, Rscript=R_WITHOUT_LME4)
+    result = machine.run("missing")
+    assert result.stdout.split() == ["python", "r", "build"]
+
+
+def test_second_rscript_is_taken_when_the_first_lacks_lme4(machine, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    machine.write(other / "Rscript", R_WITHOUT_LME4)
+    machine.add(**EVERYTHING)
+    result = machine.run(f"PATH={other}:$PATH; link_r")
+    assert result.returncode == 0, result.stderr
+    assert (machine.folder / ".tools/bin/Rscript").resolve() == machine.bin / "Rscript"
+
+
+def test_root_gets_what_is_missing_from_apt(machine):
+    machine.with_apt()
+    machine.add(id=ROOT_ID, conda=WORKS)
+    machine.offer(**EVERYTHING)
+    result = machine.run("get_missing; link_r")
+    assert result.returncode == 0, result.stderr
+    calls = machine.called("apt-get")
+    assert calls[0].endswith("update")
+    assert "python3.12 python3.12-venv r-base-core r-cran-lme4 cmake" in calls[1]
+    assert not machine.called("sudo") and not machine.called("conda")
+
+
+def test_only_what_is_missing_is_asked_of_apt(machine):
+    machine.with_apt()
+    machine.add(id=ROOT_ID, python3_12=WORKS, **BUILD)
+    machine.offer(Rscript=GOOD_R, R=WORKS)
+    result = machine.run("get_missing")
+    assert result.returncode == 0, result.stderr
+    assert machine.called("apt-get")[1].endswith("recommends r-base-core r-cran-lme4")
+
+
+def test_sudo_without_password_serves_as_well(machine):
+    machine.with_apt()
+    machine.add(sudo='shift; "$@"')
+    machine.offer(**EVERYTHING)
+    result = machine.run("get_missing")
+    assert result.returncode == 0, result.stderr
+    assert machine.called("sudo -n env DEBIAN_FRONTEND=noninteractive")
+    assert machine.called("apt-get")
+
+
+CONDA = """
+if [[ $1 == create ]]; then
+    mkdir -p "$4/bin"
+    cp {installs}/* "$4/bin"
+    cp {installs}/python3.12 "$4/bin/python"
+fi
+"""
+
+
+@pytest.mark.parametrize("name", ["conda", "mamba", "micromamba"])
+def test_conda_is_used_where_apt_may_not_be(machine, name):
+    machine.with_apt()
+    machine.add(**{name: CONDA})
+    machine.offer(**EVERYTHING)
+    result = machine.run("get_missing; link_r; find_python")
+    assert result.returncode == 0, result.stderr
+    assert not machine.called("apt-get")
+    (call,) = machine.called(name)
+    assert call.startswith(f"{name} create --yes --prefix {machine.folder}/.tools/conda")
+    assert "--channel conda-forge" in call and "r-lme4" in call
+    tools = machine.folder / ".tools"
+    assert (tools / "bin/Rscript").resolve() == tools / "conda/bin/Rscript"
+    assert result.stdout.splitlines()[-1].endswith(".tools/conda/bin/python")
+
+
+def test_unfinished_conda_environment_is_made_anew(machine):
+    machine.add(conda=CONDA)
+    machine.offer(**EVERYTHING)
+    left = machine.folder / ".tools/conda/half"
+    left.mkdir(parents=True)
+    result = machine.run("get_missing")
+    assert result.returncode == 0, result.stderr
+    assert not left.exists() and (machine.folder / ".tools/conda/complete").exists()
+
+
+def test_without_any_route_the_error_names_three(machine):
+    machine.with_apt()
+    machine.add(python3_12=WORKS)
+    result = machine.run("get_missing")
+    assert result.returncode == 1
+    assert "missing: r build" in result.stderr
+    assert "apt-get install r-base-core r-cran-lme4 cmake" in result.stderr
+    assert "conda, mamba or micromamba" in result.stderr
+    assert "put these on the PATH yourself" in result.stderr
+    assert not machine.called("apt-get")
+
+
+def test_failed_installation_shows_the_end_of_its_log(machine):
+    machine.with_apt()
+    machine.add(id=ROOT_ID, apt_get="echo no such package; exit 100")
+    result = machine.run("get_missing")
+    assert result.returncode == 1
+    assert "no such package" in result.stderr
+    assert ".tools/logs/apt-update.log" in result.stderr
+
+
+def test_r_is_linked_again_when_its_lme4_is_gone(machine):
+    machine.add(**EVERYTHING)
+    assert machine.run("link_r; r_linked").returncode == 0
+    machine.lme4.rmdir()
+    assert machine.run("r_linked").returncode == 1
+
+
+VENV = """
+if [[ $* == *"-m venv"* ]]; then mkdir -p .venv/bin; cp "$0" .venv/bin/python; fi
+"""
+
+
+def test_packages_cut_off_are_removed_before_pip_and_a_second_run_does_nothing(machine):
+    machine.add(**{**EVERYTHING, "python3_12": VENV})
+    site = machine.folder / ".venv/lib/python3.12/site-packages"
+    whole, cut_off = site / "numpy-1.dist-info", site / "torch-1.dist-info"
+    for package in (whole, cut_off):
+        package.mkdir(parents=True)
+    (whole / "INSTALLER").touch()
+    result = machine.run("make_venv")
+    assert result.returncode == 0, result.stderr
+    assert whole.exists() and not cut_off.exists()
+    (install,) = [line for line in machine.called("python") if "pip install" in line]
+    assert install.endswith("-r requirements.lock")
+
+    machine.calls.write_text("")
+    assert machine.run("make_venv").returncode == 0
+    assert len(machine.called("python")) == 1 and not machine.called("python3.12 -m pip")
+
+
+def locked() -> dict[str, str]:
+    """Return name → version of requirements.lock."""
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    return dict(line.split("==") for line in lines if not line.startswith("#"))
+
+
+def direct() -> dict[str, str]:
+    """Return name → version of pyproject's direct dependencies."""
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    lines = table["project"]["dependencies"] + table["dependency-groups"]["dev"]
+    return dict(line.split("==") for line in lines)
+
+
+def test_lock_pins_every_package_to_one_version():
+    for name, version in locked().items():
+        assert re.fullmatch(r"[a-z0-9-]+", name), name
+        assert re.fullmatch(r"[0-9][0-9a-z.]*", version), (name, version)
+        assert not re.match(r"nvidia|cuda|triton", name), name
+
+
+def test_lock_agrees_with_direct_dependencies():
+    lock = locked()
+    assert direct() == {name: lock.get(name) for name in direct()}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda path: path.stem)
+def test_conda_environments_agree_with_direct_dependencies(path):
+    dependencies = yaml.safe_load(path.read_text())["dependencies"]
+    (packages,) = [entry["pip"] for entry in dependencies if isinstance(entry, dict)]
+    versions = direct()
+    for package in packages:
+        name, version = package.split("==")
+        assert versions[name] == version, f"{path.name}: {package}"
+
+
+def test_kenlm_source_is_pinned_by_checksum():
+    pin = (ROOT / "setup/kenlm.txt").read_text()
+    assert re.fullmatch(r"kenlm==[\d.]+ --hash=sha256:[0-9a-f]{64}\n", pin)
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+    """Run the folder's ./run."""
+    return subprocess.run(
+        [folder / "run", *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_run_says_what_to_do_before_set_up(tmp_path):
+    shutil.copy(ROOT / "run", tmp_path)
+    result = run(tmp_path)
+    assert result.returncode == 1 and "make setup" in result.stderr
+
+
+# A job in the background, with the standard input that it gets from Snakemake.
+SNAKEMAKE = """#!/bin/bash
+sleep "${NAP:-0}" <&0 &
+echo "started $*"
+wait
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """Return a folder with ./run and a stub of Snakemake."""
+    shutil.copy(ROOT / "run", tmp_path)
+    snakemake = tmp_path / ".venv/bin/snakemake"
+    snakemake.parent.mkdir(parents=True)
+    snakemake.write_text(SNAKEMAKE)
+    snakemake.chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.skipif(not shutil.which("flock"), reason="no flock here: Snakemake's own lock is used")
+def test_runs_exclude_each_other_until_the_last_job_ends(checkout):
+    first = subprocess.Popen(
+        [checkout / "run"], env={**os.environ, "NAP": "2"}, stdout=subprocess.PIPE, text=True
+    )
+    assert first.stdout.readline() == "started --nolock\n"
+    first.kill()  # its job lives on for two seconds
+    second = run(checkout, "again")
+    assert "waiting for it" in second.stdout
+    assert second.stdout.endswith("started --nolock again\n")
+
+
+def test_snakemake_keeps_its_own_lock_for_jobs_on_a_cluster(checkout):
+    result = run(checkout, "--workflow-profile", "profiles/slurm")
+    assert result.stdout == "started --workflow-profile profiles/slurm\n"
