@@ -1,0 +1,52 @@
+"""Linear recency bias, ALiBi: a = 1, b = m_h (j - i).
+
+Press et al. (2022); Clark et al. (2025), Equations 3 and 4.
+"""
+
+import torch
+
+from biases import Affine, Bias
+
+PARAMETERS = {
+    "slopes": {
+        "description": "m_h: `mix` for 2^(-8h/H), h = 1 … H; a number for all heads; or one a head",
+        "anyOf": [
+            {"const": "mix"},
+            {"type": "number", "exclusiveMinimum": 0},
+            {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}, "minItems": 1},
+        ],
+        "default": "mix",
+    }
+}
+
+
+def mixed_slopes(heads: int) -> list[float]:
+    """Return the geometric slopes 2^(-8h/H), steepest first.
+
+    Where H is not a power of two: the slopes of the power below, then every second one of the
+    power above (Press et al. 2022, their released code).
+    """
+    below = 2 ** (heads.bit_length() - 1)
+    slopes = [2 ** (-8 * h / below) for h in range(1, below + 1)]
+    above = [2 ** (-8 * h / (2 * below)) for h in range(1, 2 * below + 1)]
+    return slopes + above[0::2][: heads - below]
+
+
+class Form(Bias):
+    """Scores fall by the head's slope for every token of distance."""
+
+    def __init__(self, heads: int, slopes: str | float | list[float] = "mix"):
+        super().__init__(heads)
+        if slopes == "mix":
+            slopes = mixed_slopes(heads)
+        elif isinstance(slopes, int | float):
+            slopes = [slopes] * heads
+        if len(slopes) != heads:
+            raise ValueError(f"linear bias: {len(slopes)} slopes for {heads} heads: {slopes}")
+        # Numbers, not a buffer: from_pretrained builds a model without memory and would lose it.
+        self.slopes = slopes
+
+    def forward(self, head, query, key, length) -> Affine:
+        """Return a = 1, b = m_h (j - i)."""
+        slopes = torch.tensor(self.slopes, device=head.device)
+        return 1.0, slopes[head] * (key - query)

@@ -1,0 +1,25 @@
+"""Fixed window: b = 0 for the last W tokens, the token itself counted, and -inf before them.
+
+The working-memory study's fixed window, W = 4, 5, 7, 9.
+"""
+
+import torch
+
+from biases import Affine, Bias
+
+PARAMETERS = {
+    "width": {"description": "W, tokens, the token itself counted", "type": "integer", "minimum": 1}
+}
+
+
+class Form(Bias):
+    """Nothing beyond the last W tokens is seen."""
+
+    def __init__(self, heads: int, width: int):
+        super().__init__(heads)
+        self.width = width
+
+    def forward(self, head, query, key, length) -> Affine:
+        """Return a = 1, b = 0 within [i - W + 1, i] and -inf before."""
+        outside = query - key >= self.width
+        return 1.0, torch.zeros(outside.shape, device=key.device).masked_fill(outside, -torch.inf)

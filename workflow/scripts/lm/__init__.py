@@ -1,0 +1,1 @@
+"""What scripts share about language models: networks, the token stream, words in a text."""
