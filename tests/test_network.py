@@ -1,0 +1,121 @@
+"""Networks: the paper's shape, saving and loading, and that no biased one loads as unbiased."""
+
+import pytest
+import torch
+from lm import network
+from lm.attention import WITH_WEIGHTS
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXForCausalLM
+
+PAPER = {
+    "layers": 2,
+    "heads": 4,
+    "width": 256,
+    "feed_forward": 1024,
+    "context": 2048,
+    "rotary_fraction": 0.25,
+}
+TINY = {
+    "layers": 2,
+    "heads": 4,
+    "width": 32,
+    "feed_forward": 64,
+    "context": 64,
+    "rotary_fraction": 0.25,
+}
+MIX = {"form": "linear", "slopes": "mix"}
+BIASES = [
+    {"form": "none"},
+    MIX,
+    {"form": "exponential"},
+    {"form": "window", "width": 4},
+    {"form": "logistic"},
+    {"form": "primacy_recency"},
+    {"form": "identity"},
+]
+
+
+@pytest.fixture
+def ids():
+    return torch.randint(0, 100, (2, 30), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("bias", [{"form": "none"}, MIX])
+def test_parameter_count_of_the_paper(bias):
+    assert network.parameter_count(network.new(PAPER, bias, 50_277, 1)) == 27_335_680
+
+
+def test_initialisation():
+    model = network.new(PAPER, MIX, 50_277, 1)
+    assert model.lm_head.weight.std().item() == pytest.approx(0.0395, abs=2e-4)
+    layer = model.base_model.layers[0]
+    assert layer.attention.query_key_value.weight.std().item() == pytest.approx(0.0395, abs=2e-4)
+    assert layer.attention.dense.weight.std().item() == pytest.approx(0.0625, abs=1e-3)
+    assert layer.mlp.dense_4h_to_h.weight.std().item() == pytest.approx(0.0625, abs=1e-3)
+    assert not layer.mlp.dense_4h_to_h.bias.any() and layer.input_layernorm.weight.eq(1).all()
+
+
+@pytest.mark.parametrize("bias", BIASES, ids=lambda bias: bias["form"])
+def test_same_logits_after_saving_and_loading(bias, ids, tmp_path):
+    model = network.new(TINY, bias, 100, 1).eval()
+    if bias["form"] == "primacy_recency":
+        model.base_model.layers[0].attention.recency_bias.primacy.data.fill_(7.0)
+    expected = model(ids).logits
+    model.save_pretrained(tmp_path)
+    assert torch.equal(network.load(tmp_path)(ids).logits, expected)
+    assert torch.equal(AutoModelForCausalLM.from_pretrained(tmp_path)(ids).logits, expected)
+
+
+def test_plain_transformers_refuses_a_biased_checkpoint(tmp_path):
+    network.new(TINY, MIX, 100, 1).save_pretrained(tmp_path)
+    with pytest.raises(KeyError, match="has an attention bias"):
+        GPTNeoXForCausalLM.from_pretrained(tmp_path)
+
+
+def test_a_second_bias_is_refused(tmp_path):
+    network.new(TINY, MIX, 100, 1).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="trained with a bias"):
+        network.load(tmp_path, MIX)
+
+
+def test_bias_at_inference(ids, tmp_path):
+    model = network.new(TINY, {"form": "none"}, 100, 1).eval()
+    model.save_pretrained(tmp_path)
+    plain = model(ids).logits
+    no_weight = network.load(tmp_path, {"form": "exponential", "weight": 0.0})(ids).logits
+    torch.testing.assert_close(no_weight, plain, atol=1e-5, rtol=1e-5)
+    assert (network.load(tmp_path, MIX)(ids).logits - plain).abs().max() > 1e-3
+    last = network.load(tmp_path, MIX | {"layers": "last"})(ids).logits
+    second = network.load(tmp_path, MIX | {"layers": [1]})(ids).logits
+    assert torch.equal(last, second)
+    assert (last - plain).abs().max() > 1e-3
+
+
+def test_unbiased_network_is_plain_gpt_neox(ids, tmp_path):
+    model = network.new(TINY, {"form": "none"}, 100, 1).eval()
+    model.save_pretrained(tmp_path)
+    assert torch.equal(
+        GPTNeoXForCausalLM.from_pretrained(tmp_path).eval()(ids).logits, model(ids).logits
+    )
+
+
+def test_gpt2_takes_a_bias(ids, tmp_path):
+    torch.manual_seed(1)
+    GPT2LMHeadModel(GPT2Config(n_layer=2, n_embd=32, n_head=4, vocab_size=100)).save_pretrained(
+        tmp_path
+    )
+    plain = network.load(tmp_path)(ids).logits
+    off = network.load(tmp_path, {"form": "exponential", "weight": 0.0})(ids).logits
+    torch.testing.assert_close(off, plain, atol=1e-5, rtol=1e-5)
+    assert (
+        network.load(tmp_path, {"form": "window", "width": 4})(ids).logits - plain
+    ).abs().max() > 1e-3
+
+
+def test_attention_weights_and_sdpa_give_the_same_logits(ids):
+    model = network.new(TINY, MIX, 100, 1).eval()
+    expected = model(ids).logits
+    model.set_attn_implementation(WITH_WEIGHTS)
+    got = model(ids, output_attentions=True)
+    torch.testing.assert_close(got.logits, expected, atol=1e-5, rtol=1e-5)
+    assert len(got.attentions) == 2 and got.attentions[0].shape == (2, 4, 30, 30)
+    torch.testing.assert_close(got.attentions[0].sum(-1), torch.ones(2, 4, 30))

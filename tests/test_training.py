@@ -1,0 +1,216 @@
+"""Training: the schedule, the order of the tokens, and that a killed job goes on bit by bit."""
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+import train
+from job import InputError
+from lm.schedule import learning_rate
+from lm.stream import TokenStream
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer, models
+
+ARCHITECTURE = {
+    "family": "gpt_neox",
+    "layers": 1,
+    "heads": 2,
+    "width": 16,
+    "feed_forward": 32,
+    "context": 16,
+    "rotary_fraction": 0.25,
+}
+RECIPE = {
+    "steps": 60,
+    "batch_sequences": 4,
+    "sequence_length": 16,
+    "micro_batch": 2,
+    "order": "shuffled",
+    "learning_rate": 1e-2,
+    "minimum_learning_rate": 1e-3,
+    "warmup_steps": 3,
+    "schedule": "as_worded",
+    "betas": [0.9, 0.95],
+    "epsilon": 1e-8,
+    "weight_decay": 0.1,
+    "clip": 1.0,
+    "precision": "fp32",
+    "checkpoints": [],
+    "device": "cpu",
+}
+MIX = {"form": "linear", "slopes": "mix"}
+
+
+def write_stream(folder, tokens, vocabulary=32):
+    np.asarray(tokens, dtype="<u2").tofile(folder / "tokens.bin")
+    info = {"tokens": len(tokens), "documents": 1, "dtype": "<u2", "vocabulary": vocabulary}
+    info |= {"end_of_document": 0, "separators": 0}
+    (folder / "tokens.json").write_text(json.dumps(info))
+    return folder / "tokens.bin", folder / "tokens.json"
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Arguments of train.main on a stream with a pattern to learn."""
+    rng = np.random.default_rng(0)
+    start = rng.integers(0, 32, 400)
+    tokens, info = write_stream(tmp_path, np.concatenate([(s + np.arange(8)) % 32 for s in start]))
+    tokenizer = Tokenizer(models.WordLevel({"<|endoftext|>": 0, "a": 1}, unk_token="a"))
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    return {
+        "tokens": tokens,
+        "info": info,
+        "tokenizer": tmp_path / "tokenizer.json",
+        "out": tmp_path / "lm" / "config.json",
+        "lm": "test",
+        "architecture": ARCHITECTURE,
+        "bias": MIX,
+        "recipe": RECIPE,
+        "seed": 1,
+    }
+
+
+def losses(job):
+    with open(job["out"].parent / "training.csv") as table:
+        return [float(row["loss_nats"]) for row in csv.DictReader(table)]
+
+
+def test_learns_and_writes_a_checkpoint(job):
+    train.main(**job)
+    loss = losses(job)
+    assert len(loss) == 60
+    assert loss[0] == pytest.approx(np.log(128), abs=0.3)  # 32 entries, padded to 128
+    assert np.mean(loss[-5:]) < 1.5
+
+
+def test_lost_outputs_of_a_finished_job_cost_no_training(job, monkeypatch):
+    train.main(**job)
+    expected = (job["out"].parent / "model.safetensors").read_bytes()
+    shutil.rmtree(job["out"].parent)
+    from lm import training
+
+    monkeypatch.setattr(training, "step", None)  # any step would fail
+    train.main(**job)
+    assert (job["out"].parent / "model.safetensors").read_bytes() == expected
+
+
+def test_a_finished_state_of_another_specification_is_passed_over(job):
+    train.main(**job)
+    job["recipe"] = RECIPE | {"steps": 20}
+    train.main(**job)
+    assert len(losses(job)) == 20
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("bias", [{"form": "none"}, MIX, {"form": "primacy_recency"}])
+@pytest.mark.parametrize("last_step", [1, 20, 33])
+def test_a_killed_job_ends_with_the_same_bits(job, tmp_path, monkeypatch, last_step, bias):
+    job["bias"] = bias
+    train.main(**job)
+    expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
+    from lm import training
+
+    whole_step = training.step
+
+    def dying_step(model, optimizer, stream, number, *rest):
+        if number > last_step:
+            raise Killed
+        return whole_step(model, optimizer, stream, number, *rest)
+
+    job["out"] = tmp_path / "again" / "config.json"
+    monkeypatch.setattr(training, "step", dying_step)
+    with pytest.raises(Killed):
+        train.main(**job)
+    monkeypatch.setattr(training, "step", whole_step)
+    train.main(**job)
+    got = load_file(job["out"].parent / "model.safetensors"), losses(job)
+    assert got[1] == expected[1]
+    for name, weights in expected[0].items():
+        np.testing.assert_array_equal(got[0][name], weights)
+
+
+def test_a_state_of_another_specification_is_refused(job, monkeypatch):
+    from lm import training
+
+    whole_step = training.step
+
+    def dying_step(model, optimizer, stream, number, *rest):
+        if number > 20:
+            raise Killed
+        return whole_step(model, optimizer, stream, number, *rest)
+
+    monkeypatch.setattr(training, "step", dying_step)
+    with pytest.raises(Killed):
+        train.main(**job)
+    job["recipe"] = RECIPE | {"clip": 2.0}
+    with pytest.raises(InputError, match=r"recipe\.clip: 1\.0 in the state, 2\.0 now"):
+        train.main(**job)
+
+
+def test_a_loss_that_is_no_number_stops_the_job(job, monkeypatch):
+    from lm import training
+
+    whole_step = training.step
+
+    def broken_step(model, optimizer, stream, number, *rest):
+        return whole_step(model, optimizer, stream, number, *rest) * (np.nan if number == 25 else 1)
+
+    monkeypatch.setattr(training, "step", broken_step)
+    with pytest.raises(InputError, match="nan at step 25; last good state: step 20"):
+        train.main(**job)
+    assert (job["out"].parent.parent / ".lm.state.pt").exists()
+
+
+def test_gpu_that_is_not_there(job):
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    job["recipe"] = RECIPE | {"device": "cuda"}
+    with pytest.raises(InputError, match="no GPU here"):
+        train.main(**job)
+
+
+def test_schedule_as_the_paper_ran_it():
+    recipe = {
+        "learning_rate": 1e-3,
+        "minimum_learning_rate": 1e-4,
+        "warmup_steps": 10,
+        "steps": 1000,
+    }
+    as_run, as_worded = recipe | {"schedule": "as_run"}, recipe | {"schedule": "as_worded"}
+    for n in (1, 5, 10):
+        assert learning_rate(n, as_run) == pytest.approx(1e-3 * n / 10)
+    for n in (11, 500, 990, 1000):
+        formula = max(5e-4 * (np.cos(np.pi * (min(n, 990) - 10) / 1000) + 1), 1e-4)
+        assert learning_rate(n, as_run) == pytest.approx(formula)
+    assert learning_rate(10, as_worded) == pytest.approx(1e-3)
+    assert learning_rate(505, as_worded) == pytest.approx(5.5e-4)
+    assert learning_rate(1000, as_worded) == pytest.approx(1e-4)
+
+
+def test_sequential_order_is_the_file_and_starts_over(tmp_path):
+    stream = TokenStream(*write_stream(tmp_path, range(25)), 4, "sequential", 0)
+    inputs, targets = stream.batch(0, 5)
+    assert inputs[:, 0].tolist() == [0, 5, 10, 15, 20]
+    assert targets[1].tolist() == [6, 7, 8, 9]
+    assert stream.batch(5, 1)[0].tolist() == [[0, 1, 2, 3]]
+
+
+def test_shuffled_order_sees_each_row_once_an_epoch(tmp_path):
+    stream = TokenStream(*write_stream(tmp_path, range(1000)), 4, "shuffled", 3)
+    first = stream.batch(0, 200)[0][:, 0].tolist()
+    second = stream.batch(200, 200)[0][:, 0].tolist()
+    assert sorted(first) == sorted(second) == list(range(0, 1000, 5))
+    assert first != second
+    assert stream.batch(57, 1)[0][0, 0] == first[57]
+
+
+def test_too_little_text(tmp_path):
+    with pytest.raises(InputError, match="7 tokens do not fill one row of 17"):
+        TokenStream(*write_stream(tmp_path, range(7)), 16, "sequential", 0)
