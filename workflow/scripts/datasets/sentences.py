@@ -1,0 +1,63 @@
+"""Where sentences end, for corpora that give words without sentence numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+# A full stop, question or exclamation mark, then any closing quotes and brackets.
+_FINAL = re.compile(r"[.?!…]['\"’”)\]]*$")
+# What has a full stop but ends no sentence: a title, or a lone initial.
+_ABBREVIATION = re.compile(r"^['\"‘“(\[]*(?:Mr|Mrs|Ms|Dr|Prof|Rev|Gen|St|[A-Z])\.$")
+# A question or exclamation inside quotes, which a reporting clause can follow.
+_QUOTED = re.compile(r"[?!]['\"’”]$")
+_REPORTING = re.compile(
+    r"(?:add|announc|answer|ask|begg|call|exclaim|explain|inquir|laugh|murmur|mutter|repeat|scream"
+    r"|shout|sigh|sobb|whisper|wonder|yell)ed|cried|demanded|replied|said"
+)
+
+
+def ends(words: Sequence[str]) -> list[bool]:
+    """Say of each word of a text whether its sentence ends there; the last one's always does.
+
+    A sentence ends at `.`, `?`, `!` with the quotes and brackets that close after it, but not at
+    a title or initial (`Mr.`, `B.`), before a word in lower case ('Why not?' she asked), nor
+    at a quoted question or exclamation before a reporting clause ('Why not?' Abby asked).
+    """
+    followers = [*words[1:], ""], [*words[2:], "", ""]
+    found = [_ends(word, *two) for word, *two in zip(words, *followers, strict=False)]
+    if found:
+        found[-1] = True
+    return found
+
+
+def _ends(word: str, second: str, third: str) -> bool:
+    """Judge `word` by itself and the two words after it (empty at the end of the text)."""
+    if not _FINAL.search(word) or _ABBREVIATION.match(word) or second[:1].islower():
+        return False
+    return not (_QUOTED.search(word) and _REPORTING.fullmatch(third.strip(".,;:")))
+
+
+def aligned(words: Sequence[str], sentences: Sequence[str]) -> list[bool]:
+    """Say of each word whether a given sentence ends there, comparing characters without spaces.
+
+    Raises ValueError with the first place where the two differ, or where a sentence ends in a word.
+    """
+    limits, at = set(), 0
+    for sentence in sentences:
+        at += len("".join(sentence.split()))
+        limits.add(at)
+    plain = "".join("".join(sentence.split()) for sentence in sentences)
+    found, at = [], 0
+    for number, word in enumerate(words):
+        if plain[at : at + len(word)] != word:
+            there = plain[at : at + len(word) + 20]
+            raise ValueError(f"word {number + 1} is {word!r}, the sentences go on with {there!r}")
+        inside = [limit for limit in range(at + 1, at + len(word)) if limit in limits]
+        if inside:
+            raise ValueError(f"a sentence ends inside word {number + 1}, {word!r}")
+        at += len(word)
+        found.append(at in limits)
+    if at != len(plain):
+        raise ValueError(f"after the last word the sentences go on with {plain[at : at + 30]!r}")
+    return found
