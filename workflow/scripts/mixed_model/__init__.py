@@ -1,0 +1,1 @@
+"""Linear mixed models of reading times: fitted on cross-products, confirmed and told by lme4."""

@@ -1,0 +1,192 @@
+"""One mixed model: theta searched on cross-products, then lme4 has the last word."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixed_model import lme4
+from mixed_model.cross_products import Block, Products, cross_products, independent
+from mixed_model.formula import INTERCEPT, RESPONSE, Formula, column, factors
+from mixed_model.lme4 import Refused, Told
+from mixed_model.predictors import Levels
+from mixed_model.theta_search import Optimum, search
+
+AGREEMENT = 1e-6
+"""Relative difference between our deviance and lme4's at the same theta above which ours is out."""
+ROWS = 65_536
+"""Rows in a block while cross-products are summed."""
+CELLS = 50_000_000
+"""Elements of the largest array of cross-products above which lme4's optimiser takes over."""
+
+
+class NotSearchable(ValueError):
+    """A model that the search on cross-products does not cover; the message says why."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A grouping variable with the columns of all its terms and what varies in its L (k, k)."""
+
+    group: str
+    columns: tuple[str, ...]
+    free: np.ndarray
+
+
+@dataclass
+class Result:
+    """A fitted model, or the reason why there is none; `model` is the merMod object in R."""
+
+    told: Told | None
+    converged: bool
+    note: str
+    model: Any = None
+    optimum: Optimum | None = None
+
+
+def fit_model(
+    formula: Formula,
+    predictors: Mapping[str, np.ndarray],
+    y: np.ndarray,
+    groups: Mapping[str, Levels],
+    engine: str,
+) -> Result:
+    """Fit by maximum likelihood; `engine` is `cross_products` or `lme4`.
+
+    `predictors` and `y` have one element per observation. A model that cannot be fitted is a
+    Result without figures, with the reason in its note.
+    """
+    used = {name: predictors[name] for name in formula.predictors}
+    notes: list[str] = []
+    try:
+        data = lme4.data_frame(
+            {RESPONSE: y, **used}, {name: groups[name] for name in formula.groups}
+        )
+        model, said = lme4.set_up(str(formula), data)
+        notes += said
+        if engine == "cross_products":
+            try:
+                return _searched(model, formula, used, y, groups, notes)
+            except (NotSearchable, np.linalg.LinAlgError) as reason:
+                notes.append(f"lme4's optimiser was used: {reason}")
+        fit, said = lme4.optimise(model)
+        figures = lme4.told(fit)
+    except Refused as reason:
+        return Result(None, False, "; ".join([*notes, f"lme4: {reason}"]))
+    notes += list(dict.fromkeys([*said, *figures.messages]))
+    return Result(figures, figures.converged, "; ".join(notes), fit)
+
+
+def crossed_factors(formula: Formula) -> list[Factor]:
+    """Return the one or two crossed factors of a model that the search covers."""
+    names = list(dict.fromkeys(term.group for term in formula.random))
+    if len(names) > 2 or any(":" in name for name in names):
+        raise NotSearchable("the search covers at most two grouping variables, neither nested")
+    found = []
+    for name in names:
+        terms = [term for term in formula.random if term.group == name]
+        columns = tuple(c for term in terms for c in term.columns)
+        if len(set(columns)) < len(columns):
+            raise NotSearchable(f"a column occurs in two terms of {name}")
+        free, start = np.zeros((len(columns),) * 2, dtype=bool), 0
+        for term in terms:
+            end = start + len(term.columns)
+            block = np.ones((end - start,) * 2, dtype=bool)
+            free[start:end, start:end] = np.tril(block) if term.correlated else np.diag(block[0])
+            start = end
+        found.append(Factor(name, columns, free))
+    return found
+
+
+def _searched(
+    model: Any,
+    formula: Formula,
+    predictors: Mapping[str, np.ndarray],
+    y: np.ndarray,
+    groups: Mapping[str, Levels],
+    notes: list[str],
+) -> Result:
+    """Search theta, have lme4 confirm the deviance there, and make its merMod object of it."""
+    # The factor with the larger part of the system is eliminated, the smaller one factored.
+    found = crossed_factors(formula)
+    found.sort(key=lambda f: -len(f.columns) * len(groups[f.group].names))
+    started = time.perf_counter()
+    optimum = search(
+        products_of(formula, found, predictors, y, groups),
+        found[0].free,
+        found[1].free if len(found) > 1 else np.zeros((0, 0), dtype=bool),
+    )
+    print(
+        f"theta: {optimum.evaluations} evaluations, {time.perf_counter() - started:.2f} s, "
+        f"deviance {optimum.deviance!r}, a Newton step would gain {optimum.gain:.1e}",
+        file=sys.stderr,
+    )
+    by_group = {f.group: (f, L) for f, L in zip(found, (optimum.La, optimum.Lb), strict=False)}
+    theta = np.concatenate([_laid_out(columns, *by_group[g]) for g, columns in lme4.terms(model)])
+    evaluation, value = lme4.evaluate(model, theta)
+    if not abs(value - optimum.deviance) <= AGREEMENT * abs(value):
+        raise NotSearchable(f"its deviance is {value!r}, the search's {optimum.deviance!r}")
+    fit = lme4.make_at(model, evaluation, theta)
+    if optimum.singular:
+        notes.append("singular fit: a variance or a correlation is at its limit")
+    if not optimum.converged:
+        notes.append(
+            f"not converged: a step would lower the deviance by {optimum.gain:.2g}, "
+            f"smallest curvature {optimum.curvature:.2g}"
+        )
+    return Result(lme4.told(fit), optimum.converged, "; ".join(notes), fit, optimum)
+
+
+def products_of(
+    formula: Formula,
+    crossed: list[Factor],
+    predictors: Mapping[str, np.ndarray],
+    y: np.ndarray,
+    groups: Mapping[str, Levels],
+) -> Products:
+    """Sum the cross-products, block by block; columns of X that depend on others are left out."""
+    if INTERCEPT in formula.fixed:
+        y = y - y.mean()  # the same fit, with more digits left for the residuals
+    a = crossed[0]
+    b = crossed[1] if len(crossed) > 1 else None
+    G, H = len(groups[a.group].names), len(groups[b.group].names) if b else 1
+    if G * len(a.columns) * H * (len(b.columns) if b else 0) > CELLS:
+        raise NotSearchable(f"{G} x {H} levels are too many for cross-products")
+
+    def blocks() -> Iterator[Block]:
+        for start in range(0, len(y), ROWS):
+            rows = slice(start, start + ROWS)
+            part = {name: values[rows] for name, values in predictors.items()}
+            n = len(y[rows])
+
+            def matrix(columns: tuple[str, ...], part: dict = part, n: int = n) -> np.ndarray:
+                return np.array([column(c, part, n) for c in columns]).T.reshape(n, len(columns))
+
+            yield Block(
+                X=matrix(formula.fixed),
+                y=y[rows],
+                a=groups[a.group].codes[rows],
+                Za=matrix(a.columns),
+                b=groups[b.group].codes[rows] if b else np.zeros(n, dtype=int),
+                Zb=matrix(b.columns if b else ()),
+            )
+
+    return independent(cross_products(blocks(), G, H))
+
+
+def _laid_out(columns: list[str], factor: Factor, L: np.ndarray) -> np.ndarray:
+    """Return one term's part of theta: the lower triangle of its block of L, by column."""
+    keys = [frozenset(factors(c)) for c in factor.columns]
+    try:
+        index = [keys.index(frozenset(factors(c))) for c in columns]
+    except ValueError:
+        raise NotSearchable(f"its columns {columns} are not ours, {factor.columns}") from None
+    if index != sorted(index):
+        raise NotSearchable(f"its columns {columns} are in another order, {factor.columns}")
+    block = L[np.ix_(index, index)]
+    return block.T[np.triu_indices(len(index))]

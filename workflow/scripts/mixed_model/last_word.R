@@ -1,0 +1,83 @@
+# lme4's part of a fit: it sets the model up, evaluates its own deviance, and makes the merMod
+# object that every reported figure is read from. REML is FALSE throughout.
+suppressPackageStartupMessages(library(lme4))
+
+# Run f, keeping what it says: list(value, messages and warnings, error: none or one).
+attempt <- function(f, ...) {
+  said <- character()
+  keep <- function(restart) function(condition) {
+    said <<- c(said, trimws(conditionMessage(condition)))
+    invokeRestart(restart)
+  }
+  error <- character()
+  value <- tryCatch(
+    withCallingHandlers(f(...), warning = keep("muffleWarning"), message = keep("muffleMessage")),
+    error = function(condition) {
+      error <<- conditionMessage(condition)
+      NULL
+    }
+  )
+  list(value, said, error)
+}
+
+as_data_frame <- function(columns) {
+  structure(columns, row.names = c(NA_integer_, -length(columns[[1]])), class = "data.frame")
+}
+
+as_factor <- function(codes, levels) structure(codes, levels = levels, class = "factor")
+
+# The random terms are judged by the search, so lme4's costly checks of ranks by rows are left out.
+set_up <- function(formula, data) {
+  control <- lmerControl(check.nobs.vs.rankZ = "ignore", check.scaleX = "ignore")
+  model <- lFormula(as.formula(formula, env = globalenv()), data, REML = FALSE, control = control,
+                    na.action = na.pass)
+  model$call <- call("lmer", formula = model$formula, REML = FALSE)
+  model
+}
+
+# The random terms in lme4's own order, in which theta is laid out: group and columns of each.
+terms_of <- function(model) list(groups = names(model$reTrms$cnms), columns = model$reTrms$cnms)
+
+# lme4's deviance at theta (column-major lower triangles, term by term); it stays at theta.
+evaluate <- function(model, theta) {
+  model$reTrms$theta <- theta
+  model$reTrms$Lambdat@x <- theta[model$reTrms$Lind]
+  devfun <- mkLmerDevfun(model$fr, model$X, model$reTrms, REML = FALSE, start = theta)
+  list(devfun = devfun, deviance = devfun(theta))
+}
+
+make_at <- function(model, evaluation, theta) {
+  optimum <- list(par = theta, fval = evaluation$deviance, conv = 0L,
+                  message = "theta searched on cross-products")
+  mkMerMod(environment(evaluation$devfun), optimum, model$reTrms, model$fr, model$call)
+}
+
+# lme4's optimiser as it is: what lmer() does with its defaults after lFormula().
+optimise <- function(model) {
+  devfun <- mkLmerDevfun(model$fr, model$X, model$reTrms, REML = FALSE)
+  optimum <- optimizeLmer(devfun)
+  verdict <- checkConv(attr(optimum, "derivs"), optimum$par, lmerControl()$checkConv,
+                       environment(devfun)$lower)
+  mkMerMod(environment(devfun), optimum, model$reTrms, model$fr, model$call, verdict)
+}
+
+told <- function(fit) {
+  variances <- VarCorr(fit)
+  modes <- ranef(fit, condVar = FALSE)
+  list(
+    fixed = fixef(fit),
+    se = sqrt(diag(as.matrix(vcov(fit)))),
+    theta = getME(fit, "theta"),
+    sigma = sigma(fit),
+    loglik = as.numeric(logLik(fit)),
+    singular = isSingular(fit),
+    groups = names(fit@cnms),
+    columns = fit@cnms,
+    sd = lapply(variances, function(v) attr(v, "stddev")),
+    correlation = lapply(variances, function(v) attr(v, "correlation")),
+    modes = lapply(modes, as.matrix),
+    messages = as.character(unlist(fit@optinfo$conv$lme4$messages)),
+    code = as.integer(unlist(c(fit@optinfo$conv$lme4$code, 0L))[1]),
+    optimiser = as.integer(fit@optinfo$conv$opt)
+  )
+}

@@ -1,0 +1,167 @@
+"""The predictors of a reading time, from the words, the LM's surprisal and the observation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+import pandas as pd
+from job import InputError
+
+PREDICTORS = (
+    "length",
+    "position",
+    "unigram",
+    "surprisal",
+    "previous_length",
+    "previous_unigram",
+    "previous_surprisal",
+    "previous_fixated",
+)
+GROUPS = ("subject", "sentence", "item")
+SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
+
+
+@dataclass
+class Levels:
+    """A grouping variable: integer codes (n,) from 0, and the level that each code stands for."""
+
+    codes: np.ndarray
+    names: list[str]
+
+
+@dataclass
+class Texts:
+    """What is known of each word (W,) in reading order: predictors, its sentence, its item."""
+
+    predictors: dict[str, np.ndarray]
+    sentence: np.ndarray
+    item: np.ndarray
+
+
+@dataclass
+class Rows:
+    """The observations of one partition: raw predictors (n,), response y (n,), groups."""
+
+    predictors: dict[str, np.ndarray]
+    y: np.ndarray
+    groups: dict[str, Levels]
+
+
+def read_texts(
+    words: str | PathLike,
+    unigram: str | PathLike,
+    surprisal: str | PathLike | None,
+    variant: str = "plain",
+) -> Texts:
+    """Read the predictors that are properties of a word.
+
+    length: characters of the word as displayed; position: in the sentence, from 1; unigram,
+    surprisal: bits; previous_*: of the word before in the same item's text, 0 for its first word,
+    whether or not that word is among the observations. Without an LM (`surprisal` is None) there is
+    no surprisal. `variant` is `plain` or `corrected`, for the whitespace before the next word.
+    """
+    frame = pd.read_parquet(words, columns=["item", "sentence", "position", "word_id", "word"])
+    if not np.array_equal(frame["word_id"], np.arange(len(frame))):
+        raise InputError(f"{words}: word_id is not the row number; make the file again")
+    predictors = {
+        "length": frame["word"].str.len().to_numpy(np.float64),
+        "position": frame["position"].to_numpy(np.float64),
+        "unigram": _bits(unigram, "surprisal_bits", len(frame)),
+    }
+    if surprisal is not None:
+        predictors["surprisal"] = _bits(surprisal, SURPRISAL[variant], len(frame))
+    item = frame["item"].to_numpy()
+    same_item = np.append(False, item[1:] == item[:-1])
+    for name in ("length", "unigram", "surprisal"):
+        if name in predictors:
+            before = np.roll(predictors[name], 1)
+            predictors[f"previous_{name}"] = np.where(same_item, before, 0.0)
+    return Texts(predictors, frame["sentence"].to_numpy(), item)
+
+
+def read_rows(
+    path: str | PathLike, texts: Texts, names: Collection[str], response: str = "raw"
+) -> Rows:
+    """Read a partition's observations with the predictors `names`.
+
+    `response` is `raw` for milliseconds or `log` for their natural logarithm.
+    """
+    frame = pd.read_parquet(path, columns=["subject", "word_id", "time_ms", "previous_fixated"])
+    if frame.empty:
+        raise InputError(f"{path} has no observations; see counts.csv beside it for the filters")
+    word = frame["word_id"].to_numpy()
+    y = frame["time_ms"].to_numpy(np.float64)
+    if response == "log":
+        if y.min() <= 0:
+            raise InputError(
+                f"{path}: time_ms is {y.min():g} in at least one row and has no logarithm; "
+                "use `response: raw` in the design or filter such rows out"
+            )
+        y = np.log(y)
+    predictors = {}
+    for name in names:
+        if name == "previous_fixated":
+            missing = int(frame[name].isna().sum())
+            if missing:
+                raise InputError(
+                    f"{path}: previous_fixated is missing in {missing} of {len(frame)} rows; "
+                    "use a design without it where eye movements were not recorded"
+                )
+            predictors[name] = frame[name].to_numpy(np.float64)
+        elif name in texts.predictors:
+            predictors[name] = texts.predictors[name][word]
+        else:
+            raise InputError(f"the design needs {name!r}, but no language model was given")
+    groups = {
+        "subject": levels(frame["subject"]),
+        "sentence": levels(texts.sentence[word]),
+        "item": levels(texts.item[word]),
+    }
+    return Rows(predictors, y, groups)
+
+
+def levels(values: np.ndarray | pd.Series) -> Levels:
+    """Code a grouping variable; levels are in their natural order."""
+    codes, names = pd.factorize(values, sort=True)
+    return Levels(codes, [str(name) for name in names])
+
+
+def scaling_of(predictors: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
+    """Return mean and sample standard deviation of each predictor; a constant keeps sd 1."""
+    scaling = {}
+    for name, values in predictors.items():
+        sd = float(values.std(ddof=1)) if np.ptp(values) > 0 else 1.0
+        scaling[name] = {"mean": float(values.mean()), "sd": sd}
+    return scaling
+
+
+def scaled(
+    predictors: Mapping[str, np.ndarray], scaling: Mapping[str, Mapping[str, float]]
+) -> dict[str, np.ndarray]:
+    """Centre and scale the predictors with the statistics of the fit partition."""
+    return {
+        name: (predictors[name] - by["mean"]) / by["sd"] for name, by in sorted(scaling.items())
+    }
+
+
+def _bits(path: str | PathLike, column: str, words: int) -> np.ndarray:
+    """Read surprisal in bits by word_id; each word must have a finite value."""
+    frame = pd.read_parquet(path, columns=["word_id", column])
+    bits = np.full(words, np.nan)
+    inside = frame["word_id"].between(0, words - 1)
+    bits[frame.loc[inside, "word_id"]] = frame.loc[inside, column].to_numpy(np.float64)
+    missing = np.flatnonzero(~np.isfinite(bits))
+    if len(missing):
+        way_out = (
+            "use `surprisal: plain` in the design for a model without leading-whitespace tokens"
+            if column == SURPRISAL["corrected"]
+            else "make the file again from the same words"
+        )
+        raise InputError(
+            f"{path}: {column} has no finite value for {len(missing)} of {words} words, "
+            f"the first at word_id {missing[0]}; {way_out}"
+        )
+    return bits

@@ -1,0 +1,150 @@
+"""The maximum-likelihood search for theta, the random effects' relative covariance factors.
+
+The search is free of bounds. L L' is all that the likelihood sees, so the sign of a column of L is
+arbitrary, and lme4's bound L_ii >= 0 is met afterwards by turning columns round. Within bounds the
+search would stop where a diagonal element wants to pass through zero, up to 20 log-likelihood units
+short on simulated data, and a fit whose variance is truly zero is, without them, an ordinary
+smooth optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from mixed_model.cross_products import Products
+from mixed_model.deviance import deviance
+
+SINGULAR = 1e-4
+"""lme4's limit: a diagonal element of L below it makes the fit singular."""
+TOLERANCE = 1e-5
+"""A search has converged when a Newton step could lower the deviance by no more than this."""
+STARTS = (0.1, 1.0, 0.02)
+"""Diagonals of L to start at; the later ones only where the first ends at a singular fit."""
+FLAT = 1e-6
+"""Curvature, as a share of the largest, below which a direction counts as flat."""
+
+Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+
+@dataclass
+class Optimum:
+    """What the search found; La and Lb are lower triangular with no negative diagonal element."""
+
+    La: np.ndarray
+    Lb: np.ndarray
+    deviance: float
+    gain: float
+    """how much lower a Newton step puts the deviance, at most"""
+    curvature: float
+    """the smallest eigenvalue of the Hessian"""
+    evaluations: int
+    converged: bool
+    singular: bool
+
+
+@dataclass
+class _Point:
+    theta: np.ndarray
+    value: float
+    gain: float
+    curvature: float
+    direction: np.ndarray
+    """in which the curvature is smallest"""
+    saddle: bool
+    """whether the deviance falls that way, beyond what rounding makes of a flat direction"""
+
+
+def search(products: Products, free_a: np.ndarray, free_b: np.ndarray) -> Optimum:
+    """Maximise the likelihood over the free elements of La and Lb.
+
+    `free_a` (i, i) and `free_b` (j, j) are true where an element of the lower triangle varies; the
+    others are zero. Raises numpy.linalg.LinAlgError where the likelihood has no finite value.
+    """
+    evaluations = 0
+    cut = int(free_a.sum())
+    diagonal = np.concatenate([np.eye(len(f), dtype=bool)[f] for f in (free_a, free_b)])
+
+    def triangles(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        La, Lb = np.zeros(free_a.shape), np.zeros(free_b.shape)
+        La[free_a], Lb[free_b] = theta[:cut], theta[cut:]
+        return La, Lb
+
+    def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal evaluations
+        evaluations += 1
+        value, by_a, by_b = deviance(products, *triangles(theta))
+        return value, np.concatenate([by_a[free_a], by_b[free_b]])
+
+    best = None
+    for start in STARTS:
+        theta, value, gradient = _descend(value_and_gradient, np.where(diagonal, start, 0.0))
+        if best is None or value < best.value - 10 * TOLERANCE:
+            best = _newton(value_and_gradient, theta, value, gradient)
+        if not best.saddle and min(map(_least_diagonal, triangles(best.theta))) > SINGULAR:
+            break
+    # A column of zeros is stationary even where its effect varies: step off it, one at a time.
+    for _ in range(diagonal.sum()):
+        if not best.saddle:
+            break
+        found = _descend(value_and_gradient, best.theta + 0.05 * best.direction)
+        point = _newton(value_and_gradient, *found)
+        if point.value < best.value:
+            best = point
+    La, Lb = (L * np.where(np.diagonal(L) < 0, -1.0, 1.0) for L in triangles(best.theta))
+    return Optimum(
+        La=La + 0.0,  # no negative zeros
+        Lb=Lb + 0.0,
+        deviance=float(best.value),
+        gain=float(best.gain),
+        curvature=best.curvature,
+        evaluations=evaluations,
+        converged=best.gain <= TOLERANCE and not best.saddle,
+        singular=min(_least_diagonal(La), _least_diagonal(Lb)) < SINGULAR,
+    )
+
+
+def _descend(function: Function, start: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+    """Search from `start` by L-BFGS; return theta, the deviance and its gradient."""
+    options = {"maxiter": 2000, "maxfun": 5000, "ftol": 1e-13, "gtol": 1e-4, "maxcor": 30}
+    found = minimize(function, start, jac=True, method="L-BFGS-B", options=options)
+    return found.x, found.fun, found.jac
+
+
+def _newton(function: Function, theta: np.ndarray, value: float, gradient: np.ndarray) -> _Point:
+    """End a search with Newton steps; the Hessian comes from differences of the gradient."""
+    for _ in range(3):
+        values, vectors = np.linalg.eigh(_hessian(function, theta, gradient))
+        # Directions without curvature (of an effect whose variance is zero) are left alone.
+        limit = FLAT * values[-1]
+        curved = values > limit
+        along = vectors.T @ gradient
+        gain = 0.5 * float(np.sum(along[curved] ** 2 / values[curved]))
+        step = -vectors[:, curved] @ (along[curved] / values[curved])
+        after, gradient_after = function(theta + step)
+        if after > value + 1e-12 * abs(value):
+            break
+        before = gain
+        theta, value, gradient = theta + step, after, gradient_after
+        along = vectors.T @ gradient
+        gain = 0.5 * float(np.sum(along[curved] ** 2 / values[curved]))
+        if before <= TOLERANCE or gain > 0.1 * before:
+            break
+    curvature = float(values[0])
+    return _Point(theta, value, gain, curvature, vectors[:, 0], curvature < -max(limit, 0.01))
+
+
+def _hessian(function: Function, theta: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    rows, step = [], 1e-5
+    for element in range(len(theta)):
+        moved = theta.copy()
+        moved[element] += step
+        rows.append((function(moved)[1] - gradient) / step)
+    return (np.array(rows) + np.array(rows).T) / 2
+
+
+def _least_diagonal(L: np.ndarray) -> float:
+    return float(np.abs(np.diagonal(L)).min(initial=np.inf))
