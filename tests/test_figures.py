@@ -1,0 +1,293 @@
+"""Figures: what they show and say, that nothing overlaps, that the same data give the same bytes."""
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import comparison
+import figure_delta_loglik
+import figure_perplexity
+import job
+import numpy as np
+import pandas as pd
+import pytest
+import style
+
+ROOT = Path(__file__).resolve().parents[1]
+PUBLISHED = ROOT / "data" / "published"
+TABLE2 = pd.read_csv(PUBLISHED / "clark2025_table2.csv").set_index("lm")
+TABLE1 = pd.read_csv(PUBLISHED / "clark2025_table1.csv").set_index("corpus_measure")
+SIX = ["Pythia", "dVM-TI", "ALiBi-mix-I", "ALiBi-mix-TI", "ALiBi-1/4-I", "ALiBi-1/4-TI"]
+TWO = ["Natural Stories SPR", "UCL SPR"]
+
+
+def lm(label: str) -> dict:
+    bias = label.replace("/", "_").removesuffix("-TI").removesuffix("-I")
+    applied = "none" if label == "Pythia" else "training" if label.endswith("-TI") else "inference"
+    family = "none" if label == "Pythia" else bias
+    return {"lm": label.replace("/", "_"), "label": label, "family": family, "applied": applied}
+
+
+def response(label: str) -> dict:
+    dataset, measure = label.rsplit(" ", 1)
+    return {"dataset": dataset.lower().replace(" ", "_"), "measure": measure, "label": label}
+
+
+def write_delta(path: Path, lms: list[str], responses: list[str], skip=(), unconverged=()) -> Path:
+    """Write Table 2's values as a delta_loglik.csv."""
+    rows = [
+        {
+            "lm": lm(a)["lm"], "label": a, **{k: response(r)[k] for k in ("dataset", "measure")},
+            "design": "any", "delta_loglik": TABLE2.loc[a, r], "delta_loglik_marginal": 0.0,
+            "delta_loglik_fit": 0.0, "n_exploratory": TABLE1.exploratory[r], "n_fit": TABLE1.fit[r],
+            "converged": (a, r) not in unconverged, "note": "",
+        }
+        for a in lms for r in responses if (a, r) not in skip
+    ]  # fmt: skip
+    columns = [
+        "lm",
+        "label",
+        "dataset",
+        "measure",
+        "design",
+        "delta_loglik",
+        "n_exploratory",
+        "converged",
+    ]
+    pd.DataFrame(rows, columns=None if rows else columns).to_csv(path, index=False)
+    return path
+
+
+def write_perplexity(path: Path, lms: list[str]) -> Path:
+    """Write a perplexity.csv that falls with ΔLogLik, crowded where Table 2 is."""
+    bits = 8.5 - (TABLE2.Total[lms] - 1750) / 900
+    rows = pd.DataFrame({"lm": [lm(a)["lm"] for a in lms], "label": lms, "dataset": "all"})
+    rows["tokens"], rows["bits_per_token"] = 1000, bits.to_numpy()
+    rows.assign(perplexity=2.0**rows.bits_per_token).to_csv(path, index=False)
+    return path
+
+
+SIZES = {"paper": (list(TABLE2.index), list(TABLE2.columns[:-1])), "small": (SIX, TWO)}
+
+
+def read(tmp_path, lms, responses, asked=None, **kwargs):
+    not_run = kwargs.pop("not_run", None)
+    path = write_delta(tmp_path / "delta_loglik.csv", lms, responses, **kwargs)
+    asked = [response(r) for r in asked or responses]
+    return comparison.read(path, lms=[lm(a) for a in lms], responses=asked, not_run=not_run)
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def drawn(request, tmp_path_factory):
+    """All three figures of an experiment, with their texts: (lms, responses, figures, texts)."""
+    lms, responses = SIZES[request.param]
+    folder = tmp_path_factory.mktemp("figures")
+    result = read(folder, lms, responses)
+    perplexity = pd.read_csv(write_perplexity(folder / "p.csv", lms)).set_index("lm").perplexity
+    with style.use():
+        figures = {
+            "bars": figure_delta_loglik.bars(result, "Pythia", ["ALiBi-mix-TI"]),
+            "panels": figure_delta_loglik.panels(result, "Pythia"),
+            "perplexity": figure_perplexity.draw(result, perplexity, ["not run: Dundee SP"]),
+        }
+        return lms, responses, figures, {name: texts(figure) for name, figure in figures.items()}
+
+
+def texts(figure):
+    """Return the visible texts of a figure: (string, size, box in pixels)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    ticks = set()
+    for axes in figure.axes:
+        for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            low, high = sorted((low, high))
+            for tick in axis.get_major_ticks() + axis.get_minor_ticks():
+                if not low <= tick.get_loc() <= high:  # matplotlib keeps, but doesn't draw, these
+                    ticks |= {tick.label1, tick.label2}
+    return [
+        (text.get_text(), text.get_size(), text.get_window_extent(renderer))
+        for text in figure.findobj(Text)
+        if text.get_visible() and text.get_text().strip() and text not in ticks
+    ]
+
+
+def words(found) -> str:
+    return "\n".join(text for text, _, _ in found)
+
+
+def test_texts_are_legible_apart_and_inside(drawn):
+    _, _, figures, found_in = drawn
+    for name, figure in figures.items():
+        found = found_in[name]
+        assert min(points for _, points, _ in found) >= 8, name
+        for text, _, box in found:
+            inside = box.x0 >= -1 and box.y0 >= -1
+            assert inside and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1, text
+        for (a, _, one), (b, _, two) in itertools.combinations(found, 2):
+            width = min(one.x1, two.x1) - max(one.x0, two.x0)
+            height = min(one.y1, two.y1) - max(one.y0, two.y0)
+            # A line's box is higher than its letters: a sliver shared is not an overlap.
+            assert width <= 1 or height <= 2.5, (name, a, b)
+        assert figure.get_figwidth() == style.WIDTH and figure.get_figheight() < 9.5
+
+
+def test_every_lm_is_shown_with_its_value(drawn):
+    lms, responses, figures, found = drawn
+    said, beside = words(found["bars"]), words(found["perplexity"]).split("\n")
+    totals = TABLE2.loc[lms, responses].sum(axis=1)
+    for label, total in totals.items():
+        decimals = 0 if totals.max() >= 1000 else 1  # and a sum's last bit may turn a 5
+        assert any(f"{total + e:,.{decimals}f}" in said for e in (-1e-9, 1e-9))
+        assert label in said.split("\n") and label in beside
+        name = lm(label)["lm"]
+        dots = [
+            line.get_xdata()[0]
+            for axes in figures["panels"].axes
+            for line in axes.lines
+            if line.get_gid() == f"dot {name}"
+        ]
+        assert np.allclose(dots, TABLE2.loc[label, responses].astype(float))
+
+
+def test_axes_say_what_and_in_which_unit(drawn):
+    _, responses, _, found = drawn
+    bars, panels, perplexity = (words(found[name]) for name in ("bars", "panels", "perplexity"))
+    n = TABLE1.exploratory[responses].sum()
+    assert f"summed over {len(responses)} responses ({n:,} observations)" in bars
+    assert all("ΔLogLik (nats)" in figure for figure in (bars, panels, perplexity))
+    assert "Perplexity per token" in perplexity
+    assert "baseline: Pythia" in bars and "baseline: Pythia" in panels
+    for label in responses:
+        assert f"n = {TABLE1.exploratory[label]:,}" in panels
+
+
+def test_baseline_is_dashed_at_its_value(tmp_path):
+    with style.use():
+        figure = figure_delta_loglik.bars(read(tmp_path, SIX, TWO), "Pythia", ["ALiBi-mix-TI"])
+    dashed = [line for line in figure.axes[0].lines if line.is_dashed()]
+    assert [round(line.get_xdata()[0], 1) for line in dashed] == [123.1, 177.1]
+    assert dashed[0].get_color() == style.FAMILIES["baseline"][0]
+
+
+def test_families_look_the_same_in_every_experiment():
+    everyone, _ = comparison.records([lm(a) for a in TABLE2.index], [])
+    some, _ = comparison.records([lm(a) for a in SIX], [])
+    assert style.looks(some).items() <= style.looks(everyone).items()
+    looks = style.looks(everyone)
+    assert len({looks[lm(a)["lm"]].colour for a in SIX}) == 4
+    assert looks["ALiBi-mix-I"].face == "white" and looks["ALiBi-mix-I"].bar != "white"
+    assert looks["ALiBi-mix-TI"].face == looks["ALiBi-mix-I"].colour
+    assert looks["ALiBi-1_256-TI"].marker == looks["ALiBi-16-TI"].marker
+
+
+def test_biases_without_a_colour_of_their_own_differ():
+    rows = [{"lm": a, "label": a, "family": a, "applied": "training"} for a in ("new", "newer")]
+    looks = style.looks(comparison.records(rows, [])[0])
+    assert looks["new"] != looks["newer"]
+
+
+def test_missing_parts_are_said(tmp_path):
+    not_run = tmp_path / "not_run.csv"
+    not_run.write_text("dataset,measure,reason\ndundee,,Dundee is not in the mirror\n")
+    result = read(
+        tmp_path, SIX, TWO, [*TWO, "Dundee FP", "Dundee GP"], not_run=not_run,
+        skip={("dVM-TI", "UCL SPR")}, unconverged={("Pythia", "UCL SPR")},
+    )  # fmt: skip
+    with style.use():
+        said = words(texts(figure_delta_loglik.bars(result, "none"))).replace("\n", " ")
+        panels = words(texts(figure_delta_loglik.panels(result, "Pythia"))).replace("\n", " ")
+    assert "Not run: Dundee FP, GP (Dundee is not in the mirror)" in said
+    assert "UCL SPR has no fit for dVM-TI and is left out of the total" in said
+    assert "The baseline none was not run" in said and "− baseline" not in said
+    assert "ΔLogLik (nats), Natural Stories SPR (192,772 observations)" in said
+    assert "Regression not converged: Pythia on UCL SPR" in said
+    assert "Not run: Dundee FP, GP" in panels and "left out of the total" not in panels
+
+
+@pytest.mark.parametrize("lms", [[], SIX[:1]])
+def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
+    delta = write_delta(tmp_path / "delta_loglik.csv", lms, TWO[:1])
+    perplexity = write_perplexity(tmp_path / "perplexity.csv", lms)
+    paths = [[tmp_path / f"{name}.{end}" for end in ("svg", "csv")] for name in "abc"]
+    asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in TWO]}
+    figure_delta_loglik.main(
+        delta_loglik=delta, total=paths[0], by_response=paths[1], baseline="Pythia", **asked
+    )
+    figure_perplexity.main(delta_loglik=delta, perplexity=perplexity, out=paths[2], **asked)
+    for svg, data in paths:
+        assert svg.stat().st_size > 1000 and len(pd.read_csv(data)) == len(lms)
+
+
+def test_data_beside_the_figure_are_its_numbers(tmp_path):
+    result = read(tmp_path, SIX, TWO)
+    rows = figure_delta_loglik.data(result).set_index(["label", "response"]).delta_loglik
+    assert rows["ALiBi-mix-TI", "UCL SPR"] == 68.1
+    assert rows["ALiBi-mix-TI", "Total"] == pytest.approx(177.1)
+
+
+def write_all(folder: Path) -> None:
+    """Write every figure of a small experiment, some of it not run."""
+    folder.mkdir()
+    delta = write_delta(folder / "delta.csv", SIX, TWO)
+    perplexity = write_perplexity(folder / "perplexity.csv", SIX)
+    asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in [*TWO, "Dundee FP"]]}
+    total, by_response, scatter = (
+        [folder / f"{name}.{end}" for end in ("pdf", "svg", "png", "csv")] for name in "tbs"
+    )
+    figure_delta_loglik.main(
+        delta_loglik=delta, total=total, by_response=by_response, baseline="Pythia", **asked
+    )
+    figure_perplexity.main(delta_loglik=delta, perplexity=perplexity, out=scatter, **asked)
+
+
+def test_same_data_give_the_same_bytes(tmp_path):
+    """In another process, at another time, with another hash seed."""
+    write_all(tmp_path / "here")
+    program = (
+        f"import sys; sys.path[:0] = {[str(ROOT / 'workflow/scripts'), str(ROOT / 'tests')]!r}\n"
+        f"import pathlib, test_figures; test_figures.write_all(pathlib.Path({str(tmp_path / 'there')!r}))"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, env=os.environ | {"PYTHONHASHSEED": "7"}
+    )
+    here, there = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("here", "there")
+    )
+    assert len(here) == 14 and [name for name in here if here[name] != there[name]] == []
+
+
+def test_two_rows_of_a_pair_are_an_error(tmp_path):
+    path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO + TWO[:1])
+    with pytest.raises(job.InputError, match="two rows of Pythia on Natural Stories SPR"):
+        comparison.read(path, lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO])
+
+
+def test_other_observations_for_another_lm_are_an_error(tmp_path):
+    path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO)
+    rows = pd.read_csv(path)
+    rows.loc[3, "n_exploratory"] += 1
+    rows.to_csv(path, index=False)
+    with pytest.raises(job.InputError, match="not comparable"):
+        comparison.read(path, lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO])
+
+
+def test_dataset_labels_get_their_measure(tmp_path):
+    row = {"dataset": "ucl", "measure": "SPR"}
+    for label in ("UCL", "UCL SPR"):
+        _, (found,) = comparison.records([], [row | {"label": label}])
+        assert found.label == "UCL SPR"
+
+
+@pytest.mark.parametrize(
+    ("value", "signed", "tick"),
+    [(1234.56, "+1,234.6", "1,234.56"), (-0.04, "0.0", "−0.04"), (-29, "−29.0", "−29")],
+)
+def test_numbers(value, signed, tick):
+    assert style.signed(value) == signed and style.tick(value) == tick
