@@ -1,0 +1,63 @@
+# Which memory constraint, built into a language model's attention, makes it expect words as people do?
+#
+#   text ──► tokens ──► language model ──► surprisal per word ─┐
+#     └────► KenLM unigram ──────────────► unigram surprisal ──┤
+#   reading-time corpus ──► words, responses ──► observations ─┴─► regression ──► ΔLogLik, permutation test
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+configfile: "config.yaml"
+
+
+include: "rules/common.smk"
+
+
+pathvars:
+    results=f"results/{config['study']}/{config['scale']}",
+    resources="data",
+    logs="<results>/logs",
+    benchmarks="<results>/benchmarks",
+
+
+wildcard_constraints:
+    corpus=any_of(config["corpora"]),
+    tokenizer=any_of(config["tokenizers"]),
+    lm=any_of(config["lms"]),
+    unigram=any_of(config["unigrams"]),
+    dataset=any_of(config["datasets"]),
+    measure=r"\w+",
+    design=any_of(config["designs"]),
+    experiment=any_of(config["experiments"]),
+
+
+report: "workflow/report/workflow.rst"
+
+
+include: "rules/corpora.smk"
+include: "rules/simulation.smk"
+include: "rules/datasets.smk"
+include: "rules/lms.smk"
+include: "rules/unigram.smk"
+include: "rules/regression.smk"
+include: "rules/figures.smk"
+
+
+# `snakemake` makes what `run` selects; `snakemake exp1` makes one experiment.
+rule all:
+    default_target: True
+    input:
+        "<results>/summary.txt",
+        [experiment_outputs(name) for name in config["run"]],
+    localrule: True
+
+
+for name in config["run"]:
+
+    rule:
+        name:
+            name
+        input:
+            experiment_outputs(name),
+        localrule: True

@@ -1,0 +1,155 @@
+# Cross-checks of the config's tables, and the input functions that several rule files share.
+import csv
+import os
+import re
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
+
+sys.path.insert(0, str(Path(workflow.basedir) / "workflow" / "scripts"))
+import configuration
+from job import InputError
+
+try:
+    configuration.check(config, Path(workflow.basedir) / "config.schema.yaml")
+except InputError as error:
+    raise WorkflowError(str(error)) from None
+
+# Where files come from is no part of what is computed, so it reaches jobs through the environment:
+# as a parameter it would make every download, and all that follows, run again.
+MIRRORS = [
+    *config.get("mirror", []),
+    *filter(None, os.environ.get("RECENCY_MIRROR", "").split(":")),
+]
+os.environ["RECENCY_MIRROR"] = ":".join(MIRRORS)
+
+SCRIPTS = "workflow/scripts"
+SCALE = config["scales"][config["scale"]]
+LMS = {name: configuration.language_model(config, name) for name in config["lms"]}
+
+
+def any_of(names):
+    """Return a wildcard constraint that admits these names only."""
+    return "|".join(names) or "none"
+
+
+def corpora_with(*keys):
+    """Return the corpora that are made in one of these ways."""
+    return [name for name, corpus in config["corpora"].items() if corpus.keys() & set(keys)]
+
+
+def downloaded(url, byte_range=None):
+    """Return where a URL's file is kept; what several studies use is downloaded once."""
+    part = f".bytes-{byte_range[0]}-{byte_range[1]}" if byte_range else ""
+    return f"<resources>/downloads/{url.split('://', 1)[1].rstrip('/')}{part}"
+
+
+def sources(corpus):
+    """Return the rows of a corpus's table of files, without the parts that are left out."""
+    entry = config["corpora"][corpus]
+    with open(Path(workflow.basedir) / entry["sources"], newline="") as table:
+        rows = list(csv.DictReader(table, delimiter="\t"))
+    return [row for row in rows if row["part"] not in entry.get("exclude", [])]
+
+
+def dataset_file(dataset, role, file):
+    """Return where one file of a dataset is: made here, downloaded, or copied from the user's place."""
+    if "simulated" in file:
+        return f"<results>/simulation/{dataset}/{file['simulated']}.csv"
+    if "url" in file:
+        return downloaded(file["url"], file.get("byte_range"))
+    suffix = "".join(Path(file.get("local") or file["stand_in"]["path"]).suffixes[-2:])
+    return f"<resources>/downloads/placed/{dataset}/{role}{suffix}"
+
+
+def dataset_files(dataset, part):
+    """Return role → path of a dataset's `words` or `responses` files."""
+    files = config["datasets"][dataset][part]
+    return {role: dataset_file(dataset, role, file) for role, file in files.items()}
+
+
+def described_files():
+    """Return path → what is known of it, for every file that the config has downloaded or placed."""
+    files = {}
+    for name, corpus in config["corpora"].items():
+        if "sources" in corpus:
+            for row in sources(name):
+                known = {key: row[key] for key in ("url", "sha256") if row[key]}
+                files[downloaded(row["url"])] = known | (
+                    {"bytes": int(row["bytes"])} if row["bytes"] else {}
+                )
+        elif "pretokenized" in corpus:
+            file = corpus["pretokenized"]
+            files[downloaded(file["url"], file.get("byte_range"))] = file
+    for tokenizer in config["tokenizers"].values():
+        if "file" in tokenizer:
+            files[downloaded(tokenizer["file"]["url"])] = tokenizer["file"]
+    for name, dataset in config["datasets"].items():
+        for part in ("words", "responses"):
+            for role, file in dataset[part].items():
+                if "simulated" not in file:
+                    files[dataset_file(name, role, file)] = file
+    return files
+
+
+FILES = described_files()
+
+# A dataset that only its user can place, and that is not there, is left out and said to be; a dry
+# run plans it all the same.
+DRY_RUN = any(re.fullmatch(r"--dry-?run|-[a-zA-Z]*n[a-zA-Z]*", argument) for argument in sys.argv)
+ASKED = {
+    response["dataset"]
+    for experiment in config["run"]
+    for response in configuration.responses(config, experiment)
+}
+ABSENT = {
+    name: f"{config['datasets'][name]['label']} is not here: {missing[0]}"
+    for name in sorted(ASKED)
+    if (missing := configuration.missing_files(config["datasets"][name], MIRRORS))
+}
+if workflow.is_main_process:
+    for reason in ABSENT.values():
+        logger.warning(f"not run: {reason}")
+NOT_RUN = {} if DRY_RUN else ABSENT
+config["not_run"] = NOT_RUN  # for the report's front page
+
+
+def responses(experiment):
+    """Return the experiment's responses that can be run: dicts of design, dataset, measure and label."""
+    return [
+        response | {"label": config["datasets"][response["dataset"]]["label"]}
+        for response in configuration.responses(config, experiment)
+        if response["dataset"] not in NOT_RUN
+    ]
+
+
+def lms_of(experiment):
+    """Return what figures need to know of an experiment's LMs: lm, label, family, applied."""
+    return [
+        {"lm": name} | {key: LMS[name][key] for key in ("label", "family", "applied")}
+        for name in config["experiments"][experiment]["lms"]
+    ]
+
+
+def in_report(path, caption, category, name):
+    """Flag a file for the report, under a category, with the words that it is listed by."""
+    return report(
+        path, caption=f"../workflow/report/{caption}.rst", category=category, labels={"what": name}
+    )
+
+
+def figures(stem, caption, category, name):
+    """Return a figure's files: PDF, SVG (in the report), PNG and its data."""
+    return [
+        f"{stem}.pdf",
+        in_report(f"{stem}.svg", caption, category, name),
+        f"{stem}.png",
+        f"{stem}.csv",
+    ]
+
+
+def table(stem, caption, category, name):
+    """Return a table's files: CSV, HTML (in the report) and LaTeX."""
+    return [f"{stem}.csv", in_report(f"{stem}.html", caption, category, name), f"{stem}.tex"]

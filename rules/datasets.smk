@@ -1,0 +1,94 @@
+# Reading-time corpora: words, responses → observations in three partitions.
+
+
+def parser_files(wildcards):
+    """Return the parser of a dataset and what parsers share; a change of either parses again."""
+    others = set(configuration.parsers()) - {config["datasets"][wildcards.dataset]["parser"]}
+    return sorted(
+        str(path) for path in Path(SCRIPTS).glob("datasets/*.py") if path.stem not in others
+    )
+
+
+rule words:
+    input:
+        files=lambda wildcards: list(dataset_files(wildcards.dataset, "words").values()),
+        code=parser_files,
+    output:
+        "<results>/datasets/{dataset}/words.parquet",
+    log:
+        "<logs>/words/{dataset}.log",
+    priority: 50
+    conda:
+        "../envs/plot.yaml"
+    params:
+        roles=lambda wildcards: list(config["datasets"][wildcards.dataset]["words"]),
+        parser=lambda wildcards: config["datasets"][wildcards.dataset]["parser"],
+        options=lambda wildcards: config["datasets"][wildcards.dataset].get("options", {}),
+    script:
+        "../workflow/scripts/words.py"
+
+
+rule responses:
+    input:
+        files=lambda wildcards: list(dataset_files(wildcards.dataset, "responses").values()),
+        words="<results>/datasets/{dataset}/words.parquet",
+        code=parser_files,
+    output:
+        "<results>/datasets/{dataset}/responses.{measure}.parquet",
+    log:
+        "<logs>/responses/{dataset}.{measure}.log",
+    priority: 50
+    conda:
+        "../envs/plot.yaml"
+    params:
+        roles=lambda wildcards: list(config["datasets"][wildcards.dataset]["responses"]),
+        parser=lambda wildcards: config["datasets"][wildcards.dataset]["parser"],
+        measure="{measure}",
+        options=lambda wildcards: config["datasets"][wildcards.dataset].get("options", {}),
+    script:
+        "../workflow/scripts/responses.py"
+
+
+def filter_steps(wildcards):
+    """Return the filters of a measure, in order, as name and query."""
+    dataset = config["datasets"][wildcards.dataset]
+    steps = dataset["measures"][wildcards.measure]["filters"]
+    return [{"name": step, "keep": dataset["filters"][step]} for step in steps]
+
+
+rule observations:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        responses="<results>/datasets/{dataset}/responses.{measure}.parquet",
+    output:
+        fit="<results>/observations/{dataset}.{measure}/fit.parquet",
+        exploratory="<results>/observations/{dataset}.{measure}/exploratory.parquet",
+        held_out="<results>/observations/{dataset}.{measure}/held_out.parquet",
+        counts="<results>/observations/{dataset}.{measure}/counts.csv",
+    log:
+        "<logs>/observations/{dataset}.{measure}.log",
+    priority: 50
+    conda:
+        "../envs/plot.yaml"
+    params:
+        filters=filter_steps,
+    script:
+        "../workflow/scripts/observations.py"
+
+
+rule not_run:
+    output:
+        "<results>/not_run.csv",
+    log:
+        "<logs>/not_run.log",
+    localrule: True
+    conda:
+        "../envs/plot.yaml"
+    params:
+        datasets=[
+            {"dataset": name, "measure": measure, "reason": NOT_RUN[name]}
+            for name in NOT_RUN
+            for measure in config["datasets"][name]["measures"]
+        ],
+    script:
+        "../workflow/scripts/not_run.py"

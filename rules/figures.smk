@@ -1,0 +1,221 @@
+# Figures and tables of an experiment, with the papers' values beside them, and the summary.
+
+
+def published(experiment, table):
+    """Return the CSV of the paper's own table of `observations` or `delta_loglik`, if there is one."""
+    name = config["experiments"][experiment].get("published", {}).get(table)
+    return {"published": f"data/published/{name}.csv"} if name else {}
+
+
+def response_counts(experiment):
+    """Return the counts of observations of an experiment's responses."""
+    return [
+        "<results>/observations/{dataset}.{measure}/counts.csv".format(**r)
+        for r in responses(experiment)
+    ]
+
+
+def all_responses(experiment):
+    """Return every response that the config asks of an experiment, those that were not run too."""
+    return [
+        response | {"label": config["datasets"][response["dataset"]]["label"]}
+        for response in configuration.responses(config, experiment)
+    ]
+
+
+rule figure_delta_loglik:
+    input:
+        delta_loglik="<results>/experiments/{experiment}/delta_loglik.csv",
+        not_run="<results>/not_run.csv",
+    output:
+        total=figures(
+            "<results>/experiments/{experiment}/figure_delta_loglik",
+            caption="figure_delta_loglik",
+            category="{experiment}",
+            name="ΔLogLik of each LM",
+        ),
+        by_response=figures(
+            "<results>/experiments/{experiment}/figure_delta_loglik_by_response",
+            caption="figure_delta_loglik_by_response",
+            category="{experiment}",
+            name="ΔLogLik of each LM, by response",
+        ),
+    log:
+        "<logs>/figure_delta_loglik/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: lms_of(wildcards.experiment),
+        responses=lambda wildcards: all_responses(wildcards.experiment),
+        baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
+    script:
+        "../workflow/scripts/figure_delta_loglik.py"
+
+
+rule perplexity:
+    input:
+        surprisal=lambda wildcards: [
+            f"<results>/surprisal/{lm}/{dataset}.parquet"
+            for lm in config["experiments"][wildcards.experiment]["lms"]
+            for dataset in dict.fromkeys(r["dataset"] for r in responses(wildcards.experiment))
+        ],
+    output:
+        "<results>/experiments/{experiment}/perplexity.csv",
+    log:
+        "<logs>/perplexity/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: lms_of(wildcards.experiment),
+    script:
+        "../workflow/scripts/perplexity.py"
+
+
+rule figure_perplexity:
+    input:
+        delta_loglik="<results>/experiments/{experiment}/delta_loglik.csv",
+        perplexity="<results>/experiments/{experiment}/perplexity.csv",
+        not_run="<results>/not_run.csv",
+    output:
+        figures(
+            "<results>/experiments/{experiment}/figure_perplexity",
+            caption="figure_perplexity",
+            category="{experiment}",
+            name="ΔLogLik against perplexity",
+        ),
+    log:
+        "<logs>/figure_perplexity/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: lms_of(wildcards.experiment),
+        responses=lambda wildcards: all_responses(wildcards.experiment),
+    script:
+        "../workflow/scripts/figure_perplexity.py"
+
+
+rule table_delta_loglik:
+    input:
+        unpack(lambda wildcards: published(wildcards.experiment, "delta_loglik")),
+        delta_loglik="<results>/experiments/{experiment}/delta_loglik.csv",
+        not_run="<results>/not_run.csv",
+    output:
+        table(
+            "<results>/experiments/{experiment}/table_delta_loglik",
+            caption="table_delta_loglik",
+            category="{experiment}",
+            name="Table of ΔLogLik",
+        ),
+    log:
+        "<logs>/table_delta_loglik/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: lms_of(wildcards.experiment),
+        responses=lambda wildcards: all_responses(wildcards.experiment),
+    script:
+        "../workflow/scripts/table_delta_loglik.py"
+
+
+rule table_observations:
+    input:
+        unpack(lambda wildcards: published(wildcards.experiment, "observations")),
+        counts=lambda wildcards: response_counts(wildcards.experiment),
+        not_run="<results>/not_run.csv",
+    output:
+        table(
+            "<results>/experiments/{experiment}/table_observations",
+            caption="table_observations",
+            category="{experiment}",
+            name="Observations",
+        ),
+    log:
+        "<logs>/table_observations/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        responses=lambda wildcards: all_responses(wildcards.experiment),
+    script:
+        "../workflow/scripts/table_observations.py"
+
+
+rule table_significance:
+    input:
+        permutation="<results>/experiments/{experiment}/permutation.csv",
+        not_run="<results>/not_run.csv",
+    output:
+        table(
+            "<results>/experiments/{experiment}/table_significance",
+            caption="table_significance",
+            category="{experiment}",
+            name="Permutation tests",
+        ),
+    log:
+        "<logs>/table_significance/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: lms_of(wildcards.experiment),
+        responses=lambda wildcards: all_responses(wildcards.experiment),
+    script:
+        "../workflow/scripts/table_significance.py"
+
+
+def experiment_outputs(experiment):
+    """Return what the reader of an experiment looks at."""
+    where = f"<results>/experiments/{experiment}"
+    outputs = [
+        f"{where}/figure_delta_loglik.svg",
+        f"{where}/figure_perplexity.svg",
+        f"{where}/table_delta_loglik.html",
+        f"{where}/table_observations.html",
+    ]
+    if config["experiments"][experiment].get("compare"):
+        outputs.append(f"{where}/table_significance.html")
+    if config["experiments"][experiment].get("recovery"):
+        outputs += [
+            f"{where}/recovery.{r['dataset']}.{r['measure']}.svg" for r in responses(experiment)
+        ]
+    return outputs
+
+
+TESTED = [name for name in config["run"] if config["experiments"][name].get("compare")]
+
+
+rule summary:
+    input:
+        delta_loglik=[f"<results>/experiments/{name}/delta_loglik.csv" for name in config["run"]],
+        permutation=[f"<results>/experiments/{name}/permutation.csv" for name in TESTED],
+        counts=sorted({path for name in config["run"] for path in response_counts(name)}),
+        not_run="<results>/not_run.csv",
+    output:
+        text="<results>/summary.txt",
+        html=in_report(
+            "<results>/summary.html", caption="summary", category="Summary", name="What was found"
+        ),
+    log:
+        "<logs>/summary.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        study=f"{config['study']} ({SCALE['label']})" if "label" in SCALE else config["study"],
+        experiments=[
+            {
+                "experiment": name,
+                "title": config["experiments"][name]["title"],
+                "lms": lms_of(name),
+                "responses": all_responses(name),
+                "baseline": config["experiments"][name]["baseline"],
+            }
+            for name in config["run"]
+        ],
+        files={"figures and tables": f"results/{config['study']}/{config['scale']}/experiments/"},
+        notes=sorted(
+            {
+                f"The reading times of the corpus {config['datasets'][name]['label']!r} are simulated."
+                for name in ASKED
+                if "simulate" in config["datasets"][name]
+            }
+        ),
+    script:
+        "../workflow/scripts/summary.py"

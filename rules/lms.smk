@@ -1,0 +1,88 @@
+# Language models: train → surprisal of every word.
+
+# Files that decide what a network computes. They are inputs, compared by content, so that a change
+# reruns what it changes and a mere touch nothing.
+NETWORK = collect(
+    f"{SCRIPTS}/{{file}}.py",
+    file=["biases/__init__", "lm/attention", "lm/network"],
+)
+TRAINING = collect(f"{SCRIPTS}/lm/{{file}}.py", file=["training", "schedule", "stream"])
+SCORING = collect(f"{SCRIPTS}/lm/{{file}}.py", file=["alignment", "scoring"])
+
+
+def bias_file(lm):
+    """Return the file of the form of an LM's bias."""
+    return f"{SCRIPTS}/biases/{LMS[lm]['bias']['form']}.py"
+
+
+def uses_gpu(lm):
+    """Say how many GPUs an LM's training asks for."""
+    return 1 if config["recipes"][LMS[lm]["recipe"]]["device"] == "cuda" else 0
+
+
+rule train:
+    input:
+        tokens=lambda wildcards: token_stream(
+            LMS[wildcards.lm]["corpus"], LMS[wildcards.lm]["tokenizer"]
+        )[0],
+        info=lambda wildcards: token_stream(
+            LMS[wildcards.lm]["corpus"], LMS[wildcards.lm]["tokenizer"]
+        )[1],
+        tokenizer=lambda wildcards: tokenizer_file(LMS[wildcards.lm]["tokenizer"]),
+        code=[*NETWORK, *TRAINING],
+        bias=lambda wildcards: bias_file(wildcards.lm),
+    output:
+        config="<results>/lms/{lm}/config.json",
+        weights="<results>/lms/{lm}/model.safetensors",
+        tokenizer="<results>/lms/{lm}/tokenizer.json",
+        losses="<results>/lms/{lm}/training.csv",
+    log:
+        "<logs>/train/{lm}.log",
+    benchmark:
+        "<benchmarks>/train/{lm}.tsv"
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["train"]
+    resources:
+        gpu=lambda wildcards: uses_gpu(wildcards.lm),
+    params:
+        lm="{lm}",
+        architecture=lambda wildcards: config["architectures"][LMS[wildcards.lm]["architecture"]],
+        bias=lambda wildcards: LMS[wildcards.lm]["bias"],
+        recipe=lambda wildcards: config["recipes"][LMS[wildcards.lm]["recipe"]],
+        seed=lambda wildcards: LMS[wildcards.lm]["seed"],
+    script:
+        "../workflow/scripts/train.py"
+
+
+def trained(wildcards):
+    """Return the weights behind an LM: its own, its base's, or none for a checkpoint from elsewhere."""
+    lm = LMS[wildcards.lm]
+    if "checkpoint" in lm:
+        return []
+    folder = f"<results>/lms/{lm.get('base', wildcards.lm)}"
+    return [f"{folder}/config.json", f"{folder}/model.safetensors", f"{folder}/tokenizer.json"]
+
+
+rule surprisal:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        model=trained,
+        code=[*NETWORK, *SCORING],
+        bias=lambda wildcards: bias_file(wildcards.lm),
+    output:
+        "<results>/surprisal/{lm}/{dataset}.parquet",
+    log:
+        "<logs>/surprisal/{lm}/{dataset}.log",
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    params:
+        checkpoint=lambda wildcards: LMS[wildcards.lm].get("checkpoint"),
+        bias=lambda wildcards: (
+            LMS[wildcards.lm]["bias"] if LMS[wildcards.lm]["applied"] == "inference" else None
+        ),
+        bos=lambda wildcards: LMS[wildcards.lm]["bos"],
+        stride=lambda wildcards: LMS[wildcards.lm]["stride"],
+    script:
+        "../workflow/scripts/surprisal.py"

@@ -1,0 +1,131 @@
+# Regression: predictors → one fit → ΔLogLik on the exploratory partition → permutation test on the
+# held-out one, which nothing else reads.
+
+MIXED_MODEL = sorted(str(path) for path in Path(SCRIPTS).glob("mixed_model/*.*"))
+
+
+def base_of(response, lm):
+    """Return which fit is an LM's base: its own, or the one that all LMs share."""
+    common = config["designs"][response["design"]]["base"] == "all"
+    return fit_file(response, "none" if common else lm, "base")
+
+
+def fit_file(response, lm, model):
+    """Return where a fit is kept."""
+    where = "<results>/regression/{design}/{dataset}.{measure}".format(**response)
+    return f"{where}/{lm}.{model}.json"
+
+
+def predictor_files(dataset, lm):
+    """Return the tables that a regression's predictors come from."""
+    files = {
+        "words": f"<results>/datasets/{dataset}/words.parquet",
+        "unigram": f"<results>/surprisal/{SCALE['unigram']}/{dataset}.parquet",
+    }
+    if lm != "none":
+        files["surprisal"] = f"<results>/surprisal/{lm}/{dataset}.parquet"
+    return files
+
+
+rule regression:
+    input:
+        unpack(lambda wildcards: predictor_files(wildcards.dataset, wildcards.lm)),
+        fit="<results>/observations/{dataset}.{measure}/fit.parquet",
+        exploratory="<results>/observations/{dataset}.{measure}/exploratory.parquet",
+        code=MIXED_MODEL,
+    output:
+        "<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.json",
+    log:
+        "<logs>/regression/{design}/{dataset}.{measure}/{lm}.{model}.log",
+    benchmark:
+        "<benchmarks>/regression/{design}/{dataset}.{measure}/{lm}.{model}.tsv"
+    wildcard_constraints:
+        lm=any_of([*config["lms"], "none"]),
+        model="full|base",
+    conda:
+        "../envs/stats.yaml"
+    params:
+        lm="{lm}",
+        design=lambda wildcards: config["designs"][wildcards.design],
+        model="{model}",
+    script:
+        "../workflow/scripts/regression.py"
+
+
+rule delta_loglik:
+    input:
+        full=lambda wildcards: [
+            fit_file(r, lm["lm"], "full") for r, lm in cells(wildcards.experiment)
+        ],
+        base=lambda wildcards: [base_of(r, lm["lm"]) for r, lm in cells(wildcards.experiment)],
+    output:
+        "<results>/experiments/{experiment}/delta_loglik.csv",
+    log:
+        "<logs>/delta_loglik/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        cells=lambda wildcards: [
+            {"lm": lm["lm"], "label": lm["label"]}
+            | {k: r[k] for k in ("dataset", "measure", "design")}
+            for r, lm in cells(wildcards.experiment)
+        ],
+    script:
+        "../workflow/scripts/delta_loglik.py"
+
+
+def cells(experiment):
+    """Return every response × LM of an experiment."""
+    return [(r, lm) for r in responses(experiment) for lm in lms_of(experiment)]
+
+
+def comparisons(experiment):
+    """Return every comparison × response of an experiment: (response, LM a, LM b)."""
+    pairs = config["experiments"][experiment].get("compare", [])
+    return [(r, a, b) for a, b in pairs for r in responses(experiment)]
+
+
+rule permutation:
+    input:
+        held_out=lambda wildcards: [
+            "<results>/observations/{dataset}.{measure}/held_out.parquet".format(**r)
+            for r, _, _ in comparisons(wildcards.experiment)
+        ],
+        words=lambda wildcards: [
+            predictor_files(r["dataset"], "none")["words"]
+            for r, _, _ in comparisons(wildcards.experiment)
+        ],
+        unigram=lambda wildcards: [
+            predictor_files(r["dataset"], "none")["unigram"]
+            for r, _, _ in comparisons(wildcards.experiment)
+        ],
+        surprisal_a=lambda wildcards: [
+            predictor_files(r["dataset"], a)["surprisal"]
+            for r, a, _ in comparisons(wildcards.experiment)
+        ],
+        surprisal_b=lambda wildcards: [
+            predictor_files(r["dataset"], b)["surprisal"]
+            for r, _, b in comparisons(wildcards.experiment)
+        ],
+        fit_a=lambda wildcards: [
+            fit_file(r, a, "full") for r, a, _ in comparisons(wildcards.experiment)
+        ],
+        fit_b=lambda wildcards: [
+            fit_file(r, b, "full") for r, _, b in comparisons(wildcards.experiment)
+        ],
+        code=MIXED_MODEL,
+    output:
+        "<results>/experiments/{experiment}/permutation.csv",
+    log:
+        "<logs>/permutation/{experiment}.log",
+    conda:
+        "../envs/stats.yaml"
+    params:
+        comparisons=lambda wildcards: [
+            {"lm_a": a, "lm_b": b} | {k: r[k] for k in ("dataset", "measure", "design")}
+            for r, a, b in comparisons(wildcards.experiment)
+        ],
+        permutations=10_000,
+        seed=lambda wildcards: SCALE["seed"],
+    script:
+        "../workflow/scripts/permutation.py"

@@ -1,0 +1,87 @@
+# The simulated study: text from a generator, and readers whose expectations are a known model's.
+
+
+rule simulate_text:
+    input:
+        code=sorted(str(path) for path in Path(SCRIPTS).glob("simulation/*.py")),
+    output:
+        "<results>/corpora/{corpus}/text.parquet",
+    log:
+        "<logs>/simulate_text/{corpus}.log",
+    wildcard_constraints:
+        corpus=any_of(corpora_with("simulate")),
+    conda:
+        "../envs/lm.yaml"
+    params:
+        documents=lambda wildcards: config["corpora"][wildcards.corpus]["simulate"]["documents"],
+        seed=lambda wildcards: config["corpora"][wildcards.corpus]["simulate"]["seed"],
+    script:
+        "../workflow/scripts/simulate_text.py"
+
+
+def simulated(dataset):
+    """Return how a dataset is simulated."""
+    return config["datasets"][dataset]["simulate"]
+
+
+rule simulate_stimuli:
+    input:
+        code=sorted(str(path) for path in Path(SCRIPTS).glob("simulation/*.py")),
+    output:
+        "<results>/simulation/{dataset}/stimuli.csv",
+    log:
+        "<logs>/simulate_stimuli/{dataset}.log",
+    conda:
+        "../envs/lm.yaml"
+    params:
+        stories=lambda wildcards: simulated(wildcards.dataset)["stories"],
+        seed=lambda wildcards: simulated(wildcards.dataset)["stimuli_seed"],
+    script:
+        "../workflow/scripts/simulate_stimuli.py"
+
+
+rule simulate_readers:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        surprisal=lambda wildcards: f"<results>/surprisal/{simulated(wildcards.dataset)['reader']}/{wildcards.dataset}.parquet",
+        unigram=f"<results>/surprisal/{SCALE['unigram']}/{{dataset}}.parquet",
+        code=f"{SCRIPTS}/simulation/readers.py",
+    output:
+        responses="<results>/simulation/{dataset}/responses.csv",
+        truth="<results>/simulation/{dataset}/truth.json",
+    log:
+        "<logs>/simulate_readers/{dataset}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        measure=lambda wildcards: simulated(wildcards.dataset)["measure"],
+        reader=lambda wildcards: simulated(wildcards.dataset)["reader"],
+        readers=lambda wildcards: simulated(wildcards.dataset)["readers"],
+    script:
+        "../workflow/scripts/simulate_readers.py"
+
+
+rule recovery:
+    input:
+        truth="<results>/simulation/{dataset}/truth.json",
+        fits=lambda wildcards: [
+            fit_file(response, lm["lm"], "full")
+            for response, lm in cells(wildcards.experiment)
+            if response["dataset"] == wildcards.dataset
+            and response["measure"] == wildcards.measure
+        ],
+    output:
+        figures(
+            "<results>/experiments/{experiment}/recovery.{dataset}.{measure}",
+            caption="recovery",
+            category="Simulation",
+            name="{dataset} {measure}: effects put in and found",
+        ),
+    log:
+        "<logs>/recovery/{experiment}.{dataset}.{measure}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: lms_of(wildcards.experiment),
+    script:
+        "../workflow/scripts/recovery.py"

@@ -1,0 +1,223 @@
+"""The workflow as a whole: its plans, what reruns, and one run from text to report, killed midway."""
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TINY = ["config.demo.yaml", "tests/config.tiny.yaml"]
+
+
+def copy_project(folder):
+    """Copy what git would clone, so that a run touches nothing of the developer's."""
+    for name in ("Snakefile", "rules", "workflow", "envs", "profiles", "tests", "data/published"):
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / name)
+    shutil.copytree(ROOT / "data" / "sources", folder / "data" / "sources")
+    for path in ROOT.glob("config*.yaml"):
+        shutil.copy(path, folder)
+    return folder
+
+
+def environment():
+    tools = [ROOT / ".venv" / "bin", ROOT / ".tools" / "bin", ROOT / ".tools" / "kenlm" / "bin"]
+    path = ":".join([str(Path(sys.executable).parent), *map(str, tools), os.environ["PATH"]])
+    return os.environ | {"PATH": path, "RPY2_CFFI_MODE": "ABI", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def command(*arguments, configs=()):
+    overlays = ["--configfile", *configs] if configs else []
+    return [sys.executable, "-m", "snakemake", "--cores", "2", *overlays, *arguments]
+
+
+def snakemake(folder, *arguments, configs=(), **variables):
+    return subprocess.run(
+        command(*arguments, configs=configs),
+        check=False,
+        cwd=folder,
+        env=environment() | variables,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def planned(output):
+    """Return rule → number of jobs of a dry run."""
+    table = output.split("Job stats:")[1].split("\n\n")[0] if "Job stats:" in output else ""
+    return {name: int(n) for name, n in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return copy_project(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Return a project folder in which the tiny study has been run."""
+    folder = copy_project(tmp_path_factory.mktemp("finished"))
+    run = snakemake(folder, configs=TINY)
+    assert run.returncode == 0, run.stdout[-6000:]
+    return folder
+
+
+def test_paper_plans_without_any_data(project):
+    run = snakemake(project, "-n")
+    assert run.returncode == 0, run.stdout[-3000:]
+    jobs = planned(run.stdout)
+    assert jobs["train"] == 10
+    # 13 responses of 6 corpora, words once a corpus (UCL's two studies differ in spelling).
+    assert (jobs["observations"], jobs["words"]) == (13, 7)
+    assert jobs["surprisal"] == 19 * 7
+    assert jobs["regression"] == 19 * 13 * (2 if "fixed" in paper_base() else 1) + (
+        0 if "fixed" in paper_base() else 13
+    )
+    assert not (project / "results").exists()
+
+
+def paper_base():
+    return (ROOT / "config.yaml").read_text().split("    base: ")[1].split("\n")[0]
+
+
+def test_open_study_plans_at_both_scales(project):
+    for scale, trained in (("cores", 4), ("gpu", 4)):
+        run = snakemake(project, "-n", "--config", f"scale={scale}", configs=["config.open.yaml"])
+        assert run.returncode == 0, run.stdout[-3000:]
+        assert planned(run.stdout)["train"] == trained
+
+
+def test_held_out_partition_is_read_by_permutation_alone(project):
+    """Walk the rules' inputs: observations makes held_out.parquet, only permutation takes it."""
+    run = snakemake(project, "-n", configs=["config.demo.yaml"])
+    readers = set()
+    for job in re.split(r"\n(?:local)?rule ", run.stdout)[1:]:
+        name = job.split(":")[0]
+        inputs = re.search(r"^    input: (.*)$", job, re.MULTILINE)
+        if inputs and "held_out" in inputs.group(1):
+            readers.add(name)
+    assert readers == {"permutation"}
+
+
+MISTAKES = [
+    (
+        {"lms": "[Pythia, ALiBi-mixx-TI]"},
+        r"no lm is called 'ALiBi-mixx-TI'; did you mean 'ALiBi-mix-TI'",
+    ),
+    ({"slope": "-4"}, r"biases → ALiBi-mix → slopes: -4"),
+    ({"heads": "-4"}, r"architectures → pythia-2-4-256 → heads: -4 is less than the minimum of 1"),
+    ({"unknown": "1"}, r"top level: unknown key 'biasses'; did you mean 'biases'"),
+    ({"response": "x"}, r"no measure 'ucl_spr.SPRR'; did you mean 'ucl_spr.SPR'"),
+    ({"form": "x"}, r"biases → mine → form: none is called 'liner'; did you mean 'linear'"),
+    ({"parser": "x"}, r"datasets → mine → parser: none is called 'provvo'; did you mean 'provo'"),
+    (
+        {"filter": "x"},
+        r"datasets → ucl_spr → measures → SPR: no filter is called 'edge'; did you mean 'edges'",
+    ),
+]
+OVERLAYS = {
+    "lms": "experiments: {{exp1: {{lms: {value}}}}}",
+    "slope": "biases: {{ALiBi-mix: {{slopes: {value}}}}}",
+    "heads": "architectures: {{pythia-2-4-256: {{heads: {value}}}}}",
+    "unknown": "biasses: {{}}",
+    "response": "experiments: {{exp1: {{responses: {{spr: [ucl_spr.SPRR]}}}}}}",
+    "form": "biases: {{mine: {{form: liner}}}}",
+    "parser": "datasets: {{mine: {{label: M, parser: provvo, words: {{a: {{local: a}}}}, "
+    "responses: {{a: {{local: a}}}}, measures: {{SPR: {{filters: []}}}}}}}}",
+    "filter": "datasets: {{ucl_spr: {{measures: {{SPR: {{filters: [edge]}}}}}}}}",
+}
+
+
+@pytest.mark.parametrize("mistake,message", MISTAKES, ids=[next(iter(m)) for m, _ in MISTAKES])
+def test_mistakes_are_refused_at_once(project, mistake, message):
+    ((key, value),) = mistake.items()
+    (project / "wrong.yaml").write_text(OVERLAYS[key].format(value=value))
+    run = snakemake(project, "-n", configs=["wrong.yaml"])
+    assert run.returncode != 0
+    assert re.search(message, run.stdout), run.stdout[-2000:]
+
+
+def test_whole_run(finished):
+    results = finished / "results" / "tiny" / "cores"
+    where = results / "experiments" / "simulated"
+    for name in ("figure_delta_loglik", "figure_delta_loglik_by_response", "figure_perplexity"):
+        for ending in ("pdf", "svg", "png", "csv"):
+            assert (where / f"{name}.{ending}").stat().st_size > 200
+    rows = (where / "delta_loglik.csv").read_text().splitlines()
+    assert len(rows) == 1 + 3 * 2
+    assert "permutation tests" in (where / "table_significance.html").read_text()
+    assert (where / "recovery.simulated_spr.SPR.csv").exists()
+    summary = (results / "summary.txt").read_text()
+    assert "predicts best" in summary and "simulated" in summary
+
+
+def test_nothing_is_done_twice(finished):
+    run = snakemake(finished, "-n", configs=TINY)
+    assert "Nothing to be done" in run.stdout, run.stdout[-3000:]
+
+
+def test_touching_all_code_reruns_nothing(finished):
+    for path in finished.rglob("*.py"):
+        path.touch()
+    run = snakemake(finished, "-n", configs=TINY)
+    assert "Nothing to be done" in run.stdout, run.stdout[-3000:]
+
+
+def test_a_changed_bias_reruns_what_uses_it(finished):
+    file = finished / "workflow" / "scripts" / "biases" / "exponential.py"
+    before = file.read_bytes()
+    file.write_bytes(before + b"\n# changed\n")
+    run = snakemake(finished, "-n", configs=TINY)
+    file.write_bytes(before)
+    jobs = planned(run.stdout)
+    # dVM-I alone has this form: it is put on at inference, so nothing is trained.
+    assert "train" not in jobs and jobs["surprisal"] == 2
+    assert set(re.findall(r"lm=([\w-]+)", run.stdout)) == {"dVM-I"}
+
+
+def test_report(finished):
+    run = snakemake(finished, "--report", "report.html", configs=TINY)
+    assert run.returncode == 0, run.stdout[-3000:]
+    html = (finished / "report.html").read_text()
+    assert len(html) > 100_000
+    for text in ("figure_delta_loglik.svg", "table_observations.html", "recovery"):
+        assert text in html
+
+
+def digests(folder):
+    """Return the digest of every result; logs and benchmarks tell of a run, not of a result."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted((folder / "results").rglob("*"))
+        if path.is_file() and not {"logs", "benchmarks"} & set(path.parts) and path.name[0] != "."
+    }
+
+
+def test_a_killed_run_ends_with_the_same_bytes(finished, tmp_path):
+    folder = copy_project(tmp_path)
+    for seconds in (14, 22, 25):
+        run = subprocess.Popen(
+            command("--nolock", configs=TINY),
+            cwd=folder,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(seconds)
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+    run = snakemake(folder, "--nolock", configs=TINY)
+    assert run.returncode == 0, run.stdout[-6000:]
+    assert digests(folder) == digests(finished)

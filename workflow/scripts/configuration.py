@@ -1,0 +1,221 @@
+"""What the config says: checked before anything runs, with names resolved into whole settings.
+
+Nothing here needs torch or R, so a mistake shows within seconds of typing `snakemake`.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import glob
+from collections.abc import Iterable
+from pathlib import Path
+
+import jsonschema
+import yaml
+from job import InputError
+
+SCRIPTS = Path(__file__).resolve().parent
+#: What an lm may say otherwise than the study's scale.
+SCALE_KEYS = ("architecture", "corpus", "tokenizer", "recipe", "bos", "stride", "seed")
+
+
+def check(config: dict, schema: Path) -> None:
+    """Check types, unknown keys and every name; raise InputError with all that is wrong."""
+    schema = yaml.safe_load(Path(schema).read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))
+    problems = [_message(error, schema) for error in errors]
+    problems = problems or [*_name_problems(config), *_bias_problems(config)]
+    if problems:
+        listed = "\n".join(f"  {problem}" for problem in problems)
+        raise InputError(f"the config (config.yaml and what was laid over it) is wrong:\n{listed}")
+
+
+def _message(error: jsonschema.ValidationError, schema: dict) -> str:
+    """Say where, what and the way out of one schema error."""
+    where = " → ".join(map(str, error.path)) or "top level"
+    if error.validator == "additionalProperties":
+        known = list(error.schema.get("properties", ()))
+        unknown = [key for key in error.instance if key not in known]
+        return "; ".join(f"{where}: unknown key {nearest(key, known)}" for key in unknown)
+    if error.validator == "required":
+        missing = [key for key in error.validator_value if key not in error.instance]
+        return f"{where}: {', '.join(map(repr, missing))} is missing"
+    if error.validator in ("anyOf", "oneOf") and error.context:
+        reasons = "; or ".join(dict.fromkeys(each.message for each in error.context))
+        message = f"{error.instance!r} fits none of what it may be: {reasons}"
+    else:
+        message = error.message
+    description = error.schema.get("description")
+    return f"{where}: {message}" + (f" ({description})" if description else "")
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return the name quoted, with the nearest known one, or with all that are known."""
+    known = [str(each) for each in known]
+    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    if close:
+        return f"{name!r}; did you mean {close[0]!r}?"
+    return f"{name!r}; known: {', '.join(known) or 'none'}"
+
+
+def _name_problems(config: dict) -> list[str]:
+    """List the names that no table defines, and settings that do not go together."""
+    problems = []
+
+    def known(where: str, name: object, table: str) -> bool:
+        if name in config[table]:
+            return True
+        problems.append(f"{where}: no {table[:-1]} is called {nearest(name, config[table])}")
+        return False
+
+    known("scale", config["scale"], "scales")
+    for name in config["run"]:
+        known("run", name, "experiments")
+    tables = {"architecture": "architectures", "corpus": "corpora", "recipe": "recipes"}
+    tables |= {"tokenizer": "tokenizers", "unigram": "unigrams"}
+    for where, entries in (("scales", config["scales"]), ("lms", config["lms"])):
+        for name, entry in entries.items():
+            for key, table in tables.items():
+                if key in entry:
+                    known(f"{where} → {name} → {key}", entry[key], table)
+    for name, lm in config["lms"].items():
+        known(f"lms → {name} → bias", lm.get("bias", "none"), "biases")
+        inference = lm.get("applied", "training") == "inference"
+        if inference != ("base" in lm) and "checkpoint" not in lm:
+            problems.append(
+                f"lms → {name}: `applied: inference` and `base: <the LM that is biased>` go together"
+            )
+        if "base" in lm and known(f"lms → {name} → base", lm["base"], "lms"):
+            base = config["lms"][lm["base"]]
+            if base.get("bias", "none") != "none" or "base" in base:
+                problems.append(f"lms → {name} → base: {lm['base']!r} is itself a biased LM")
+    for name, unigram in config["unigrams"].items():
+        known(f"unigrams → {name} → corpus", unigram["corpus"], "corpora")
+        if name in config["lms"]:
+            problems.append(f"unigrams → {name}: an LM has the same name")
+    for name, tokenizer in config["tokenizers"].items():
+        if "corpus" in tokenizer:
+            known(f"tokenizers → {name} → corpus", tokenizer["corpus"], "corpora")
+    for name, dataset in config["datasets"].items():
+        where = f"datasets → {name}"
+        if dataset["parser"] not in parsers():
+            options = nearest(dataset["parser"], parsers())
+            problems.append(f"{where} → parser: none is called {options}")
+        for measure, settings in dataset["measures"].items():
+            for step in settings["filters"]:
+                if step not in dataset.get("filters", {}):
+                    steps = nearest(step, dataset.get("filters", {}))
+                    problems.append(f"{where} → measures → {measure}: no filter is called {steps}")
+        if "simulate" in dataset:
+            known(f"{where} → simulate → reader", dataset["simulate"]["reader"], "lms")
+    for name in config["run"]:
+        if name in config["experiments"]:
+            problems += _experiment_problems(config, name, known)
+    return problems
+
+
+def _experiment_problems(config: dict, name: str, known) -> list[str]:
+    """List what an experiment selects that does not exist."""
+    problems, experiment = [], config["experiments"][name]
+    where = f"experiments → {name}"
+    for lm in experiment["lms"]:
+        known(f"{where} → lms", lm, "lms")
+    known(f"{where} → baseline", experiment["baseline"], "lms")
+    for pair in experiment.get("compare", []):
+        for lm in pair:
+            if known(f"{where} → compare", lm, "lms") and lm not in experiment["lms"]:
+                problems.append(f"{where} → compare: {lm!r} is not among the experiment's `lms`")
+    if experiment["baseline"] not in experiment["lms"]:
+        problems.append(f"{where} → baseline: not among the experiment's `lms`")
+    for design, responses in experiment["responses"].items():
+        known(f"{where} → responses", design, "designs")
+        for response in responses:
+            dataset, _, measure = response.partition(".")
+            if known(f"{where} → responses → {design}", dataset, "datasets"):
+                measures = config["datasets"][dataset]["measures"]
+                if measure not in measures:
+                    options = nearest(response, [f"{dataset}.{each}" for each in measures])
+                    problems.append(f"{where} → responses → {design}: no measure {options}")
+    return problems
+
+
+def parsers() -> list[str]:
+    """Return the parsers of reading-time corpora: the modules of datasets/ that have MEASURES."""
+    modules = sorted((SCRIPTS / "datasets").glob("*.py"))
+    return [path.stem for path in modules if "\nMEASURES" in path.read_text()]
+
+
+def _bias_problems(config: dict) -> list[str]:
+    """List biases whose form has no file, or whose parameters its file does not allow."""
+    problems = []
+    forms = sorted(path.stem for path in (SCRIPTS / "biases").glob("[a-z]*.py"))
+    for name, bias in config["biases"].items():
+        if bias["form"] not in forms:
+            problems.append(
+                f"biases → {name} → form: none is called {nearest(bias['form'], forms)}"
+            )
+            continue
+        properties = bias_parameters(bias["form"])
+        schema = {"properties": properties, "additionalProperties": False}
+        schema["required"] = [k for k, v in properties.items() if "default" not in v]
+        settings = {key: value for key, value in bias.items() if key not in ("form", "layers")}
+        for error in jsonschema.Draft202012Validator(schema).iter_errors(settings):
+            error.path.extendleft([name, "biases"])
+            problems.append(_message(error, schema))
+    return problems
+
+
+def bias_parameters(form: str) -> dict:
+    """Return `PARAMETERS` of biases/<form>.py, read without importing it."""
+    tree = ast.parse((SCRIPTS / "biases" / f"{form}.py").read_text())
+    for node in tree.body:
+        target = node.target if isinstance(node, ast.AnnAssign) else None
+        target = node.targets[0] if isinstance(node, ast.Assign) else target
+        if isinstance(target, ast.Name) and target.id == "PARAMETERS":
+            return ast.literal_eval(node.value)
+    raise InputError(f"biases/{form}.py has no PARAMETERS; see biases/linear.py for an example")
+
+
+def language_model(config: dict, name: str) -> dict:
+    """Return an LM's whole settings: the scale's, with the LM's own over them.
+
+    An inference-only LM takes everything but its bias from its base. `bias` becomes the entry of
+    the `biases:` table, and `label` is filled in.
+    """
+    lm = config["lms"][name]
+    scale = {key: config["scales"][config["scale"]].get(key) for key in SCALE_KEYS}
+    whole = scale | config["lms"].get(lm.get("base"), {}) | lm
+    bias = lm.get("bias", "none")
+    return whole | {
+        "label": lm.get("label", name),
+        "family": bias,
+        "applied": "none" if bias == "none" else lm.get("applied", "training"),
+        "bias": config["biases"][bias],
+    }
+
+
+def responses(config: dict, experiment: str) -> list[dict]:
+    """Return the responses of an experiment: design, dataset and measure, in the config's order."""
+    return [
+        dict(zip(("dataset", "measure"), response.split("."), strict=True), design=design)
+        for design, listed in config["experiments"][experiment]["responses"].items()
+        for response in listed
+    ]
+
+
+def missing_files(dataset: dict, mirrors: list[str]) -> list[str]:
+    """Say which files of a dataset only the user can place, and are not there."""
+    missing = []
+    for part in ("words", "responses"):
+        for file in dataset.get(part, {}).values():
+            if "url" in file or "simulated" in file:
+                continue
+            found = Path(file["local"]).exists() if "local" in file else False
+            stand_in = file.get("stand_in", {}).get("path")
+            if stand_in and not found:
+                found = any(glob.glob(f"{glob.escape(m)}/{stand_in}*") for m in mirrors)
+            if not found:
+                missing.append(f"{file.get('local', stand_in)}: {file.get('placed', '')}")
+    return missing
