@@ -13,8 +13,8 @@ from transformers import PreTrainedModel
 from lm.schedule import learning_rate
 from lm.stream import TokenStream
 
-#: From this many entries on the logits are never held whole.
-CHUNKED_VOCABULARY = 16_384
+#: Tokens whose logits are held at once; so many stay in a processor's cache.
+TOKENS_AT_ONCE = 256
 
 
 def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.AdamW:
@@ -34,17 +34,17 @@ def loss_sum(model: PreTrainedModel, inputs: torch.Tensor, targets: torch.Tensor
     """Return the summed cross-entropy in nats of targets (batch, length)."""
     hidden = model.base_model(input_ids=inputs, use_cache=False).last_hidden_state
     weight = model.get_output_embeddings().weight
-    hidden, targets = hidden.flatten(0, 1), targets.flatten()
-    if weight.shape[0] >= CHUNKED_VOCABULARY and hasattr(functional, "linear_cross_entropy"):
-        if torch.is_autocast_enabled(hidden.device.type):
-            dtype = torch.get_autocast_dtype(hidden.device.type)
-            hidden, weight = hidden.to(dtype), weight.to(dtype)
-        options = torch.nn.LinearCrossEntropyOptions()
-        return functional.linear_cross_entropy(
-            hidden, weight, targets, reduction="sum", options=options
-        )
-    logits = functional.linear(hidden, weight)
-    return functional.cross_entropy(logits.float(), targets, reduction="sum")
+    if torch.is_autocast_enabled(hidden.device.type):
+        dtype = torch.get_autocast_dtype(hidden.device.type)
+        hidden, weight = hidden.to(dtype), weight.to(dtype)
+    chunk = TOKENS_AT_ONCE if hidden.device.type == "cpu" else None  # None: PyTorch chooses
+    return functional.linear_cross_entropy(
+        hidden.flatten(0, 1),
+        weight,
+        targets.flatten(),
+        reduction="sum",
+        options=torch.nn.LinearCrossEntropyOptions(batch_chunk_size=chunk),
+    )
 
 
 def step(
