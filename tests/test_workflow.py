@@ -81,14 +81,9 @@ def test_paper_plans_without_any_data(project):
     # 13 responses of 6 corpora, words once a corpus (UCL's two studies differ in spelling).
     assert (jobs["observations"], jobs["words"]) == (13, 7)
     assert jobs["surprisal"] == 19 * 7
-    assert jobs["regression"] == 19 * 13 * (2 if "fixed" in paper_base() else 1) + (
-        0 if "fixed" in paper_base() else 13
-    )
+    # One full fit for each of the 19 LMs and one base for each response.
+    assert jobs["regression"] == 19 * 13 + 13
     assert not (project / "results").exists()
-
-
-def paper_base():
-    return (ROOT / "config.yaml").read_text().split("    base: ")[1].split("\n")[0]
 
 
 def test_open_study_plans_at_both_scales(project):
@@ -110,42 +105,12 @@ def test_held_out_partition_is_read_by_permutation_alone(project):
     assert readers == {"permutation"}
 
 
-MISTAKES = [
-    (
-        {"lms": "[Pythia, ALiBi-mixx-TI]"},
-        r"no lm is called 'ALiBi-mixx-TI'; did you mean 'ALiBi-mix-TI'",
-    ),
-    ({"slope": "-4"}, r"biases → ALiBi-mix → slopes: -4"),
-    ({"heads": "-4"}, r"architectures → pythia-2-4-256 → heads: -4 is less than the minimum of 1"),
-    ({"unknown": "1"}, r"top level: unknown key 'biasses'; did you mean 'biases'"),
-    ({"response": "x"}, r"no measure 'ucl_spr.SPRR'; did you mean 'ucl_spr.SPR'"),
-    ({"form": "x"}, r"biases → mine → form: none is called 'liner'; did you mean 'linear'"),
-    ({"parser": "x"}, r"datasets → mine → parser: none is called 'provvo'; did you mean 'provo'"),
-    (
-        {"filter": "x"},
-        r"datasets → ucl_spr → measures → SPR: no filter is called 'edge'; did you mean 'edges'",
-    ),
-]
-OVERLAYS = {
-    "lms": "experiments: {{exp1: {{lms: {value}}}}}",
-    "slope": "biases: {{ALiBi-mix: {{slopes: {value}}}}}",
-    "heads": "architectures: {{pythia-2-4-256: {{heads: {value}}}}}",
-    "unknown": "biasses: {{}}",
-    "response": "experiments: {{exp1: {{responses: {{spr: [ucl_spr.SPRR]}}}}}}",
-    "form": "biases: {{mine: {{form: liner}}}}",
-    "parser": "datasets: {{mine: {{label: M, parser: provvo, words: {{a: {{local: a}}}}, "
-    "responses: {{a: {{local: a}}}}, measures: {{SPR: {{filters: []}}}}}}}}",
-    "filter": "datasets: {{ucl_spr: {{measures: {{SPR: {{filters: [edge]}}}}}}}}",
-}
-
-
-@pytest.mark.parametrize("mistake,message", MISTAKES, ids=[next(iter(m)) for m, _ in MISTAKES])
-def test_mistakes_are_refused_at_once(project, mistake, message):
-    ((key, value),) = mistake.items()
-    (project / "wrong.yaml").write_text(OVERLAYS[key].format(value=value))
+def test_a_mistake_is_refused_at_once(project):
+    (project / "wrong.yaml").write_text("experiments: {exp1: {lms: [Pythia, ALiBi-mixx-TI]}}")
     run = snakemake(project, "-n", configs=["wrong.yaml"])
     assert run.returncode != 0
-    assert re.search(message, run.stdout), run.stdout[-2000:]
+    assert "no lm is called 'ALiBi-mixx-TI'; did you mean 'ALiBi-mix-TI'?" in run.stdout
+    assert "Traceback" not in run.stdout
 
 
 def test_whole_run(finished):

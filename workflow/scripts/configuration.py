@@ -67,7 +67,8 @@ def _name_problems(config: dict) -> list[str]:
     def known(where: str, name: object, table: str) -> bool:
         if name in config[table]:
             return True
-        problems.append(f"{where}: no {table[:-1]} is called {nearest(name, config[table])}")
+        one = {"corpora": "corpus", "biases": "bias"}.get(table, table[:-1])
+        problems.append(f"{where}: no {one} is called {nearest(name, config[table])}")
         return False
 
     known("scale", config["scale"], "scales")

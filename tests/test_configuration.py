@@ -1,0 +1,142 @@
+"""The config: what is wrong is refused with key, value and the way out; names are resolved."""
+
+import copy
+import re
+from pathlib import Path
+
+import configuration
+import pytest
+import yaml
+from job import InputError
+
+ROOT = Path(__file__).resolve().parents[1]
+SCHEMA = ROOT / "config.schema.yaml"
+
+
+def merged(base, over):
+    """Lay one config over another as --configfile does: mappings merge, lists are replaced."""
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            merged(base[key], value)
+        else:
+            base[key] = copy.deepcopy(value)
+    return base
+
+
+def load(*names):
+    config = {}
+    for name in ("config.yaml", *names):
+        merged(config, yaml.safe_load((ROOT / name).read_text()))
+    return config
+
+
+STUDIES = [
+    (),
+    ("config.demo.yaml",),
+    ("config.open.yaml",),
+    ("config.demo.yaml", "tests/config.tiny.yaml"),
+]
+
+
+@pytest.mark.parametrize("overlays", STUDIES)
+def test_the_studies_are_right(overlays):
+    configuration.check(load(*overlays), SCHEMA)
+
+
+MISTAKES = {
+    "experiments: {exp1: {lms: [Pythia, ALiBi-mixx-TI]}}": (
+        "experiments → exp1 → lms: no lm is called 'ALiBi-mixx-TI'; did you mean 'ALiBi-mix-TI'?"
+    ),
+    "biases: {ALiBi-mix: {slopes: -4}}": "biases → ALiBi-mix → slopes: -4 fits none",
+    "biases: {dVM: {alpha: 0.3}}": "biases → dVM: unknown key 'alpha'",
+    "biases: {mine: {form: liner}}": "biases → mine → form: none is called 'liner'; did you mean 'linear'?",
+    "biases: {mine: {form: window}}": "biases → mine: 'width' is missing",
+    "architectures: {pythia-2-4-256: {heads: -4}}": (
+        "architectures → pythia-2-4-256 → heads: -4 is less than the minimum of 1 (attention heads a layer)"
+    ),
+    "biasses: {}": "top level: unknown key 'biasses'; did you mean 'biases'?",
+    "scale: papper": "scale: no scale is called 'papper'; did you mean 'paper'?",
+    "run: [exp22]": "run: no experiment is called 'exp22'; did you mean 'exp2'?",
+    "scales: {paper: {corpus: piles}}": "scales → paper → corpus: no corpus is called 'piles'; did you mean 'pile'?",
+    "lms: {X: {bias: ALiBi-mix, applied: inference}}": "lms → X: `applied: inference` and `base:",
+    "lms: {X: {bias: dVM, applied: inference, base: dVM-TI}}": "lms → X → base: 'dVM-TI' is itself a biased LM",
+    "lms: {'a b': {bias: none}}": "'a b' does not match",
+    "experiments: {exp1: {responses: {spr: [ucl_spr.SPRR]}}}": (
+        "experiments → exp1 → responses → spr: no measure 'ucl_spr.SPRR'; did you mean 'ucl_spr.SPR'?"
+    ),
+    "experiments: {exp1: {responses: {sprr: [ucl_spr.SPR]}}}": "no design is called 'sprr'; did you mean 'spr'?",
+    "experiments: {exp1: {compare: [[Pythia, dVM-TI]]}}": "'dVM-TI' is not among the experiment's `lms`",
+    "datasets: {ucl_spr: {parser: ucl_sprr}}": "datasets → ucl_spr → parser: none is called 'ucl_sprr'",
+    "datasets: {ucl_spr: {measures: {SPR: {filters: [edge]}}}}": (
+        "datasets → ucl_spr → measures → SPR: no filter is called 'edge'; did you mean 'edges'?"
+    ),
+    "recipes: {pythia: {steps: many}}": "recipes → pythia → steps: 'many' is not of type 'integer'",
+    "designs: {spr: {engine: lme5}}": "designs → spr → engine: 'lme5' is not one of",
+}
+
+
+@pytest.mark.parametrize("overlay", MISTAKES)
+def test_mistakes_are_named(overlay):
+    config = merged(load(), yaml.safe_load(overlay))
+    with pytest.raises(InputError, match=re.escape(MISTAKES[overlay])):
+        configuration.check(config, SCHEMA)
+
+
+def test_all_mistakes_are_told_at_once():
+    config = merged(load(), {"scale": "x", "run": ["y"]})
+    with pytest.raises(InputError, match=r"(?s)scale: no scale.*run: no experiment"):
+        configuration.check(config, SCHEMA)
+
+
+def undescribed(schema, where):
+    """List the keys whose meaning the schema does not tell."""
+    lacking = []
+    for key, value in schema.get("properties", {}).items():
+        if "description" not in value and "$ref" not in value:
+            lacking.append(f"{where}.{key}")
+        lacking += undescribed(value, f"{where}.{key}")
+    return lacking
+
+
+def test_every_key_of_the_schema_is_described():
+    schema = yaml.safe_load(SCHEMA.read_text())
+    lacking = undescribed(schema, "config")
+    for name, table in schema["$defs"].items():
+        lacking += undescribed(table, name)
+    assert lacking == []
+
+
+def test_a_language_model_is_resolved():
+    lm = configuration.language_model(load(), "ALiBi-1_4-TI")
+    assert lm["label"] == "ALiBi-1/4-TI" and lm["applied"] == "training"
+    assert lm["bias"] == {"form": "linear", "slopes": 0.25}
+    assert (lm["architecture"], lm["corpus"], lm["recipe"]) == ("pythia-2-4-256", "pile", "pythia")
+
+
+def test_an_inference_only_lm_follows_its_base():
+    config = merged(load(), {"lms": {"Pythia": {"seed": 99, "bos": False}}})
+    lm = configuration.language_model(config, "ALiBi-mix-I")
+    assert (lm["seed"], lm["bos"], lm["base"]) == (99, False, "Pythia")
+    assert lm["bias"]["form"] == "linear" and lm["applied"] == "inference"
+
+
+def test_baseline_has_no_bias():
+    lm = configuration.language_model(load(), "Pythia")
+    assert lm["applied"] == "none" and lm["bias"] == {"form": "none"}
+
+
+def test_missing_files(tmp_path):
+    dataset = {
+        "words": {"a": {"url": "https://x.org/a"}},
+        "responses": {"b": {"local": str(tmp_path / "b.zip"), "placed": "B, from its authors"}},
+    }
+    assert configuration.missing_files(dataset, []) == [
+        f"{tmp_path / 'b.zip'}: B, from its authors"
+    ]
+    (tmp_path / "b.zip").write_text("")
+    assert configuration.missing_files(dataset, []) == []
+    dataset["responses"]["b"] = {"stand_in": {"path": "c/d.tsv"}, "placed": "D"}
+    assert configuration.missing_files(dataset, [str(tmp_path)]) == ["c/d.tsv: D"]
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "d.tsv.gz").write_text("")
+    assert configuration.missing_files(dataset, [str(tmp_path)]) == []
