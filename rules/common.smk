@@ -125,12 +125,14 @@ def responses(experiment):
     ]
 
 
+def described(lm):
+    """Return what figures need to know of an LM: lm, label, family, applied."""
+    return {"lm": lm} | {key: LMS[lm][key] for key in ("label", "family", "applied")}
+
+
 def lms_of(experiment):
-    """Return what figures need to know of an experiment's LMs: lm, label, family, applied."""
-    return [
-        {"lm": name} | {key: LMS[name][key] for key in ("label", "family", "applied")}
-        for name in config["experiments"][experiment]["lms"]
-    ]
+    """Return an experiment's LMs, described."""
+    return [described(lm) for lm in config["experiments"][experiment]["lms"]]
 
 
 def in_report(path, caption, category, name):

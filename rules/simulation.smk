@@ -61,20 +61,27 @@ rule simulate_readers:
         "../workflow/scripts/simulate_readers.py"
 
 
+def recovered(wildcards):
+    """Return the LMs whose effects are set beside the truth: the experiment's and the readers' own."""
+    reader = simulated(wildcards.dataset)["reader"]
+    others = [lm for lm in lms_of(wildcards.experiment) if lm["lm"] != reader]
+    return [*others, described(reader)]
+
+
 rule recovery:
     input:
         truth="<results>/simulation/{dataset}/truth.json",
         fits=lambda wildcards: [
             fit_file(response, lm["lm"], "full")
-            for response, lm in cells(wildcards.experiment)
-            if response["dataset"] == wildcards.dataset
-            and response["measure"] == wildcards.measure
+            for response in responses(wildcards.experiment)
+            if (response["dataset"], response["measure"]) == (wildcards.dataset, wildcards.measure)
+            for lm in recovered(wildcards)
         ],
     output:
         figures(
             "<results>/experiments/{experiment}/recovery.{dataset}.{measure}",
             caption="recovery",
-            category="Simulation",
+            category="{experiment}",
             name="{dataset} {measure}: effects put in and found",
         ),
     log:
@@ -82,6 +89,6 @@ rule recovery:
     conda:
         "../envs/plot.yaml"
     params:
-        lms=lambda wildcards: lms_of(wildcards.experiment),
+        lms=recovered,
     script:
         "../workflow/scripts/recovery.py"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import comparison
 import job
 import numpy as np
 import pandas as pd
@@ -25,7 +26,7 @@ NAMES = {
     "unigram": "Unigram surprisal",
     "surprisal": "Surprisal",
     "previous_surprisal": "Previous surprisal",
-    "previous_fixated": "Previous word fixated",
+    "previous_fixated": "Previous fixated",
 }
 COLUMNS = [
     "lm", "label", "part", "term", "truth", "estimate", "se", "low", "high", "covered",
@@ -212,8 +213,7 @@ def main(
     found = [fit for fit in every if fit["fixed"]]  # lme4 refused the others
     if not found:
         raise job.InputError(f"recovery: no fits to compare with {truth}; name LMs to be fitted")
-    fields = ("lm", "label", "family", "applied")
-    records = {row["lm"]: LM(**{name: str(row[name]) for name in fields}) for row in lms}
+    records = {lm.lm: lm for lm in comparison.records(lms, [])[0]}
     shown = [records.get(fit["lm"], LM(fit["lm"], fit["lm"], "LM", "training")) for fit in every]
     table = compare(known, found, {lm.lm: lm.label for lm in shown})
     paths = [Path(path) for path in out]
