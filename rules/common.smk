@@ -1,5 +1,6 @@
 # Cross-checks of the config's tables, and the input functions that several rule files share.
 import csv
+import glob
 import os
 import re
 import sys
@@ -24,6 +25,11 @@ MIRRORS = [
     *filter(None, os.environ.get("RECENCY_MIRROR", "").split(":")),
 ]
 os.environ["RECENCY_MIRROR"] = ":".join(MIRRORS)
+
+
+envvars:
+    "RECENCY_MIRROR",
+
 
 SCRIPTS = "workflow/scripts"
 SCALE = config["scales"][config["scale"]]
@@ -55,9 +61,11 @@ def sources(corpus):
 
 
 def dataset_file(dataset, role, file):
-    """Return where one file of a dataset is: made here, downloaded, or copied from the user's place."""
+    """Return where one file of a dataset is: made here, the user's own, downloaded or from a mirror."""
     if "simulated" in file:
         return f"<results>/simulation/{dataset}/{file['simulated']}.csv"
+    if os.path.exists(file.get("local", "")):
+        return file["local"]
     if "url" in file:
         return downloaded(file["url"], file.get("byte_range"))
     suffix = "".join(Path(file.get("local") or file["stand_in"]["path"]).suffixes[-2:])
@@ -89,9 +97,8 @@ def described_files():
     for name, dataset in config["datasets"].items():
         for part in ("words", "responses"):
             for role, file in dataset[part].items():
-                if "simulated" not in file:
-                    files[dataset_file(name, role, file)] = file
-    return files
+                files[dataset_file(name, role, file)] = file
+    return {path: file for path, file in files.items() if path.startswith("<resources>/")}
 
 
 FILES = described_files()
@@ -118,10 +125,17 @@ config["not_run"] = NOT_RUN  # for the report's front page
 
 def responses(experiment):
     """Return the experiment's responses that can be run: dicts of design, dataset, measure and label."""
+    found = [each for each in all_responses(experiment) if each["dataset"] not in NOT_RUN]
+    if not found:
+        raise WorkflowError(f"experiments → {experiment}: none of its reading times are here")
+    return found
+
+
+def all_responses(experiment):
+    """Return every response that the config asks of an experiment, those that are not run too."""
     return [
         response | {"label": config["datasets"][response["dataset"]]["label"]}
         for response in configuration.responses(config, experiment)
-        if response["dataset"] not in NOT_RUN
     ]
 
 

@@ -1,15 +1,7 @@
 # Text: download → filter → tokenizer → tokens.
 
 
-def placed_file(path):
-    """Return the file that the user has placed for a path, if there is one."""
-    local = FILES.get(path, {}).get("local", "")
-    return [local] if os.path.exists(local) else []
-
-
 rule download:
-    input:
-        lambda wildcards: placed_file(f"<resources>/downloads/{wildcards.file}"),
     output:
         "<resources>/downloads/{file}",
     log:
@@ -25,14 +17,6 @@ rule download:
         file=lambda wildcards: FILES[f"<resources>/downloads/{wildcards.file}"],
     script:
         "../workflow/scripts/download.py"
-
-
-def corpus_files(wildcards):
-    """Return the originals that a corpus is made from."""
-    corpus = config["corpora"][wildcards.corpus]
-    if "sources" in corpus:
-        return [downloaded(row["url"]) for row in sources(wildcards.corpus)]
-    return sorted(path for pattern in corpus["files"] for path in glob_files(pattern))
 
 
 rule prepare_text:
@@ -72,13 +56,6 @@ rule train_tokenizer:
         "../workflow/scripts/train_tokenizer.py"
 
 
-def tokenizer_file(tokenizer):
-    """Return the tokenizer.json of a tokenizer that was trained here or is given."""
-    if "file" in config["tokenizers"][tokenizer]:
-        return downloaded(config["tokenizers"][tokenizer]["file"]["url"])
-    return f"<results>/tokenizers/{tokenizer}/tokenizer.json"
-
-
 rule tokenize_text:
     input:
         text="<results>/corpora/{corpus}/text.parquet",
@@ -107,20 +84,3 @@ rule pretokenized:
         "../envs/lm.yaml"
     script:
         "../workflow/scripts/pretokenized.py"
-
-
-def pretokenized_file(corpus):
-    """Return the token file of a corpus that is published as tokens."""
-    file = config["corpora"][corpus]["pretokenized"]
-    return downloaded(file["url"], file.get("byte_range"))
-
-
-def token_stream(corpus, tokenizer):
-    """Return the token file and its description, tokenised here or published as tokens."""
-    if "pretokenized" in config["corpora"][corpus]:
-        return (
-            pretokenized_file(corpus),
-            f"<results>/corpora/{corpus}/pretokenized/{tokenizer}.json",
-        )
-    tokens = f"<results>/corpora/{corpus}/tokens/{tokenizer}"
-    return f"{tokens}.bin", f"{tokens}.json"

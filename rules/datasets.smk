@@ -1,14 +1,6 @@
 # Reading-time corpora: words, responses → observations in three partitions.
 
 
-def parser_files(wildcards):
-    """Return the parser of a dataset and what parsers share; a change of either parses again."""
-    others = set(configuration.parsers()) - {config["datasets"][wildcards.dataset]["parser"]}
-    return sorted(
-        str(path) for path in Path(SCRIPTS).glob("datasets/*.py") if path.stem not in others
-    )
-
-
 rule words:
     input:
         files=lambda wildcards: list(dataset_files(wildcards.dataset, "words").values()),
@@ -47,13 +39,6 @@ rule responses:
         options=lambda wildcards: config["datasets"][wildcards.dataset].get("options", {}),
     script:
         "../workflow/scripts/responses.py"
-
-
-def filter_steps(wildcards):
-    """Return the filters of a measure, in order, as name and query."""
-    dataset = config["datasets"][wildcards.dataset]
-    steps = dataset["measures"][wildcards.measure]["filters"]
-    return [{"name": step, "keep": dataset["filters"][step]} for step in steps]
 
 
 rule observations:

@@ -1,28 +1,6 @@
 # Figures and tables of an experiment, with the papers' values beside them, and the summary.
 
 
-def published(experiment, table):
-    """Return the CSV of the paper's own table of `observations` or `delta_loglik`, if there is one."""
-    name = config["experiments"][experiment].get("published", {}).get(table)
-    return {"published": f"data/published/{name}.csv"} if name else {}
-
-
-def response_counts(experiment):
-    """Return the counts of observations of an experiment's responses."""
-    return [
-        "<results>/observations/{dataset}.{measure}/counts.csv".format(**r)
-        for r in responses(experiment)
-    ]
-
-
-def all_responses(experiment):
-    """Return every response that the config asks of an experiment, those that were not run too."""
-    return [
-        response | {"label": config["datasets"][response["dataset"]]["label"]}
-        for response in configuration.responses(config, experiment)
-    ]
-
-
 rule figure_delta_loglik:
     input:
         delta_loglik="<results>/experiments/{experiment}/delta_loglik.csv",
@@ -159,24 +137,6 @@ rule table_significance:
         responses=lambda wildcards: all_responses(wildcards.experiment),
     script:
         "../workflow/scripts/table_significance.py"
-
-
-def experiment_outputs(experiment):
-    """Return what the reader of an experiment looks at."""
-    where = f"<results>/experiments/{experiment}"
-    outputs = [
-        f"{where}/figure_delta_loglik.svg",
-        f"{where}/figure_perplexity.svg",
-        f"{where}/table_delta_loglik.html",
-        f"{where}/table_observations.html",
-    ]
-    if config["experiments"][experiment].get("compare"):
-        outputs.append(f"{where}/table_significance.html")
-    if config["experiments"][experiment].get("recovery"):
-        outputs += [
-            f"{where}/recovery.{r['dataset']}.{r['measure']}.svg" for r in responses(experiment)
-        ]
-    return outputs
 
 
 TESTED = [name for name in config["run"] if config["experiments"][name].get("compare")]

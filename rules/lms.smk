@@ -10,16 +10,6 @@ TRAINING = collect(f"{SCRIPTS}/lm/{{file}}.py", file=["training", "schedule", "s
 SCORING = collect(f"{SCRIPTS}/lm/{{file}}.py", file=["alignment", "scoring"])
 
 
-def bias_file(lm):
-    """Return the file of the form of an LM's bias."""
-    return f"{SCRIPTS}/biases/{LMS[lm]['bias']['form']}.py"
-
-
-def uses_gpu(lm):
-    """Say how many GPUs an LM's training asks for."""
-    return 1 if config["recipes"][LMS[lm]["recipe"]]["device"] == "cuda" else 0
-
-
 rule train:
     input:
         tokens=lambda wildcards: token_stream(
@@ -53,15 +43,6 @@ rule train:
         seed=lambda wildcards: LMS[wildcards.lm]["seed"],
     script:
         "../workflow/scripts/train.py"
-
-
-def trained(wildcards):
-    """Return the weights behind an LM: its own, its base's, or none for a checkpoint from elsewhere."""
-    lm = LMS[wildcards.lm]
-    if "checkpoint" in lm:
-        return []
-    folder = f"<results>/lms/{lm.get('base', wildcards.lm)}"
-    return [f"{folder}/config.json", f"{folder}/model.safetensors", f"{folder}/tokenizer.json"]
 
 
 rule surprisal:

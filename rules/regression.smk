@@ -4,29 +4,6 @@
 MIXED_MODEL = sorted(str(path) for path in Path(SCRIPTS).glob("mixed_model/*.*"))
 
 
-def base_of(response, lm):
-    """Return which fit is an LM's base: its own, or the one that all LMs share."""
-    common = config["designs"][response["design"]]["base"] == "all"
-    return fit_file(response, "none" if common else lm, "base")
-
-
-def fit_file(response, lm, model):
-    """Return where a fit is kept."""
-    where = "<results>/regression/{design}/{dataset}.{measure}".format(**response)
-    return f"{where}/{lm}.{model}.json"
-
-
-def predictor_files(dataset, lm):
-    """Return the tables that a regression's predictors come from."""
-    files = {
-        "words": f"<results>/datasets/{dataset}/words.parquet",
-        "unigram": f"<results>/surprisal/{SCALE['unigram']}/{dataset}.parquet",
-    }
-    if lm != "none":
-        files["surprisal"] = f"<results>/surprisal/{lm}/{dataset}.parquet"
-    return files
-
-
 rule regression:
     input:
         unpack(lambda wildcards: predictor_files(wildcards.dataset, wildcards.lm)),
@@ -72,17 +49,6 @@ rule delta_loglik:
         ],
     script:
         "../workflow/scripts/delta_loglik.py"
-
-
-def cells(experiment):
-    """Return every response × LM of an experiment."""
-    return [(r, lm) for r in responses(experiment) for lm in lms_of(experiment)]
-
-
-def comparisons(experiment):
-    """Return every comparison × response of an experiment: (response, LM a, LM b)."""
-    pairs = config["experiments"][experiment].get("compare", [])
-    return [(r, a, b) for a, b in pairs for r in responses(experiment)]
 
 
 rule permutation:

@@ -19,11 +19,6 @@ rule simulate_text:
         "../workflow/scripts/simulate_text.py"
 
 
-def simulated(dataset):
-    """Return how a dataset is simulated."""
-    return config["datasets"][dataset]["simulate"]
-
-
 rule simulate_stimuli:
     input:
         code=sorted(str(path) for path in Path(SCRIPTS).glob("simulation/*.py")),
@@ -59,13 +54,6 @@ rule simulate_readers:
         readers=lambda wildcards: simulated(wildcards.dataset)["readers"],
     script:
         "../workflow/scripts/simulate_readers.py"
-
-
-def recovered(wildcards):
-    """Return the LMs whose effects are set beside the truth: the experiment's and the readers' own."""
-    reader = simulated(wildcards.dataset)["reader"]
-    others = [lm for lm in lms_of(wildcards.experiment) if lm["lm"] != reader]
-    return [*others, described(reader)]
 
 
 rule recovery:

@@ -70,6 +70,9 @@ MISTAKES = {
     "datasets: {ucl_spr: {measures: {SPR: {filters: [edge]}}}}": (
         "datasets → ucl_spr → measures → SPR: no filter is called 'edge'; did you mean 'edges'?"
     ),
+    "datasets: {ucl_spr: {words: {stimuli: {local: mine/none.txt}}}}": (
+        "datasets → ucl_spr → words → stimuli → local: no file 'mine/none.txt'"
+    ),
     "recipes: {pythia: {steps: many}}": "recipes → pythia → steps: 'many' is not of type 'integer'",
     "designs: {spr: {engine: lme5}}": "designs → spr → engine: 'lme5' is not one of",
 }

@@ -113,6 +113,54 @@ def test_a_mistake_is_refused_at_once(project):
     assert "Traceback" not in run.stdout
 
 
+MINE = """
+study: mine
+run: [mine]
+scales: {cores: {corpus: mine, tokenizer: mine, unigram: mine}}
+corpora: {mine: {files: ["mine/*.txt"], reader: plain}}
+tokenizers: {mine: {corpus: mine, vocabulary: 300}}
+unigrams: {mine: {corpus: mine, memory: 100M}}
+datasets:
+  mine:
+    label: Mine
+    parser: table
+    options: {columns: {SPR: rt}}
+    words: {table: {local: mine/mine.csv}}
+    responses: {table: {local: mine/mine.csv}}
+    measures: {SPR: {filters: [times]}}
+    filters: {times: "100 < time_ms < 3000"}
+experiments:
+  mine: {title: Mine, lms: [Pythia], baseline: Pythia, responses: {spr: [mine.SPR]}}
+"""
+HEAD = "item,sentence,position,word,subject,rt"
+BROKEN = {
+    "time": ((HEAD, "a,1,1,The,s1,310", "a,1,2,dog,s1,fast"), r"mine\.csv.*line 3.*'fast'"),
+    "column": (
+        (HEAD.replace("position", "positon"), "a,1,1,The,s1,310"),
+        r"mine\.csv.*position.*positon",
+    ),
+    "text": ((HEAD, "a,1,1,The,s1,310"), r"mine/mine\.txt.*(empty|no text)"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_bad_input_is_refused_before_any_training(project, what):
+    """A time that is no number, a missing column, an empty text: named at once, nothing trained."""
+    lines, message = BROKEN[what]
+    shutil.rmtree(project / "mine", ignore_errors=True)
+    shutil.rmtree(project / "data" / "downloads", ignore_errors=True)
+    (project / "mine").mkdir()
+    (project / "mine" / "mine.csv").write_text("\n".join(lines) + "\n")
+    text = "" if what == "text" else "The dog ran. The cat sat on the mat.\n" * 200
+    (project / "mine" / "mine.txt").write_text(text)
+    (project / "mine.yaml").write_text(MINE)
+    run = snakemake(project, configs=["config.demo.yaml", "mine.yaml"])
+    assert run.returncode != 0
+    assert re.search(r"(?m)^error: .*" + message, run.stdout), run.stdout[-3000:]
+    assert not list(project.glob("results/mine/**/training.csv"))
+    assert not list(project.glob("results/mine/**/train/*.log"))
+
+
 def test_whole_run(finished):
     results = finished / "results" / "tiny" / "cores"
     where = results / "experiments" / "simulated"

@@ -104,6 +104,10 @@ def _name_problems(config: dict) -> list[str]:
         if dataset["parser"] not in parsers():
             options = nearest(dataset["parser"], parsers())
             problems.append(f"{where} → parser: none is called {options}")
+        for part in ("words", "responses"):
+            for role, file in dataset[part].items():
+                if "url" in file and "local" in file and not Path(file["local"]).exists():
+                    problems.append(f"{where} → {part} → {role} → local: no file {file['local']!r}")
         for measure, settings in dataset["measures"].items():
             for step in settings["filters"]:
                 if step not in dataset.get("filters", {}):

@@ -1,0 +1,168 @@
+# Input functions of the rules, by the rule file that they serve.
+
+
+# Text and tokens
+
+
+def corpus_files(wildcards):
+    """Return the originals that a corpus is made from."""
+    corpus = config["corpora"][wildcards.corpus]
+    if "sources" in corpus:
+        return [downloaded(row["url"]) for row in sources(wildcards.corpus)]
+    files = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
+    if not files:
+        raise WorkflowError(
+            f"corpora → {wildcards.corpus} → files: nothing matches {corpus['files']}"
+        )
+    return files
+
+
+def tokenizer_file(tokenizer):
+    """Return the tokenizer.json of a tokenizer that was trained here or is given."""
+    if "file" in config["tokenizers"][tokenizer]:
+        return downloaded(config["tokenizers"][tokenizer]["file"]["url"])
+    return f"<results>/tokenizers/{tokenizer}/tokenizer.json"
+
+
+def pretokenized_file(corpus):
+    """Return the token file of a corpus that is published as tokens."""
+    file = config["corpora"][corpus]["pretokenized"]
+    return downloaded(file["url"], file.get("byte_range"))
+
+
+def token_stream(corpus, tokenizer):
+    """Return the token file and its description, tokenised here or published as tokens."""
+    if "pretokenized" in config["corpora"][corpus]:
+        return (
+            pretokenized_file(corpus),
+            f"<results>/corpora/{corpus}/pretokenized/{tokenizer}.json",
+        )
+    tokens = f"<results>/corpora/{corpus}/tokens/{tokenizer}"
+    return f"{tokens}.bin", f"{tokens}.json"
+
+
+# Simulated readers
+
+
+def simulated(dataset):
+    """Return how a dataset is simulated."""
+    return config["datasets"][dataset]["simulate"]
+
+
+def recovered(wildcards):
+    """Return the LMs whose effects are set beside the truth: the experiment's and the readers' own."""
+    reader = simulated(wildcards.dataset)["reader"]
+    others = [lm for lm in lms_of(wildcards.experiment) if lm["lm"] != reader]
+    return [*others, described(reader)]
+
+
+# Reading-time corpora
+
+
+def parser_files(wildcards):
+    """Return the parser of a dataset and what parsers share; a change of either parses again."""
+    others = set(configuration.parsers()) - {config["datasets"][wildcards.dataset]["parser"]}
+    return sorted(
+        str(path) for path in Path(SCRIPTS).glob("datasets/*.py") if path.stem not in others
+    )
+
+
+def filter_steps(wildcards):
+    """Return the filters of a measure, in order, as name and query."""
+    dataset = config["datasets"][wildcards.dataset]
+    steps = dataset["measures"][wildcards.measure]["filters"]
+    return [{"name": step, "keep": dataset["filters"][step]} for step in steps]
+
+
+# Language models
+
+
+def bias_file(lm):
+    """Return the file of the form of an LM's bias."""
+    return f"{SCRIPTS}/biases/{LMS[lm]['bias']['form']}.py"
+
+
+def uses_gpu(lm):
+    """Say how many GPUs an LM's training asks for."""
+    return 1 if config["recipes"][LMS[lm]["recipe"]]["device"] == "cuda" else 0
+
+
+def trained(wildcards):
+    """Return the weights behind an LM: its own, its base's, or none for a checkpoint from elsewhere."""
+    lm = LMS[wildcards.lm]
+    if "checkpoint" in lm:
+        return []
+    folder = f"<results>/lms/{lm.get('base', wildcards.lm)}"
+    return [f"{folder}/config.json", f"{folder}/model.safetensors", f"{folder}/tokenizer.json"]
+
+
+# Regressions and comparisons
+
+
+def base_of(response, lm):
+    """Return which fit is an LM's base: its own, or the one that all LMs share."""
+    common = config["designs"][response["design"]]["base"] == "all"
+    return fit_file(response, "none" if common else lm, "base")
+
+
+def fit_file(response, lm, model):
+    """Return where a fit is kept."""
+    where = "<results>/regression/{design}/{dataset}.{measure}".format(**response)
+    return f"{where}/{lm}.{model}.json"
+
+
+def predictor_files(dataset, lm):
+    """Return the tables that a regression's predictors come from."""
+    files = {
+        "words": f"<results>/datasets/{dataset}/words.parquet",
+        "unigram": f"<results>/surprisal/{SCALE['unigram']}/{dataset}.parquet",
+    }
+    if lm != "none":
+        files["surprisal"] = f"<results>/surprisal/{lm}/{dataset}.parquet"
+    return files
+
+
+def cells(experiment):
+    """Return every response × LM of an experiment."""
+    return [(r, lm) for r in responses(experiment) for lm in lms_of(experiment)]
+
+
+def comparisons(experiment):
+    """Return every comparison × response of an experiment: (response, LM a, LM b)."""
+    pairs = config["experiments"][experiment].get("compare", [])
+    return [(r, a, b) for a, b in pairs for r in responses(experiment)]
+
+
+# Figures, tables and what an experiment comes to
+
+
+def published(experiment, table):
+    """Return the CSV of the paper's own table of `observations` or `delta_loglik`, if there is one."""
+    name = config["experiments"][experiment].get("published", {}).get(table)
+    return {"published": f"data/published/{name}.csv"} if name else {}
+
+
+def response_counts(experiment):
+    """Return the counts of observations of an experiment's responses."""
+    return [
+        "<results>/observations/{dataset}.{measure}/counts.csv".format(**r)
+        for r in responses(experiment)
+    ]
+
+
+def experiment_outputs(experiment):
+    """Return what the reader of an experiment looks at."""
+    where = f"<results>/experiments/{experiment}"
+    outputs = [
+        f"{where}/figure_delta_loglik.svg",
+        f"{where}/figure_perplexity.svg",
+        f"{where}/table_delta_loglik.html",
+        f"{where}/table_observations.html",
+    ]
+    if config["experiments"][experiment].get("compare"):
+        outputs.append(f"{where}/table_significance.html")
+    if config["experiments"][experiment].get("recovery"):
+        outputs += [
+            f"{where}/recovery.{r['dataset']}.{r['measure']}.svg" for r in responses(experiment)
+        ]
+    return outputs
