@@ -43,6 +43,7 @@ include: "rules/lms.smk"
 include: "rules/unigram.smk"
 include: "rules/regression.smk"
 include: "rules/figures.smk"
+include: "rules/checks.smk"
 
 
 # `snakemake` makes what `run` selects; `snakemake exp1` makes one experiment.
@@ -51,6 +52,7 @@ rule all:
     input:
         "<results>/summary.txt",
         [experiment_outputs(name) for name in config["run"]],
+        [check_pages(name) for name in config["run"]],
     localrule: True
 
 

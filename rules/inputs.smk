@@ -166,3 +166,47 @@ def experiment_outputs(experiment):
             f"{where}/recovery.{r['dataset']}.{r['measure']}.svg" for r in responses(experiment)
         ]
     return outputs
+
+
+# Checks of reading-time corpora
+
+
+def check_unigram(wildcards):
+    """Return the dataset's unigram surprisal, if it is there or will be made for the regressions anyway.
+
+    Asked for a check alone, nobody wants to wait for a unigram model.
+    """
+    path = f"<results>/surprisal/{SCALE['unigram']}/{wildcards.dataset}.parquet"
+    targets = workflow.dag_settings.targets
+    alone = targets and all(str(target).startswith("check_") for target in targets)
+    made = workflow.is_main_process and wildcards.dataset in ASKED and not alone
+    return [path] if made or os.path.exists(workflow.pathvars.apply(path)) else []
+
+
+def origins_of_files(dataset):
+    """Return where each file of a dataset is from: role, from, checksum."""
+    files = []
+    for part in ("words", "responses"):
+        for role, file in config["datasets"][dataset][part].items():
+            source = (
+                file.get("url") or file.get("placed") or file.get("local") or "made by the workflow"
+            )
+            checksum = file.get("sha256") or file.get("git_blob") or ""
+            files.append({"role": f"{part}: {role}", "from": source, "checksum": checksum})
+            if "stand_in" in file:
+                known = {"role": f"{part}: {role}, stand-in", "from": file["stand_in"]["path"]}
+                files.append(known | {"checksum": file["stand_in"].get("sha256", "")})
+    return files
+
+
+def origin_of(dataset):
+    """Return what the config says of a dataset's origin."""
+    entry = config["datasets"][dataset]
+    known = {"cite": "Cite", "licence": "Licence", "parser": "Parser"}
+    said = {title: str(entry[key]) for key, title in known.items() if key in entry}
+    return {"Licence": "not stated in the config"} | said
+
+
+def check_pages(experiment):
+    """Return the check pages of an experiment's datasets, for those that are here."""
+    return sorted({f"<results>/datasets/{r['dataset']}/check.html" for r in responses(experiment)})

@@ -148,7 +148,7 @@ def test_gecos_workbooks(tmp_path, capsys):
     assert got.words_since_fixation[[0, 2, 4]].tolist() == [0, 2, 0]
     assert not got.previous_fixated.any()
     assert geco(tmp_path, "GP")[1].time_ms.tolist() == [200, 0, 400, 0, 210]
-    assert geco(tmp_path, "TRT")[1].time_ms.tolist() == [200, 150, 380, 0, 210]
+    assert geco(tmp_path, "TFT")[1].time_ms.tolist() == [200, 150, 380, 0, 210]
     told = capsys.readouterr().err
     for part in ("without a word", "joined to that before them", "that the material lacks"):
         assert part in told

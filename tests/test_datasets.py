@@ -36,8 +36,9 @@ def sizes(words: pd.DataFrame, responses: pd.DataFrame, filters: dict) -> tuple[
 
 def test_every_parser_loads_and_a_wrong_name_or_option_is_told():
     expected = [
-        *("brown", "dundee", "geco", "natural_stories", "provo", "table"),
-        *("ucl_eye_tracking", "ucl_spr"),
+        *("brown", "devarda2024", "devarda_marelli2024", "dundee", "geco", "meco"),
+        *("natural_stories", "potec", "provo", "table", "ucl_eye_tracking", "ucl_spr", "witzel"),
+        "zuco",
     ]
     assert datasets.names() == expected
     with pytest.raises(InputError, match="natural_storis is no parser .* did you mean natural_st"):
@@ -208,7 +209,7 @@ def test_geco_total_times(shared_data):
     folder = shared_data / "geco"
     material = folder / "EnglishMaterial_corrected.csv.gz"
     times = {"material": material, "times": folder / "geco_en_monolingual_TRT_by_subject.tsv.gz"}
-    words, found = read("geco", {"material": material}, times, "TRT")
+    words, found = read("geco", {"material": material}, times, "TFT")
     assert (len(words), words.item.nunique(), found.subject.nunique()) == (54_360, 4, 14)
     edges = {"parts": "not item_first and not item_last"}
     assert sizes(words, found, {**FIXATED, **edges}) == (177_599, 88_423, 89_313)

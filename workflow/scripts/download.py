@@ -50,6 +50,8 @@ def main(
     if local is not None:
         path = Path(local).expanduser()
         if not path.is_file():
+            if placed:
+                raise InputError(f"{out.name} is not here: {placed}. Put it at {local}")
             raise InputError(f"{out.name}: `local: {local}` is not a file; correct or remove it")
         return _copy(path, out, expected, byte_range, "correct `local` or its checksum")
     if url is not None and (path := _in_mirrors(mirrors, _mirrored(url))):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import job
 import pandas as pd
+from datasets.contracts import response_column
 from datasets.reading import nearest
 from job import InputError
 
 PARTITIONS = ("fit", "fit", "exploratory", "held_out")
-_COLUMNS = ["subject", "word_id", "time_ms", "previous_fixated", "partition"]
 
 
 def main(
@@ -27,11 +27,13 @@ def main(
     rows for which it holds stay.
     """
     frame = joined(pd.read_parquet(words), pd.read_parquet(responses))
+    value = response_column(frame, str(responses))
+    columns = ["subject", "word_id", value, "previous_fixated", "partition"]
     frame, counts = filtered(frame, filters)
     frame["partition"] = partition(frame)
     outs = {"fit": out_fit, "exploratory": out_exploratory, "held_out": out_held_out}
     for name, out in outs.items():
-        part = frame.loc[frame.partition == name, _COLUMNS]
+        part = frame.loc[frame.partition == name, columns]
         if part.empty:
             raise InputError(
                 f"{responses}: no observation is left for the partition {name}, of {len(frame):,} "

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -146,14 +147,15 @@ def _sequence(files: dict[str, Path]) -> pd.DataFrame:
                 raise InputError(f"{name} has no column {column}; it has: {', '.join(header)}")
         places = [header.index(column) for column in ("WORD", "WNUM", "FDUR")]
         own, off_screen = [], False
+        usual = Counter(len(line.split()) for line in lines[1:] if line.strip()).most_common(1)
         for number, line in enumerate(lines[1:], start=2):
             fields = line.split()
             if not fields:
                 continue
-            if len(fields) <= max(places):
+            if len(fields) <= max(places) or len(fields) != usual[0][0]:
                 raise InputError(
-                    f"{name}, line {number}: {len(fields)} fields, the header has {len(header)}; "
-                    "the file may be cut off"
+                    f"{name}, line {number}: {len(fields)} fields, the header has {len(header)}, "
+                    f"most lines have {usual[0][0]}; the file may be cut off"
                 )
             word, place, time = (fields[i] for i in places)
             place, time = _whole(name, number, place, "WNUM"), _whole(name, number, time, "FDUR")
@@ -194,6 +196,10 @@ def _members(files: dict[str, Path]) -> list[tuple[str, bytes]]:
                 found += [(f"{path}/{name}", archive.read(name)) for name in names]
         else:
             found.append((str(path), content(path)))
+    for name, data in found:
+        if data.strip() and not data.endswith((b"\n", b"\r")):
+            note(name, "the last line has no end; if the file was cut off, get it again")
+    found = [(name, data.removeprefix(b"\xef\xbb\xbf")) for name, data in found]
     return sorted(found, key=lambda pair: Path(pair[0]).name.lower())
 
 

@@ -1,7 +1,7 @@
 """GECO, English monolingual part (Cop et al., 2017): 14 subjects read a novel in four parts.
 
 words: EnglishMaterial.xlsx (sheet ALL), or the same as a table: WORD_ID, SENTENCE_ID, WORD.
-responses: MonolingualReadingData.xlsx (sheet DATA), or the same as a table; for TRT, also a table
+responses: MonolingualReadingData.xlsx (sheet DATA), or the same as a table; for TFT, also a table
 of WORD_ID and one column a subject (pp21 …). A WORD_ID is part-trial-word; a trial is a page.
 
 Responses carry `words_since_fixation` (words from the one that was fixated before, in first pass
@@ -10,6 +10,7 @@ on the same page; 0 for the page's first) and `previous_fixated` (it is 1).
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +25,13 @@ from datasets.reading import Table, content, note, only, read
 _COLUMNS = {
     "FP": "WORD_GAZE_DURATION",
     "GP": "WORD_GO_PAST_TIME",
-    "TRT": "WORD_TOTAL_READING_TIME",
+    "TFT": "WORD_TOTAL_READING_TIME",
 }
 MEASURES = tuple(_COLUMNS)
 _FIRST = "WORD_FIRST_FIXATION_TIME"
 _NO_TIME = (".", "", "NA")
 _NO_SENTENCE = ("#N/A", "")
+_WIDE = re.compile(rb"\bpp\d\d\b")
 _SUBJECTS = [f"pp{number:02d}" for number in range(1, 100)]
 
 
@@ -55,7 +57,7 @@ def _words(path: Path) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Read `measure` in ms: FP (gaze duration), GP (go past) or TRT (total); 0 where not fixated.
+    """Read `measure` in ms: FP (gaze duration), GP (go past) or TFT (total); 0 where not fixated.
 
     FP and GP are 0, too, where a word further right on the page was fixated before.
     The role `material` names the file that the words are from, whose WORD_IDs join the two.
@@ -70,7 +72,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
         )
     ids = pd.Series(keys.index, index=keys)
     path = only(files, "responses of geco")
-    if not xlsx.is_workbook(path) and b"PP_NR" not in content(path).split(b"\n", 1)[0]:
+    if not xlsx.is_workbook(path) and _WIDE.search(content(path).split(b"\n", 1)[0]):
         return _wide(path, measure, ids, words)
     columns = ["PP_NR", "WORD_ID", _FIRST, _COLUMNS[measure]]
     table = _read(path, "DATA", columns).once(["PP_NR", "WORD_ID"], drop=True)
@@ -85,7 +87,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     ahead = read_.groupby(page).word_in_trial.cummax().groupby([read_[k] for k in page]).shift()
     first = read_[~(read_.word_in_trial <= ahead)]
     since[first.index] = first.groupby(page).word_in_trial.diff().fillna(0)
-    if measure != "TRT":
+    if measure != "TFT":
         frame["time_ms"] = frame.time_ms.where(since.notna(), 0.0)
     frame["words_since_fixation"] = since
     frame["previous_fixated"] = since == 1
@@ -94,7 +96,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
 
 def _wide(path: Path, measure: str, ids: pd.Series, words: pd.DataFrame) -> pd.DataFrame:
     """Read total times with one column a subject; skipped words are counted over the rows."""
-    if measure != "TRT":
+    if measure != "TFT":
         raise InputError(
             f"{path} has total reading times, not {measure}; use MonolingualReadingData"
         )

@@ -145,6 +145,7 @@ def _fixations(path: Path, durations: str | None) -> tuple[pd.DataFrame, bool]:
     _one_of("durations", durations or "fixation", ["fixation", "onset"] if report else ["fixation"])
     names = _REPORT if report else _FIXATIONS
     table = read(path, names.values(), separator=None, encoding=encoding)
+    table = table.once(list(names.values()), drop=True)
     frame = pd.DataFrame({"subject": table[names["subject"]]})
     for name in ("text", "trial"):
         frame[name] = table.numbers(names[name], whole=True)

@@ -109,8 +109,8 @@ def read(
     `separator` None takes that of tab, comma and semicolon which finds the columns; `quoted`: a
     field may stand in double quotes (None: unless the separator is a tab). A byte order mark, CRLF
     and gzip are taken silently, empty lines with a note. Raises InputError for an absent file,
-    another encoding, absent or repeated columns, a row with more or fewer fields than the header,
-    and a file without rows.
+    another encoding, absent or repeated columns, a row with more or fewer fields than the header or
+    equal to it, and a file without rows.
     """
     path, columns, optional = Path(path), list(columns), list(optional)
     data = content(path)
@@ -129,7 +129,8 @@ def read(
     )
     lines, records, empty = [], [], 0
     try:
-        header = [name.strip() for name in next(rows)]
+        first = next(rows)
+        header = [name.strip() for name in first]
         places = _places(path, header, header_line, columns, optional, separator)
         pick = operator.itemgetter(*places.values(), 0)  # the last is to give a tuple, always
         for row in rows:
@@ -138,6 +139,11 @@ def read(
                     empty += 1
                     continue
                 _uneven(path, rows.line_num, len(row), len(header), text, quoted)
+            if row == first:
+                raise InputError(
+                    f"{path}, line {rows.line_num}: the header again; if files were put one after "
+                    "another, take it out"
+                )
             lines.append(rows.line_num)
             records.append(pick(row))
     except csv.Error as error:

@@ -25,7 +25,6 @@ from datasets.reading import Table, only, read
 MEASURES = None
 
 _WORDS = ("item", "sentence", "position", "word")
-_OWN = (*_WORDS, "subject", "word_id", "time_ms", "previous_fixated", "words_since_fixation")
 
 
 def words(
@@ -91,7 +90,7 @@ def responses(
     others = {n: c for n, c in others.items() if c != time}
     table = read(path, [subject, time], optional=[*keys.values(), *others.values()], **style)
     for name, column in others.items():
-        if column not in table and name in _OWN:
+        if column not in table:
             raise InputError(
                 f"{path} has no column {column}, which options → columns → {name} names"
             )
@@ -100,8 +99,7 @@ def responses(
     )
     frame["time_ms"] = table.numbers(time)
     for name, column in others.items():
-        if column in table:
-            frame[name] = _typed(table[column])
+        frame[name] = _typed(table[column])
     again = frame.duplicated(["subject", "word_id"])
     if again.any():
         line = frame.index[again][0]

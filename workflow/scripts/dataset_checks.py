@@ -1,0 +1,331 @@
+"""What usually goes wrong with a reading-time corpus, looked for in its words and responses.
+
+Everything here only looks: it gives counts, correlations and findings, and changes no data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+OFFSETS = tuple(range(-3, 4))
+
+# UTF-8 read as Latin-1 or Windows-1252 ("â€™", "Ã©"), its control characters, markup, lost letters.
+_DAMAGE = {
+    "a character that was lost (U+FFFD)": "\ufffd",
+    "UTF-8 read as another encoding": "â€|Ã[\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ©¨´¶¼]|Â[\x80-\xbf ]|ï»¿",
+    "a control character or an invisible space": r"[\x00-\x1f\x7f-\x9f\xad\u200b\u2060\ufeff]",
+    "an HTML entity or tag": r"&(?:#\d+|[a-z]{2,8});|</?[a-z]+\s*/?>",
+    "a question mark inside a word": r"\w\?\w",
+}
+# Measures that are never shorter than another: (the shorter, the longer).
+_ORDERED = (
+    ("FFD", "FP"), ("FFD", "GD"), ("FP", "GP"), ("GD", "GP"), ("FP", "RB"), ("GD", "RB"),
+    ("RB", "GP"), ("RB", "TFT"), ("FP", "TFT"), ("GD", "TFT"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence about the corpus: a `warning` is likely a fault, a `note` may be as it should."""
+
+    level: str
+    check: str
+    text: str
+
+
+def words(frame: pd.DataFrame) -> list[Finding]:
+    """Look at contract 1: encoding, tokenisation, sentences."""
+    found = []
+    for what, pattern in _DAMAGE.items():
+        if (hit := frame.word.str.contains(pattern, regex=True)).any():
+            found.append(Finding("warning", "encoding", f"{what} in {_some(frame.word[hit])}"))
+    bare = frame.word.str.fullmatch(r"[\W_]+")
+    if bare.mean() > 0.03:
+        text = f"{bare.mean():.0%} of the words are punctuation alone, such as {_some(frame.word[bare])}"
+        found.append(Finding("warning", "words", f"{text}: the text seems to be tokenised"))
+    if frame.word.str.contains(r"[.,;:?!]$", regex=True).mean() < 0.01:
+        found.append(Finding("note", "words", "hardly a word has punctuation: it was taken off"))
+    if frame.word.str.contains("[a-z]").any() and not frame.word.str.contains("[A-Z]").any():
+        found.append(Finding("note", "words", "no word has a capital: the text was lower-cased"))
+    sentences = frame.groupby("sentence", sort=False)
+    texts = sentences.word.agg(" ".join)
+    if again := int(texts.duplicated().sum()):
+        found.append(Finding("note", "sentences", f"{again:,} sentences repeat an earlier one"))
+    if (longest := int(sentences.size().max())) > 100:
+        text = f"the longest has {longest} words: are its ends marked?"
+        found.append(Finding("warning", "sentences", text))
+    return found
+
+
+def counts(words: pd.DataFrame, responses: pd.DataFrame, value: str) -> dict[str, float]:
+    """Count what there is of a measure, and what is missing; times in ms, amplitudes in µV."""
+    values = responses[value]
+    pairs = responses[["subject", "word_id"]].drop_duplicates()
+    items = words.set_index("word_id")["item"]
+    read = pairs.assign(item=pairs.word_id.map(items))[["subject", "item"]].drop_duplicates()
+    expected = int(read["item"].map(items.groupby(items).size()).sum())
+    real = values[values > 0] if value == "time_ms" else values
+    answered = int(words.word_id.isin(responses.word_id).sum())
+    per_subject = responses.groupby("subject").size()
+    quantiles = real.quantile([0.01, 0.5, 0.99])
+    return {
+        "items": words["item"].nunique(),
+        "sentences": words.sentence.nunique(),
+        "words": len(words),
+        "subjects": responses.subject.nunique(),
+        "observations": len(responses),
+        "observations of a subject, fewest": int(per_subject.min()),
+        "observations of a subject, most": int(per_subject.max()),
+        "words with an observation": answered,
+        "words without": len(words) - answered,
+        "subject × word of a text read, missing": expected - len(pairs),
+        "empty values": int(responses.isna().sum().sum()),
+        **{f"… of {name}": int(n) for name, n in responses.isna().sum().items() if n},
+        "not fixated (0)": int((values == 0).sum()) if value == "time_ms" else 0,
+        "mean": float(real.mean()),
+        "standard deviation": float(real.std()) if len(real) > 1 else 0.0,
+        "lowest": float(real.min()),
+        "1 % are below": float(quantiles[0.01]),
+        "median": float(quantiles[0.5]),
+        "1 % are above": float(quantiles[0.99]),
+        "highest": float(real.max()),
+    }
+
+
+def means(words: pd.DataFrame, responses: pd.DataFrame, value: str) -> pd.Series:
+    """Give each word's mean response, by row of `words`; NaN where there is none.
+
+    Times above the 99th percentile count as that, or a few pauses would hide everything else;
+    unfixated words count as 0.
+    """
+    values = responses[value]
+    if value == "time_ms" and (values > 0).any():
+        values = values.clip(upper=values[values > 0].quantile(0.99))
+    means = values.groupby(responses.word_id).mean()
+    return means.reindex(words.word_id).set_axis(words.index)
+
+
+def alignment(words: pd.DataFrame, mean: pd.Series) -> pd.DataFrame:
+    """Correlate the mean response with the length of the word that stands k words further on.
+
+    Columns offset (k), r, n. A right alignment has its highest r at 0. All offsets use the same
+    words: those inside sentences for which all seven are in their item.
+    """
+    rows = _inside(words, mean)
+    length = words.word.str.len().to_numpy(dtype=float)
+    found = [_correlation(mean.to_numpy()[rows], length[rows + offset]) for offset in OFFSETS]
+    return pd.DataFrame({"offset": OFFSETS, "r": found, "n": len(rows)})
+
+
+def with_frequency(words: pd.DataFrame, mean: pd.Series, unigram: pd.DataFrame) -> float:
+    """Correlate the mean response with unigram surprisal (bits), over words inside sentences."""
+    bits = unigram.set_index("word_id").surprisal_bits.reindex(words.word_id).to_numpy(dtype=float)
+    rows = _inside(words, mean)
+    rows = rows[np.isfinite(bits[rows])]
+    return _correlation(mean.to_numpy()[rows], bits[rows])
+
+
+def shifted(table: pd.DataFrame, skips: bool) -> list[Finding]:
+    """Judge the correlations of `alignment`; `skips`: words were skipped, so eyes were tracked."""
+    r, n = table.set_index("offset").r, int(table.n.iloc[0])
+    if n < 50 or r.isna().all():
+        return []
+    chance = 3 / np.sqrt(n)
+    here = max(r[0], 0.0)
+    best = int(r.idxmax())
+    if r[best] < chance:
+        text = f"mean times go with word length at no offset (at best r = {r[best]:.2f})"
+        return [Finding("note", "alignment", text)]
+    found = []
+    for offset in (k for k in OFFSETS if k and r[k] > chance):
+        told = f"r = {r[offset]:.2f} with the length of the word {_place(offset)}, {r[0]:.2f} with"
+        told += " its own"
+        if offset > 0 and r[offset] >= here / 2:
+            text = f"{told}: nobody can react to a word to come; some or all times stand"
+            found.append(Finding("warning", "alignment", f"{text} {_words(offset)} too early"))
+        elif offset == -1 and not skips and r[offset] > here:
+            text = f"{told}: spillover, usual in self-paced reading, or times one word too late"
+            found.append(Finding("note", "alignment", text))
+        elif offset < 0 and offset == best:
+            text = f"{told}: times seem to stand {_words(-offset)} too late"
+            found.append(Finding("warning", "alignment", text))
+    return found
+
+
+def shifted_items(words: pd.DataFrame, mean: pd.Series) -> list[Finding]:
+    """Name the items that alone have their times shifted, though the corpus as a whole has not."""
+    odd = []
+    for item, part in words.groupby("item", sort=False):
+        if len(part) < 40:
+            continue
+        table = alignment(part.reset_index(drop=True), mean[part.index].reset_index(drop=True))
+        r, n = table.set_index("offset").r, int(table.n.iloc[0])
+        if n < 40 or r.isna().any():
+            continue
+        others = r.drop(0)
+        if others.max() > 3 / np.sqrt(n) and others.max() > r[0] + 3 * np.sqrt(2 / n):
+            odd.append(f"{item} ({others.idxmax():+d})")
+    if not odd:
+        return []
+    text = f"in {len(odd):,} items times go with another word's length: {', '.join(odd[:8])}"
+    return [Finding("warning", "alignment", text + (" …" if len(odd) > 8 else ""))]
+
+
+def responses(words: pd.DataFrame, frame: pd.DataFrame, value: str) -> list[Finding]:
+    """Look at the responses to one measure: repeats, order, units, rounding, constants, gaps."""
+    found = []
+    keys = ["subject", "word_id", *(["fixation"] if "fixation" in frame else [])]
+    if again := int(frame.duplicated(keys).sum()):
+        text = f"{again:,} rows repeat an earlier one of the same subject and word"
+        found.append(Finding("warning", "repeats", text))
+    if lost := int((~frame.word_id.isin(words.word_id)).sum()):
+        found.append(Finding("warning", "words", f"{lost:,} rows are of words that there are not"))
+    found += _order(words, frame)
+    if value == "time_ms":
+        found += _units(frame)
+    found += _constants(frame, value)
+    unread = ~words.word_id.isin(frame.word_id)
+    if unread.mean() > 0.2:
+        text = f"{unread.mean():.0%} of the words have no observation"
+        found.append(Finding("note", "missing", text))
+    few = frame.groupby("subject").size()
+    few = few[few < few.median() / 4]
+    if len(few):
+        text = f"{len(few):,} subjects have under a quarter of the usual: {_some(few.index)}"
+        found.append(Finding("note", "missing", text))
+    return found
+
+
+def between(measures: Mapping[str, pd.DataFrame]) -> list[Finding]:
+    """Look whether first fixation ≤ first pass ≤ right-bounded ≤ go past, and ≤ total time."""
+    found = []
+    for short, long in _ORDERED:
+        if short not in measures or long not in measures:
+            continue
+        pair = [measures[name][["subject", "word_id", "time_ms"]] for name in (short, long)]
+        both = pair[0].merge(pair[1], on=["subject", "word_id"], suffixes=("", "_long"))
+        if wrong := int((both.time_ms > both.time_ms_long + 1e-6).sum()):
+            text = f"{short} is longer than {long} in {wrong:,} of {len(both):,} observations"
+            found.append(Finding("warning", "measures", text))
+    return found
+
+
+def _order(words: pd.DataFrame, frame: pd.DataFrame) -> list[Finding]:
+    """Look whether rows stand in the order in which words were read or fixated."""
+    found = []
+    item = frame.word_id.map(words.set_index("word_id")["item"])
+    if "fixation" in frame:
+        numbers = frame.fixation.where(frame.fixation.notna() & (frame.fixation > 0))
+        if again := int(
+            pd.concat([frame.subject, item, numbers], axis=1).dropna().duplicated().sum()
+        ):
+            text = f"{again:,} numbers of fixations stand twice in a text of one subject"
+            found.append(Finding("warning", "order", text))
+    else:
+        follows = (frame.subject == frame.subject.shift()) & (item == item.shift())
+        if back := int((follows & (frame.word_id.diff() <= 0)).sum()):
+            text = (
+                f"{back:,} rows go back in the text: skipped words are counted over rows in order"
+            )
+            found.append(Finding("warning", "order", text))
+        blocks = (~follows).sum()
+        pairs = pd.DataFrame({"subject": frame.subject, "item": item}).drop_duplicates()
+        if blocks > len(pairs):
+            text = f"{blocks - len(pairs):,} times a subject's text stands in more than one piece"
+            found.append(Finding("warning", "order", text))
+    if {"previous_fixated", "words_since_fixation"} <= set(frame.columns):
+        flagged = frame.previous_fixated.fillna(False).astype(bool)
+        if odd := int((flagged & (frame.words_since_fixation != 1)).sum()):
+            text = f"{odd:,} rows say that the word before was fixated, and that it was not"
+            found.append(Finding("warning", "order", text))
+    return found
+
+
+def _units(frame: pd.DataFrame) -> list[Finding]:
+    """Look whether times are milliseconds, and how finely they were measured."""
+    times = frame.time_ms[frame.time_ms > 0]
+    if times.empty:
+        return [Finding("warning", "units", "no time is above 0")]
+    found, median = [], times.median()
+    if median < 20 or median > 10_000:
+        guess = "seconds" if median < 20 else "finer than ms, or sums"
+        text = f"the median time is {median:g}, which is no reading time in ms: are they {guess}?"
+        found.append(Finding("warning", "units", text))
+    else:
+        own = times.groupby(frame.subject).median()
+        odd = own[(own < median / 15) | (own > median * 15)]
+        if len(odd):
+            text = f"{len(odd):,} subjects have times of another size: {_some(odd.index)}"
+            found.append(Finding("warning", "units", text))
+    whole = times[np.isclose(times % 1, 0)]
+    if len(whole) > 0.9 * len(times):
+        share = {step: float((whole % step == 0).mean()) for step in (1000, 100, 50, 20, 10)}
+        step = next((step for step in share if share[step] > 0.9), 10)
+        if share[step] > 0.5:
+            text = f"{share[step]:.0%} of the times are multiples of {step} ms: they were rounded"
+            found.append(Finding("warning", "units", text))
+    common = times.value_counts()
+    if len(times) > 200 and common.iloc[0] > max(0.05 * len(times), 20):
+        text = (
+            f"{common.iloc[0] / len(times):.0%} of the times are {common.index[0]:g} ms: a limit?"
+        )
+        found.append(Finding("warning", "units", text))
+    return found
+
+
+def _constants(frame: pd.DataFrame, value: str) -> list[Finding]:
+    """Look for columns that say the same everywhere, and subjects who always took as long."""
+    found = []
+    if frame[value].nunique() == 1:
+        text = f"every observation is {frame[value].iloc[0]:g}"
+        found.append(Finding("warning", "constants", text))
+    if frame.subject.nunique() == 1:
+        text = f"one subject ({frame.subject.iloc[0]}): item means, or one reader"
+        found.append(Finding("note", "constants", text))
+    for name in frame.columns.difference([value, "subject", "word_id", "fixation"]):
+        if frame[name].nunique(dropna=False) == 1:
+            text = f"the column {name} is {frame[name].iloc[0]} in every row"
+            found.append(Finding("note", "constants", text))
+    same = frame[frame[value] != 0].groupby("subject")[value].agg(["size", "nunique"])
+    same = same[(same["size"] > 20) & (same["nunique"] == 1)]
+    if len(same) and frame[value].nunique() > 1:
+        text = f"{len(same):,} subjects have the same time throughout: {_some(same.index)}"
+        found.append(Finding("warning", "constants", text))
+    return found
+
+
+def _inside(words: pd.DataFrame, mean: pd.Series) -> np.ndarray:
+    """Give the rows that are inside a sentence, with a mean, and 3 words of the item either side."""
+    item, sentence = words["item"].to_numpy(), words.sentence.to_numpy()
+    rows = np.arange(3, len(words) - 3)
+    if not len(rows):
+        return rows
+    keep = (item[rows - 3] == item[rows]) & (item[rows + 3] == item[rows])
+    keep &= (sentence[rows - 1] == sentence[rows]) & (sentence[rows + 1] == sentence[rows])
+    return rows[keep & np.isfinite(mean.to_numpy(dtype=float)[rows])]
+
+
+def _correlation(x: np.ndarray, y: np.ndarray) -> float:
+    """Give Pearson's r, NaN where one of them does not vary."""
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _some(values: Iterable) -> str:
+    """Name the first few of some values, and how many more there are."""
+    known = list(dict.fromkeys(map(str, values)))
+    shown = ", ".join(known[:5])
+    return f"{shown} and {len(known) - 5:,} more" if len(known) > 5 else shown
+
+
+def _place(offset: int) -> str:
+    return f"{abs(offset)} {'after' if offset > 0 else 'before'}"
+
+
+def _words(number: int) -> str:
+    return "one word" if number == 1 else f"{number} words"
