@@ -42,6 +42,7 @@ include: "rules/datasets.smk"
 include: "rules/lms.smk"
 include: "rules/unigram.smk"
 include: "rules/regression.smk"
+include: "rules/power.smk"
 include: "rules/figures.smk"
 include: "rules/checks.smk"
 

@@ -111,6 +111,22 @@ def fit_file(response, lm, model):
     return f"{where}/{lm}.{model}.json"
 
 
+def observations_of(fit):
+    """Return where the exploratory observations' part of a fit's log-likelihood is kept."""
+    return fit.removesuffix(".json") + ".parquet"
+
+
+def but_for_seed(lm):
+    """Return the first LM in the config that is this one but for its seed and its name."""
+
+    def settings(name):
+        entry = {k: v for k, v in LMS[name].items() if k not in ("label", "seed")}
+        base = entry.pop("base", None)
+        return entry, base and settings(base)
+
+    return next(name for name in LMS if settings(name) == settings(lm))
+
+
 def predictor_files(dataset, lm):
     """Return the tables that a regression's predictors come from."""
     files = {

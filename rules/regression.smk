@@ -12,6 +12,7 @@ rule regression:
         code=MIXED_MODEL,
     output:
         "<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.json",
+        observations="<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.parquet",
     log:
         "<logs>/regression/{design}/{dataset}.{measure}/{lm}.{model}.log",
     benchmark:
@@ -35,8 +36,16 @@ rule delta_loglik:
             fit_file(r, lm["lm"], "full") for r, lm in cells(wildcards.experiment)
         ],
         base=lambda wildcards: [base_of(r, lm["lm"]) for r, lm in cells(wildcards.experiment)],
+        full_observations=lambda wildcards: [
+            observations_of(fit_file(r, lm["lm"], "full")) for r, lm in cells(wildcards.experiment)
+        ],
+        base_observations=lambda wildcards: [
+            observations_of(base_of(r, lm["lm"])) for r, lm in cells(wildcards.experiment)
+        ],
+        code=f"{SCRIPTS}/mixed_model/bootstrap.py",
     output:
         "<results>/experiments/{experiment}/delta_loglik.csv",
+        subjects="<results>/experiments/{experiment}/delta_loglik_by_subject.parquet",
     log:
         "<logs>/delta_loglik/{experiment}.log",
     conda:
@@ -47,8 +56,57 @@ rule delta_loglik:
             | {k: r[k] for k in ("dataset", "measure", "design")}
             for r, lm in cells(wildcards.experiment)
         ],
+        seed=lambda wildcards: SCALE["seed"],
     script:
         "../workflow/scripts/delta_loglik.py"
+
+
+# Asked for by name, such as results/paper/paper/random_effects/spr/ucl_spr.SPR/Pythia.html.
+rule random_effects:
+    input:
+        unpack(lambda wildcards: predictor_files(wildcards.dataset, wildcards.lm)),
+        fit="<results>/observations/{dataset}.{measure}/fit.parquet",
+        code=MIXED_MODEL,
+    output:
+        table(
+            "<results>/random_effects/{design}/{dataset}.{measure}/{lm}",
+            caption="random_effects",
+            category="Random effects",
+            name="{dataset} {measure}: search for the structure",
+        ),
+    log:
+        "<logs>/random_effects/{design}/{dataset}.{measure}/{lm}.log",
+    conda:
+        "../envs/stats.yaml"
+    params:
+        design=lambda wildcards: config["designs"][wildcards.design],
+    script:
+        "../workflow/scripts/random_effects.py"
+
+
+rule seeds:
+    input:
+        full_observations=lambda wildcards: [
+            observations_of(fit_file(r, lm["lm"], "full")) for r, lm in cells(wildcards.experiment)
+        ],
+        base_observations=lambda wildcards: [
+            observations_of(base_of(r, lm["lm"])) for r, lm in cells(wildcards.experiment)
+        ],
+        code=f"{SCRIPTS}/delta_loglik.py",
+    output:
+        "<results>/experiments/{experiment}/seeds.csv",
+    log:
+        "<logs>/seeds/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        cells=lambda wildcards: [
+            {"lm": lm["lm"], "seed": LMS[lm["lm"]]["seed"], "family": but_for_seed(lm["lm"])}
+            | {k: r[k] for k in ("dataset", "measure", "design")}
+            for r, lm in cells(wildcards.experiment)
+        ],
+    script:
+        "../workflow/scripts/seeds.py"
 
 
 rule permutation:

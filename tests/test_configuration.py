@@ -73,6 +73,9 @@ MISTAKES = {
     "datasets: {ucl_spr: {words: {stimuli: {local: mine/none.txt}}}}": (
         "datasets → ucl_spr → words → stimuli → local: no file 'mine/none.txt'"
     ),
+    "power: {ucl_spr: {design: spr, subjects: [9], sentences: [9]}}": (
+        "power → ucl_spr: its readers are not simulated"
+    ),
     "recipes: {pythia: {steps: many}}": "recipes → pythia → steps: 'many' is not of type 'integer'",
     "designs: {spr: {engine: lme5}}": "designs → spr → engine: 'lme5' is not one of",
 }

@@ -9,7 +9,7 @@ from mixed_model import fit as fit_module
 from mixed_model import likelihood, lme4, prediction, theta_search
 from mixed_model.cross_products import Block, cross_products, independent
 from mixed_model.deviance import deviance
-from mixed_model.fit import NotSearchable, crossed_factors, fit_model
+from mixed_model.fit import crossed_factors, fit_model
 from mixed_model.formula import check, column, parse, without
 from mixed_model.predictors import Levels
 from mixed_model.theta_search import search
@@ -222,15 +222,6 @@ def test_lme4_takes_over_where_the_deviances_differ(R, monkeypatch):
     result = fit_model(formula, predictors, y, groups, "cross_products")
     assert "lme4's optimiser was used" in result.note and result.optimum is None
     assert result.told.loglik == pytest.approx(searched.told.loglik, abs=1e-3)
-
-
-def test_nested_terms_go_to_lme4(R):
-    predictors, y, groups = simulate(2)
-    formula = parse("time_ms ~ length + (1 | subject) + (1 | sentence) + (1 | sentence:subject)")
-    result = fit_model(formula, predictors, y, groups, "cross_products")
-    assert result.told is not None and "neither nested" in result.note
-    with pytest.raises(NotSearchable):
-        crossed_factors(formula)
 
 
 def test_engine_lme4_is_lmer_as_it_is(R):

@@ -115,6 +115,10 @@ def _name_problems(config: dict) -> list[str]:
                     problems.append(f"{where} → measures → {measure}: no filter is called {steps}")
         if "simulate" in dataset:
             known(f"{where} → simulate → reader", dataset["simulate"]["reader"], "lms")
+    for name, settings in config.get("power", {}).items():
+        if known("power", name, "datasets") and "simulate" not in config["datasets"][name]:
+            problems.append(f"power → {name}: its readers are not simulated")
+        known(f"power → {name} → design", settings["design"], "designs")
     for name in config["run"]:
         if name in config["experiments"]:
             problems += _experiment_problems(config, name, known)

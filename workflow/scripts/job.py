@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ class InputError(ValueError):
 
 @contextmanager
 def logged(log: str | os.PathLike) -> Iterator[None]:
-    """Send stderr to the rule's log; end on an InputError with its message alone, no traceback."""
+    """Send stderr and tracebacks to the rule's log; of an InputError, the message alone."""
     terminal = sys.stderr
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     with open(log, "w", buffering=1) as sys.stderr:
@@ -25,6 +26,9 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             print(f"\nerror: {error}\n", file=terminal, flush=True)
+            raise SystemExit(1) from None
+        except Exception:
+            traceback.print_exc()  # into the log, whose end Snakemake shows
             raise SystemExit(1) from None
         finally:
             sys.stderr = terminal

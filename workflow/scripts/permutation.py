@@ -121,10 +121,13 @@ def compare(pairs: Sequence[Pair], permutations: int, seed: int) -> dict[str, An
     error_a = np.concatenate([a.squared for _, a, _ in pairs])
     error_b = np.concatenate([b.squared for _, _, b in pairs])
     differences = error_a - error_b
-    by_cluster = {
-        f"p_{name}": permutation_p(differences, permutations, seed + index, _pooled(pairs, name))
-        for index, name in enumerate(CLUSTERS, 1)
-    }
+    by_cluster = {}
+    for index, name in enumerate(CLUSTERS, 1):
+        codes = _pooled(pairs, name)
+        alone = codes.max() == codes.min()  # one cluster can show nothing
+        by_cluster[f"p_{name}"] = (
+            math.nan if alone else permutation_p(differences, permutations, seed + index, codes)
+        )
     return {
         "n": len(differences),
         "mse_a": float(error_a.mean()),

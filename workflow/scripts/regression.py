@@ -1,7 +1,8 @@
 """Fit one regression of reading times, with an LM's surprisal or without: one JSON file.
 
 The figures are lme4's; theta is searched on cross-products (engine `cross_products`) or by lme4's
-own optimiser (engine `lme4`). The exploratory partition is scored with the fit's parameters.
+own optimiser (engine `lme4`). Engine `ols` is least squares on the means over subjects, with AIC and
+BIC. The exploratory partition is scored with the fit's parameters.
 """
 
 import json
@@ -12,11 +13,15 @@ from typing import Any
 
 import job
 import numpy as np
-from mixed_model import likelihood, prediction
+import pandas as pd
+from mixed_model import categories, likelihood, prediction
 from mixed_model.fit import Result, fit_model
 from mixed_model.formula import Formula, check, parse, without
+from mixed_model.least_squares import criteria, fit_least_squares, word_means
 from mixed_model.lme4 import Told
 from mixed_model.predictors import (
+    CATEGORICAL,
+    EXTRA,
     GROUPS,
     PREDICTORS,
     SURPRISAL,
@@ -29,7 +34,7 @@ from mixed_model.predictors import (
 
 CHOICES = {
     "base": ("fixed", "all"),
-    "engine": ("cross_products", "lme4"),
+    "engine": ("cross_products", "lme4", "ols"),
     "response": ("raw", "log"),
     "surprisal": tuple(SURPRISAL),
 }
@@ -46,6 +51,7 @@ def main(
     design: Mapping[str, Any],
     model: str,
     surprisal: str | PathLike | None = None,
+    out_observations: str | PathLike | None = None,
 ) -> None:
     """Fit `design` on the partition `fit`, score `exploratory`, write JSON to `out`.
 
@@ -53,16 +59,27 @@ def main(
     response and surprisal. `model` is `full` or `base`, which leaves the effects of interest out.
     Without an LM (`surprisal` None) only a base without them altogether (`base: all`) can be
     fitted. A model that lme4 refuses is a result with `converged` false and the reason in `note`.
+    `out_observations` gets the log-likelihood of each exploratory observation (of each word, for
+    `ols`), given the random effects, as Parquet: subject, sentence, word_id, loglik.
     """
     formula = formula_of(design, model)
     texts = read_texts(words, unigram, surprisal, design["surprisal"])
-    names = sorted(formula.predictors)
+    names = categories.names(formula, texts)
     rows = read_rows(fit, texts, names, design["response"])
     others = read_rows(exploratory, texts, names, design["response"])
-    scaling = scaling_of(rows.predictors)
-    result = fit_model(
-        formula, scaled(rows.predictors, scaling), rows.y, rows.groups, design["engine"]
-    )
+    subjects = len(rows.groups["subject"].names)
+    least_squares = design["engine"] == "ols"
+    if least_squares:
+        rows, others = word_means(rows), word_means(others)
+    references = categories.references(formula, texts, rows.predictors)
+    formula = categories.expand(formula, texts, rows.predictors, references)
+    scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts)
+    predictors = scaled(rows.predictors, scaling)
+    if least_squares:
+        told, notes = fit_least_squares(formula, predictors, rows.y)
+        result = Result(told if told.converged else None, told.converged, "; ".join(notes))
+    else:
+        result = fit_model(formula, predictors, rows.y, rows.groups, design["engine"])
     record = {
         "lm": lm,
         "model": model,
@@ -73,13 +90,22 @@ def main(
         "n": {
             "fit": len(rows.y),
             "exploratory": len(others.y),
-            "subjects": len(rows.groups["subject"].names),
+            "subjects": subjects,
             "sentences": len(rows.groups["sentence"].names),
         },
         "scaling": scaling,
         **figures(result),
     }
-    record["loglik"] = log_likelihoods(result.told, record, rows, others)
+    if references:
+        record["reference"] = references
+    if least_squares and result.told:
+        record |= criteria(result.told, len(rows.y))
+    residuals = None
+    if result.told:
+        residuals = others.y - prediction.predict(record, others)
+    record["loglik"] = log_likelihoods(result.told, record, rows, others, residuals)
+    if out_observations is not None:
+        write_observations(out_observations, others, residuals, result.told)
     with job.whole(out) as path:
         text = json.dumps(_plain(record), sort_keys=True, indent=1, allow_nan=False)
         path.write_text(text + "\n")
@@ -94,8 +120,8 @@ def formula_of(design: Mapping[str, Any], model: str) -> Formula:
             )
     if model not in ("full", "base"):
         raise job.InputError(f"model is {model!r} and must be 'full' or 'base'")
-    formula = parse(design["formula"])
-    check(formula, PREDICTORS, GROUPS)
+    formula = parse(design["formula"], mixed=design["engine"] != "ols")
+    check(formula, (*PREDICTORS, *EXTRA, *CATEGORICAL), GROUPS)
     base = without(formula, design["of_interest"], slopes=design["base"] == "all")
     return formula if model == "full" else base
 
@@ -128,12 +154,17 @@ def figures(result: Result) -> dict[str, Any]:
 
 
 def log_likelihoods(
-    told: Told | None, record: Mapping[str, Any], rows: Rows, others: Rows
+    told: Told | None,
+    record: Mapping[str, Any],
+    rows: Rows,
+    others: Rows,
+    residuals: np.ndarray | None,
 ) -> dict[str, float]:
     """Return log-likelihoods (natural logarithm) of both partitions; NaN without a fit.
 
     fit: lme4's, marginal; exploratory: given the random effects, new levels at 0;
     exploratory_marginal: random effects drawn anew; fit_conditional: given the random effects.
+    `residuals` are those of `others` from predictions with random effects.
     """
     if told is None:
         names = ("fit", "fit_conditional", "exploratory", "exploratory_marginal")
@@ -144,11 +175,31 @@ def log_likelihoods(
     return {
         "fit": told.loglik,
         "fit_conditional": likelihood.conditional(rows.y - prediction.predict(record, rows), sigma),
-        "exploratory": likelihood.conditional(others.y - prediction.predict(record, others), sigma),
+        "exploratory": likelihood.conditional(residuals, sigma),
         "exploratory_marginal": likelihood.marginal(
             others.y - fixed, record, predictors, others.groups
         ),
     }
+
+
+def write_observations(
+    out: str | PathLike, rows: Rows, residuals: np.ndarray | None, told: Told | None
+) -> None:
+    """Write the log-likelihood of each row, null without a fit."""
+    part = np.full(len(rows.y), np.nan)
+    if told is not None:
+        part = likelihood.contributions(residuals, told.sigma)
+    subject, sentence = rows.groups["subject"], rows.groups["sentence"]
+    frame = pd.DataFrame(
+        {
+            "subject": pd.Categorical.from_codes(subject.codes, subject.names),
+            "sentence": np.array(sentence.names, dtype=np.int32)[sentence.codes],
+            "word_id": rows.word.astype(np.int32),
+            "loglik": part,
+        }
+    )
+    with job.whole(out) as path:
+        frame.to_parquet(path, compression="zstd", index=False)
 
 
 def _plain(value: Any) -> Any:
@@ -171,5 +222,6 @@ if __name__ == "__main__":
             surprisal=snakemake.input.get("surprisal"),
             unigram=snakemake.input.unigram,
             out=snakemake.output[0],
+            out_observations=snakemake.output.get("observations"),
             **snakemake.params,
         )

@@ -12,6 +12,8 @@ from job import InputError
 from datasets.reading import note
 
 WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
+# What a corpus may tell of a word beyond the contract, for designs that ask for it.
+MORE = ("pos", "foil_length")
 # What a response is, its unit in its name; an amplitude is no time, and has a column of its own.
 RESPONSES = ("time_ms", "amplitude_uv")
 
@@ -42,7 +44,8 @@ def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     _columns(frame, WORD_COLUMNS, where)
     if frame.empty:
         raise InputError(f"{where}: no words")
-    frame = frame[WORD_COLUMNS].reset_index(drop=True)
+    kept = [*WORD_COLUMNS, *(name for name in MORE if name in frame)]
+    frame = frame[kept].reset_index(drop=True)
     new = frame.sentence != frame.sentence.shift()
     wrongs = {
         "is not the number of its row": frame.word_id != frame.index,

@@ -6,7 +6,7 @@ factor f, and e ~ N(0, sigma^2). Factor a has G levels and i columns, factor b H
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,19 +41,44 @@ class Products:
     """Z_b'W, (H, j, p + 1)"""
     ww: np.ndarray
     """W'W, (p + 1, p + 1)"""
+    cells: np.ndarray | None = None
+    """for a nested intercept: number of rows and sums of Z_a, Z_b and W of each pair of levels,
+    (G, H, 1 + i + j + p + 1)"""
 
 
-def cross_products(blocks: Iterable[Block], G: int, H: int) -> Products:
-    """Sum over `blocks`, whose codes run below G and H; rows may be cut into blocks anywhere."""
+def cross_products(blocks: Iterable[Block], G: int, H: int, nested: bool = False) -> Products:
+    """Sum over `blocks`, whose codes run below G and H; rows may be cut into blocks anywhere.
+
+    With `nested` the sums within each pair of levels are kept, for an intercept of each pair.
+    """
     products = None
     for block in blocks:
-        part = _of_block(block, G, H)
+        part = _of_block(block, G, H, nested)
         if products is None:
             products = part
             continue
         for name, value in vars(part).items():
-            setattr(products, name, getattr(products, name) + value)
+            if value is not None:
+                setattr(products, name, getattr(products, name) + value)
     return products
+
+
+def selected(products: Products, a: Sequence[int], b: Sequence[int]) -> Products:
+    """Return the cross-products of a model with these columns of Z_a and Z_b alone."""
+    a, b = list(a), list(b)
+    i, cells = products.aa.shape[1], products.cells
+    if cells is not None:
+        after = range(1 + i + products.bb.shape[1], cells.shape[2])
+        cells = cells[:, :, [0, *(1 + c for c in a), *(1 + i + c for c in b), *after]]
+    return replace(
+        products,
+        aa=products.aa[:, a][:, :, a],
+        bb=products.bb[:, b][:, :, b],
+        ab=products.ab[:, a][:, :, :, b],
+        aw=products.aw[:, a],
+        bw=products.bw[:, b],
+        cells=cells,
+    )
 
 
 def independent(products: Products) -> Products:
@@ -67,38 +92,55 @@ def independent(products: Products) -> Products:
             kept.append(c)
             gram -= np.outer(gram[:, c], gram[c]) / gram[c, c]
     kept.append(p)
+    cells = products.cells
+    if cells is not None:
+        before = cells.shape[2] - p - 1
+        cells = cells[:, :, [*range(before), *(before + c for c in kept)]]
     return replace(
         products,
+        cells=cells,
         aw=products.aw[:, :, kept],
         bw=products.bw[:, :, kept],
         ww=products.ww[np.ix_(kept, kept)],
     )
 
 
-def _of_block(block: Block, G: int, H: int) -> Products:
+def _of_block(block: Block, G: int, H: int, nested: bool) -> Products:
     W = np.column_stack([block.X, block.y])
-    i, j, q = block.Za.shape[1], block.Zb.shape[1], W.shape[1]
+    i, j = block.Za.shape[1], block.Zb.shape[1]
     ab = np.empty((i, j, G, H))
     cell = block.a * H + block.b
     for c in range(i):
         for d in range(j):
             weights = block.Za[:, c] * block.Zb[:, d]
             ab[c, d] = np.bincount(cell, weights, G * H).reshape(G, H)
-    return Products(
-        n=len(block.y),
-        aa=_by_level(block.a, block.Za, block.Za, G).reshape(G, i, i),
-        bb=_by_level(block.b, block.Zb, block.Zb, H).reshape(H, j, j),
-        ab=ab.transpose(2, 0, 3, 1).copy(),
-        aw=_by_level(block.a, block.Za, W, G).reshape(G, i, q),
-        bw=_by_level(block.b, block.Zb, W, H).reshape(H, j, q),
-        ww=W.T @ W,
-    )
+    cells = None
+    if nested:
+        columns = (np.ones(len(block.y)), *block.Za.T, *block.Zb.T, *W.T)
+        sums = [np.bincount(cell, values, G * H) for values in columns]
+        cells = np.stack(sums, axis=-1).reshape(G, H, -1)
+    aa, aw = _by_level(block.a, block.Za, W, G)
+    bb, bw = _by_level(block.b, block.Zb, W, H)
+    return Products(len(block.y), aa, bb, ab.transpose(2, 0, 3, 1).copy(), aw, bw, W.T @ W, cells)
 
 
-def _by_level(codes: np.ndarray, U: np.ndarray, V: np.ndarray, levels: int) -> np.ndarray:
-    """Sum the outer products of the rows of U and V within each level."""
-    sums = np.empty((levels, U.shape[1], V.shape[1]))
-    for c in range(U.shape[1]):
-        for d in range(V.shape[1]):
-            sums[:, c, d] = np.bincount(codes, U[:, c] * V[:, d], levels)
-    return sums
+def _by_level(
+    codes: np.ndarray, Z: np.ndarray, W: np.ndarray, levels: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sum Z'Z (levels, k, k) and Z'W (levels, k, q) within each level, each product once."""
+    columns, index = [], []
+    for values in (*Z.T, *W.T):
+        same = (i for i, other in enumerate(columns) if np.array_equal(values, other))
+        found = next(same, len(columns))
+        if found == len(columns):
+            columns.append(np.ascontiguousarray(values))
+        index.append(found)
+    k, done = Z.shape[1], {}
+    sums = np.empty((levels, k, len(index)))
+    for c in range(k):
+        for d, other in enumerate(index):
+            pair = (min(index[c], other), max(index[c], other))
+            if pair not in done:
+                done[pair] = np.bincount(codes, columns[pair[0]] * columns[pair[1]], levels)
+            sums[:, c, d] = done[pair]
+    return sums[:, :, :k].copy(), sums[:, :, k:].copy()

@@ -13,9 +13,15 @@ complement on factor b. With V = I + Z Lambda Lambda'Z', e = y - X b, u the sphe
     d deviance / d L_f = 2 sum_g (Z'Z Lambda P^-1)_gg - 2 (n / r^2) sum_g w_g u_g',
 
 the sums running over the levels g of f.
+
+A nested intercept (of each pair of levels of a and b, with relative sd t) is eliminated before all
+else: a pair's n rows have V_c^-1 = I - t^2 / (1 + t^2 n) 1 1', so every cross-product loses
+t^2 / (1 + t^2 n) times the product of the pair's sums, and log|P| gains the sum of log(1 + t^2 n).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cholesky, lapack, solve_triangular
@@ -23,13 +29,31 @@ from scipy.linalg import cholesky, lapack, solve_triangular
 from mixed_model.cross_products import Products
 
 
-def deviance(
-    products: Products, La: np.ndarray, Lb: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the deviance and its gradients by La (i, i) and Lb (j, j), both lower triangular.
+@dataclass
+class Solution:
+    """A model at given La (i, i), Lb (j, j) and t: deviance, gradients, estimates."""
+
+    deviance: float
+    by_La: np.ndarray
+    by_Lb: np.ndarray
+    by_t: float
+    beta: np.ndarray
+    """fixed effects (p,)"""
+    sigma: float
+    modes_a: np.ndarray
+    """conditional modes of factor a (G, i)"""
+    modes_b: np.ndarray
+    """conditional modes of factor b (H, j)"""
+
+
+def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) -> Solution:
+    """Solve the penalised least squares at lower triangular La and Lb and the nested sd t.
 
     Raises numpy.linalg.LinAlgError where X is short of full rank or the residuals vanish.
     """
+    cells = products.cells
+    if cells is not None:
+        products = _without_cells(products, t)
     aa, bb, ab, aw, bw = products.aa, products.bb, products.ab, products.aw, products.bw
     G, i, H, j = ab.shape
     n, p, K = products.n, products.ww.shape[0] - 1, H * j
@@ -79,10 +103,58 @@ def deviance(
     trace_b = (bb @ Lb @ inverse_bb).sum(0) - La_ab.T @ J.reshape(G * i * H, j)
 
     slope = 2 * n / r2
-    return (
-        value,
-        2 * trace_a - slope * wa.T @ ua,
-        2 * trace_b - slope * wb.T @ ub.reshape(H, j),
+    by_t = 0.0
+    if cells is not None:
+        # Z_c'V^-1 e by pair, and the trace of Z_c'V^-1 Z_c.
+        shrunk = 1 + t * t * cells[:, :, 0]
+        value += np.log(shrunk).sum()
+        sa, sb, sw = np.split(cells[:, :, 1:], [i, i + j], axis=2)
+        wc = sw @ weights - np.einsum("ghi,gi->gh", sa, Lua) - np.einsum("ghj,hj->gh", sb, Lub)
+        qa, qb = sa @ La, sb @ Lb
+        inside = ((qa @ inverse_aa) * qa).sum(2)
+        inside += np.einsum("ghj,hjk,ghk->gh", qb, inverse_bb, qb)
+        inside -= 2 * np.einsum("ghi,gihj,ghj->gh", qa, J.reshape(G, i, H, j), qb)
+        trace = (cells[:, :, 0] / shrunk - inside / shrunk**2).sum()
+        by_t = t * (2 * trace - slope * ((wc / shrunk) ** 2).sum())
+    return Solution(
+        deviance=value,
+        by_La=2 * trace_a - slope * wa.T @ ua,
+        by_Lb=2 * trace_b - slope * wb.T @ ub.reshape(H, j),
+        by_t=float(by_t),
+        beta=-weights[:p],
+        sigma=float(np.sqrt(r2 / n)),
+        modes_a=Lua,
+        modes_b=Lub,
+    )
+
+
+def deviance(
+    products: Products, La: np.ndarray, Lb: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the deviance and its gradients by La (i, i) and Lb (j, j), both lower triangular."""
+    solution = solve(products, La, Lb)
+    return solution.deviance, solution.by_La, solution.by_Lb
+
+
+def _without_cells(products: Products, t: float) -> Products:
+    """Eliminate the nested intercept of relative sd t: the cross-products under V_c^-1."""
+    i, j = products.aa.shape[1], products.bb.shape[1]
+    n, sums = products.cells[:, :, 0], products.cells[:, :, 1:]
+    sa, sb, sw = np.split(sums, [i, i + j], axis=2)
+    weighted = (t * t / (1 + t * t * n))[:, :, None] * sums
+    by_a = sa.transpose(0, 2, 1) @ weighted
+    by_b = sb.transpose(1, 2, 0) @ weighted.transpose(1, 0, 2)
+    flat = sw.reshape(-1, sw.shape[2])
+    return replace(
+        products,
+        aa=products.aa - by_a[:, :, :i],
+        bb=products.bb - by_b[:, :, i : i + j],
+        ab=products.ab
+        - (sa[:, :, :, None] * weighted[:, :, None, i : i + j]).transpose(0, 2, 1, 3),
+        aw=products.aw - by_a[:, :, i + j :],
+        bw=products.bw - by_b[:, :, i + j :],
+        ww=products.ww - flat.T @ weighted[:, :, i + j :].reshape(flat.shape),
+        cells=None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,9 @@ ROWS = 65_536
 """Rows in a block while cross-products are summed."""
 CELLS = 50_000_000
 """Elements of the largest array of cross-products above which lme4's optimiser takes over."""
+
+Part = tuple[Mapping[str, np.ndarray], np.ndarray, Mapping[str, np.ndarray]]
+"""Some of the rows: scaled predictors by name, the response, the codes of each factor."""
 
 
 class NotSearchable(ValueError):
@@ -82,14 +85,35 @@ def fit_model(
     return Result(figures, figures.converged, "; ".join(notes), fit)
 
 
+def nested_group(formula: Formula) -> str | None:
+    """Return the group of the nested intercept, such as `sentence:subject`, if there is one."""
+    terms = [term for term in formula.random if ":" in term.group]
+    if not terms:
+        return None
+    if len(terms) > 1 or terms[0].columns != (INTERCEPT,):
+        raise NotSearchable("the search covers one nested term, an intercept")
+    return terms[0].group
+
+
 def crossed_factors(formula: Formula) -> list[Factor]:
-    """Return the one or two crossed factors of a model that the search covers."""
-    names = list(dict.fromkeys(term.group for term in formula.random))
-    if len(names) > 2 or any(":" in name for name in names):
-        raise NotSearchable("the search covers at most two grouping variables, neither nested")
+    """Return the one or two crossed factors of a model that the search covers.
+
+    Both parts of a nested group are among them, without columns where they have no terms.
+    """
+    nested = nested_group(formula)
+    random = [term for term in formula.random if term.group != nested]
+    names = list(dict.fromkeys(term.group for term in random))
+    if nested:
+        if not names:
+            raise NotSearchable("the search covers no nested term alone")
+        names += [name for name in nested.split(":") if name not in names]
+        if len(set(nested.split(":"))) != 2:
+            raise NotSearchable("the search covers groups nested two deep")
+    if len(names) > 2:
+        raise NotSearchable("the search covers at most two grouping variables and their nesting")
     found = []
     for name in names:
-        terms = [term for term in formula.random if term.group == name]
+        terms = [term for term in random if term.group == name]
         columns = tuple(c for term in terms for c in term.columns)
         if len(set(columns)) < len(columns):
             raise NotSearchable(f"a column occurs in two terms of {name}")
@@ -113,7 +137,7 @@ def _searched(
 ) -> Result:
     """Search theta, have lme4 confirm the deviance there, and make its merMod object of it."""
     # The factor with the larger part of the system is eliminated, the smaller one factored.
-    found = crossed_factors(formula)
+    found, nested = crossed_factors(formula), nested_group(formula)
     found.sort(key=lambda f: -len(f.columns) * len(groups[f.group].names))
     started = time.perf_counter()
     optimum = search(
@@ -127,6 +151,9 @@ def _searched(
         file=sys.stderr,
     )
     by_group = {f.group: (f, L) for f, L in zip(found, (optimum.La, optimum.Lb), strict=False)}
+    if nested:
+        free = np.ones((1, 1), dtype=bool)
+        by_group[nested] = Factor(nested, (INTERCEPT,), free), np.array([[optimum.t]])
     theta = np.concatenate([_laid_out(columns, *by_group[g]) for g, columns in lme4.terms(model)])
     evaluation, value = lme4.evaluate(model, theta)
     if not abs(value - optimum.deviance) <= AGREEMENT * abs(value):
@@ -149,34 +176,51 @@ def products_of(
     y: np.ndarray,
     groups: Mapping[str, Levels],
 ) -> Products:
-    """Sum the cross-products, block by block; columns of X that depend on others are left out."""
+    """Sum the cross-products of data in memory; columns of X that depend on others are left out."""
     if INTERCEPT in formula.fixed:
         y = y - y.mean()  # the same fit, with more digits left for the residuals
-    a = crossed[0]
-    b = crossed[1] if len(crossed) > 1 else None
-    G, H = len(groups[a.group].names), len(groups[b.group].names) if b else 1
-    if G * len(a.columns) * H * (len(b.columns) if b else 0) > CELLS:
-        raise NotSearchable(f"{G} x {H} levels are too many for cross-products")
 
-    def blocks() -> Iterator[Block]:
+    def parts() -> Iterator[Part]:
         for start in range(0, len(y), ROWS):
             rows = slice(start, start + ROWS)
-            part = {name: values[rows] for name, values in predictors.items()}
-            n = len(y[rows])
-
-            def matrix(columns: tuple[str, ...], part: dict = part, n: int = n) -> np.ndarray:
-                return np.array([column(c, part, n) for c in columns]).T.reshape(n, len(columns))
-
-            yield Block(
-                X=matrix(formula.fixed),
-                y=y[rows],
-                a=groups[a.group].codes[rows],
-                Za=matrix(a.columns),
-                b=groups[b.group].codes[rows] if b else np.zeros(n, dtype=int),
-                Zb=matrix(b.columns if b else ()),
+            yield (
+                {name: values[rows] for name, values in predictors.items()},
+                y[rows],
+                {factor.group: groups[factor.group].codes[rows] for factor in crossed},
             )
 
-    return independent(cross_products(blocks(), G, H))
+    sizes = {factor.group: len(groups[factor.group].names) for factor in crossed}
+    return sum_products(formula, crossed, parts(), sizes)
+
+
+def sum_products(
+    formula: Formula, crossed: list[Factor], parts: Iterable[Part], sizes: Mapping[str, int]
+) -> Products:
+    """Sum the cross-products of rows that come part by part; `sizes` are the numbers of levels."""
+    a = crossed[0]
+    b = crossed[1] if len(crossed) > 1 else None
+    nested = nested_group(formula) is not None
+    G, H = sizes[a.group], sizes[b.group] if b else 1
+    i, j = len(a.columns), len(b.columns) if b else 0
+    within = 2 + i + j + len(formula.fixed) if nested else 0
+    if G * H * max(i * j, within) > CELLS:
+        raise NotSearchable(f"{G} x {H} levels are too many for cross-products")
+
+    def block(predictors: Mapping, y: np.ndarray, codes: Mapping[str, np.ndarray]) -> Block:
+        def matrix(columns: tuple[str, ...]) -> np.ndarray:
+            values = np.array([column(c, predictors, len(y)) for c in columns])
+            return values.T.reshape(len(y), len(columns))
+
+        return Block(
+            X=matrix(formula.fixed),
+            y=y,
+            a=codes[a.group],
+            Za=matrix(a.columns),
+            b=codes[b.group] if b else np.zeros(len(y), dtype=int),
+            Zb=matrix(b.columns if b else ()),
+        )
+
+    return independent(cross_products((block(*part) for part in parts), G, H, nested))
 
 
 def _laid_out(columns: list[str], factor: Factor, L: np.ndarray) -> np.ndarray:

@@ -67,8 +67,11 @@ def column(name: str, predictors: Mapping[str, np.ndarray], rows: int) -> np.nda
     return values
 
 
-def parse(text: str) -> Formula:
-    """Read a formula; an InputError names the piece that cannot be read."""
+def parse(text: str, mixed: bool = True) -> Formula:
+    """Read a formula; an InputError names the piece that cannot be read.
+
+    A mixed model has random terms, any other none.
+    """
     left, tilde, right = text.partition("~")
     if not tilde or left.strip() != RESPONSE:
         raise InputError(
@@ -81,8 +84,16 @@ def parse(text: str) -> Formula:
     )
     rest = RANDOM.sub("", right).strip()
     pieces = [piece for piece in re.split(r"\s*\+\s*", rest) if piece]
-    if not random:
-        raise InputError(f"formula {text!r} has no random term such as '(1 | subject)'")
+    if mixed and not random:
+        raise InputError(
+            f"formula {text!r} has no random term such as '(1 | subject)'; "
+            "for least squares on subject means set `engine: ols` in the design"
+        )
+    if random and not mixed:
+        raise InputError(
+            f"formula {text!r} has a random term, and `engine: ols` knows none; leave {random[0]} "
+            "out or take the engine cross_products"
+        )
     return Formula(_columns(" + ".join(pieces) or "1", text), random)
 
 

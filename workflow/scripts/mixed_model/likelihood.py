@@ -23,6 +23,11 @@ def conditional(residuals: np.ndarray, sigma: float) -> float:
     return float(-0.5 * (n * np.log(2 * np.pi * sigma**2) + residuals @ residuals / sigma**2))
 
 
+def contributions(residuals: np.ndarray, sigma: float) -> np.ndarray:
+    """Return each observation's part (n,) of `conditional`."""
+    return -0.5 * (np.log(2 * np.pi * sigma**2) + residuals**2 / sigma**2)
+
+
 def marginal(
     residuals: np.ndarray,
     fit: Mapping[str, Any],
@@ -37,6 +42,8 @@ def marginal(
     I - Z Lambda P^-1 (Z Lambda)'.
     """
     n, sigma = len(residuals), fit["sigma"]
+    if not fit["random"]:
+        return conditional(residuals, sigma)
     design = sparse.hstack(
         [
             _z_lambda(spread, sigma, predictors, group_of(name, groups), n)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mixed_model.formula import column
+from mixed_model.least_squares import word_means
 from mixed_model.predictors import Levels, Rows, Texts, read_rows, read_texts, scaled
 
 
@@ -78,5 +79,9 @@ def texts_for(
 
 
 def rows_for(fit: Mapping[str, Any], observations: str | PathLike, texts: Texts) -> Rows:
-    """Read the observations with the predictors and the response that the model has."""
-    return read_rows(observations, texts, list(fit["scaling"]), fit["response"])
+    """Read the observations with the predictors and the response that the model has.
+
+    For least squares on subject means the rows are words.
+    """
+    rows = read_rows(observations, texts, list(fit["scaling"]), fit["response"])
+    return word_means(rows) if fit.get("engine") == "ols" else rows

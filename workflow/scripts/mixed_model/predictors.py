@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 from job import InputError
 
 PREDICTORS = (
@@ -20,7 +22,12 @@ PREDICTORS = (
     "previous_surprisal",
     "previous_fixated",
 )
+EXTRA = ("foil_length",)
+"""Numbers that a dataset's words may have beside those, as columns of their own."""
+CATEGORICAL = ("pos",)
+"""Names that a dataset's words may have, such as parts of speech, one column each."""
 GROUPS = ("subject", "sentence", "item")
+COLUMNS = ["subject", "word_id", "time_ms", "previous_fixated"]
 SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
 
 
@@ -34,20 +41,26 @@ class Levels:
 
 @dataclass
 class Texts:
-    """What is known of each word (W,) in reading order: predictors, its sentence, its item."""
+    """What is known of each word (W,) in reading order: predictors, its sentence, its item.
+
+    `categories` has the levels of each categorical predictor; a level's indicator is the predictor
+    `<name>_<level>`.
+    """
 
     predictors: dict[str, np.ndarray]
     sentence: np.ndarray
     item: np.ndarray
+    categories: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass
 class Rows:
-    """The observations of one partition: raw predictors (n,), response y (n,), groups."""
+    """The observations of one partition: raw predictors (n,), response y (n,), groups, word_id."""
 
     predictors: dict[str, np.ndarray]
     y: np.ndarray
     groups: dict[str, Levels]
+    word: np.ndarray
 
 
 def read_texts(
@@ -63,7 +76,10 @@ def read_texts(
     whether or not that word is among the observations. Without an LM (`surprisal` is None) there is
     no surprisal. `variant` is `plain` or `corrected`, for the whitespace before the next word.
     """
-    frame = pd.read_parquet(words, columns=["item", "sentence", "position", "word_id", "word"])
+    there = pq.read_schema(words).names
+    more = [name for name in (*EXTRA, *CATEGORICAL) if name in there]
+    columns = ["item", "sentence", "position", "word_id", "word", *more]
+    frame = pd.read_parquet(words, columns=columns)
     if not np.array_equal(frame["word_id"], np.arange(len(frame))):
         raise InputError(f"{words}: word_id is not the row number; make the file again")
     predictors = {
@@ -79,7 +95,21 @@ def read_texts(
         if name in predictors:
             before = np.roll(predictors[name], 1)
             predictors[f"previous_{name}"] = np.where(same_item, before, 0.0)
-    return Texts(predictors, frame["sentence"].to_numpy(), item)
+    categories = {}
+    for name in more:
+        if frame[name].isna().any():
+            word_id = int(frame[name].isna().argmax())
+            raise InputError(
+                f"{words}: {name} is missing at word_id {word_id}; every word needs one"
+            )
+        if name in EXTRA:
+            predictors[name] = frame[name].to_numpy(np.float64)
+            continue
+        codes = levels(frame[name].map(lambda level: re.sub(r"\W", "_", str(level))))
+        categories[name] = codes.names
+        for code, level in enumerate(codes.names):
+            predictors[f"{name}_{level}"] = (codes.codes == code).astype(np.float64)
+    return Texts(predictors, frame["sentence"].to_numpy(), item, categories)
 
 
 def read_rows(
@@ -89,9 +119,23 @@ def read_rows(
 
     `response` is `raw` for milliseconds or `log` for their natural logarithm.
     """
-    frame = pd.read_parquet(path, columns=["subject", "word_id", "time_ms", "previous_fixated"])
+    frame = pd.read_parquet(path, columns=COLUMNS)
     if frame.empty:
         raise InputError(f"{path} has no observations; see counts.csv beside it for the filters")
+    word = frame["word_id"].to_numpy()
+    predictors, y = values_of(frame, texts, names, response, path)
+    groups = {
+        "subject": levels(frame["subject"]),
+        "sentence": levels(texts.sentence[word]),
+        "item": levels(texts.item[word]),
+    }
+    return Rows(predictors, y, groups, word)
+
+
+def values_of(
+    frame: pd.DataFrame, texts: Texts, names: Collection[str], response: str, path: str | PathLike
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return the raw predictors and the response of some of the rows of `path`."""
     word = frame["word_id"].to_numpy()
     y = frame["time_ms"].to_numpy(np.float64)
     if response == "log":
@@ -113,14 +157,11 @@ def read_rows(
             predictors[name] = frame[name].to_numpy(np.float64)
         elif name in texts.predictors:
             predictors[name] = texts.predictors[name][word]
+        elif name in EXTRA:
+            raise InputError(f"the design needs {name!r}, which the dataset's words do not have")
         else:
             raise InputError(f"the design needs {name!r}, but no language model was given")
-    groups = {
-        "subject": levels(frame["subject"]),
-        "sentence": levels(texts.sentence[word]),
-        "item": levels(texts.item[word]),
-    }
-    return Rows(predictors, y, groups)
+    return predictors, y
 
 
 def levels(values: np.ndarray | pd.Series) -> Levels:

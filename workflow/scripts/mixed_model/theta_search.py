@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mixed_model.cross_products import Products
-from mixed_model.deviance import deviance
+from mixed_model.deviance import solve
 
 SINGULAR = 1e-4
 """lme4's limit: a diagonal element of L below it makes the fit singular."""
@@ -44,6 +44,8 @@ class Optimum:
     evaluations: int
     converged: bool
     singular: bool
+    t: float = 0.0
+    """the relative sd of a nested intercept, 0 without one"""
 
 
 @dataclass
@@ -62,22 +64,26 @@ def search(products: Products, free_a: np.ndarray, free_b: np.ndarray) -> Optimu
     """Maximise the likelihood over the free elements of La and Lb.
 
     `free_a` (i, i) and `free_b` (j, j) are true where an element of the lower triangle varies; the
-    others are zero. Raises numpy.linalg.LinAlgError where the likelihood has no finite value.
+    others are zero. Cross-products with `cells` have a nested intercept as well. Raises numpy.linalg.LinAlgError where the likelihood has no finite value.
     """
     evaluations = 0
-    cut = int(free_a.sum())
-    diagonal = np.concatenate([np.eye(len(f), dtype=bool)[f] for f in (free_a, free_b)])
+    cut, nested = int(free_a.sum()), products.cells is not None
+    end = cut + int(free_b.sum())
+    free = [free_a, free_b, *([np.ones((1, 1), dtype=bool)] if nested else [])]
+    diagonal = np.concatenate([np.eye(len(f), dtype=bool)[f] for f in free])
 
-    def triangles(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def triangles(theta: np.ndarray) -> tuple[np.ndarray, ...]:
         La, Lb = np.zeros(free_a.shape), np.zeros(free_b.shape)
-        La[free_a], Lb[free_b] = theta[:cut], theta[cut:]
-        return La, Lb
+        La[free_a], Lb[free_b] = theta[:cut], theta[cut:end]
+        return La, Lb, theta[end:].reshape(-1, 1)
 
     def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal evaluations
         evaluations += 1
-        value, by_a, by_b = deviance(products, *triangles(theta))
-        return value, np.concatenate([by_a[free_a], by_b[free_b]])
+        La, Lb, t = triangles(theta)
+        at = solve(products, La, Lb, t.item() if nested else 0.0)
+        by_t = [at.by_t] if nested else []
+        return at.deviance, np.concatenate([at.by_La[free_a], at.by_Lb[free_b], by_t])
 
     best = None
     for start in STARTS:
@@ -94,7 +100,7 @@ def search(products: Products, free_a: np.ndarray, free_b: np.ndarray) -> Optimu
         point = _newton(value_and_gradient, *found)
         if point.value < best.value:
             best = point
-    La, Lb = (L * np.where(np.diagonal(L) < 0, -1.0, 1.0) for L in triangles(best.theta))
+    La, Lb, t = (L * np.where(np.diagonal(L) < 0, -1.0, 1.0) for L in triangles(best.theta))
     return Optimum(
         La=La + 0.0,  # no negative zeros
         Lb=Lb + 0.0,
@@ -103,13 +109,44 @@ def search(products: Products, free_a: np.ndarray, free_b: np.ndarray) -> Optimu
         curvature=best.curvature,
         evaluations=evaluations,
         converged=best.gain <= TOLERANCE and not best.saddle,
-        singular=min(_least_diagonal(La), _least_diagonal(Lb)) < SINGULAR,
+        singular=min(map(_least_diagonal, (La, Lb, t))) < SINGULAR,
+        t=float(t.sum()),
     )
 
 
-def _descend(function: Function, start: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
-    """Search from `start` by L-BFGS; return theta, the deviance and its gradient."""
-    options = {"maxiter": 2000, "maxfun": 5000, "ftol": 1e-13, "gtol": 1e-4, "maxcor": 30}
+def descend(
+    products: Products, free_a: np.ndarray, free_b: np.ndarray, La: np.ndarray, Lb: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return deviance, La and Lb that a descent ends at, for a model without nesting.
+
+    Less than a search: one start, no word on convergence; enough to tell models apart.
+    """
+    cut = int(free_a.sum())
+
+    def triangles(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        A, B = np.zeros(free_a.shape), np.zeros(free_b.shape)
+        A[free_a], B[free_b] = theta[:cut], theta[cut:]
+        return A, B
+
+    def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        at = solve(products, *triangles(theta))
+        return at.deviance, np.concatenate([at.by_La[free_a], at.by_Lb[free_b]])
+
+    # A column of zeros would stay one, whether or not its effect varies.
+    starts = [L + np.diag(np.where(np.abs(np.diagonal(L)) < 0.02, 0.02, 0.0)) for L in (La, Lb)]
+    start = np.concatenate([starts[0][free_a], starts[1][free_b]])
+    theta, value, _ = _descend(value_and_gradient, start, gain=1e-10)
+    return float(value), *triangles(theta)
+
+
+def _descend(
+    function: Function, start: np.ndarray, gain: float = 1e-13
+) -> tuple[np.ndarray, float, np.ndarray]:
+    """Search from `start` by L-BFGS; return theta, the deviance and its gradient.
+
+    It ends where a step lowers the deviance by less than `gain` of it.
+    """
+    options = {"maxiter": 2000, "maxfun": 5000, "ftol": gain, "gtol": 1e-4, "maxcor": 30}
     found = minimize(function, start, jac=True, method="L-BFGS-B", options=options)
     return found.x, found.fun, found.jac
 

@@ -1,0 +1,286 @@
+"""Time mixed models: theta searched on cross-products, beside R's lmer and PyPI's mixedlm.
+
+    python benchmarks/regression.py [--quick] [--out results/regression.<hardware>.json]
+
+Peers are paired in one run, on the same simulated data of two corpora's shapes, one thread each;
+seconds are of CPU time, so that what else the machine does counts little. `search`: cross-products
+and the search for theta; `fit`: all that regression.py does for a fit, from arrays to lme4's merMod
+object and its figures. lmer gets a ready data frame and its defaults (with REML = FALSE, as ours).
+mixedlm 1.3.0 is left out, and said to be, where it is absent (`pip install --target <folder>
+--no-deps mixedlm==1.3.0`, then `PYTHONPATH=<folder>`). Where a shape has several data sets, seconds
+and ratios are medians, differences of logLik the worst.
+The last line is one JSON object.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import json
+import math
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+
+from mixed_model import lme4
+from mixed_model.fit import crossed_factors, fit_model, products_of
+from mixed_model.formula import parse
+from mixed_model.predictors import Levels
+from mixed_model.theta_search import search
+
+PREDICTORS = ("length", "position", "unigram", "surprisal", "previous_surprisal")
+FIXED = "time_ms ~ " + " + ".join(PREDICTORS)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A corpus's shape: rows, levels, and the columns that vary by subject."""
+
+    rows: int
+    subjects: int
+    sentences: int
+    slopes: tuple[str, ...]
+
+    @property
+    def formula(self) -> str:
+        """The paper's model of such a corpus."""
+        return f"{FIXED} + (1 + {' + '.join(self.slopes)} | subject) + (1 | sentence)"
+
+
+SPR = ("position", "length", "surprisal", "previous_surprisal")
+FULL = {
+    "natural_stories": Shape(385_000, 181, 485, SPR),
+    "provo": Shape(53_000, 84, 134, ("position", "surprisal")),
+}
+QUICK = {
+    "natural_stories": Shape(16_000, 40, 80, SPR),
+    "provo": Shape(6_000, 24, 40, ("position", "surprisal")),
+}
+SEEDS = {"natural_stories": 1, "provo": 3}
+"""Data sets of each shape: what is a matter of seconds is taken three times, as the median."""
+TARGETS = {
+    "natural_stories_search_ratio_vs_lmer": 150.0,
+    "natural_stories_fit_ratio_vs_lmer": 50.0,
+    "natural_stories_loglik_minus_lmer": -1e-3,
+    "natural_stories_search_ratio_vs_mixedlm": 1.0,
+    "provo_search_ratio_vs_lmer": 100.0,
+    "provo_fit_ratio_vs_lmer": 15.0,
+    "provo_loglik_minus_lmer": -1e-3,
+    "provo_search_ratio_vs_mixedlm": 1.0,
+}
+
+
+def simulate(shape: Shape, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray, dict]:
+    """Return scaled predictors, times in ms and groups; subjects read whole sentences at random."""
+    random = np.random.default_rng(seed)
+    lengths = random.integers(8, 35, shape.sentences)
+    sentence_of = np.repeat(np.arange(shape.sentences), lengths)
+    words = len(sentence_of)
+    raw = random.multivariate_normal(np.zeros(4), 0.3 * np.ones((4, 4)) + 0.7 * np.eye(4), words)
+    position = np.concatenate([np.arange(n) for n in lengths]).astype(float)
+    columns = dict(zip(("length", "unigram", "surprisal", "previous_surprisal"), raw.T))
+    columns["position"] = (position - position.mean()) / position.std()
+
+    share = min(1.0, 1.03 * shape.rows / (shape.subjects * words))
+    chance, word = random.random((shape.subjects, shape.sentences)), np.empty(0)
+    while len(word) < shape.rows:
+        if share >= 1.5:
+            raise SystemExit(f"{shape.rows} rows are more than {shape.subjects} x {words}")
+        subject, word = np.nonzero((chance < share)[:, sentence_of])
+        share *= 1.02
+    kept = np.sort(random.choice(len(word), shape.rows, replace=False))
+    subject, word = subject[kept], word[kept]
+    predictors = {name: np.ascontiguousarray(columns[name][word]) for name in PREDICTORS}
+    k = len(shape.slopes)
+    sds = np.array([60.0, 6.0, 4.0, 3.0, 2.0][: k + 1])
+    correlation = 0.3 * np.ones((k + 1, k + 1)) + 0.7 * np.eye(k + 1)
+    effects = random.multivariate_normal(
+        np.zeros(k + 1), correlation * np.outer(sds, sds), shape.subjects
+    )
+    time_ms = 340 + 8 * predictors["surprisal"] + 3 * predictors["previous_surprisal"]
+    time_ms += 4 * predictors["length"] + effects[subject, 0]
+    for column, name in enumerate(shape.slopes, 1):
+        time_ms += effects[subject, column] * predictors[name]
+    time_ms += random.normal(0, 15, shape.sentences)[sentence_of[word]]
+    time_ms += random.normal(0, 120, shape.rows)
+    groups = {
+        "subject": Levels(subject, [f"s{code:03}" for code in range(shape.subjects)]),
+        "sentence": Levels(sentence_of[word], [str(code) for code in range(shape.sentences)]),
+    }
+    return predictors, time_ms, groups
+
+
+def timed(what: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
+    """Return the median of the CPU seconds that `what` takes, and what it returned last."""
+    seconds = []
+    for _ in range(repeats):
+        started = time.process_time()
+        result = what()
+        seconds.append(time.process_time() - started)
+    return statistics.median(seconds), result
+
+
+def lmer(formula: str, predictors: dict, y: np.ndarray, groups: dict) -> tuple[float, float, str]:
+    """Time lmer with its defaults; return seconds, logLik and its warnings."""
+    data = lme4.data_frame({"time_ms": y, **predictors}, groups)
+    from rpy2 import robjects
+
+    fitted = robjects.r(
+        """function(f, d) {
+          said <- character()
+          fit <- withCallingHandlers(
+            lmer(as.formula(f), d, REML = FALSE),
+            warning = function(w) { said <<- c(said, conditionMessage(w)); invokeRestart("muffleWarning") },
+            message = function(m) { said <<- c(said, conditionMessage(m)); invokeRestart("muffleMessage") })
+          list(as.numeric(logLik(fit)), said)
+        }"""
+    )
+    seconds, (loglik, said) = timed(lambda: fitted(formula, data))
+    return seconds, loglik[0], "; ".join(" ".join(line.split()) for line in said)
+
+
+def mixedlm(formula: str, predictors: dict, y: np.ndarray, groups: dict) -> tuple[float, float]:
+    """Time mixedlm's lmer; return seconds and logLik, or NaN where it is not installed."""
+    try:
+        import mixedlm as peer
+    except ImportError:
+        print("mixedlm is not installed: left out (see this file's head)", file=sys.stderr)
+        return float("nan"), float("nan")
+    import pandas as pd
+
+    frame = pd.DataFrame({"time_ms": y, **predictors})
+    for name, group in groups.items():
+        frame[name] = np.array(group.names)[group.codes]
+    seconds, fit = timed(lambda: peer.lmer(formula, frame, REML=False))
+    loglik = fit.logLik()
+    return seconds, float(getattr(loglik, "value", loglik))
+
+
+def compare(name: str, shape: Shape, seed: int) -> dict[str, float | str]:
+    """Return the figures of one data set."""
+    predictors, y, groups = simulate(shape, seed)
+    formula = parse(shape.formula)
+    data = {column: predictors[column] for column in formula.predictors}
+    crossed = crossed_factors(formula)
+    crossed.sort(key=lambda factor: -len(factor.columns) * len(groups[factor.group].names))
+
+    def searched() -> Any:
+        products = products_of(formula, crossed, data, y, groups)
+        return search(products, crossed[0].free, crossed[1].free)
+
+    lme4._r()  # R's start is nobody's fit
+    search_s, optimum = timed(searched, 3)
+    fit_s, result = timed(lambda: fit_model(formula, data, y, groups, "cross_products"), 3)
+    if result.optimum is None:
+        raise SystemExit(f"{name}: the fit fell back to lme4's optimiser: {result.note}")
+    say(f"{name}: search {search_s:.3f} s ({optimum.evaluations} evaluations), fit {fit_s:.2f} s")
+    peer_s, peer_loglik = mixedlm(shape.formula, data, y, groups)
+    say(f"{name}: mixedlm {peer_s:.2f} s, logLik {peer_loglik:.4f} (ours {result.told.loglik:.4f})")
+    lmer_s, lmer_loglik, said = lmer(shape.formula, data, y, groups)
+    say(f"{name}: lmer {lmer_s:.1f} s, logLik {lmer_loglik:.4f}; {said or 'no warning'}")
+    return {
+        "search_ratio_vs_lmer": lmer_s / search_s,
+        "fit_ratio_vs_lmer": lmer_s / fit_s,
+        "search_ratio_vs_mixedlm": peer_s / search_s,
+        "loglik_minus_lmer": result.told.loglik - lmer_loglik,
+        "loglik_minus_mixedlm": result.told.loglik - peer_loglik,
+        "search_seconds": search_s,
+        "fit_seconds": fit_s,
+        "lmer_seconds": lmer_s,
+        "mixedlm_seconds": peer_s,
+        "evaluations": optimum.evaluations,
+        "lmer_says": said,
+    }
+
+
+def together(found: list[dict[str, float | str]]) -> dict[str, float | str]:
+    """Sum up the figures of several data sets: medians, but the worst of the log-likelihoods."""
+    figures = {}
+    for key in found[0]:
+        values = [each[key] for each in found]
+        if key.startswith("loglik"):
+            figures[key] = min(values)
+        elif isinstance(values[0], str):
+            figures[key] = " | ".join(dict.fromkeys(values))
+        else:
+            figures[key] = float(statistics.median(values))
+    return figures
+
+
+def plain(value: float | str) -> float | str | None:
+    """Round a figure for the record; NaN, of what was left out, becomes null."""
+    if not isinstance(value, float):
+        return value
+    return None if math.isnan(value) else float(f"{value:.6g}")
+
+
+def say(line: str) -> None:
+    """Say on the terminal how far the run is."""
+    print(line, flush=True)
+
+
+def hardware() -> str:
+    """Name the processor and the number of cores."""
+    name = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text().splitlines()
+        name = next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), name)
+    return f"{name}, {len(os.sched_getaffinity(0))} cores, one used"
+
+
+def commit() -> str | None:
+    """Return the commit that is checked out, with a mark where files differ from it."""
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return described.stdout.strip() or None
+
+
+def main() -> None:
+    """Run the benchmark as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small data, under a minute")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="write the JSON object to this file as well")
+    arguments = parser.parse_args()
+    metrics: dict[str, float | str | None] = {}
+    for name, shape in (QUICK if arguments.quick else FULL).items():
+        seeds = range(arguments.seed, arguments.seed + SEEDS[name])
+        figures = together([compare(name, shape, seed) for seed in seeds])
+        metrics |= {f"{name}_{key}": plain(value) for key, value in figures.items()}
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    metrics["peak_memory_mib"] = plain(float(memory))
+    record = {
+        "benchmark": "regression",
+        "hardware": hardware(),
+        "commit": commit(),
+        "quick": arguments.quick,
+        "metrics": metrics,
+        "targets": TARGETS,
+    }
+    if arguments.out:
+        arguments.out.write_text(json.dumps(record, indent=1) + "\n")
+    print(json.dumps(record))
+
+
+if __name__ == "__main__":
+    main()

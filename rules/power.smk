@@ -1,0 +1,44 @@
+# Power: the chance of finding a ΔLogLik with n subjects and m sentences (`snakemake power`).
+
+POWER = config.get("power", {})  # dataset → design and sizes; the dataset's readers are simulated
+
+
+rule power:
+    input:
+        [
+            f"<results>/power/{dataset}.{settings['design']}.svg"
+            for dataset, settings in POWER.items()
+        ],
+    localrule: True
+
+
+rule power_curve:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        surprisal=lambda wildcards: (
+            f"<results>/surprisal/{simulated(wildcards.dataset)['reader']}/{wildcards.dataset}.parquet"
+        ),
+        unigram=f"<results>/surprisal/{SCALE['unigram']}/{{dataset}}.parquet",
+        code=[*MIXED_MODEL, f"{SCRIPTS}/simulation/readers.py", f"{SCRIPTS}/permutation.py"],
+    output:
+        figures(
+            "<results>/power/{dataset}.{design}",
+            caption="power",
+            category="Power",
+            name="{dataset}: chance of finding ΔLogLik",
+        ),
+    log:
+        "<logs>/power/{dataset}.{design}.log",
+    wildcard_constraints:
+        dataset=any_of(POWER),
+    conda:
+        "../envs/stats.yaml"
+    params:
+        readers=lambda wildcards: simulated(wildcards.dataset)["readers"],
+        design=lambda wildcards: config["designs"][wildcards.design],
+        sizes=lambda wildcards: {
+            key: value for key, value in POWER[wildcards.dataset].items() if key != "design"
+        },
+        seed=lambda wildcards: SCALE["seed"],
+    script:
+        "../workflow/scripts/power.py"
