@@ -72,6 +72,11 @@ def dataset_file(dataset, role, file):
     return f"<resources>/downloads/placed/{dataset}/{role}{suffix}"
 
 
+def counts_file(file):
+    """Return where a list of word counts is: the user's own, or downloaded."""
+    return file["local"] if os.path.exists(file.get("local", "")) else downloaded(file["url"])
+
+
 def dataset_files(dataset, part):
     """Return role → path of a dataset's `words` or `responses` files."""
     files = config["datasets"][dataset][part]
@@ -94,6 +99,9 @@ def described_files():
     for tokenizer in config["tokenizers"].values():
         if "file" in tokenizer:
             files[downloaded(tokenizer["file"]["url"])] = tokenizer["file"]
+    for unigram in config["unigrams"].values():
+        if "counts" in unigram:
+            files[counts_file(unigram["counts"])] = unigram["counts"]
     for name, dataset in config["datasets"].items():
         for part in ("words", "responses"):
             for role, file in dataset[part].items():

@@ -7,7 +7,9 @@ NETWORK = collect(
     file=["biases/__init__", "lm/attention", "lm/network"],
 )
 TRAINING = collect(f"{SCRIPTS}/lm/{{file}}.py", file=["training", "schedule", "stream"])
-SCORING = collect(f"{SCRIPTS}/lm/{{file}}.py", file=["alignment", "scoring"])
+SCORING = collect(
+    f"{SCRIPTS}/lm/{{file}}.py", file=["alignment", "masked", "results", "scoring", "whitespace"]
+)
 
 
 rule train:
@@ -53,6 +55,7 @@ rule surprisal:
         bias=lambda wildcards: bias_file(wildcards.lm),
     output:
         "<results>/surprisal/{lm}/{dataset}.parquet",
+        ledger="<results>/surprisal/{lm}/{dataset}.ledger.csv",
     log:
         "<logs>/surprisal/{lm}/{dataset}.log",
     conda:
@@ -65,5 +68,6 @@ rule surprisal:
         ),
         bos=lambda wildcards: LMS[wildcards.lm]["bos"],
         stride=lambda wildcards: LMS[wildcards.lm]["stride"],
+        scoring=lambda wildcards: LMS[wildcards.lm].get("scoring", {}),
     script:
         "../workflow/scripts/surprisal.py"

@@ -45,5 +45,5 @@ def test_commands_and_files_exist():
         r"`((?:docs|setup|profiles|tests)/[\w./-]+|CITATION\.cff|config[\w.]*\.yaml)`", README
     ):
         assert (root / name).exists(), name
-    for name in re.findall(r"make (\w+)", README):
+    for name in re.findall(r"\bmake (\w+)`?", README):
         assert re.search(rf"^{name}:", (root / "Makefile").read_text(), re.MULTILINE), name

@@ -93,7 +93,8 @@ def _name_problems(config: dict) -> list[str]:
             if base.get("bias", "none") != "none" or "base" in base:
                 problems.append(f"lms → {name} → base: {lm['base']!r} is itself a biased LM")
     for name, unigram in config["unigrams"].items():
-        known(f"unigrams → {name} → corpus", unigram["corpus"], "corpora")
+        if "corpus" in unigram:
+            known(f"unigrams → {name} → corpus", unigram["corpus"], "corpora")
         if name in config["lms"]:
             problems.append(f"unigrams → {name}: an LM has the same name")
     for name, tokenizer in config["tokenizers"].items():

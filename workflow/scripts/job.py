@@ -27,7 +27,7 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
             print(f"error: {error}", file=sys.stderr)
             print(f"\nerror: {error}\n", file=terminal, flush=True)
             raise SystemExit(1) from None
-        except Exception:
+        except Exception:  # noqa: BLE001, whatever it is belongs into the log
             traceback.print_exc()  # into the log, whose end Snakemake shows
             raise SystemExit(1) from None
         finally:

@@ -1,49 +1,82 @@
 """Rule surprisal: surprisal of every word of a dataset under one language model (contract 3)."""
 
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from job import InputError, logged, progress, whole
+from lm import alignment, ngram, results, whitespace
+from lm.results import Result
 
-BITS = 1 / np.log(2)
+#: Tokens that `bos: true` puts before a text, the first that the tokenizer has.
+BEGINNINGS = ("<|endoftext|>", "<s>", "<bos>", "<|begin_of_text|>")
+FIRST_WORDS = ("null", "rest")
+
+
+@dataclass
+class Model:
+    """A network with its tokenizer, ready to score."""
+
+    network: Any  # a PreTrainedModel
+    tokenizer: Any  # a tokenizers.Tokenizer
+    masked: bool = False
+    heads: dict = field(default_factory=dict)  # precision → output layer, made once
+
+    @cached_property
+    def kind(self) -> np.ndarray:
+        """The kind of each entry of the vocabulary."""
+        return alignment.kinds(self.tokenizer)
 
 
 def main(
-    words: Path,
+    words: Path | Sequence[Path],
     model: str | Path,
     tokenizer: str | Path | None,
-    out: Path,
+    out: Path | Sequence[Path],
     lm: str,
-    dataset: str,
+    dataset: str | Sequence[str],
     bias: dict | None = None,
-    bos: bool = True,
+    bos: bool | str = True,
     stride: int | None = None,
     threads: int = 1,
+    ledger: Path | Sequence[Path] | None = None,
+    **settings,
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens and context_tokens for each word.
 
-    `model` is a folder or a Hub name; `bias` is put on at inference.
+    `model` is a folder, a Hub name, or an n-gram model's file; `bias` is put on at inference. With
+    lists of `words`, `out`, `dataset` and `ledger`, one load serves many datasets. `ledger` gets
+    what needed care (CSV); `settings` are those of `score_words`.
     """
-    import torch
-    from lm import network
+    if isinstance(words, str | Path):
+        words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
+    if not ngram.is_ngram(model):
+        import torch
 
-    torch.set_num_threads(threads)
-    table = pd.read_parquet(words)
-    network_ = network.load(model, bias)
-    if torch.cuda.is_available():
-        network_ = network_.cuda()
-    shown = progress(1, f"surprisal of {dataset} under {lm}", "windows")
+        torch.set_num_threads(threads)
+        model = load(model, tokenizer, bias)
+    for number, (table, path, name) in enumerate(zip(words, out, dataset, strict=True)):
+        shown = progress(1, f"surprisal of {name} under {lm}", "windows")
 
-    def report(done: int, total: int) -> None:
-        shown.total = total
-        shown.update(done)
+        def report(done: int, total: int, shown=shown) -> None:
+            shown.total = total
+            shown.update(done)
 
-    result = word_surprisal(
-        table, network_, load_tokenizer(model, tokenizer), bos, stride, report=report
-    )
-    with whole(out) as path:
-        result.to_parquet(path, index=False, compression="zstd")
+        result = score_words(
+            pd.read_parquet(table), model, bos=bos, stride=stride, report=report, **settings
+        )
+        for note in result.notes:
+            print(f"{name}: {note}", file=sys.stderr)
+        with whole(path) as part:
+            result.table.to_parquet(part, index=False, compression="zstd")
+        if ledger:
+            with whole(ledger[number]) as part:
+                result.ledger.to_csv(part, index=False, lineterminator="\n")
 
 
 def load_tokenizer(model: str | Path, file: str | Path | None = None):
@@ -51,72 +84,218 @@ def load_tokenizer(model: str | Path, file: str | Path | None = None):
     from tokenizers import Tokenizer
 
     if file is not None:
-        return Tokenizer.from_file(str(file))
-    from transformers import AutoTokenizer
+        tokenizer = Tokenizer.from_file(str(file))
+    else:
+        from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(model).backend_tokenizer
+        tokenizer = AutoTokenizer.from_pretrained(model).backend_tokenizer
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def load(
+    model: str | Path,
+    tokenizer: str | Path | None = None,
+    bias: dict | None = None,
+    masked: bool | None = None,
+) -> Model:
+    """Open a checkpoint made here, a folder or a Hub name, causal or masked, with its tokenizer.
+
+    Which it is stands in its config's `architectures`; `masked` overrules that.
+    """
+    import torch
+    from lm import attention, network
+    from transformers import AutoConfig, AutoModelForMaskedLM
+
+    if masked is None:
+        architectures = AutoConfig.from_pretrained(model).architectures or []
+        masked = any(name.endswith("ForMaskedLM") for name in architectures)
+    if masked:
+        opened = AutoModelForMaskedLM.from_pretrained(model).eval()
+        if bias is not None:
+            attention.attach(opened, bias)
+    else:
+        opened = network.load(model, bias)
+    for module in list(opened.modules()):  # the same function, in one pass over memory, not eight
+        for name, child in list(module.named_children()):
+            if type(child).__name__ in ("NewGELUActivation", "FastGELUActivation"):
+                setattr(module, name, torch.nn.GELU("tanh"))
+    if torch.cuda.is_available():
+        opened = opened.cuda()
+    return Model(opened, load_tokenizer(model, tokenizer), masked)
 
 
 def word_surprisal(
-    words: pd.DataFrame, model, tokenizer, bos: bool = True, stride: int | None = None, **options
+    words: pd.DataFrame | Sequence, model, tokenizer=None, *args, **settings
 ) -> pd.DataFrame:
-    """Return surprisal in bits for each row of `words` (item, word, word_id; contract 1).
+    """Return surprisal for each word: the table of `score_words`, whose settings these are."""
+    return score_words(words, model, tokenizer, *args, **settings).table
 
-    `surprisal_bits` sums a word's tokens. `corrected_bits` moves the probability of the space
-    behind a word from the next word to this one (Oh & Schuler 2024; Pimentel & Meister 2024):
-    s'(w) = Σ -log2 p(t) - log2 P_B(c·w) + log2 P_B(c), with P_B = 1 before the first word. A first
-    word with nothing before it (no `bos`) has no surprisal.
+
+def score_words(
+    words: pd.DataFrame | Sequence,
+    model,
+    tokenizer=None,
+    bos: bool | str = True,
+    stride: int | None = None,
+    *,
+    unit: str = "bits",
+    correction: str = whitespace.VARIANTS[0],
+    first_word: str = "null",
+    leading_space: bool = False,
+    context: str = "item",
+    metric: str = "within_word_l2r",
+    future: str = "seen",
+    **options,
+) -> Result:
+    """Score `words` (item, word, word_id of contract 1; or a list of words, or of texts).
+
+    `model` is a `Model`, a network (with `tokenizer`), a folder, a Hub name, or an ARPA or KenLM
+    file. `surprisal_bits` sums a word's tokens; `corrected_bits` counts the space behind a word
+    with it, by the variant `correction` of lm/whitespace.py. `unit` may be nats or log10 instead.
+
+    Causal models: `bos` puts the tokenizer's begin token, or the one named, before each text.
+    Without one a first word has nothing before it: it is null, or with `first_word` "rest" the sum
+    of its other tokens. `leading_space` writes it with a space. `stride` is the tokens that each
+    further window adds. Masked models: `metric` and `future` of lm/masked.py. N-grams: `context`
+    runs within an "item" or a "sentence". `options` (window, tokens_at_once, precision, report)
+    bound the memory and are those of lm/scoring.py and lm/masked.py.
     """
-    from lm import alignment, scoring
+    words = results.as_words(words)
+    if first_word not in FIRST_WORDS:
+        raise InputError(f"first_word {first_word!r} is none of {', '.join(FIRST_WORDS)}")
+    if isinstance(model, str | Path) and ngram.is_ngram(model):
+        return _score_ngram(words, model, bool(bos), context, unit)
+    if isinstance(model, str | Path):
+        model = load(model, tokenizer)
+    elif not isinstance(model, Model):
+        name = type(model).__name__
+        model = Model(model, tokenizer, name.endswith("ForMaskedLM"))
+    items = words.groupby("item", sort=False).indices
+    kind, shown = model.kind, words["word"].to_numpy()
+    texts = [
+        alignment.align(list(shown[rows]), model.tokenizer, f"item {item}: ", leading_space, kind)
+        for item, rows in items.items()
+    ]
+    if model.masked:
+        scores = _score_masked(model, texts, metric, future, options)
+    else:
+        scores = _score_causal(model, texts, bos, stride, **options)
+    rows = list(items.values())
+    return _sum(words, rows, texts, scores, model, unit, correction, first_word)
+
+
+def _score_causal(model: Model, texts, bos, stride, precision="fp32", **options) -> list:
+    """Score the texts' tokens by a causal model."""
+    from lm import scoring
 
     start = None
     if bos:
-        start = tokenizer.token_to_id("<|endoftext|>")
+        names = [bos] if isinstance(bos, str) else BEGINNINGS
+        known = [model.tokenizer.token_to_id(name) for name in names]
+        start = next((number for number in known if number is not None), None)
         if start is None:
             raise InputError(
-                "`bos: true` needs a tokenizer with <|endoftext|>; set `bos: false` for this LM"
+                f"`bos: {str(bos).lower()}` needs a tokenizer with {' or '.join(names)}; set "
+                "`bos: false` for this LM"
             )
-    items = words.groupby("item", sort=False).indices
-    texts = [
-        alignment.align(list(words["word"].iloc[rows]), tokenizer, f"item {item}: ")
-        for item, rows in items.items()
-    ]
-    initial = alignment.word_initial(tokenizer)
-    scores = scoring.score(model, [text.ids for text in texts], initial, start, stride, **options)
-
-    columns = ["surprisal_bits", "corrected_bits", "tokens", "context_tokens"]
-    filled = {column: np.zeros(len(words)) for column in columns}
-    for rows, text, score in zip(items.values(), texts, scores, strict=True):
-        first = np.searchsorted(text.word, np.arange(text.words))  # first token of each word
-        plain = -np.add.reduceat(score.log_probability, first) * BITS
-        before = np.append(score.log_initial[first], score.log_initial[-1]) * BITS
-        before[0] = 0.0  # the first word has no space before it: P_B is 1
-        corrected = plain - before[1:] + before[:-1]
-        _check_telescope(plain, corrected, before)
-        filled["surprisal_bits"][rows] = plain
-        filled["corrected_bits"][rows] = corrected
-        filled["tokens"][rows] = np.diff(np.append(first, len(text.ids)))
-        filled["context_tokens"][rows] = score.context[first]
-    return pd.DataFrame(
-        {
-            "word_id": words["word_id"].to_numpy(np.int32),
-            "surprisal_bits": filled["surprisal_bits"],
-            "corrected_bits": filled["corrected_bits"],
-            "tokens": filled["tokens"].astype(np.int32),
-            "context_tokens": filled["context_tokens"].astype(np.int32),
-        }
+    if precision not in model.heads:
+        model.heads[precision] = scoring.Head(model.network, model.kind, precision == "bf16")
+    ids, head = [text.ids for text in texts], model.heads[precision]
+    return scoring.score(
+        model.network, ids, model.kind, start, stride, precision=precision, head=head, **options
     )
 
 
-def _check_telescope(plain: np.ndarray, corrected: np.ndarray, before: np.ndarray) -> None:
-    """Check Σs' = Σs - log2 P_B(end) + log2 P_B(start) for one text, in bits."""
-    scored = np.flatnonzero(~np.isnan(plain))  # a first word without context is not
-    if len(scored) == 0:
-        return
-    expected = plain[scored].sum() - before[-1] + before[scored[0]]
-    total = corrected[scored].sum()
-    if not np.isclose(total, expected, rtol=1e-9, atol=1e-6):
-        raise ArithmeticError(f"the whitespace correction does not add up: {total}, {expected}")
+def _score_masked(model: Model, texts, metric, future, options) -> list:
+    """Score the texts' tokens by a masked model, which has no word-initial masses."""
+    from lm import masked, scoring
+
+    if options.pop("precision", "fp32") != "fp32":
+        raise InputError("`precision` is for causal LMs; leave it out for a masked one")
+    around = masked.frame(model.tokenizer, getattr(model.network.config, "pad_token_id", None))
+    found = masked.score(model.network, texts, around, metric, future, **options)
+    none = [np.full(len(text.ids) + 1, np.nan) for text in texts]
+    return [scoring.Scores(log, empty, empty, seen) for (log, seen), empty in zip(found, none)]
+
+
+def _sum(words, items, texts, scores, model, unit, correction, first_word) -> Result:
+    """Sum tokens to words, correct for white space, check, and list what needed care."""
+    kind = model.kind
+    filled = np.full((2, len(words)), np.nan)
+    counts = np.zeros((2, len(words)), np.int32)
+    marked = bool((kind == alignment.SPACE).any()) and not model.masked
+    care, worst = [], 0.0
+    for rows, text, score in zip(items, texts, scores, strict=True):
+        if len(text.ids) == 0:
+            care += [(rows[each.word], "", each.reason, each.treatment) for each in text.care]
+            continue
+        owners, first = np.unique(text.word, return_index=True)  # words that have a token
+        tokens = -score.log_probability
+        if np.isnan(tokens[0]):
+            null = first_word == "null"
+            treatment = "null" if null else "its other tokens count"
+            text.care.insert(
+                0, alignment.Care(int(owners[0]), "nothing stands before it", treatment)
+            )
+            if not null:
+                tokens = np.append(0.0, tokens[1:])
+        plain = np.add.reduceat(tokens, first)
+        bounds = np.append(first, len(text.ids))
+        if marked:
+            begins_marked = kind[text.ids[0]] == alignment.SPACE
+            before = whitespace.boundaries(
+                score.log_space[bounds], score.log_end[bounds], begins_marked, correction
+            )
+            corrected = whitespace.correct(plain, before)
+            scored = np.repeat(np.isnan(plain), np.diff(bounds))
+            off = whitespace.discrepancy(np.where(scored, 0.0, tokens), corrected, before)
+            total = float(np.nansum(np.abs(plain)))
+            if not off <= 1e-9 * total + 1e-6:
+                raise ArithmeticError(
+                    f"the whitespace correction does not add up: off by {off} nats"
+                )
+            worst = max(worst, off)
+            filled[1, rows[owners]] = corrected
+        filled[0, rows[owners]] = plain
+        counts[0, rows[owners]] = np.diff(bounds)
+        counts[1, rows[owners]] = score.context[first]
+        for each in text.care:
+            pieces = text.ids[text.word == each.word]
+            pieces = " ".join(model.tokenizer.id_to_token(int(piece)) for piece in pieces)
+            care.append((rows[each.word], pieces, each.reason, each.treatment))
+    worst /= results.UNITS.get(unit, 1.0)
+    checked = len(texts) if marked else 0
+    notes = [f"{len(care):,} entries in the alignment ledger, {len(words):,} words"]
+    if checked:
+        notes.append(
+            f"the whitespace correction ({correction}) adds up in {checked} of {checked} texts, "
+            f"within {worst:.1e} {unit}"
+        )
+    made = results.table(words, *filled, *counts, unit=unit)
+    return Result(made, results.ledger(words, care), checked, worst, notes)
+
+
+def _score_ngram(words: pd.DataFrame, path, bos: bool, context: str, unit: str) -> Result:
+    """Score words by an n-gram model; words that it does not list get the probability of <unk>."""
+    if context not in ("item", "sentence"):
+        raise InputError(f"context {context!r} is neither item nor sentence")
+    groups = list(words.groupby(context, sort=False).indices.values())
+    scored = ngram.score(path, [list(words["word"].iloc[rows]) for rows in groups], bos)
+    plain, seen = np.empty(len(words)), np.empty(len(words), np.int32)
+    known = np.empty(len(words), bool)
+    for rows, each in zip(groups, scored, strict=True):
+        plain[rows], seen[rows], known[rows] = each.log10, each.context, each.known
+    unknown = np.flatnonzero(~known)
+    examples = list(dict.fromkeys(words["word"].iloc[unknown]))[:5]
+    notes = [f"{len(unknown):,} of {len(words):,} words are unknown, such as {examples}"]
+    none = np.full(len(words), np.nan)
+    ones = np.ones(len(words), np.int32)
+    made = results.table(words, -plain * np.log(10), none, ones, seen, unit)
+    made[f"surprisal_{unit}"] = -plain * {"bits": np.log2(10), "nats": np.log(10)}.get(unit, 1.0)
+    care = [(int(row), ngram.UNKNOWN, "unknown", "probability of <unk>") for row in unknown]
+    return Result(made, results.ledger(words, care), 0, 0.0, notes)
 
 
 if __name__ == "__main__":
@@ -127,10 +306,12 @@ if __name__ == "__main__":
             model=folder or snakemake.params.checkpoint,
             tokenizer=folder and folder / "tokenizer.json",
             out=snakemake.output[0],
+            ledger=snakemake.output.get("ledger"),
             lm=snakemake.wildcards.lm,
             dataset=snakemake.wildcards.dataset,
             bias=snakemake.params.bias,
             bos=snakemake.params.bos,
             stride=snakemake.params.stride,
             threads=snakemake.threads,
+            **snakemake.params.get("scoring", {}),
         )

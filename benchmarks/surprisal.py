@@ -1,0 +1,294 @@
+"""Surprisal of the same texts by this project and by minicons, surprisal and wordsprobability.
+
+python benchmarks/surprisal.py [--quick] [--threads N] [--cpu-time] [--peers FOLDER] [--out FILE]
+
+The same random network, texts and threads for all, turn by turn in one process; times are the
+medians of the turns, a ratio is a peer's time over ours. `--peers` is a folder that the peers were
+installed to (pip install --no-deps --target FOLDER minicons wonderwords surprisal plotext
+wordsprobability); a peer that is not there is left out. `--cpu-time` counts the processor's time,
+for a machine that others use; then one thread says most. The last line is one JSON object.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGETS = {
+    "small.plain.ratio_vs_fastest": 1.5,
+    "small.corrected.ratio_vs_minicons": 2.5,
+    "gpt2.plain.ratio_vs_fastest": 1.15,
+    "paper_minutes": 20,
+}
+#: The paper's corpora hold about this many words; it has 19 LMs.
+PAPER_WORDS, PAPER_LMS = 135_000, 19
+
+
+def ours():
+    """Import this project's module `surprisal` beside the peer of that name."""
+    sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+    path = ROOT / "workflow" / "scripts" / "surprisal.py"
+    spec = importlib.util.spec_from_file_location("recency_surprisal", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["recency_surprisal"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def tokenizer_of(vocabulary: int):
+    """Make a byte-level tokenizer of `vocabulary` entries, and words that are one token each."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    entries = ["<|endoftext|>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    merges, words = [], []
+    pairs = [a + b for a in letters for b in letters]
+    for pair in pairs:
+        merges.append((pair[0], pair[1]))
+    entries += pairs
+    for pair in pairs:
+        merges.append(("Ġ", pair))
+        entries.append("Ġ" + pair)
+    for pair in pairs:
+        for other in pairs:
+            if len(entries) >= vocabulary:
+                break
+            merges.append(("Ġ" + pair, other))
+            entries.append("Ġ" + pair + other)
+            words.append(pair + other)
+    made = Tokenizer(models.BPE({entry: n for n, entry in enumerate(entries)}, merges))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens([AddedToken("<|endoftext|>", special=True)])
+    some = words[:: max(1, len(words) // 20_000)]
+    whole = made.encode_batch([" " + word for word in some])
+    return made, [word for word, each in zip(some, whole, strict=True) if len(each.ids) == 1]
+
+
+def texts_of(words: list[str], texts: int, length: int) -> list[list[str]]:
+    """Draw texts; some words have more than one token, 1.3 on average, about as in English."""
+    import numpy as np
+
+    draw = np.random.default_rng(1)
+    drawn = draw.choice(len(words), (texts, length))
+    longer = draw.random((texts, length)) < 0.15
+    return [
+        [words[w] + "xq" * bool(more) for w, more in zip(*row)]
+        for row in zip(drawn, longer, strict=True)
+    ]
+
+
+def network_of(shape: str):
+    """Make the paper's network, or one of GPT-2 small's shape, with random weights."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel, GPTNeoXConfig, GPTNeoXForCausalLM
+
+    torch.manual_seed(1)
+    if shape == "small":
+        config = GPTNeoXConfig(
+            vocab_size=50304,
+            hidden_size=256,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=1024,
+            max_position_embeddings=2048,
+            bos_token_id=0,
+            eos_token_id=0,
+        )
+        return GPTNeoXForCausalLM(config).eval()
+    config = GPT2Config(vocab_size=50257, bos_token_id=0, eos_token_id=0)
+    return GPT2LMHeadModel(config).eval()
+
+
+def by_minicons(folder, network, fast):
+    """Return plain and corrected surprisal by minicons, a text at a time."""
+    from minicons import scorer
+
+    made = scorer.IncrementalLMScorer(network, "cpu", tokenizer=fast)
+
+    def run(texts, **settings):
+        for text in texts:
+            made.word_score_tokenized(
+                [" ".join(text)],
+                str.split,
+                bos_token=True,
+                surprisal=True,
+                base_two=True,
+                **settings,
+            )
+
+    return {"plain": run, "corrected": lambda texts: run(texts, bow_correction=True)}
+
+
+def by_surprisal(folder, network, fast):
+    """Return plain surprisal by the package surprisal, a text at a time."""
+    from surprisal import AutoHuggingFaceModel
+
+    made = AutoHuggingFaceModel.from_pretrained(folder, model_class="gpt")
+
+    def run(texts):
+        for text in texts:
+            made.surprise(" ".join(text))
+
+    return {"plain": run}
+
+
+def by_wordsprobability(folder, network, fast):
+    """Return both by wordsprobability, which computes both whichever is asked for."""
+    from wordsprobability import main
+    from wordsprobability.models.bow_lm import BaseBOWModel
+
+    class Peer(BaseBOWModel):
+        def _initialise_model(self):
+            return network, fast
+
+        def _get_n_logits(self):
+            return network.get_output_embeddings().out_features
+
+    made = Peer()
+    main.get_model, main.get_bow_symbol = (lambda name: made), (lambda name: "Ġ")
+
+    def run(texts):
+        main.get_surprisal_per_word(
+            "\n".join(map(" ".join, texts)), "", return_buggy_surprisals=True
+        )
+
+    return {"plain": run, "corrected": run}
+
+
+PEERS = {
+    "minicons": by_minicons,
+    "surprisal": by_surprisal,
+    "wordsprobability": by_wordsprobability,
+}
+
+
+def compare(shape: str, texts: int, length: int, turns: int, metrics, module, clock) -> None:
+    """Time this project and its peers on one network; write times and ratios into `metrics`."""
+    from transformers import PreTrainedTokenizerFast
+
+    network = network_of(shape)
+    made, words = tokenizer_of(network.config.vocab_size)
+    drawn = texts_of(words, texts, length)
+    with tempfile.TemporaryDirectory() as folder:
+        network.save_pretrained(folder)
+        end = "<|endoftext|>"
+        fast = PreTrainedTokenizerFast(tokenizer_object=made, bos_token=end, eos_token=end)
+        fast.save_pretrained(folder)
+        model = module.load(folder, Path(folder) / "tokenizer.json")
+        runs = {"ours": {"both": lambda each: module.word_surprisal(each, model)}}
+        runs["ours_bf16"] = {
+            "both": lambda each: module.word_surprisal(each, model, precision="bf16")
+        }
+        for name, make in PEERS.items():
+            try:
+                runs[name] = make(folder, network, fast)
+            except (ImportError, AttributeError, TypeError) as error:  # it does not run here
+                metrics[f"{shape}.{name}.absent"] = f"{type(error).__name__}: {error}"[:200]
+        times: dict = {(name, mode): [] for name, modes in runs.items() for mode in modes}
+        for name, mode in times:
+            runs[name][mode](drawn[:1])  # once, to warm up
+        for _ in range(turns):
+            for (name, mode), seconds in times.items():
+                start = clock()
+                runs[name][mode](drawn)
+                seconds.append(clock() - start)
+    median = {key: statistics.median(seconds) for key, seconds in times.items()}
+    own = median[("ours", "both")]
+    tokens = int(module.word_surprisal(drawn, model)["tokens"].sum())
+    metrics[f"{shape}.texts"], metrics[f"{shape}.words_per_text"] = texts, length
+    metrics[f"{shape}.tokens"] = tokens
+    metrics[f"{shape}.seconds"] = round(own, 3)
+    metrics[f"{shape}.words_per_second"] = round(texts * length / own)
+    metrics[f"{shape}.bf16.seconds"] = round(median[("ours_bf16", "both")], 3)
+    metrics[f"{shape}.bf16.ratio_vs_fp32"] = round(own / median[("ours_bf16", "both")], 2)
+    for mode in ("plain", "corrected"):
+        ratios = {}
+        for name in PEERS:
+            if (name, mode) in times:
+                paired = zip(times[(name, mode)], times[("ours", "both")], strict=True)
+                ratios[name] = statistics.median(theirs / mine for theirs, mine in paired)
+                metrics[f"{shape}.{mode}.ratio_vs_{name}"] = round(ratios[name], 2)
+        if ratios:
+            metrics[f"{shape}.{mode}.ratio_vs_fastest"] = round(min(ratios.values()), 2)
+    exact, near = (
+        module.word_surprisal(drawn, model, precision=precision)["surprisal_bits"]
+        for precision in ("fp32", "bf16")
+    )
+    off = (near - exact).abs()
+    metrics[f"{shape}.bf16.mean_error_bits"] = round(float(off.mean()), 5)
+    metrics[f"{shape}.bf16.largest_error_bits"] = round(float(off.max()), 5)
+
+
+def hardware(threads: int) -> str:
+    """Name the processor and the threads used."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name = next(
+            line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+        )
+    except (OSError, StopIteration):
+        name = platform.processor() or platform.machine()
+    return f"{name}, {threads} threads of {os.cpu_count()} cores"
+
+
+def main() -> None:
+    """Run, print the figures, end with one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="under a minute, the same keys")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--cpu-time", action="store_true", help="count the processor's time")
+    parser.add_argument("--peers", type=Path, help="folder that the peers were installed to")
+    parser.add_argument("--out", type=Path, help="file that also gets the JSON object")
+    arguments = parser.parse_args()
+    os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    warnings.filterwarnings("ignore")
+    if arguments.peers:
+        sys.path.insert(0, str(arguments.peers))
+    try:
+        importlib.import_module("surprisal")  # before ours, which has the same name
+    except ImportError:
+        pass
+    import torch
+
+    torch.set_num_threads(arguments.threads)
+    module = ours()
+    metrics: dict = {}
+    small, gpt2 = ((2, 250, 2), (1, 150, 1)) if arguments.quick else ((10, 1000, 3), (4, 700, 3))
+    clock = time.process_time if arguments.cpu_time else time.perf_counter
+    compare("small", *small, metrics, module, clock)
+    compare("gpt2", *gpt2, metrics, module, clock)
+    paper = PAPER_LMS * PAPER_WORDS / metrics["small.words_per_second"] / 60
+    metrics["paper_minutes"] = round(paper, 1)
+    metrics["peak_memory_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    result = {
+        "benchmark": "surprisal",
+        "hardware": hardware(arguments.threads),
+        "commit": commit.stdout.strip() if commit.returncode == 0 else None,
+        "quick": arguments.quick,
+        "clock": "processor" if arguments.cpu_time else "wall",
+        "metrics": metrics,
+        "targets": TARGETS,
+    }
+    if arguments.out:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
