@@ -1,5 +1,8 @@
 """Mixed models: the deviance and its gradient, the search beside lme4, likelihoods, predictions."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -343,3 +346,12 @@ def test_base_drops_fixed_effects_alone_or_slopes_too():
 def test_formulas_that_cannot_be_used_are_named(text, said):
     with pytest.raises(InputError, match=said):
         check(parse(text), NAMES, ["subject", "sentence"])
+
+
+def test_starting_r_leaves_the_environment_of_child_processes_alone():
+    """Led to R's libraries, another Python would load a libpython that is not its own."""
+    before = os.environ.get("LD_LIBRARY_PATH")
+    lme4._r.cache_clear()
+    lme4._r()
+    assert os.environ.get("LD_LIBRARY_PATH") == before
+    subprocess.run([sys.executable, "-c", "import ssl"], check=True)

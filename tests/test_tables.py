@@ -262,7 +262,9 @@ def test_captions_render(caption):
     """As Snakemake renders them: Jinja, then docutils, here with warnings as errors."""
     jinja2, docutils = pytest.importorskip("jinja2"), pytest.importorskip("docutils.core")
     snakemake = SimpleNamespace(
-        config=CONFIG, wildcards=SimpleNamespace(experiment="exp2"),
+        config=CONFIG, wildcards=SimpleNamespace(
+            experiment="exp2", dataset="ucl", measure="SPR", design="spr", lm="Pythia"
+        ),
         params=SimpleNamespace(responses=[response("UCL SPR")]),
     )  # fmt: skip
     for files in ([], [SimpleNamespace(target="summary.html")]):

@@ -45,6 +45,7 @@ def _r() -> Any:
     """Start R once and return its global environment with lme4 and last_word.R loaded."""
     # An rpy2 that was installed without R's link libraries has this mode alone.
     os.environ.setdefault("RPY2_CFFI_MODE", "ABI")
+    libraries = os.environ.get("LD_LIBRARY_PATH")
     try:
         from rpy2 import rinterface, robjects
     except (ImportError, OSError, ValueError) as error:
@@ -55,6 +56,11 @@ def _r() -> Any:
         robjects.r["source"](str(Path(__file__).with_name("last_word.R")))
     except rinterface.embedded.RRuntimeError as error:
         raise InputError(f"R cannot load lme4 ({error}); install R's package lme4") from None
+    finally:
+        # rpy2 leads later child processes to R's libraries, where another Python's may lie.
+        os.environ.pop("LD_LIBRARY_PATH", None)
+        if libraries is not None:
+            os.environ["LD_LIBRARY_PATH"] = libraries
     return robjects.globalenv
 
 
