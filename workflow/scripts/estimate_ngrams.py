@@ -1,5 +1,6 @@
 """Rule estimate_ngrams: an n-gram model of a corpus, modified Kneser-Ney, by KenLM's lmplz."""
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -39,14 +40,12 @@ def main(
                 f"KenLM's {lmplz} is not on the PATH; `make setup` builds it, and "
                 "`snakemake --use-conda` brings it"
             ) from None
-        try:
+        with contextlib.suppress(BrokenPipeError):  # if lmplz dies, its status says so below
             for group in range(table.num_row_groups):
                 for document in table.read_row_group(group, ["text"])["text"].to_pylist():
                     job.stdin.write(document.encode() + b"\n")
                 shown.update(group + 1)
             job.stdin.close()
-        except BrokenPipeError:
-            pass  # lmplz died; its status tells
         if job.wait() != 0:
             raise InputError(
                 f"lmplz failed on {text} (status {job.returncode}); its words are above"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import surprisal
-from job import InputError, logged, whole
+from job import InputError, logged
 from lm import alignment, results
 
 #: What may be done to a displayed word, and to a listed one, before they are compared.
@@ -41,13 +41,7 @@ def main(
         result = by_words(table, listed, steps, unit)
     else:
         result = by_tokens(table, read_tokens(counts, columns), tokenizer, add, unit)
-    for note in result.notes:
-        print(note, file=sys.stderr)
-    with whole(out) as path:
-        result.table.to_parquet(path, index=False, compression="zstd")
-    if ledger:
-        with whole(ledger) as path:
-            result.ledger.to_csv(path, index=False, lineterminator="\n")
+    result.write(out, ledger)
 
 
 def key(word: str, steps: Sequence[str]) -> str:

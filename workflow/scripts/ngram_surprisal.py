@@ -1,11 +1,10 @@
 """Rule ngram_surprisal: surprisal of every word of a dataset under an n-gram model (contract 3)."""
 
-import sys
 from pathlib import Path
 
 import pandas as pd
 import surprisal
-from job import InputError, logged, whole
+from job import InputError, logged
 from lm import ngram
 
 
@@ -29,13 +28,7 @@ def main(
     result = surprisal.score_words(
         pd.read_parquet(words), arpa, bos=bos, context=context, unit=unit
     )
-    for note in result.notes:
-        print(note, file=sys.stderr)
-    with whole(out) as path:
-        result.table.to_parquet(path, index=False, compression="zstd")
-    if ledger:
-        with whole(ledger) as path:
-            result.ledger.to_csv(path, index=False, lineterminator="\n")
+    result.write(out, ledger)
 
 
 if __name__ == "__main__":

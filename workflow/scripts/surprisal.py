@@ -1,6 +1,5 @@
 """Rule surprisal: surprisal of every word of a dataset under one language model (contract 3)."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from job import InputError, logged, progress, whole
+from job import InputError, logged, progress
 from lm import alignment, ngram, results, whitespace
 from lm.results import Result
 
@@ -70,13 +69,7 @@ def main(
         result = score_words(
             pd.read_parquet(table), model, bos=bos, stride=stride, report=report, **settings
         )
-        for note in result.notes:
-            print(f"{name}: {note}", file=sys.stderr)
-        with whole(path) as part:
-            result.table.to_parquet(part, index=False, compression="zstd")
-        if ledger:
-            with whole(ledger[number]) as part:
-                result.ledger.to_csv(part, index=False, lineterminator="\n")
+        result.write(path, ledger[number] if ledger else None, name)
 
 
 def load_tokenizer(model: str | Path, file: str | Path | None = None):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from job import InputError
+from job import InputError, whole
 
 #: Nats in one of each unit.
 UNITS = {"bits": np.log(2), "nats": 1.0, "log10": np.log(10)}
@@ -23,6 +25,16 @@ class Result:
     texts: int = 0  # texts whose whitespace correction was checked
     discrepancy: float = 0.0  # the largest failure to add up among them, in the unit
     notes: list[str] = field(default_factory=list)  # for the log
+
+    def write(self, out: Path, ledger: Path | None = None, name: str = "") -> None:
+        """Write the table (Parquet) and the ledger (CSV) whole, the notes to the log."""
+        for note in self.notes:
+            print(f"{name}: {note}" if name else note, file=sys.stderr)
+        with whole(out) as part:
+            self.table.to_parquet(part, index=False, compression="zstd")
+        if ledger:
+            with whole(ledger) as part:
+                self.ledger.to_csv(part, index=False, lineterminator="\n")
 
 
 def as_words(words: pd.DataFrame | Sequence) -> pd.DataFrame:
