@@ -84,7 +84,8 @@ def bias_file(lm):
 
 def uses_gpu(lm):
     """Say how many GPUs an LM's training asks for."""
-    return 1 if config["recipes"][LMS[lm]["recipe"]]["device"] == "cuda" else 0
+    cuda = config["recipes"][LMS[lm]["recipe"]]["device"] == "cuda"
+    return config.get("gpus", 1) if cuda else 0
 
 
 def trained(wildcards):

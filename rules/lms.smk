@@ -6,7 +6,7 @@ NETWORK = collect(
     f"{SCRIPTS}/{{file}}.py",
     file=["biases/__init__", "lm/attention", "lm/network"],
 )
-TRAINING = collect(f"{SCRIPTS}/lm/{{file}}.py", file=["training", "schedule", "stream"])
+TRAINING = collect(f"{SCRIPTS}/lm/{{file}}.py", file=["training", "loss", "schedule", "stream"])
 SCORING = collect(
     f"{SCRIPTS}/lm/{{file}}.py", file=["alignment", "masked", "results", "scoring", "whitespace"]
 )

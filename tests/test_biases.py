@@ -97,6 +97,51 @@ def test_form_equals_equation(case, heads, length, weights):
         np.testing.assert_allclose((attended @ torch.from_numpy(v)).detach(), expected, atol=2e-7)
 
 
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+@pytest.mark.parametrize("dtype,near", [(torch.float64, 2e-7), (torch.float32, 2e-6)])
+@pytest.mark.parametrize("case", CASES)
+def test_backends_agree(case, dtype, near):
+    """softmax, sdpa and flex on the same inputs; the last with fewer queries than keys, too."""
+    bias = build({"form": case.split()[0]} | CASES[case][0], 4)
+    rng = np.random.default_rng(2)
+    q, k, v = (torch.from_numpy(each).to(dtype) for each in rng.normal(size=(3, 2, 4, 200, 16)))
+    expected, _ = attention.biased_attention(Module(bias), q, k, v, None, backend="softmax")
+    others = ["sdpa"] if isinstance(bias.dense(2, 2, q.device, dtype)[0], float) else []
+    for backend in [*others, *(["flex"] if not bias.learned else [])]:
+        got, _ = attention.biased_attention(Module(bias), q, k, v, None, backend=backend)
+        torch.testing.assert_close(got, expected, atol=near, rtol=0)
+        last, _ = attention.biased_attention(
+            Module(bias), q[:, :, -30:], k, v, None, backend=backend
+        )
+        torch.testing.assert_close(last, expected[:, -30:], atol=near, rtol=0)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize("case", CASES)
+def test_gpu_equals_cpu(case):
+    """Output and gradients of the kernel that is compiled on a GPU, against the CPU's."""
+    found = []
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(3)
+        bias = build({"form": case.split()[0]} | CASES[case][0], 4).to(device)
+        inputs = [torch.randn(2, 4, 300, 64) for _ in range(3)]
+        inputs = [each.to(device).requires_grad_() for each in inputs]
+        output, _ = attention.biased_attention(Module(bias), *inputs, None)
+        output.square().sum().backward()
+        wanted = [output.detach(), *(each.grad for each in [*inputs, *bias.parameters()])]
+        found.append([each.cpu() for each in wanted])
+    for cpu, cuda in zip(*found, strict=True):
+        torch.testing.assert_close(cuda, cpu, atol=2e-3, rtol=2e-3)
+
+
+def test_blocks_that_a_window_hides_are_skipped():
+    whole = attention.visible_blocks(None, 1024, 1024, torch.device("cpu"))
+    window = attention.visible_blocks(9, 1024, 1024, torch.device("cpu"))
+    assert whole.kv_num_blocks.sum() + whole.full_kv_num_blocks.sum() == 8 * 9 / 2
+    assert window.kv_num_blocks.sum() + window.full_kv_num_blocks.sum() == 8 + 7
+    assert build({"form": "window", "width": 9}, 2).reach == 9
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_padding_does_not_reach_real_tokens(case):
     parameters, changed = CASES[case]

@@ -3,10 +3,11 @@
 import pytest
 import torch
 from lm import network
-from lm.attention import WITH_WEIGHTS
+from lm.attention import WITH_WEIGHTS, attach, attention_modules
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXForCausalLM
 
 PAPER = {
+    "family": "gpt_neox",
     "layers": 2,
     "heads": 4,
     "width": 256,
@@ -15,12 +16,21 @@ PAPER = {
     "rotary_fraction": 0.25,
 }
 TINY = {
+    "family": "gpt_neox",
     "layers": 2,
     "heads": 4,
     "width": 32,
     "feed_forward": 64,
     "context": 64,
     "rotary_fraction": 0.25,
+}
+GPT2 = {
+    "family": "gpt2",
+    "layers": 2,
+    "heads": 4,
+    "width": 32,
+    "feed_forward": 64,
+    "context": 64,
 }
 MIX = {"form": "linear", "slopes": "mix"}
 BIASES = [
@@ -54,25 +64,54 @@ def test_initialisation():
     assert not layer.mlp.dense_4h_to_h.bias.any() and layer.input_layernorm.weight.eq(1).all()
 
 
+@pytest.mark.parametrize("architecture", [TINY, GPT2], ids=lambda shape: shape["family"])
 @pytest.mark.parametrize("bias", BIASES, ids=lambda bias: bias["form"])
-def test_same_logits_after_saving_and_loading(bias, ids, tmp_path):
-    model = network.new(TINY, bias, 100, 1).eval()
+def test_same_logits_after_saving_and_loading(architecture, bias, ids, tmp_path):
+    model = network.new(architecture, bias, 100, 1).eval()
     if bias["form"] == "primacy_recency":
-        model.base_model.layers[0].attention.recency_bias.primacy.data.fill_(7.0)
+        attention_modules(model)[0].recency_bias.primacy.data.fill_(7.0)
     expected = model(ids).logits
     model.save_pretrained(tmp_path)
     assert torch.equal(network.load(tmp_path)(ids).logits, expected)
     assert torch.equal(AutoModelForCausalLM.from_pretrained(tmp_path)(ids).logits, expected)
 
 
-def test_plain_transformers_refuses_a_biased_checkpoint(tmp_path):
-    network.new(TINY, MIX, 100, 1).save_pretrained(tmp_path)
+@pytest.mark.parametrize(
+    "architecture,plain", [(TINY, GPTNeoXForCausalLM), (GPT2, GPT2LMHeadModel)]
+)
+def test_plain_transformers_refuses_a_biased_checkpoint(architecture, plain, tmp_path):
+    network.new(architecture, MIX, 100, 1).save_pretrained(tmp_path)
     with pytest.raises(KeyError, match="has an attention bias"):
-        GPTNeoXForCausalLM.from_pretrained(tmp_path)
+        plain.from_pretrained(tmp_path)
 
 
-def test_a_second_bias_is_refused(tmp_path):
-    network.new(TINY, MIX, 100, 1).save_pretrained(tmp_path)
+def test_gpt2_small():
+    """124 M parameters; a bias adds none, and the same seed gives the same weights."""
+    shape = {"layers": 12, "heads": 12, "width": 768, "feed_forward": 3072, "context": 1024}
+    with torch.device("meta"):
+        model = network.new({"family": "gpt2"} | shape, {"form": "window", "width": 4}, 50_257, 1)
+    assert network.parameter_count(model) == 124_439_808
+    plain, biased = (network.new(GPT2, bias, 100, 1) for bias in ({"form": "none"}, MIX))
+    assert plain.state_dict().keys() == biased.state_dict().keys()
+    for name, weights in plain.state_dict().items():
+        assert torch.equal(weights, biased.state_dict()[name])
+
+
+@pytest.mark.parametrize("architecture", [TINY, GPT2], ids=lambda shape: shape["family"])
+def test_the_form_none_changes_nothing_but_the_backend(architecture, ids, tmp_path):
+    """What a training on a GPU does with an unbiased network; its checkpoint stays a plain one."""
+    model = network.new(architecture, {"form": "none"}, 100, 1).eval()
+    expected = model(ids).logits
+    attach(model, {"form": "none"})
+    torch.testing.assert_close(model(ids).logits, expected, atol=1e-5, rtol=1e-5)
+    model.save_pretrained(tmp_path)
+    plain = {"gpt_neox": GPTNeoXForCausalLM, "gpt2": GPT2LMHeadModel}[architecture["family"]]
+    assert torch.equal(plain.from_pretrained(tmp_path).eval()(ids).logits, expected)
+
+
+@pytest.mark.parametrize("architecture", [TINY, GPT2], ids=lambda shape: shape["family"])
+def test_a_second_bias_is_refused(architecture, tmp_path):
+    network.new(architecture, MIX, 100, 1).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="trained with a bias"):
         network.load(tmp_path, MIX)
 

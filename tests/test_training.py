@@ -91,7 +91,7 @@ def test_lost_outputs_of_a_finished_job_cost_no_training(job, monkeypatch):
     shutil.rmtree(job["out"].parent)
     from lm import training
 
-    monkeypatch.setattr(training, "step", None)  # any step would fail
+    monkeypatch.setattr(training.Training, "step", None)  # any step would fail
     train.main(**job)
     assert (job["out"].parent / "model.safetensors").read_bytes() == expected
 
@@ -115,18 +115,18 @@ def test_a_killed_job_ends_with_the_same_bits(job, tmp_path, monkeypatch, last_s
     expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
     from lm import training
 
-    whole_step = training.step
+    whole_step = training.Training.step
 
-    def dying_step(model, optimizer, stream, number, *rest):
+    def dying_step(run, number):
         if number > last_step:
             raise Killed
-        return whole_step(model, optimizer, stream, number, *rest)
+        return whole_step(run, number)
 
     job["out"] = tmp_path / "again" / "config.json"
-    monkeypatch.setattr(training, "step", dying_step)
+    monkeypatch.setattr(training.Training, "step", dying_step)
     with pytest.raises(Killed):
         train.main(**job)
-    monkeypatch.setattr(training, "step", whole_step)
+    monkeypatch.setattr(training.Training, "step", whole_step)
     train.main(**job)
     got = load_file(job["out"].parent / "model.safetensors"), losses(job)
     assert got[1] == expected[1]
@@ -137,14 +137,14 @@ def test_a_killed_job_ends_with_the_same_bits(job, tmp_path, monkeypatch, last_s
 def test_a_state_of_another_specification_is_refused(job, monkeypatch):
     from lm import training
 
-    whole_step = training.step
+    whole_step = training.Training.step
 
-    def dying_step(model, optimizer, stream, number, *rest):
+    def dying_step(run, number):
         if number > 20:
             raise Killed
-        return whole_step(model, optimizer, stream, number, *rest)
+        return whole_step(run, number)
 
-    monkeypatch.setattr(training, "step", dying_step)
+    monkeypatch.setattr(training.Training, "step", dying_step)
     with pytest.raises(Killed):
         train.main(**job)
     job["recipe"] = RECIPE | {"clip": 2.0}
@@ -155,15 +155,80 @@ def test_a_state_of_another_specification_is_refused(job, monkeypatch):
 def test_a_loss_that_is_no_number_stops_the_job(job, monkeypatch):
     from lm import training
 
-    whole_step = training.step
+    whole_step = training.Training.step
 
-    def broken_step(model, optimizer, stream, number, *rest):
-        return whole_step(model, optimizer, stream, number, *rest) * (np.nan if number == 25 else 1)
+    def broken_step(run, number):
+        return whole_step(run, number) * (np.nan if number == 25 else 1)
 
-    monkeypatch.setattr(training, "step", broken_step)
+    monkeypatch.setattr(training.Training, "step", broken_step)
     with pytest.raises(InputError, match="nan at step 25; last good state: step 20"):
         train.main(**job)
     assert (job["out"].parent.parent / ".lm.state.pt").exists()
+
+
+def test_two_devices_share_a_step(job, tmp_path):
+    """Two processes deal out a step's micro-batches; the sums differ by rounding alone."""
+    train.main(**job)
+    expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
+    job["out"] = tmp_path / "shared" / "config.json"
+    train.main(**job | {"gpus": 2})
+    got = load_file(job["out"].parent / "model.safetensors"), losses(job)
+    np.testing.assert_allclose(got[1], expected[1], rtol=1e-4)
+    for name, weights in expected[0].items():
+        np.testing.assert_allclose(got[0][name], weights, atol=1e-3)
+
+
+def test_an_error_on_one_of_two_devices_is_said(job):
+    job["recipe"] = RECIPE | {"sequence_length": 5000}
+    with pytest.raises(InputError, match="^.*tokens do not fill one row of 5,001"):
+        train.main(**job | {"gpus": 2})
+
+
+def test_gpt2_with_dropout_for_some_epochs_goes_on_with_the_same_bits(job, tmp_path, monkeypatch):
+    shape = {key: value for key, value in ARCHITECTURE.items() if key != "rotary_fraction"}
+    job["architecture"] = shape | {"family": "gpt2", "dropout": 0.1}
+    recipe = RECIPE | {"epochs": 0.5, "schedule": "linear", "warmup_steps": 0}
+    job["recipe"] = {key: value for key, value in recipe.items() if key != "steps"}
+    train.main(**job)
+    expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
+    assert len(expected[1]) == 24  # 400 · 8 tokens: 188 rows of 17; 0.5 · 188 / 4 steps
+    from lm import training
+
+    whole_step = training.Training.step
+
+    def dying_step(run, number):
+        if number > 22:
+            raise Killed
+        return whole_step(run, number)
+
+    job["out"] = tmp_path / "again" / "config.json"
+    monkeypatch.setattr(training.Training, "step", dying_step)
+    with pytest.raises(Killed):
+        train.main(**job)
+    monkeypatch.setattr(training.Training, "step", whole_step)
+    train.main(**job)
+    got = load_file(job["out"].parent / "model.safetensors"), losses(job)
+    assert got[1] == expected[1]
+    for name, weights in expected[0].items():
+        np.testing.assert_array_equal(got[0][name], weights)
+
+
+def test_saving_takes_a_small_part_of_the_time(job, monkeypatch):
+    """A state whose writing is slow is written at step 20 and at the end, not each time."""
+    from lm import training
+
+    saved, now = [], [0.0]
+    monkeypatch.setattr(train.time, "monotonic", lambda: now[0])
+    save = training.save
+
+    def slow_save(path, specification, run, done, losses):
+        save(path, specification, run, done, losses)
+        saved.append(done)
+        now[0] += 100
+
+    monkeypatch.setattr(training, "save", slow_save)
+    train.main(**job)
+    assert saved == [20, 60]
 
 
 def test_gpu_that_is_not_there(job):
@@ -192,6 +257,10 @@ def test_schedule_as_the_paper_ran_it():
     assert learning_rate(10, as_worded) == pytest.approx(1e-3)
     assert learning_rate(505, as_worded) == pytest.approx(5.5e-4)
     assert learning_rate(1000, as_worded) == pytest.approx(1e-4)
+    linear = recipe | {"schedule": "linear"}
+    assert learning_rate(10, linear) == pytest.approx(1e-3)
+    assert learning_rate(505, linear) == pytest.approx(5.5e-4)
+    assert learning_rate(1, linear | {"warmup_steps": 0, "steps": 10}) == pytest.approx(9.1e-4)
 
 
 def test_sequential_order_is_the_file_and_starts_over(tmp_path):

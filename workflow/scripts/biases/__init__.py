@@ -21,16 +21,26 @@ class Bias(nn.Module):
 
     #: Whether a and b depend on the number of keys, so that padding would change them.
     uses_length = False
+    #: Keys that can be seen, the token itself counted, where there is a limit: blocks are skipped.
+    reach: int | None = None
 
     def __init__(self, heads: int):
         super().__init__()
         self.heads = heads
         self._dense: dict[tuple, Affine] = {}
 
+    @property
+    def learned(self) -> bool:
+        """Whether training changes the bias."""
+        return any(True for _ in self.parameters())
+
     def forward(
         self, head: torch.Tensor, query: torch.Tensor, key: torch.Tensor, length: int
     ) -> Affine:
-        """Return a and b, each a number or a tensor that broadcasts over head, query and key."""
+        """Return a and b, each a number or a tensor that broadcasts over head, query and key.
+
+        Elementwise operations only, so that a kernel can do the same for one pair of positions.
+        """
         raise TypeError(f"{type(self).__module__} defines no forward(head, query, key, length)")
 
     def dense(self, queries: int, keys: int, device: torch.device, dtype: torch.dtype) -> Affine:
@@ -49,7 +59,7 @@ class Bias(nn.Module):
             a = a.to(dtype).expand(self.heads, queries, keys)[None]
         b = torch.as_tensor(b, dtype=torch.float32, device=device).expand(self.heads, queries, keys)
         b = b.masked_fill(key > query, float("-inf")).to(dtype)[None]
-        if not any(True for _ in self.parameters()):
+        if not self.learned:
             self._dense = {where: (a, b)}  # the last shape only: memory stays small
         return a, b
 

@@ -48,5 +48,7 @@ class Form(Bias):
 
     def forward(self, head, query, key, length) -> Affine:
         """Return a = 1, b = m_h (j - i)."""
-        slopes = torch.tensor(self.slopes, device=head.device)
-        return 1.0, slopes[head] * (key - query)
+        slope = torch.full_like(head, self.slopes[0], dtype=torch.float32)
+        for number, other in enumerate(self.slopes[1:], 1):
+            slope = torch.where(head == number, other, slope)
+        return 1.0, slope * (key - query)

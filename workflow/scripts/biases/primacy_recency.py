@@ -4,6 +4,8 @@ p_j ∝ e^(-j/L) and r_j ∝ e^(-(L - 1 - j)/L), both normalised over the L posi
 The working-memory study; its ablations keep only one of the two.
 """
 
+import math
+
 import torch
 from torch import nn
 
@@ -31,13 +33,11 @@ class Form(Bias):
 
     def forward(self, head, query, key, length) -> Affine:
         """Return a = 1, b = w_p p_j + w_r r_j."""
-        # Over all L positions the normalised curve is a softmax of its exponent; both share one
-        # denominator, since the recency curve is the primacy curve reversed.
-        position = torch.arange(length, device=key.device, dtype=torch.float32)
-        denominator = torch.logsumexp(-position / length, 0)
+        # Σ e^(-k/L) over k = 0 … L - 1, the same for both curves, since each is the other reversed.
+        total = math.expm1(-1) / math.expm1(-1 / length)
         b = 0.0
         if self.primacy is not None:
-            b = b + self.primacy * torch.exp(-key / length - denominator)
+            b = b + self.primacy * torch.exp(-key / length) / total
         if self.recency is not None:
-            b = b + self.recency * torch.exp(-(length - 1 - key) / length - denominator)
+            b = b + self.recency * torch.exp(-(length - 1 - key) / length) / total
         return 1.0, b

@@ -17,9 +17,8 @@ class Form(Bias):
 
     def __init__(self, heads: int, width: int):
         super().__init__(heads)
-        self.width = width
+        self.width = self.reach = width
 
     def forward(self, head, query, key, length) -> Affine:
         """Return a = 1, b = 0 within [i - W + 1, i] and -inf before."""
-        outside = query - key >= self.width
-        return 1.0, torch.zeros(outside.shape, device=key.device).masked_fill(outside, -torch.inf)
+        return 1.0, torch.where(query - key < self.width, 0.0, -torch.inf)

@@ -8,7 +8,7 @@ def learning_rate(step: int, recipe: dict) -> float:
 
     `as_run`: lr·n/w up to step w; then max(lr/2 (cos(π (min(n, N - w) - w)/N) + 1), minimum).
     `as_worded`: linear warm-up over w steps, then a cosine from lr to the minimum at step N
-    (Clark et al. 2025, Appendix B).
+    (Clark et al. 2025, Appendix B). `linear`: the same, but a straight line after the warm-up.
     """
     peak, minimum = recipe["learning_rate"], recipe["minimum_learning_rate"]
     warmup, steps = recipe["warmup_steps"], recipe["steps"]
@@ -18,4 +18,6 @@ def learning_rate(step: int, recipe: dict) -> float:
         place = (min(step, steps - warmup) - warmup) / steps
         return max(peak / 2 * (math.cos(math.pi * place) + 1), minimum)
     place = (step - warmup) / (steps - warmup)
+    if recipe["schedule"] == "linear":
+        return peak + (minimum - peak) * place
     return minimum + (peak - minimum) / 2 * (math.cos(math.pi * place) + 1)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 import torch
 from job import InputError, whole
-from torch.nn import functional
+from torch import distributed
 from transformers import PreTrainedModel
 
+from lm import attention
+from lm.loss import cross_entropy_sum
 from lm.schedule import learning_rate
 from lm.stream import TokenStream
-
-#: Tokens whose logits are held at once; so many stay in a processor's cache.
-TOKENS_AT_ONCE = 256
 
 
 def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.AdamW:
@@ -30,57 +30,94 @@ def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.AdamW:
     )
 
 
-def loss_sum(model: PreTrainedModel, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return the summed cross-entropy in nats of targets (batch, length)."""
-    hidden = model.base_model(input_ids=inputs, use_cache=False).last_hidden_state
-    weight = model.get_output_embeddings().weight
-    if torch.is_autocast_enabled(hidden.device.type):
-        dtype = torch.get_autocast_dtype(hidden.device.type)
-        hidden, weight = hidden.to(dtype), weight.to(dtype)
-    chunk = TOKENS_AT_ONCE if hidden.device.type == "cpu" else None  # None: PyTorch chooses
-    return functional.linear_cross_entropy(
-        hidden.flatten(0, 1),
-        weight,
-        targets.flatten(),
-        reduction="sum",
-        options=torch.nn.LinearCrossEntropyOptions(batch_chunk_size=chunk),
-    )
+class Training:
+    """A model, its optimiser and its token stream, on one device of `world` that share each step.
 
+    On a GPU the network is compiled and nothing in a step waits for the device.
+    """
 
-def step(
-    model: PreTrainedModel,
-    optimizer: torch.optim.Optimizer,
-    stream: TokenStream,
-    number: int,
-    recipe: dict,
-    device: str,
-) -> torch.Tensor:
-    """Do step `number` (from 1) and return its mean loss in nats, left on the device."""
-    model.train()
-    for group in optimizer.param_groups:
-        group["lr"] = learning_rate(number, recipe)
-    sequences, at_once = recipe["batch_sequences"], recipe["micro_batch"]
-    first = (number - 1) * sequences
-    total = torch.zeros((), device=device)
-    bf16 = torch.autocast(device, torch.bfloat16, enabled=recipe["precision"] == "bf16")
-    for start in range(0, sequences, at_once):
-        inputs, targets = stream.batch(first + start, min(at_once, sequences - start))
-        inputs, targets = inputs.to(device), targets.to(device)
-        with bf16:
-            loss = loss_sum(model, inputs, targets) / (sequences * recipe["sequence_length"])
-        loss.backward()
-        total += loss.detach()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), recipe["clip"])
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-    return total
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        stream: TokenStream,
+        recipe: dict,
+        device: str = "cpu",
+        rank: int = 0,
+        world: int = 1,
+    ):
+        self.model, self.stream, self.recipe, self.device = model.to(device), stream, recipe, device
+        self.rank, self.world = rank, world
+        self.optimizer = optimizer(model, recipe)
+        self.network = model.base_model
+        if device != "cpu":
+            if not any(hasattr(m, "recency_bias") for m in model.modules()):
+                attention.attach(model, {"form": "none"})  # its causal mask is free when compiled
+            self.network = torch.compile(model.base_model, dynamic=False)
+
+    def step(self, number: int) -> torch.Tensor:
+        """Do step `number` (from 1) and return its mean loss in nats, left on the device.
+
+        The step's sequences are dealt out to the devices a micro-batch at a time; gradients are
+        summed over all of them, so that their number changes a result by rounding alone.
+        """
+        self.model.train()
+        self._seed_dropout(number)
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate(number, self.recipe)
+        sequences, at_once = self.recipe["batch_sequences"], self.recipe["micro_batch"]
+        first, targets_in_step = (
+            (number - 1) * sequences,
+            sequences * self.recipe["sequence_length"],
+        )
+        total = torch.zeros((), device=self.device)
+        for start in range(self.rank * at_once, sequences, self.world * at_once):
+            batch = self.stream.batch(first + start, min(at_once, sequences - start))
+            inputs, targets = (self._sent(tokens) for tokens in batch)
+            loss = self.loss_sum(inputs, targets) / targets_in_step
+            loss.backward()
+            total += loss.detach()
+        if self.world > 1:
+            for gradient in self._gradients():
+                distributed.all_reduce(gradient)
+            distributed.all_reduce(total)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe["clip"])
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return total
+
+    def loss_sum(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the summed cross-entropy in nats of targets (batch, length)."""
+        kind = torch.device(self.device).type
+        bf16 = self.recipe["precision"] == "bf16"
+        with torch.autocast(kind, torch.bfloat16) if bf16 else contextlib.nullcontext():
+            hidden = self.network(input_ids=inputs, use_cache=False).last_hidden_state
+            hidden = hidden.to(torch.bfloat16) if bf16 else hidden
+            return cross_entropy_sum(hidden, self.model.get_output_embeddings().weight, targets)
+
+    def _sent(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Send tokens to the device without waiting for it."""
+        if self.device == "cpu":
+            return tokens
+        return tokens.pin_memory().to(self.device, non_blocking=True)
+
+    def _seed_dropout(self, number: int) -> None:
+        """Seed what a step draws, so that it draws the same after a resume."""
+        numbers = torch.Generator().manual_seed(self.stream.seed)
+        offset = torch.randint(2**40, (1,), generator=numbers).item()
+        torch.manual_seed(offset + number * self.world + self.rank)
+
+    def _gradients(self) -> list[torch.Tensor]:
+        """Return every parameter's gradient; a device without sequences of its own has zeros."""
+        for parameter in self.model.parameters():
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        return [parameter.grad for parameter in self.model.parameters()]
 
 
 def save(
     path: Path,
     specification: dict,
-    model: PreTrainedModel,
-    optimizer: torch.optim.Optimizer,
+    run: Training,
     done: int,
     losses: list[float],
 ) -> None:
@@ -90,8 +127,8 @@ def save(
         torch.save(
             {
                 "specification": json.dumps(specification, sort_keys=True),
-                "model": model.state_dict(),
-                "optimizer": None if finished else optimizer.state_dict(),
+                "model": run.model.state_dict(),
+                "optimizer": None if finished else run.optimizer.state_dict(),
                 "done": done,
                 "losses": losses,
             },
@@ -99,9 +136,7 @@ def save(
         )
 
 
-def resume(
-    path: Path, specification: dict, model: PreTrainedModel, optimizer: torch.optim.Optimizer
-) -> tuple[int, list[float]]:
+def resume(path: Path, specification: dict, run: Training) -> tuple[int, list[float]]:
     """Load a state if there is one; return the steps done and their losses.
 
     A finished training keeps its state, for a job whose outputs were lost after it; of another
@@ -110,7 +145,7 @@ def resume(
     """
     if not path.exists():
         return 0, []
-    state = torch.load(path, weights_only=True)
+    state = torch.load(path, weights_only=True, map_location=run.device)
     made_for = json.loads(state["specification"])
     if made_for != specification:
         if state["done"] == made_for["recipe"]["steps"]:
@@ -120,9 +155,9 @@ def resume(
             + "\n".join(_difference(made_for, specification))
             + "\nDelete the file to train from the start, or set the config back to go on."
         )
-    model.load_state_dict(state["model"])
+    run.model.load_state_dict(state["model"])
     if state["optimizer"] is not None:
-        optimizer.load_state_dict(state["optimizer"])
+        run.optimizer.load_state_dict(state["optimizer"])
     return state["done"], state["losses"]
 
 
