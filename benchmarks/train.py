@@ -221,12 +221,16 @@ class ByTrainer:
                 return loss
 
         class Clock(TrainerCallback):
-            ends: list[float] = []
+            """When the first step of a run began and its last one ended."""
+
+            def on_step_begin(self, arguments, state, control, **settings):
+                if state.global_step == 0:
+                    self.begun = time.perf_counter()
 
             def on_step_end(self, arguments, state, control, **settings):
                 if device != "cpu":
                     torch.cuda.synchronize()
-                self.ends.append(time.perf_counter())
+                self.ended = time.perf_counter()
 
         def collate(rows):
             inputs = torch.stack(rows)  # Trainer's models shift the labels themselves
@@ -272,33 +276,13 @@ class ByTrainer:
         per_step = self.recipe["batch_sequences"]
         inputs, targets = stream.batch(self.done * per_step, count * per_step)
         rows = list(torch.cat([inputs, targets[:, -1:]], 1))
-        self.clock.ends.clear()
         self.losses.clear()
-        trainer = self.make(rows, count)
-        begin = _Begin()
-        trainer.add_callback(begin.callback)
-        trainer.train()
-        self.seconds = self.clock.ends[-1] - begin.at
+        self.make(rows, count).train()
+        self.seconds = self.clock.ended - self.clock.begun
         self.done += count
         parts = per_step // self.recipe["micro_batch"]
         # With accumulation Trainer's training_step returns each part's loss already divided.
         return float(torch.stack(self.losses[-parts:]).sum())
-
-
-class _Begin:
-    """When the first step began."""
-
-    def __init__(self):
-        from transformers import TrainerCallback
-
-        outer = self
-
-        class Callback(TrainerCallback):
-            def on_step_begin(self, arguments, state, control, **settings):
-                if state.global_step == 0:
-                    outer.at = time.perf_counter()
-
-        self.callback = Callback()
 
 
 def contenders(precision: str, device: str, sizes: tuple) -> dict:

@@ -44,9 +44,9 @@ def biased_attention(
     asked for. `backend` is one of this module's; None chooses.
     """
     bias, scaling = module.recency_bias, query.shape[-1] ** -0.5 if scaling is None else scaling
-    if backend is None and query.is_cuda and not weights:
-        if attention_mask is None and not dropout and not bias.learned and query.shape[-1] >= 16:
-            backend = "flex"
+    plain = not weights and attention_mask is None and not dropout and not bias.learned
+    if backend is None and plain and query.is_cuda and query.shape[-1] >= 16:
+        backend = "flex"
     if backend == "flex":
         return _flex(bias, query, key, value, scaling).transpose(1, 2).contiguous(), None
     a, b = bias.dense(query.shape[2], key.shape[2], query.device, query.dtype)
