@@ -55,6 +55,9 @@ MISTAKES = {
         "architectures → pythia-2-4-256 → heads: -4 is less than the minimum of 1 (attention heads a layer)"
     ),
     "biasses: {}": "top level: unknown key 'biasses'; did you mean 'biases'?",
+    "designs: {item_amplitudes: {response: log}}": (
+        "designs → item_amplitudes → response: amplitudes are below 0 as well and have no 'log'"
+    ),
     "scale: papper": "scale: no scale is called 'papper'; did you mean 'paper'?",
     "run: [exp22]": "run: no experiment is called 'exp22'; did you mean 'exp2'?",
     "scales: {paper: {corpus: piles}}": "scales → paper → corpus: no corpus is called 'piles'; did you mean 'pile'?",

@@ -317,6 +317,13 @@ def test_formula_is_read_and_written():
     assert formula.groups == ["subject", "sentence"]
 
 
+def test_a_formula_keeps_its_response():
+    formula = parse("amplitude_uv ~ length + surprisal + (1 + surprisal | subject)")
+    base = without(formula, ["surprisal"], slopes=True)
+    assert str(base) == "amplitude_uv ~ 1 + length + (1 | subject)"
+    assert parse(str(base)) == base != parse("time_ms ~ 1 + length + (1 | subject)")
+
+
 def test_base_drops_fixed_effects_alone_or_slopes_too():
     formula = parse(
         "time_ms ~ length + surprisal + length:surprisal + (1 + surprisal | subject)"
@@ -337,6 +344,10 @@ def test_base_drops_fixed_effects_alone_or_slopes_too():
     [
         ("log(time_ms) ~ length + (1 | subject)", "response: log"),
         ("time_ms ~ poly(length, 2) + (1 | subject)", "cannot be read"),
+        (
+            "time ~ length + (1 | subject)",
+            "left side is 'time' and must be time_ms or amplitude_uv",
+        ),
         ("time_ms ~ length", "no random term"),
         ("time_ms ~ lenght + (1 | subject)", "did you mean 'length'"),
         ("time_ms ~ length + (1 | subjects)", "did you mean 'subject'"),

@@ -120,6 +120,12 @@ def _name_problems(config: dict) -> list[str]:
         if known("power", name, "datasets") and "simulate" not in config["datasets"][name]:
             problems.append(f"power → {name}: its readers are not simulated")
         known(f"power → {name} → design", settings["design"], "designs")
+    for name, design in config["designs"].items():
+        if design["response"] == "log" and design["formula"].startswith("amplitude_uv"):
+            problems.append(
+                f"designs → {name} → response: amplitudes are below 0 as well and have no 'log'; "
+                "write raw"
+            )
     for name in config["run"]:
         if name in config["experiments"]:
             problems += _experiment_problems(config, name, known)

@@ -17,7 +17,7 @@ from typing import Any
 
 import job
 import numpy as np
-from mixed_model.prediction import predict, read_fit, rows_for, texts_for
+from mixed_model.prediction import observed, predict, read_fit, rows_for, texts_for
 from mixed_model.predictors import Levels
 
 COLUMNS = [
@@ -32,10 +32,14 @@ OCTETS = 4096
 
 @dataclass
 class Errors:
-    """One LM's squared errors (n,) on a response's held-out observations, and their clusters."""
+    """One LM's squared errors (n,) on a response's held-out observations, and their clusters.
+
+    `unit` names what was predicted: time_ms, its logarithm or amplitude_uv.
+    """
 
     squared: np.ndarray
     groups: dict[str, Levels]
+    unit: str = "time_ms"
 
 
 Pair = tuple[str, Errors, Errors]
@@ -59,9 +63,10 @@ def main(
     """Write one row for each of `comparisons` (lm_a, lm_b, dataset, measure) and one per pair.
 
     All files are listed in the order of `comparisons`; the fits are those of the full models. The
-    row of a pair of LMs (dataset and measure "all") tests all its observations together. A response
-    for which one LM has no fit has n = 0 and empty figures, and no part in that row. p_holm is p
-    corrected by Holm's method, among responses and, apart from them, among pairs.
+    row of a pair of LMs (dataset and measure "all") tests all its observations together; where they
+    are of several units, times and amplitudes, say, there is nothing to pool: n = 0 and empty
+    figures. A response for which one LM has no fit has the same, and no part in that row. p_holm is
+    p corrected by Holm's method, among responses and, apart from them, among pairs.
     """
     progress = job.progress(len(comparisons), "permutation test", "comparisons")
     done: dict[tuple[str, ...], Errors | None] = {}
@@ -85,6 +90,10 @@ def main(
     together = []
     for (lm_a, lm_b), pairs in pooled.items():
         row = {"lm_a": lm_a, "lm_b": lm_b, "dataset": ALL, "measure": ALL}
+        if len(units := sorted({a.unit for _, a, _ in pairs})) > 1:
+            told = " and ".join(units)
+            print(f"{lm_a}, {lm_b}: errors of {told} are not tested together", file=sys.stderr)
+            pairs = []
         together.append(row | compare(pairs, permutations, _seed(row, seed)))
     for family in (single, together):
         for row, p in zip(family, holm([row["p"] for row in family]), strict=True):
@@ -110,7 +119,8 @@ def squared_errors(
         return None
     rows = rows_for(model, held_out, texts_for(model, words, unigram, surprisal))
     groups = {name: rows.groups[name] for name in CLUSTERS}
-    return Errors((rows.y - predict(model, rows)) ** 2, groups)
+    unit = observed(model) if model["response"] == "raw" else f"log {observed(model)}"
+    return Errors((rows.y - predict(model, rows)) ** 2, groups, unit)
 
 
 def compare(pairs: Sequence[Pair], permutations: int, seed: int) -> dict[str, Any]:

@@ -76,6 +76,11 @@ def main(
     """
     formulas = [formula_of(design, model) for model in ("full", "base")]
     for formula in formulas:
+        if formula.response != "time_ms":
+            raise job.InputError(
+                f"power: simulated readers have times alone, and the design's formula predicts "
+                f"{formula.response}; write 'time_ms ~ …'"
+            )
         if nested_group(formula):
             raise job.InputError("power: nested random effects take too long here; leave them out")
     frame, texts = (

@@ -6,7 +6,7 @@ are searched on the cross-products of the maximal one, read once in chunks; inte
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -64,7 +64,7 @@ def main(
     formula = formula_of(design, "full")
     texts = read_texts(words, unigram, surprisal, design["surprisal"])
     names = categories.names(formula, texts)
-    known = survey(fit, texts, names, design["response"])
+    known = survey(fit, texts, names, design["response"], formula.response)
     # As in the regression, whose reference is the most frequent level: the largest mean.
     shares = {name: np.array([by["mean"]]) for name, by in known.scaling.items()}
     references = categories.references(formula, texts, shares)
@@ -81,9 +81,9 @@ def main(
 def maximal_of(formula: Formula, maximal: str | None) -> Formula:
     """Return the formula with the maximal random terms."""
     if maximal is not None:
-        return Formula(formula.fixed, parse(f"time_ms ~ 1 + {maximal}").random)
+        return replace(formula, random=parse(f"{formula.response} ~ 1 + {maximal}").random)
     groups = dict.fromkeys(term.group for term in formula.random if ":" not in term.group)
-    return Formula(formula.fixed, tuple(RandomTerm(formula.fixed, group) for group in groups))
+    return replace(formula, random=tuple(RandomTerm(formula.fixed, group) for group in groups))
 
 
 def trail(
@@ -182,7 +182,7 @@ def _row(
         "parameters": sum(len(k) * (len(k) + 1) // 2 for k in at.kept) + len(formula.fixed) + 1,
         "converged": at.converged,
         "singular": at.singular,
-        "formula": str(Formula(formula.fixed, terms)),
+        "formula": str(replace(formula, random=terms)),
     }
 
 

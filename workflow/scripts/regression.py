@@ -1,4 +1,4 @@
-"""Fit one regression of reading times, with an LM's surprisal or without: one JSON file.
+"""Fit one regression of reading times or amplitudes, with an LM's surprisal or without: one JSON file.
 
 The figures are lme4's; theta is searched on cross-products (engine `cross_products`) or by lme4's
 own optimiser (engine `lme4`). Engine `ols` is least squares on the means over subjects, with AIC and
@@ -65,8 +65,8 @@ def main(
     formula = formula_of(design, model)
     texts = read_texts(words, unigram, surprisal, design["surprisal"])
     names = categories.names(formula, texts)
-    rows = read_rows(fit, texts, names, design["response"])
-    others = read_rows(exploratory, texts, names, design["response"])
+    rows = read_rows(fit, texts, names, design["response"], formula.response)
+    others = read_rows(exploratory, texts, names, design["response"], formula.response)
     subjects = len(rows.groups["subject"].names)
     least_squares = design["engine"] == "ols"
     if least_squares:
@@ -121,6 +121,11 @@ def formula_of(design: Mapping[str, Any], model: str) -> Formula:
     if model not in ("full", "base"):
         raise job.InputError(f"model is {model!r} and must be 'full' or 'base'")
     formula = parse(design["formula"], mixed=design["engine"] != "ols")
+    if design["response"] == "log" and formula.response != "time_ms":
+        raise job.InputError(
+            f"design: {formula.response} has no logarithm, since amplitudes are below 0 as well; "
+            "set `response: raw` in the design"
+        )
     check(formula, (*PREDICTORS, *EXTRA, *CATEGORICAL), GROUPS)
     base = without(formula, design["of_interest"], slopes=design["base"] == "all")
     return formula if model == "full" else base

@@ -50,7 +50,6 @@ def main(
     lms: Iterable[Mapping],
     responses: Iterable[Mapping],
     not_run: str | Path | None = None,
-    unit: str = "ms²",
     title: str = "Significance of differences between language models",
 ) -> None:
     """Write the tests to `out` (.csv, .html, .tex), those over all responses first."""
@@ -78,13 +77,14 @@ def main(
     pooled = int(rows.pooled.sum())
     single = len(rows) - pooled
     rules = (pooled,) if pooled and single else ()
-    numbers = ["n", f"MSE A ({unit})", f"MSE B ({unit})", "difference", *P.values()]
+    numbers = ["n", "MSE A", "MSE B", "difference", *P.values()]
     header = [[Cell(text, left=True) for text in ("Response", "LM A", "LM B")]]
     header[0] += [Cell(text) for text in numbers]
     times = ", ".join(f"{int(n):,}" for n in sorted(rows.permutations.dropna().unique()))
     notes = [
         f"two-sided permutation tests of squared errors on the held-out partition ({times or 'no'} "
-        + "permutations); the LM with the smaller mean squared error in bold",
+        + "permutations); the LM with the smaller mean squared error in bold: ms² of times, µV² of "
+        + "amplitudes, which are not tested together; no unit for logarithms",
         "under p, errors are swapped observation by observation; by subject, by sentence: all errors of a "
         + "subject, or of a sentence, are swapped together",
         f"Holm: p corrected among the tests over all responses ({pooled}) and, apart from these, "

@@ -64,7 +64,8 @@ def expand(
         return tuple(new)
 
     random = (replace(term, columns=columns(term.columns)) for term in formula.random)
-    return Formula(columns(formula.fixed), tuple(term for term in random if term.columns))
+    random = tuple(term for term in random if term.columns)
+    return replace(formula, fixed=columns(formula.fixed), random=random)
 
 
 def unscaled(

@@ -12,7 +12,7 @@ import numpy as np
 
 from mixed_model import lme4
 from mixed_model.cross_products import Block, Products, cross_products, independent
-from mixed_model.formula import INTERCEPT, RESPONSE, Formula, column, factors
+from mixed_model.formula import INTERCEPT, Formula, column, factors
 from mixed_model.lme4 import Refused, Told
 from mixed_model.predictors import Levels
 from mixed_model.theta_search import Optimum, search
@@ -68,7 +68,7 @@ def fit_model(
     notes: list[str] = []
     try:
         data = lme4.data_frame(
-            {RESPONSE: y, **used}, {name: groups[name] for name in formula.groups}
+            {formula.response: y, **used}, {name: groups[name] for name in formula.groups}
         )
         model, said = lme4.set_up(str(formula), data)
         notes += said

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from datasets.contracts import RESPONSES
 from job import InputError
 
 INTERCEPT = "(Intercept)"
-RESPONSE = "time_ms"
 RANDOM = re.compile(r"\(([^()|]*)(\|\|?)([^()|]*)\)")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -34,13 +34,17 @@ class RandomTerm:
 
 @dataclass(frozen=True)
 class Formula:
-    """A mixed model: the fixed columns (the intercept among them) and the random terms."""
+    """A mixed model: the fixed columns (the intercept among them) and the random terms.
+
+    `response` is the observations' column on the left side, one of `datasets.contracts.RESPONSES`.
+    """
 
     fixed: tuple[str, ...]
     random: tuple[RandomTerm, ...]
+    response: str = RESPONSES[0]
 
     def __str__(self) -> str:
-        return f"{RESPONSE} ~ " + " + ".join([_sum(self.fixed), *map(str, self.random)])
+        return f"{self.response} ~ " + " + ".join([_sum(self.fixed), *map(str, self.random)])
 
     @property
     def predictors(self) -> list[str]:
@@ -73,10 +77,11 @@ def parse(text: str, mixed: bool = True) -> Formula:
     A mixed model has random terms, any other none.
     """
     left, tilde, right = text.partition("~")
-    if not tilde or left.strip() != RESPONSE:
+    response = left.strip()
+    if not tilde or response not in RESPONSES:
         raise InputError(
-            f"formula {text!r}: the left side is {left.strip()!r} and must be '{RESPONSE}' "
-            "(for its logarithm set `response: log` in the design)"
+            f"formula {text!r}: the left side is {response!r} and must be {' or '.join(RESPONSES)} "
+            "(for the logarithm of a time set `response: log` in the design)"
         )
     random = tuple(
         RandomTerm(_columns(terms, text), _group(group, text), bar == "|")
@@ -94,7 +99,7 @@ def parse(text: str, mixed: bool = True) -> Formula:
             f"formula {text!r} has a random term, and `engine: ols` knows none; leave {random[0]} "
             "out or take the engine cross_products"
         )
-    return Formula(_columns(" + ".join(pieces) or "1", text), random)
+    return Formula(_columns(" + ".join(pieces) or "1", text), random, response)
 
 
 def check(formula: Formula, predictors: Collection[str], groups: Collection[str]) -> None:
@@ -132,7 +137,8 @@ def without(formula: Formula, names: Iterable[str], slopes: bool) -> Formula:
     random = formula.random
     if slopes:
         random = tuple(replace(term, columns=kept(term.columns)) for term in random)
-    return Formula(kept(formula.fixed), tuple(term for term in random if term.columns))
+    random = tuple(term for term in random if term.columns)
+    return replace(formula, fixed=kept(formula.fixed), random=random)
 
 
 def _columns(text: str, formula: str) -> tuple[str, ...]:

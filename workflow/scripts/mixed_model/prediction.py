@@ -68,6 +68,11 @@ def read_fit(path: str | PathLike) -> dict[str, Any]:
     return json.loads(Path(path).read_text())
 
 
+def observed(fit: Mapping[str, Any]) -> str:
+    """Return the observations' column that a model predicts: the left side of its formula."""
+    return fit.get("formula", "time_ms ~ 1").partition("~")[0].strip()
+
+
 def texts_for(
     fit: Mapping[str, Any],
     words: str | PathLike,
@@ -83,5 +88,6 @@ def rows_for(fit: Mapping[str, Any], observations: str | PathLike, texts: Texts)
 
     For least squares on subject means the rows are words.
     """
-    rows = read_rows(observations, texts, list(fit["scaling"]), fit["response"])
+    names = list(fit["scaling"])
+    rows = read_rows(observations, texts, names, fit["response"], observed(fit))
     return word_means(rows) if fit.get("engine") == "ols" else rows

@@ -10,6 +10,7 @@ from os import PathLike
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
+from datasets.contracts import RESPONSES
 from job import InputError
 
 PREDICTORS = (
@@ -27,7 +28,6 @@ EXTRA = ("foil_length",)
 CATEGORICAL = ("pos",)
 """Names that a dataset's words may have, such as parts of speech, one column each."""
 GROUPS = ("subject", "sentence", "item")
-COLUMNS = ["subject", "word_id", "time_ms", "previous_fixated"]
 SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
 
 
@@ -113,17 +113,22 @@ def read_texts(
 
 
 def read_rows(
-    path: str | PathLike, texts: Texts, names: Collection[str], response: str = "raw"
+    path: str | PathLike,
+    texts: Texts,
+    names: Collection[str],
+    response: str = "raw",
+    observed: str = RESPONSES[0],
 ) -> Rows:
     """Read a partition's observations with the predictors `names`.
 
-    `response` is `raw` for milliseconds or `log` for their natural logarithm.
+    `observed` is the column of the response, time_ms or amplitude_uv; `response` is `raw` for its
+    values or `log` for their natural logarithm.
     """
-    frame = pd.read_parquet(path, columns=COLUMNS)
+    frame = pd.read_parquet(path, columns=columns_of(path, observed))
     if frame.empty:
         raise InputError(f"{path} has no observations; see counts.csv beside it for the filters")
     word = frame["word_id"].to_numpy()
-    predictors, y = values_of(frame, texts, names, response, path)
+    predictors, y = values_of(frame, texts, names, response, observed, path)
     groups = {
         "subject": levels(frame["subject"]),
         "sentence": levels(texts.sentence[word]),
@@ -132,16 +137,37 @@ def read_rows(
     return Rows(predictors, y, groups, word)
 
 
+def columns_of(path: str | PathLike, observed: str) -> list[str]:
+    """Return the columns that a regression reads of the observations at `path`.
+
+    Raises an InputError where they have another response than `observed`.
+    """
+    there = pq.read_schema(path).names
+    if observed not in there:
+        other = next((name for name in RESPONSES if name in there), "neither")
+        raise InputError(
+            f"{path} has no column {observed}, which the design's formula has on its left side, but "
+            f"{other}; times are regressed by 'time_ms ~ …', ERP amplitudes by 'amplitude_uv ~ …': "
+            "list the measure under a design of its kind"
+        )
+    return ["subject", "word_id", observed, "previous_fixated"]
+
+
 def values_of(
-    frame: pd.DataFrame, texts: Texts, names: Collection[str], response: str, path: str | PathLike
+    frame: pd.DataFrame,
+    texts: Texts,
+    names: Collection[str],
+    response: str,
+    observed: str,
+    path: str | PathLike,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return the raw predictors and the response of some of the rows of `path`."""
     word = frame["word_id"].to_numpy()
-    y = frame["time_ms"].to_numpy(np.float64)
+    y = frame[observed].to_numpy(np.float64)
     if response == "log":
         if y.min() <= 0:
             raise InputError(
-                f"{path}: time_ms is {y.min():g} in at least one row and has no logarithm; "
+                f"{path}: {observed} is {y.min():g} in at least one row and has no logarithm; "
                 "use `response: raw` in the design or filter such rows out"
             )
         y = np.log(y)

@@ -18,7 +18,7 @@ from job import InputError
 from mixed_model.cross_products import Products
 from mixed_model.fit import ROWS, Factor, Part, sum_products
 from mixed_model.formula import INTERCEPT, Formula
-from mixed_model.predictors import COLUMNS, Texts, scaled, values_of
+from mixed_model.predictors import Texts, columns_of, scaled, values_of
 
 
 @dataclass
@@ -32,13 +32,19 @@ class Survey:
     """sorted, by grouping variable"""
 
 
-def survey(path: str | PathLike, texts: Texts, names: list[str], response: str) -> Survey:
-    """Read a file once, for the predictors `names`."""
+def survey(
+    path: str | PathLike,
+    texts: Texts,
+    names: list[str],
+    response: str,
+    observed: str = "time_ms",
+) -> Survey:
+    """Read a file once, for the predictors `names`; the rest is as for read_rows()."""
     n, mean, sizes = 0, 0.0, np.zeros(len(names))
     means, lows, highs = np.zeros(len(names)), np.full(len(names), np.inf), -np.inf
     levels: dict[str, set] = {"subject": set(), "sentence": set(), "item": set()}
-    for frame in _chunks(path):
-        predictors, y = values_of(frame, texts, names, response, path)
+    for frame in _chunks(path, observed):
+        predictors, y = values_of(frame, texts, names, response, observed, path)
         word = frame["word_id"].to_numpy()
         values = np.array([predictors[name] for name in names]).reshape(len(names), len(y))
         # Means and squared distances of two samples joined (Chan et al. 1979).
@@ -80,8 +86,8 @@ def streamed_products(
     scaling = {name: known.scaling[name] for name in names}
 
     def parts() -> Iterator[Part]:
-        for frame in _chunks(path):
-            predictors, y = values_of(frame, texts, names, response, path)
+        for frame in _chunks(path, formula.response):
+            predictors, y = values_of(frame, texts, names, response, formula.response, path)
             groups = _groups(frame, texts, frame["word_id"].to_numpy())
             codes = {name: np.searchsorted(known.levels[name], groups[name]) for name in sizes}
             yield scaled(predictors, scaling), y - shift, codes
@@ -89,9 +95,10 @@ def streamed_products(
     return sum_products(formula, crossed, parts(), sizes)
 
 
-def _chunks(path: str | PathLike) -> Iterator[pd.DataFrame]:
+def _chunks(path: str | PathLike, observed: str) -> Iterator[pd.DataFrame]:
+    columns = columns_of(path, observed)
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=ROWS, columns=COLUMNS):
+        for batch in file.iter_batches(batch_size=ROWS, columns=columns):
             yield batch.to_pandas()
 
 
