@@ -127,6 +127,19 @@ def test_killed_job_goes_on_from_its_part(server, tmp_path):
     assert server.seen["good"] == ["bytes=1000-"]
 
 
+def test_a_full_disk_ends_a_download_at_once(server, tmp_path):
+    part, url = tmp_path / "file.part", server.url + "good"
+    part.symlink_to("/dev/full")
+    part.with_name("file.part.json").write_text(f'{{"url": "{url}", "byte_range": null}}')
+    with pytest.raises(
+        InputError, match=r"file\.part was not written: the disk is full.*MB are free"
+    ):
+        fetch(server, "good", tmp_path / "file")
+    assert server.seen["good"] == [None]
+    part.unlink()
+    assert fetch(server, "good", tmp_path / "file", sha256=SHA) == CONTENT
+
+
 def test_part_of_another_url_is_not_used(server, tmp_path):
     (tmp_path / "file.part").write_bytes(b"x" * 1000)
     (tmp_path / "file.part.json").write_text('{"url": "http://other/", "byte_range": null}')

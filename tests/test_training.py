@@ -1,7 +1,9 @@
 """Training: the schedule, the order of the tokens, and that a killed job goes on bit by bit."""
 
 import csv
+import errno
 import json
+import os
 import shutil
 
 import numpy as np
@@ -101,6 +103,51 @@ def test_a_finished_state_of_another_specification_is_passed_over(job):
     job["recipe"] = RECIPE | {"steps": 20}
     train.main(**job)
     assert len(losses(job)) == 20
+
+
+@pytest.mark.parametrize("how", ["in the middle", "in the kernel"])
+def test_a_full_disk_leaves_the_state_before(job, tmp_path, monkeypatch, how):
+    train.main(**job)
+    expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
+    import torch
+    from lm import training
+
+    job["out"] = tmp_path / "again" / "config.json"
+    state = tmp_path / ".again.state.pt"
+    save, torch_save, saved = training.save, torch.save, []
+
+    def half(content, file):
+        torch_save(content, file)
+        file.truncate(file.tell() // 2)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def second_meets_a_full_disk(path, *rest):
+        if saved:
+            if how == "in the middle":
+                monkeypatch.setattr(torch, "save", half)
+            else:  # a device that has no room for anything
+                path.with_name(f".{path.stem}.{os.getpid()}.pt").symlink_to("/dev/full")
+        saved.append(path)
+        save(path, *rest)
+
+    monkeypatch.setattr(training, "save", second_meets_a_full_disk)
+    with pytest.raises(
+        InputError, match=r"state\.pt was not written: the disk is full.*untouched; make"
+    ):
+        train.main(**job)
+    assert len(saved) == 2 and torch.load(state, weights_only=True)["done"] == 20
+    assert [path.name for path in tmp_path.glob(".again*")] == [state.name]
+    monkeypatch.setattr(training, "save", save)
+    monkeypatch.setattr(torch, "save", torch_save)
+    steps = []
+    whole_step = training.step
+    monkeypatch.setattr(training, "step", lambda *a: steps.append(a[3]) or whole_step(*a))
+    train.main(**job)
+    assert steps[0] == 21
+    got = load_file(job["out"].parent / "model.safetensors"), losses(job)
+    assert got[1] == expected[1]
+    for name, weights in expected[0].items():
+        np.testing.assert_array_equal(got[0][name], weights)
 
 
 class Killed(Exception):

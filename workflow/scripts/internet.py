@@ -13,7 +13,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from job import InputError, progress
+from job import InputError, full_disk, no_room, progress
 
 CHUNK = 1 << 20
 USER_AGENT = "recency-workflow (language models and reading times)"
@@ -82,6 +82,8 @@ def download(
             pieces = _fetch(url, part, state, known, expected, byte_range, timeout, hint)
             resumed = resumed or pieces
         except (_Temporary, OSError, http.client.HTTPException) as error:
+            if full_disk(error):  # what has come stays in the part file
+                raise no_room(part) from error
             resumed = True
             known = _load(state) or source
             now = part.stat().st_size if part.exists() else 0

@@ -123,7 +123,8 @@ def save(
 ) -> None:
     """Write the state whole; the one before stays until then. The last needs no optimiser."""
     finished = done == specification["recipe"]["steps"]
-    with whole(path) as temporary:
+    # Into an open file: given a path, torch does not say that the disk is full.
+    with whole(path) as temporary, temporary.open("wb") as file:
         torch.save(
             {
                 "specification": json.dumps(specification, sort_keys=True),
@@ -132,7 +133,7 @@ def save(
                 "done": done,
                 "losses": losses,
             },
-            temporary,
+            file,
         )
 
 
