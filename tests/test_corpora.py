@@ -1,9 +1,16 @@
 """Training text: readers on hand-made files, and the open English text word for word."""
 
+import functools
+import gc
 import gzip
+import itertools
 import re
+import threading
+import tracemalloc
 import zipfile
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import corpora
 import download
@@ -11,13 +18,24 @@ import prepare_text
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from corpora import aochildes, nltk_plain, nltk_switchboard, nltk_tagged, novels, plain, wikitext
-from hypothesis import given
+from corpora import (
+    aochildes,
+    babylm,
+    nltk_plain,
+    nltk_switchboard,
+    nltk_tagged,
+    novels,
+    parquet,
+    plain,
+    wikitext,
+)
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from job import InputError
+from test_configuration import load
 
 OPEN_ENGLISH = Path(__file__).resolve().parents[1] / "data" / "sources" / "open_english.tsv"
-OPENWEBTEXT = OPEN_ENGLISH.with_name("openwebtext.tsv")
+TABLES = sorted(OPEN_ENGLISH.parent.glob("*.tsv"))
 
 
 def written(path, content):
@@ -108,6 +126,148 @@ def test_wikitext(tmp_path):
     assert "x-y <unk> 1,000" in next(wikitext.read(path, join=True))[1]
 
 
+PARTING = re.compile(r"(?<=\n \n) = (?!= )[^\n]+? = (?=\n \n)")
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from([" ", " = A b = ", " = = C = = ", " = ", " x = y ", "z"]), max_size=12)
+)
+def test_wikitext_parts_as_one_expression_over_the_whole_does(tmp_path_factory, lines):
+    folder = tmp_path_factory.mktemp("wikitext")
+    lines = [*lines, " "]
+    text = "\n" + "".join(f"{line}\n" for line in lines)
+    starts = [match.start() for match in PARTING.finditer(text)]
+    ends = [0, *starts, len(text)]
+    expected = [text[a:b].strip() for a, b in itertools.pairwise(ends) if text[a:b].strip()]
+    path = written(folder / "a.txt", text[1:])
+    assert [article for _, article in wikitext.read(path)] == expected
+    # A line a row, as the Hub has it: blank ones empty, others with their ends.
+    rows = [f"{line}\n" if line.strip() else "" for line in lines]
+    pq.write_table(pa.table({"text": pa.array(rows, pa.string())}), folder / "a.parquet")
+    articles = [article for _, article in wikitext.read([folder / "a.parquet"])]
+    assert [a.split() for a in articles] == [a.split() for a in expected]
+
+
+def test_wikitext_without_titles_is_cut(tmp_path, monkeypatch):
+    monkeypatch.setattr(plain, "LONGEST", 20)
+    path = written(tmp_path / "a.txt", "one two three\n" * 4)
+    pieces = [text for _, text in wikitext.read(path)]
+    assert len(pieces) > 1 and "\n".join(pieces).split() == path[0].read_text().split()
+
+
+def babylm_zip(path, folder="babylm_data", **tracks):
+    """Write an archive as BabyLM's: tracks → sources → text, and what macOS adds."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for track, sources in tracks.items():
+            for source, text in sources.items():
+                file.writestr(f"{folder}/{track}/{source}.train", text)
+                file.writestr(f"__MACOSX/{folder}/{track}/._{source}.train", b"\x00\x05\x16\x07")
+        file.writestr(f"{folder}/babylm_dev/cbt.dev", "not for training")
+    return [path]
+
+
+def test_babylm(tmp_path):
+    small = {
+        "gutenberg": "= = = PG1 = = =\n\nA book.\nOf two lines.\n\n = = = PG2 = = = \nB\n",
+        "aochildes": "Look .\nWhat's that ?\n",
+        "qed": "caf\u00e9\r\nx = = = y\n",
+        "cbt": " \n\n",
+    }
+    path = babylm_zip(tmp_path / "b.zip", babylm_10M=small, babylm_100M={"cbt": "A tale ."})
+    assert list(babylm.read(path)) == [
+        ("aochildes-00001", "Look .\nWhat's that ?\n"),
+        ("gutenberg-00001", "= = = PG1 = = =\n\nA book.\nOf two lines.\n"),
+        ("gutenberg-00002", " = = = PG2 = = = \nB\n"),
+        ("qed-00001", "caf\u00e9\nx = = = y\n"),
+    ]
+    assert list(babylm.read(path, track="strict")) == [("cbt-00001", "A tale .")]
+    later = babylm_zip(tmp_path / "train_10M.zip", ".", train_10M={"childes": "*MOT: look ."})
+    assert list(babylm.read(later)) == [("childes-00001", "*MOT: look .")]
+    pieces = [text for _, text in babylm.read(path, longest=15)]
+    assert max(map(len, pieces)) <= 15
+    assert " ".join(pieces).split() == " ".join(t for _, t in babylm.read(path)).split()
+
+
+def test_babylm_that_is_not_there(tmp_path):
+    path = babylm_zip(tmp_path / "b.zip", babylm_10M={"cbt": "a " * 5000 + "z\n"})
+    with pytest.raises(InputError, match="track: 'small' is not one of strict-small, strict"):
+        list(babylm.read(path, track="small"))
+    with pytest.raises(InputError, match=r"b.zip has no folder …_100M .*but babylm_10M; take"):
+        list(babylm.read(path, track="strict"))
+    damaged = bytearray(path[0].read_bytes())
+    damaged[90] ^= 0xFF
+    for data in (bytes(damaged), damaged[:60], b"<html>", b""):
+        with pytest.raises(InputError, match="c.zip is damaged, or no zip"):
+            list(babylm.read(written(tmp_path / "c.zip", bytes(data))))
+    latin = babylm_zip(tmp_path / "d.zip", babylm_10M={"qed": b"abc\xe9t\xe9"})
+    with pytest.raises(
+        InputError,
+        match="d.zip, babylm_data/babylm_10M/qed.train is not UTF-8: byte 0xe9 at offset 3",
+    ):
+        list(babylm.read(latin))
+
+
+def large_files(folder, copies):
+    """Write the same text `copies` times over in each of the large corpora's formats."""
+    folder.mkdir()
+    article = "\n \n = Title {} = \n \n" + " plain words of an article ," * 200 + " \n"
+    lines = [line for n in range(copies) for line in article.format(n).split("\n")[1:]]
+    rows = [f"{line}\n" if line.strip() else "" for line in lines]
+    pq.write_table(pa.table({"text": rows}), folder / "wikitext.parquet", row_group_size=200)
+    written(folder / "wikitext.txt", "\n".join(lines))
+    pages = [article.format(n) for n in range(copies)]
+    pq.write_table(pa.table({"text": pages}), folder / "openwebtext.parquet", row_group_size=20)
+    book = "= = = PG{} = = =\n" + "A line of a book , and another .\n" * 250
+    book = "".join(book.format(n) for n in range(copies))
+    babylm_zip(folder / "babylm.zip", babylm_10M={"gutenberg": book, "qed": book.replace("=", "")})
+
+
+@pytest.mark.parametrize(
+    "reader,name",
+    [
+        (wikitext.read, "wikitext.txt"),
+        (wikitext.read, "wikitext.parquet"),
+        (parquet.read, "openwebtext.parquet"),
+        (babylm.read, "babylm.zip"),
+    ],
+)
+def test_memory_is_flat_in_the_size_of_the_corpus(tmp_path, monkeypatch, reader, name):
+    monkeypatch.setattr(plain, "CHUNK", 1 << 16)
+    small = {babylm.read: {"longest": 1 << 16}, parquet.read: {"rows_at_once": 20}}
+    reader = functools.partial(reader, **small.get(reader, {}))
+    peaks, words = [], []
+    for copies in (60, 600):
+        large_files(tmp_path / str(copies), copies)
+        gc.collect()
+        pa.default_memory_pool().release_unused()
+        arrow = pa.total_allocated_bytes()
+        high = 0
+        tracemalloc.start()
+        counted = 0
+        for _, text in reader([tmp_path / str(copies) / name]):
+            counted += len(text.split())
+            high = max(high, pa.total_allocated_bytes() - arrow)
+        peaks.append(tracemalloc.get_traced_memory()[1] + high)
+        tracemalloc.stop()
+        words.append(counted)
+    assert words[1] == pytest.approx(10 * words[0], rel=0.01) and words[1] > 700_000
+    assert peaks[1] < 1.2 * peaks[0] + 200_000
+
+
+def test_parquet_damaged_within(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": [f"{n} text" * 50 for n in range(2000)]}), path,
+                   row_group_size=500, compression="zstd")  # fmt: skip
+    data = bytearray(path.read_bytes())
+    assert len(list(parquet.read([path]))) == 2000
+    column = pq.read_metadata(path).row_group(2).column(0)
+    start = min(s for s in (column.data_page_offset, column.dictionary_page_offset) if s)
+    data[start : start + 40] = bytes(40)
+    with pytest.raises(InputError, match=r"b.parquet is damaged after row \d+"):
+        list(parquet.read(written(tmp_path / "b.parquet", bytes(data))))
+
+
 def test_plain(tmp_path):
     path = written(tmp_path / "a.txt", "\ufeffOne\r\ntwo\n \n\nthree\n")
     assert list(plain.read(path)) == [("a", "One\ntwo\n \n\nthree\n")]
@@ -141,12 +301,12 @@ def test_plain_loses_nothing_at_any_chunk(tmp_path_factory, text, longest, chunk
     normal = text.replace("\r\n", "\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain, "CHUNK", chunk)
-        assert "".join(plain._decoded(path[0])) == normal
-        documents = list(plain._whole(plain._decoded(path[0]), longest))
+        assert "".join(plain.decoded(path[0])) == normal
+        documents = list(plain._whole(plain.decoded(path[0]), longest))
         assert "".join(documents) == normal and max(map(len, documents)) <= longest
-        lines = list(plain._lines(plain._decoded(path[0]), len(text)))
+        lines = list(plain.lines(plain.decoded(path[0]), len(text)))
         assert lines == normal.split("\n")
-        paragraphs = list(plain._paragraphs(plain._decoded(path[0]), len(text) + 1))
+        paragraphs = list(plain._paragraphs(plain.decoded(path[0]), len(text) + 1))
         assert "\n".join(paragraphs).split() == text.split()
         if normal.strip():
             expected = re.split(r"\n(?:[ \r]*\n)+", normal)
@@ -178,7 +338,8 @@ def table(path, *rows):
 
 
 def test_tables_of_the_project():
-    for path in (OPEN_ENGLISH, OPENWEBTEXT):
+    assert len(TABLES) == 4
+    for path in TABLES:
         sources = corpora.read_sources(path)
         assert len({source.url for source in sources}) == len(sources)
         assert {source.reader for source in sources} <= set(corpora.readers())
@@ -305,3 +466,69 @@ def test_open_english_counts(open_english):
         "wikitext2_test": 60,
     }
     assert sum(words.values()) == 10_767_722
+
+
+# ---------------------------------------------------------------- from a server to text
+
+LARGE = ("openwebtext", "babylm-10M", "babylm-100M", "wikitext-103")
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """Serve small files in the large corpora's formats, under the paths of their own URLs."""
+    root = tmp_path / "hub"
+    root.mkdir()
+    entries = {name: load()["corpora"][name] for name in LARGE}
+    for entry in entries.values():
+        for source in corpora.read_sources(OPEN_ENGLISH.parents[2] / entry["sources"]):
+            path = root / urlsplit(source.url).path.lstrip("/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if source.reader == "babylm":
+                sources = {"cbt": "A tale .\n", "wikipedia": "= = = A = = =\nB\n= = = C = = =\nD\n"}
+                more = sources | {"cbt": "A longer tale ."}
+                babylm_zip(path, babylm_10M=sources, babylm_100M=more)
+            else:
+                text = [f"page of {path.stem}"] if source.reader == "parquet" else [
+                    "", f" = {path.stem} = \n", "", " An article . \n", "", " = = E = = \n", ""
+                ]  # fmt: skip
+                pq.write_table(pa.table({"text": text}), path)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    handler = functools.partial(Quiet, directory=str(root))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", entries
+    server.shutdown()
+    server.server_close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        """Keep quiet."""
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_corpora_from_their_addresses_to_text(hub, tmp_path, name):
+    """Each file of a table is fetched by its URL's path and read as the config says."""
+    address, entries = hub
+    entry = entries[name]
+    table = OPEN_ENGLISH.parents[2] / entry["sources"]
+    files = []
+    for source in corpora.read_sources(table, entry.get("exclude", [])):
+        path = urlsplit(source.url).path
+        files.append(tmp_path / "downloads" / path.lstrip("/"))
+        download.main(f"{address}{path}", files[-1], wait=0.001, timeout=5)
+    out = tmp_path / "text.parquet"
+    prepare_text.main(
+        files, out, table, exclude=entry.get("exclude", []), options=entry.get("options")
+    )
+    texts = pq.read_table(out).to_pydict()
+    assert len(set(texts["document"])) == len(texts["document"])
+    found = dict(zip(texts["document"], texts["text"], strict=True))
+    if name == "openwebtext":
+        assert len(found) == 80 and found["openwebtext/train-00079-of-00080-0"].startswith("page")
+    elif name == "wikitext-103":
+        assert list(found) == [f"train/train-0000{n}-of-00002-00001" for n in (0, 1)]
+        assert found["train/train-00000-of-00002-00001"].endswith(" An article . \n\n = = E = =")
+    else:
+        tale = "A tale .\n" if name == "babylm-10M" else "A longer tale ."
+        assert list(found.values()) == [tale, "= = = A = = =\nB", "= = = C = = =\nD\n"]

@@ -9,9 +9,9 @@ from job import InputError
 
 
 def read(
-    paths: list[Path], column: str = "text", rows_at_once: int = 256
+    paths: list[Path], column: str = "text", rows_at_once: int = 256, blanks: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield each row's text, streamed; rows that are empty are left out."""
+    """Yield each row's text, streamed; rows that are empty are left out, but for `blanks`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -25,8 +25,17 @@ def read(
             if column not in names:
                 raise InputError(f"{path} has no column {column!r}, only {', '.join(names)}")
             row = 0
-            for batch in file.iter_batches(rows_at_once, columns=[column], use_threads=False):
+            batches = file.iter_batches(rows_at_once, columns=[column], use_threads=False)
+            while True:
+                try:
+                    batch = next(batches, None)
+                except (pa.ArrowInvalid, OSError) as error:
+                    raise InputError(
+                        f"{path} is damaged after row {row:,} ({error}); get it again"
+                    ) from error
+                if batch is None:
+                    break
                 for text in batch.column(0).to_pylist():
-                    if text is not None and text.strip():
+                    if text is not None and (blanks or text.strip()):
                         yield f"{path.stem}-{row}", text
                     row += 1

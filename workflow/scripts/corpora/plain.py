@@ -6,6 +6,7 @@ import codecs
 import gzip
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from job import InputError
 
@@ -22,12 +23,12 @@ def read(
     A document over `longest` characters is cut at a line break (else a blank, else anywhere), the
     pieces being documents of their own. An empty file is an error.
     """
-    split = {"file": _whole, "blank_line": _paragraphs, "line": _lines}.get(documents)
+    split = {"file": _whole, "blank_line": _paragraphs, "line": lines}.get(documents)
     if split is None:
         raise InputError(f"documents: {documents!r} is not one of file, blank_line, line")
     for path in paths:
         number = 0
-        for text in split(_decoded(path), longest):
+        for text in split(decoded(path), longest):
             if text.strip():
                 number += 1
                 name = path.name.removesuffix(".gz").removesuffix(".txt")
@@ -36,33 +37,38 @@ def read(
             raise InputError(f"{path} is empty, or has nothing but blanks; correct or remove it")
 
 
-def _decoded(path: Path) -> Iterator[str]:
-    """Yield the file's text in chunks; an error gives the offset of the byte that is not UTF-8."""
+def decoded(path: Path) -> Iterator[str]:
+    """Yield a text file's characters in chunks, gzipped or not."""
+    with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
+        yield from decoded_chunks(file, path)
+
+
+def decoded_chunks(file: BinaryIO, name: str | Path) -> Iterator[str]:
+    """Yield a file's text in chunks; an error gives the offset of the byte that is not UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     offset, first = 0, True
     held = ""
-    with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
-        while True:
-            data = file.read(CHUNK)
-            pending = len(decoder.getstate()[0])
-            try:
-                text = held + decoder.decode(data, final=not data)
-            except UnicodeDecodeError as error:
-                at = offset - pending + error.start
-                raise InputError(
-                    f"{path} is not UTF-8: byte 0x{error.object[error.start]:02x} at offset {at}; "
-                    "convert it, for instance with `iconv -f latin1 -t utf-8`"
-                ) from error
-            offset += len(data)
-            # A carriage return waits for what follows it.
-            held = "\r" if text.endswith("\r") and data else ""
-            text = text.removesuffix(held).replace("\r\n", "\n")
-            if first and text:
-                text, first = text.removeprefix("\ufeff"), False
-            if text:
-                yield text
-            if not data:
-                return
+    while True:
+        data = file.read(CHUNK)
+        pending = len(decoder.getstate()[0])
+        try:
+            text = held + decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            at = offset - pending + error.start
+            raise InputError(
+                f"{name} is not UTF-8: byte 0x{error.object[error.start]:02x} at offset {at}; "
+                "convert it, for instance with `iconv -f latin1 -t utf-8`"
+            ) from error
+        offset += len(data)
+        # A carriage return waits for what follows it.
+        held = "\r" if text.endswith("\r") and data else ""
+        text = text.removesuffix(held).replace("\r\n", "\n")
+        if first and text:
+            text, first = text.removeprefix("\ufeff"), False
+        if text:
+            yield text
+        if not data:
+            return
 
 
 def _whole(chunks: Iterable[str], longest: int) -> Iterator[str]:
@@ -77,11 +83,12 @@ def _whole(chunks: Iterable[str], longest: int) -> Iterator[str]:
     yield text
 
 
-def _lines(chunks: Iterable[str], longest: int) -> Iterator[str]:
+def lines(chunks: Iterable[str], longest: int = LONGEST) -> Iterator[str]:
+    """Yield the lines of a text, without their ends; one over `longest` characters is cut."""
     text = ""
     for chunk in chunks:
-        *lines, text = (text + chunk).split("\n")
-        for line in lines:
+        *whole, text = (text + chunk).split("\n")
+        for line in whole:
             yield from _whole([line], longest)
         *pieces, text = _whole([text], longest)
         yield from pieces
@@ -89,13 +96,13 @@ def _lines(chunks: Iterable[str], longest: int) -> Iterator[str]:
 
 
 def _paragraphs(chunks: Iterable[str], longest: int) -> Iterator[str]:
-    lines: list[str] = []
+    held: list[str] = []
     size = 0
-    for line in _lines(chunks, longest):
-        if lines and (not line.strip() or size + len(line) > longest):
-            yield "\n".join(lines)
-            lines, size = [], 0
+    for line in lines(chunks, longest):
+        if held and (not line.strip() or size + len(line) > longest):
+            yield "\n".join(held)
+            held, size = [], 0
         if line.strip():
-            lines.append(line)
+            held.append(line)
             size += len(line) + 1
-    yield "\n".join(lines)
+    yield "\n".join(held)
