@@ -104,6 +104,11 @@ def eye_tracking():
     rows = readings(lambda who, s, p, w, n, ms: (f"S{who}", 1, 1, n, n, ms))
     files = {"n": ("n.tsv", norms), "t": ("fixations.tsv", table(header, rows))}
     yield Sample("provo", "FP", files, header, "fix_dur", "n")
+    header = ["Participant_ID", "Text_ID", "TRIAL_INDEX", "IA_ID", "IA_LABEL", "IA_SKIP"]
+    header += ["IA_FIRST_RUN_DWELL_TIME", "IA_DWELL_TIME"]
+    rows = readings(lambda who, s, p, w, n, ms: (f"S{who}", 1, 2, n, w, 0, ms, ms + 50))
+    files = {"n": ("n.tsv", norms), "t": ("areas.csv", table(header, rows, ","))}
+    yield Sample("provo", "FP", files, header[:-1], header[-2], "n", separator=",")
     pages = "".join(f"{w} 1 1 1 1 1 3 3 0 0 0 0 {n} 9\n" for n, (_, _, w) in PLACES)
     header = ["WORD", "TEXT", "LINE", "OLEN", "WLEN", "XPOS", "WNUM", "FDUR", "OBLP"]
     rows = [(w, 1, 1, 3, 3, 10, n, 200 + n, 1) for n, (_, _, w) in PLACES]

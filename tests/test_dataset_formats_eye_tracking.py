@@ -87,6 +87,85 @@ def test_provos_areas_with_another_word_are_dropped_and_reported(tmp_path, capsy
     )
 
 
+AREAS = """Participant_ID,Word_Unique_ID,Text_ID,Word_Number,Word,TRIAL_INDEX,IA_ID,IA_LABEL,\
+IA_SKIP,IA_FIRST_FIXATION_DURATION,IA_FIRST_RUN_DWELL_TIME,IA_REGRESSION_PATH_DURATION,IA_DWELL_TIME
+Sub02,NA,1,NA,NA,7,1,It ,0,200,200,200,250
+Sub02,QID1,1,2,isn?t,7,2,isn’t ,0,150,210,300,210
+Sub02,QID2,1,3,so,7,3,*so* ,1,90,90,NA,90
+Sub02,QID3,1,5,bad.,7,4,bad. ,1,NA,NA,NA,0
+Sub02,QID4,1,6,TRUE,7,5,We ,0,180,180,.,180
+Sub02,QID5,1,7,see.,7,6,see. ,0,120,120,120,120
+Sub02,QID6,2,1,Well,9,1,Well ,0,100,100,100,100
+Sub02,QID7,2,2,done.,9,2,— ,0,110,110,110,110
+Sub02,QID8,2,3,done.,9,3,done. ,0,130,130,130,130
+Sub01,QID5,1,7,see.,3,6,see. ,0,70,70,70,70
+Sub01,QID5,1,7,see.,8,6,see. ,0,75,75,75,75
+Sub01,QID4,1,6,We,3,5,Wee ,0,80,80,80,80
+Sub01,NA,1,NA,NA,3,1,It ,1,NA,NA,NA,0
+Sub01,,,,,4,1,Practice ,0,80,80,80,80
+"""
+
+
+def areas(tmp_path, text=AREAS):
+    norms = NORMS + 'QID7,2,"Well done.",2\n'
+    quoted = text.replace("*so* ", '"""so"" "')
+    return (
+        {"norms": write(tmp_path / "norms.csv", norms, encoding="mac_roman")},
+        {"areas": write(tmp_path / "areas.csv", quoted, encoding="cp1252")},
+    )
+
+
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [
+        ("FFD", [0, 70, 200, 150, 0, 0, 180, 120, 100, 130]),
+        ("FP", [0, 70, 200, 210, 0, 0, 180, 120, 100, 130]),
+        ("GP", [0, 70, 200, 300, 0, 0, 120, 100, 130]),
+        ("TFT", [0, 70, 250, 210, 90, 0, 180, 120, 100, 130]),
+    ],
+)
+def test_provos_summary_by_areas(tmp_path, capsys, measure, expected):
+    words, got = read("provo", *areas(tmp_path), measure)
+    assert len(words) == 8 and got.time_ms.tolist() == expected
+    told = capsys.readouterr().err
+    assert "1 rows dropped, without a text (first: line 15)" in told
+    assert "1 rows dropped, of texts shown a second time (first: line 12)" in told
+    assert "2 rows dropped, on areas with another word than the text's (area 2 of text 2" in told
+    assert ("1 rows dropped, of fixated words without IA_REGRESSION_PATH" in told) == (
+        measure == "GP"
+    )
+    if measure == "FP":
+        assert got.subject.tolist() == ["Sub01"] * 2 + ["Sub02"] * 8
+        assert got.word_id.tolist() == [0, 5, *range(8)]
+        assert got.previous_fixated.tolist() == [False] * 3 + [True, True, False, False, True] + [
+            False,
+            True,
+        ]
+        assert got.words_since_fixation.tolist() == [1, 2, 1, 1, 1, 2, 3, 1, 1, 1]
+        assert got.word_matches.tolist() == [True] * 3 + [False] * 2 + [True] * 5
+
+
+def test_provos_reports_are_not_taken_for_each_other(tmp_path):
+    norms, file = areas(tmp_path)
+    with pytest.raises(InputError, match="summary by areas: it gives FFD, FP, GP, TFT, and no SP"):
+        read("provo", norms, file, "SP")
+    with pytest.raises(InputError, match="report: fixations, but .*areas.csv is a report of areas"):
+        read("provo", norms, file, "FP", report="fixations")
+    with pytest.raises(InputError, match="a report of fixations: it gives SP, FP, GP, and no TFT"):
+        read("provo", norms, {"report": report(tmp_path)}, "TFT")
+    with pytest.raises(InputError, match=r"report: 'area' is not possible .* mean areas\?"):
+        read("provo", norms, file, "FP", report="area")
+    with pytest.raises(InputError, match="there is no text 3 in the words, only 1 to 2"):
+        read("provo", *areas(tmp_path, AREAS.replace("QID8,2,3", "QID8,3,3")), "FP")
+    other = AREAS
+    for word, new in (("It ", "He "), ("isn’t ", "was "), ("*so*", "well"), ("bad. ", "on. ")):
+        other = other.replace(word, new)
+    with pytest.raises(InputError, match=r"areas of text 1 are not its words, but \['he', 'was'"):
+        read("provo", *areas(tmp_path, other.replace("see. ", "saw. ")), "FP")
+    with pytest.raises(InputError, match="line 3: IA_SKIP is 2, expected 0 or 1"):
+        read("provo", *areas(tmp_path, AREAS.replace("isn’t ,0", "isn’t ,2")), "FP")
+
+
 def test_provos_options_are_checked(tmp_path):
     with pytest.raises(InputError, match=r"scan_path: 'visits' is not possible .* mean visit\?"):
         provo(tmp_path, "SP", scan_path="visits")

@@ -1,11 +1,12 @@
 """Provo, eye tracking (Luke & Christianson, 2018): 84 subjects, 55 passages, one page each.
 
 words: Provo_Corpus-Predictability_Norms.csv, or a table of words (text_id, word_number, word).
-responses: Provo_Corpus-Additional_Eyetracking_Data-Fixation_Report.csv, or a table of fixations
-(subject, text_id, trial_order, fix_num, fix_dur, word_text). A passage that a subject was shown
-twice counts the first time.
+responses, told apart by their columns: Provo_Corpus-Additional_Eyetracking_Data-Fixation_Report.csv,
+a table of fixations (subject, text_id, trial_order, fix_num, fix_dur, word_text), or the summary
+Provo_Corpus-Eyetracking_Data.csv (`provo_areas.py`). A passage that a subject was shown twice counts
+the first time.
 
-Responses carry `words_since_fixation` (the length of the saccade that brought the fixation, in
+Of fixations, responses carry `words_since_fixation` (the length of the saccade that brought the fixation, in
 words; 0 at the start of a page), `previous_fixated` (it is 1), `page_first` and `page_last` (the
 page's first and last fixation on a word), and `word_matches`: the paper's pipeline joins two
 files by their words and loses those that they spell differently, with quotes or apostrophes.
@@ -18,12 +19,14 @@ from pathlib import Path
 import pandas as pd
 from job import InputError
 
-from datasets import fixations
+from datasets import fixations, provo_areas
 from datasets.contracts import padded, word_table
 from datasets.reading import content, nearest, note, only, read
 from datasets.sentences import ends
 
-MEASURES = ("SP", "FP", "GP")
+MEASURES = ("SP", "FP", "GP", "FFD", "TFT")
+
+_OF_FIXATIONS = MEASURES[:3]
 
 # The table of words has ? for characters that its source lost: apostrophes, and one dash.
 _LOST = {"?": "—", "doesn?t": "doesn’t", "women?s": "women’s", "bonds?": "bonds’"}
@@ -78,11 +81,14 @@ def responses(
     words: pd.DataFrame,
     measure: str,
     *,
+    report: str | None = None,
     scan_path: str = "fixation",
     durations: str | None = None,
 ) -> pd.DataFrame:
-    """Read `measure` in ms: SP (scan path), FP (first pass) or GP (go past).
+    """Read `measure` in ms: SP (scan path), FP (first pass), GP (go past), FFD or TFT (total).
 
+    SP is of fixations alone, FFD and TFT of the summary. `report`: `fixations` or `areas` says which
+    the file must be, where it matters that it is no other; None: either.
     `scan_path`: `fixation` (one row a fixation, as the counts of the paper's Table 1 have it) or
     `visit` (one row for all fixations until another word is fixated, as its Appendix A words it).
     `durations`: `fixation`, or `onset` (up to the onset of the next fixation on a word, saccade
@@ -90,6 +96,17 @@ def responses(
     """
     _one_of("scan_path", scan_path, ["fixation", "visit"])
     path = only(files, "responses of provo")
+    areas = b"IA_DWELL_TIME" in content(path).split(b"\n", 1)[0]
+    _one_of("report", report or "areas", ["fixations", "areas"])
+    if report and (report == "areas") != areas:
+        there = "areas" if areas else "fixations"
+        raise InputError(f"options → report: {report}, but {path} is a report of {there}")
+    there = tuple(provo_areas.COLUMNS) if areas else _OF_FIXATIONS
+    if measure not in there:
+        what = "the summary by areas" if areas else "a report of fixations"
+        raise InputError(f"{path} is {what}: it gives {', '.join(there)}, and no {measure}")
+    if areas:
+        return provo_areas.responses(path, words, measure, _encoding(path))
     frame, labels = _fixations(path, durations)
     known = words.assign(place=words.groupby("item").cumcount() + 1)
     known["text"] = known["item"].astype("int64")
