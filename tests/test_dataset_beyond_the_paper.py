@@ -1,5 +1,9 @@
 """The corpora beyond the paper: MECO, ZuCo, PoTeC, G-maze, and item means with ERPs."""
 
+import shutil
+import subprocess
+import zipfile
+
 import datasets
 import numpy as np
 import pandas as pd
@@ -80,6 +84,54 @@ def test_mecos_word_report(tmp_path, measure, expected, capsys):
         one = found[found.subject == "en_02"]
         assert one.previous_fixated.tolist() == [False, True, True, False, False]
         assert one.words_since_fixation.tolist()[1:] == [1, 1, 2, 3]
+
+
+def rda(folder, text, name="joint_data_trimmed.rda"):
+    """Save a CSV's data frame as MECO's file has it, beside another object, by R."""
+    if not shutil.which("Rscript"):
+        pytest.skip("Rscript is not on the PATH")
+    write(folder / "made.csv", text)
+    code = "a <- commandArgs(TRUE); joint.data <- read.csv(a[1], stringsAsFactors = TRUE);"
+    code += "other <- data.frame(x = 1:3); save(other, joint.data, file = a[2])"
+    path = folder / name
+    subprocess.run(["Rscript", "--vanilla", "-e", code, folder / "made.csv", path], check=True)
+    return path
+
+
+def test_mecos_own_file_is_read_by_r(tmp_path, capsys):
+    text = JOINT.replace("Se,", "Sä,").replace("go,", "g’o,")
+    csv = {"joint": write(tmp_path / "joint.csv", text)}
+    own = {"joint": rda(tmp_path, text)}
+    renamed = {"joint": own["joint"].rename(tmp_path / "joint")}
+    for language, name in [("en", "GP"), ("en", "FP"), ("fi", "TFT")]:
+        expected = words_of("meco", csv, language=language)
+        words = words_of("meco", renamed, language=language)
+        assert words.equals(expected)
+        found = read("meco", renamed, words, name, language=language)
+        assert found.equals(read("meco", csv, words, name, language=language))
+    assert "g’o," in words_of("meco", csv).word.tolist()
+    own = {"joint": renamed["joint"].rename(tmp_path / "own.rda")}
+    with pytest.raises(InputError, match=r"language: .*/own.rda has no 'enn'; did you mean en\?"):
+        words_of("meco", own, language="enn")
+
+
+def test_r_data_that_cannot_be_read(tmp_path, monkeypatch):
+    other = {"joint": rda(tmp_path, "a,b\n1,2\n")}
+    with pytest.raises(
+        InputError, match="no data frame with a column uniform_id.*get the file again"
+    ):
+        words_of("meco", other)
+    damaged = tmp_path / "cut.rda"
+    damaged.write_bytes(rda(tmp_path, JOINT).read_bytes()[:200])
+    with pytest.raises(InputError, match="cut.rda cannot be read by R"):
+        words_of("meco", {"joint": damaged})
+    with pytest.raises(InputError, match="none.rda cannot be read by R"):
+        words_of("meco", {"joint": tmp_path / "none.rda"})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        InputError, match="Rscript is not on the PATH.*write the data frame out as CSV"
+    ):
+        words_of("meco", {"joint": damaged})
 
 
 def test_mecos_other_languages_are_asked_for_by_code(tmp_path):
@@ -214,6 +266,100 @@ def test_potecs_files_of_two_versions_are_told(tmp_path):
         read("potec", {"times": path}, words, "FP")
     with pytest.raises(InputError, match="there is no word before this one"):
         words_of("potec", {"words": write(tmp_path / "w.tsv", text.replace("\t1\tUm", "\t3\tUm"))})
+
+
+def merged(path, tables, names=None, suffix=".tsv", **changed):
+    """Write PoTeC's zip from its three tables: a file for each reader and text, all columns."""
+    words, times, readers = tables
+    whole = times.merge(words, on=["itemid", "WordIndexInText"]).merge(readers)
+    whole = whole.assign(SFD=0).rename(columns=names or {})
+    reader, text = (names or {}).get("reader", "reader"), (names or {}).get("itemid", "itemid")
+    with zipfile.ZipFile(path, "w") as archive:
+        for (who, what), part in whole.groupby([reader, text]):
+            name = f"reading_measures_merged/reader{who}_{what}_merged{suffix}"
+            data = changed.get(f"reader{who}_{what}", part.to_csv(sep="\t", index=False))
+            archive.writestr(name, data)
+        archive.writestr("reading_measures_merged/README.md", "no data")
+        archive.writestr("__MACOSX/reading_measures_merged/._reader0_b0_merged.tsv", b"\0")
+    return path
+
+
+@pytest.fixture
+def potec_tables():
+    """Three readers of two texts of three words."""
+    places = [("b0", 1, 1), ("b0", 1, 2), ("b0", 2, 3), ("p1", 1, 1), ("p1", 1, 2), ("p1", 2, 3)]
+    words = pd.DataFrame(places, columns=["itemid", "SentenceIndex", "WordIndexInText"])
+    words["WORD"] = ["Um", "null", "NA", "Die", "Größe", "x"]
+    rows = [(who, *place) for who in (0, 2, 10) for place in places]
+    times = pd.DataFrame(rows, columns=["reader", "itemid", "SentenceIndex", "WordIndexInText"])
+    times = times.drop(columns="SentenceIndex")
+    for number, name in enumerate(["FFD", "FPRT", "RBRT", "RPD_inc", "TFT"], 1):
+        times[name] = [100 * number * (row % 3 > 0) + row for row in range(len(times))]
+    readers = times[["reader", "itemid"]].drop_duplicates().assign(expert_status=1)
+    readers["meanAccTQ"], readers["meanAccBQ"] = 0.5, np.arange(6) / 6
+    return words, times, readers
+
+
+NEW_NAMES = datasets.parser("potec")._NAMES
+
+
+@pytest.mark.parametrize("names", [None, NEW_NAMES], ids=["first release", "now"])
+def test_potecs_own_files_say_what_its_tables_do(tmp_path, potec_tables, names):
+    paths = [tmp_path / name for name in ("words.tsv", "times.tsv", "readers.tsv")]
+    for path, table in zip(paths, potec_tables, strict=True):
+        table.to_csv(path, sep="\t", index=False)
+    own = merged(tmp_path / "own.zip", potec_tables, names, ".txt" if names is None else ".tsv")
+    words = words_of("potec", {"words": own})
+    assert words.equals(words_of("potec", {"words": paths[0]}))
+    assert words.word.tolist() == ["Um", "null", "NA", "Die", "Größe", "x"]
+    for name in ("FFD", "FP", "GP", "RB", "TFT"):
+        found = read("potec", {"times": own, "readers": own}, words, name)
+        table = read("potec", {"times": paths[1], "readers": paths[2]}, words, name)
+        assert found.equals(table) and found.subject.tolist()[::6] == ["00", "02", "10"]
+
+
+def test_faults_in_potecs_own_files_are_told_by_file_and_line(tmp_path, potec_tables):
+    words, times, readers = potec_tables
+    good = words_of("potec", {"words": merged(tmp_path / "good.zip", potec_tables, NEW_NAMES)})
+    path = merged(tmp_path / "a.zip", (words, times.assign(FPRT=times.FPRT.astype("object").mask(
+        (times.reader == 2) & (times.WordIndexInText == 3), "x")), readers))  # fmt: skip
+    with pytest.raises(
+        InputError, match=r"a.zip/.*/reader2_b0_merged.tsv, line 4: FPRT is 'x'.*2 such"
+    ):
+        read("potec", {"times": path}, good, "FP")
+    head = "reader\titemid\tWordIndexInText\tSentenceIndex\tWORD\tFPRT\n"
+    for line, said in [
+        ("2\tb0\t1\t1\tAm\t9\n", "line 2: itemid b0, WordIndexInText 1 is told otherwise"),
+        ("2\tp1\t1\t1\tUm\t9\n", "line 2: itemid is 'p1' here"),
+        ("2\tb0\t1\t1\tUm\n", "line 2: 5 fields, the header has 6; the file looks cut off"),
+    ]:
+        path = merged(tmp_path / "b.zip", potec_tables, reader2_b0=head + line)
+        with pytest.raises(InputError, match=f"b.zip/.*/reader2_b0_merged.tsv, {said}"):
+            words_of("potec", {"words": path})
+    path = merged(tmp_path / "c.zip", potec_tables, reader2_b0=head + "3\tb0\t1\t1\tUm\t9\n")
+    with pytest.raises(InputError, match="reader2_b0_merged.tsv, line 2: reader is '3' here"):
+        read("potec", {"times": path}, good, "FP")
+    for data, said in [(b"PK\x05\x06" + bytes(18), "no file reader<number>_<text>_merged"),
+                       (path.read_bytes()[:-90], "zero byte")]:  # fmt: skip
+        (tmp_path / "d.zip").write_bytes(data)
+        with pytest.raises(InputError, match=said):
+            words_of("potec", {"words": tmp_path / "d.zip"})
+
+
+def test_potecs_own_files_made_of_the_real_tables(shared_data, tmp_path):
+    names = ("potec_words", "potec_reading_measures", "potec_readers_by_text")
+    paths = [shared_data / "potec" / f"{name}.tsv.gz" for name in names]
+    tables = [pd.read_csv(p, sep="\t", keep_default_na=False) for p in paths]
+    tables[1] = tables[1][tables[1].reader < 8]
+    own = merged(tmp_path / "own.zip", tables, NEW_NAMES)
+    words = words_of("potec", {"words": own})
+    assert words.equals(words_of("potec", {"words": paths[0]}))
+    found = read("potec", {"times": own}, words, "GP")
+    table = read("potec", {"times": paths[1]}, words, "GP")
+    table = table[table.subject.astype(int) < 8].reset_index(drop=True)
+    assert len(found) == 1895 * found.subject.nunique() > 10_000
+    columns = ["word_id", "time_ms", "first_pass", "previous_fixated"]
+    assert found[columns].equals(table[columns])
 
 
 # ---------------------------------------------------------------- G-maze

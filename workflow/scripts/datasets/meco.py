@@ -4,7 +4,7 @@ Two formats, told apart by their columns:
 - item means (mecoL1_clean.csv of rycolab/psycho-toke): StimulusID, ContextLength (place from 0),
   Region, FirstFixationDuration, GazeDuration, TotalDuration; one subject, `mean`, words that a
   reader skipped counted as 0;
-- the corpus's own word report, `joint.data` written out as CSV from joint_data_trimmed.rda:
+- the corpus's own word report, `joint.data` of joint_data_trimmed.rda, that file or a CSV of it:
   uniform_id, lang, trialid (text), sentnum, ianum and ia (or wordnum and word), dur, firstrun.skip,
   firstrun.dur, firstrun.gopast, firstfix.dur; NA where a word was not fixated. Its "first run" is
   the first visit whenever it came: after `firstrun.skip` first-pass times are 0 here.
@@ -21,6 +21,7 @@ from pathlib import Path
 import pandas as pd
 from job import InputError
 
+from datasets import rda
 from datasets.contracts import padded, word_table
 from datasets.fixations import previous_fixated, since_fixation
 from datasets.reading import Table, content, nearest, note, only, read
@@ -31,12 +32,18 @@ _REPORT = {"FFD": "firstfix.dur", "FP": "firstrun.dur", "GP": "firstrun.gopast",
 MEASURES = tuple(_REPORT)
 
 _MISSING = ("NA", "")
+# The column that tells the data frame, and the one that its rows are chosen by.
+_FRAME = ("uniform_id", "lang")
 _AREA = (("ianum", "ia"), ("wordnum", "word"))
 
 
 def words(files: dict[str, Path], *, language: str = "en") -> pd.DataFrame:
     """Read the texts, one item each; item means have no sentences: `sentences.ends` finds them."""
-    path = only(files, "words of meco")
+    with rda.as_csv(only(files, "words of meco"), *_FRAME, language) as path:
+        return _words(path, language)
+
+
+def _words(path: Path, language: str) -> pd.DataFrame:
     if not _is_report(path):
         _, frame = _means(path)
         last = [end for _, text in frame.groupby("text") for end in ends(text.word.tolist())]
@@ -58,9 +65,13 @@ def responses(
 
     `language` is a code of the word report's `lang`.
     """
-    path = only(files, "responses of meco")
-    if _is_report(path):
-        return _of_readers(path, words, measure, language)
+    with rda.as_csv(only(files, "responses of meco"), *_FRAME, language) as path:
+        if _is_report(path):
+            return _of_readers(path, words, measure, language)
+        return _of_means(path, words, measure)
+
+
+def _of_means(path: Path, words: pd.DataFrame, measure: str) -> pd.DataFrame:
     if measure not in _MEANS:
         raise InputError(
             f"{path} has item means, without {measure}; it has: {', '.join(_MEANS)}; {measure} is "

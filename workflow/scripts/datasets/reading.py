@@ -90,6 +90,31 @@ class Table:
         )
 
 
+@dataclass(frozen=True)
+class Tables(Table):
+    """Tables one after the other; a row's index is its line counted through all of them.
+
+    `firsts` has, of each file within `path`, its name and the lines before it.
+    """
+
+    firsts: Sequence[tuple[str, int]]
+
+    def fail(self, line: int, problem: str) -> NoReturn:
+        """Raise an InputError about one line of one of the files."""
+        name, before = [first for first in self.firsts if first[1] < line][-1]
+        raise InputError(f"{self.path}/{name}, line {line - before}: {problem}")
+
+
+def joined(path: Path, tables: Iterable[tuple[str, Table]]) -> Tables:
+    """Put tables with the same columns together, given with the names of their files."""
+    firsts, frames, before = [], [], 0
+    for name, table in tables:
+        firsts.append((name, before))
+        frames.append(table.frame.set_axis(table.frame.index + before))
+        before = int(frames[-1].index[-1])
+    return Tables(path, pd.concat(frames), firsts)
+
+
 def note(path: Path | str, what: str) -> None:
     """Report something that was mended or left out; a rule's stderr is its log."""
     print(f"{path}: {what}", file=sys.stderr)
@@ -103,17 +128,19 @@ def read(
     separator: str | None = "\t",
     quoted: bool | None = None,
     encoding: str = "utf-8",
+    data: bytes | None = None,
 ) -> Table:
     """Read `columns` (and the `optional` ones that are there) of a delimited or Parquet file.
 
     `separator` None takes that of tab, comma and semicolon which finds the columns; `quoted`: a
     field may stand in double quotes (None: unless the separator is a tab). A byte order mark, CRLF
-    and gzip are taken silently, empty lines with a note. Raises InputError for an absent file,
+    and gzip are taken silently, empty lines with a note. `data` is what the file holds, if that is at
+    hand already, as of a file within another. Raises InputError for an absent file,
     another encoding, absent or repeated columns, a row with more or fewer fields than the header or
     equal to it, and a file without rows.
     """
     path, columns, optional = Path(path), list(columns), list(optional)
-    data = content(path)
+    data = content(path) if data is None else data
     if data[:4] == b"PAR1":
         return _parquet(path, columns, optional)
     text = _decode(path, data, encoding)
