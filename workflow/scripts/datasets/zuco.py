@@ -1,6 +1,8 @@
 """ZuCo 1.0 and 2.0, eye tracking (Hollenstein et al., 2018, 2020): sentences, one a screen.
 
-Two formats, told apart by their columns:
+Three formats, told apart by what is in the files:
+- the corpus's own results files (`zuco_results.py`), any number of them, or zips of them: all
+  measures by reader, words as displayed;
 - total reading times by reader (task, subject, sentence_id, word_id, word, TRT in ms, 0: not
   fixated): the tasks zuco1_SR, zuco1_NR and zuco2_NR. Words are in lower case and punctuation is
   split off (it has a time of 0): it is put back. sentence_id counts within a reader, so readers'
@@ -8,7 +10,7 @@ Two formats, told apart by their columns:
 - item means (split, sentence_num, word, first_fix_dur, first_pass_dur, total_fix_dur), words as
   displayed, skipped words counted as 0; one subject, `mean`.
 
-Of single readers, `previous_fixated` says whether the word before was fixated at all, since TRT is
+Of the table by reader, `previous_fixated` says whether the word before was fixated at all, since TRT is
 the only measure.
 """
 
@@ -21,12 +23,13 @@ import numpy as np
 import pandas as pd
 from job import InputError
 
+from datasets import zuco_results
 from datasets.contracts import padded, word_table
 from datasets.fixations import previous_fixated, since_fixation
 from datasets.reading import Table, content, nearest, note, only, read
 
 _MEANS = {"FFD": "first_fix_dur", "FP": "first_pass_dur", "TFT": "total_fix_dur"}
-MEASURES = tuple(_MEANS)
+MEASURES = tuple(zuco_results.COLUMNS)
 
 _TASKS = ("zuco1_SR", "zuco1_NR", "zuco2_NR")
 _SPLIT_OFF = r"[.,;:?!)'-]+"
@@ -36,6 +39,8 @@ _LOST = {"(?<=[a-z])\ufffd(?=s)": "’", "(?<=[0-9])\ufffd(?=[0-9])": "–"}
 
 def words(files: dict[str, Path], *, tasks: Sequence[str] = _TASKS) -> pd.DataFrame:
     """Read the sentences, one item each."""
+    if zuco_results.are_results(files):
+        return zuco_results.words(files, tasks)
     path = only(files, "words of zuco")
     if not _by_reader(path):
         _, frame = _means(path)
@@ -46,9 +51,16 @@ def words(files: dict[str, Path], *, tasks: Sequence[str] = _TASKS) -> pd.DataFr
 def responses(
     files: dict[str, Path], words: pd.DataFrame, measure: str, *, tasks: Sequence[str] = _TASKS
 ) -> pd.DataFrame:
-    """Read `measure` in ms: TFT (total reading time) and, of item means, FFD and FP."""
+    """Read `measure` in ms: TFT (total reading time), of item means FFD and FP, and GP of results."""
+    if zuco_results.are_results(files):
+        return zuco_results.responses(files, words, measure, tasks)
     path = only(files, "responses of zuco")
     if not _by_reader(path):
+        if measure not in _MEANS:
+            raise InputError(
+                f"{path} has item means, without {measure}; it has: {', '.join(_MEANS)}; {measure} "
+                "is in the corpus's own results files"
+            )
         table, frame = _means(path, _MEANS[measure])
         if frame.word.tolist() != words.word.tolist():
             raise InputError(f"{path}: its words are not those that the words were read from")
