@@ -8,6 +8,8 @@ import functools
 import io
 import itertools
 import tempfile
+import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +42,7 @@ class Sample:
     encoding: str = "utf-8"
     negative: bool = False  # whether a value below 0 is right
     damaged: str = "t"
+    pack: Callable[[bytes], bytes] = bytes  # how the damaged file is made of its text
 
 
 def table(header, rows, separator="\t"):
@@ -127,12 +130,27 @@ def eye_tracking():
     files = {"w": texts, "times": ("times.tsv", table(header, rows))}
     roles = (["w"], ["times"])
     yield Sample("potec", "FP", files, header, "FPRT", *roles, damaged="times")
+    header = ["reader_id", "text_id", "sent_index_in_text", "word_index_in_text", "word", "FPRT"]
+    rows = readings(lambda who, s, p, w, n, ms: (who, "b0", s, n, w, ms))
+    parts = [table(header, [row for row in rows if row[0] == who]) for who in (1, 2, 3)]
+    pack = functools.partial(potec_zip, [part.encode() for part in parts[1:]])
+    files = {"t": ("own.zip", parts[0])}
+    yield Sample("potec", "FP", files, header, "FPRT", pack=pack)
     header, rows = ["task", "subject", "sentence_id", "word_id", "word", "TRT"], []
     for who, (s, p, w) in itertools.product(("ZAB", "ZDM", "ZDN"), WORDS):
         rows.append(("zuco1_NR", who, s - 1, p - 1, w.lower().rstrip("."), 100 + p))
         if w.endswith("."):
             rows.append(("zuco1_NR", who, s - 1, p, ".", 0))
     yield Sample("zuco", "TFT", {"t": ("trt.tsv", table(header, rows))}, header, "TRT")
+
+
+def potec_zip(others, first):
+    """Zip the files of three readers, one of them damaged."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for reader, data in enumerate([first, *others], start=1):
+            archive.writestr(f"merged/reader{reader}_b0_merged.tsv", data)
+    return file.getvalue()
 
 
 def item_means():
@@ -169,9 +187,9 @@ def outcome(sample, damaged: bytes | None = None):
         for role, (name, text) in sample.files.items():
             paths[role] = Path(folder) / name
             data = text.encode(sample.encoding)
-            paths[role].write_bytes(
-                damaged if damaged is not None and role == sample.damaged else data
-            )
+            if role == sample.damaged:
+                data = sample.pack(data if damaged is None else damaged)
+            paths[role].write_bytes(data)
         parser = datasets.parser(sample.parser)
         try:
             options = datasets.accepted(parser, parser.words, sample.options)

@@ -178,7 +178,7 @@ def _members(
         )
     for (reader, text), name in sorted(found.items()):
         data = archive.read(name)
-        header = data.split(b"\n", 1)[0].decode("utf-8", "replace").strip().split("\t")
+        header = data.split(b"\n", 1)[0].decode("utf-8-sig", "replace").strip().split("\t")
         theirs = [new if (new := _NAMES.get(c, c)) in header else c for c in columns]
         table = read(Path(f"{path}/{name}"), theirs, data=data)
         frame = table.frame.set_axis(columns, axis=1)

@@ -1,0 +1,60 @@
+"""Read every dataset of a config whose files are in a folder of stand-ins or a mirror, and say so.
+
+Run as a program, so that its memory is its own: `read_everything.py <config> <folder> …` prints one
+JSON object: dataset → [words, responses of all measures], and `memory`, the most held, in MB.
+"""
+
+import json
+import resource
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def where(file: dict, folders: list[Path]) -> Path | None:
+    """Find one file of a dataset, gzipped or not, as the workflow would in a mirror."""
+    names = [file["stand_in"]["path"]] if "stand_in" in file else []
+    if "url" in file:
+        parts = urlsplit(file["url"])
+        names.insert(0, f"{parts.hostname}{parts.path}")
+    for folder in folders:
+        for name in names:
+            for path in (folder / name, folder / f"{name}.gz"):
+                if path.is_file():
+                    return path
+    return None
+
+
+def main(config: Path, folders: list[Path]) -> dict:
+    """Read words and every measure of what is there; both keep their contracts or this fails."""
+    sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+    import datasets
+    from datasets.contracts import check_responses, check_words
+
+    found = {}
+    for name, entry in yaml.safe_load(config.read_text())["datasets"].items():
+        parts = {
+            part: {role: where(file, folders) for role, file in entry[part].items()}
+            for part in ("words", "responses")
+        }
+        if None in {path for files in parts.values() for path in files.values()}:
+            continue
+        parser, options = datasets.parser(entry["parser"]), entry.get("options", {})
+        taken = datasets.accepted(parser, parser.words, options)
+        words = check_words(parser.words(parts["words"], **taken), name)
+        taken = datasets.accepted(parser, parser.responses, options)
+        rows = 0
+        for measure in entry["measures"]:
+            frame = parser.responses(parts["responses"], words, measure, **taken)
+            rows += len(check_responses(frame, words, f"{name} {measure}"))
+        found[name] = [len(words), rows]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    return {"read": found, "memory": memory}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]), [Path(folder) for folder in sys.argv[2:]])))

@@ -1,0 +1,43 @@
+"""All reading times that are here, read as the config says, within the memory of a small machine."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import read_everything
+
+# Words and responses (all measures of the config together) of each corpus that is in the folder.
+SIZES = {
+    "provo": [2743, 757_226],
+    "meco": [2108, 6324],
+    "zuco": [17_335, 237_914],
+    "zuco_means": [20_545, 61_635],
+    "potec": [1895, 710_625],
+    "maze": [2465, 40_877],
+    "maze_spr": [2465, 46_560],
+    "items_meco": [2108, 2096],
+    "items_provo": [2714, 2659],
+    "items_ucl": [1931, 1726],
+    "items_ucl_spr": [1931, 1726],
+    "items_brown": [7188, 6738],
+    "items_natural_stories": [10_256, 9759],
+    "devarda2024": [1931, 18_986],
+}
+MEGABYTES = 1500  # 423 are held
+
+
+def test_every_parser_reads_its_real_data(shared_data):
+    mirror = Path(os.environ.get("RECENCY_TEST_MIRROR", shared_data.parent / "mirror"))
+    program, config = read_everything.__file__, read_everything.ROOT / "config.yaml"
+    command = [sys.executable, program, config, shared_data, *([mirror] if mirror.is_dir() else [])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = json.loads(done.stdout)
+    assert {name: said["read"].get(name) for name in SIZES} == SIZES
+    if mirror.is_dir():
+        assert said["read"]["ucl_spr"] == [4957, 353_584]
+        assert said["read"]["ucl_eye_tracking"] == [1931, 162_218]
+        assert said["read"]["natural_stories"] == [10_256, 113_467]
+    assert said["memory"] < MEGABYTES
