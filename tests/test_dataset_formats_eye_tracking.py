@@ -4,7 +4,10 @@ import io
 import zipfile
 
 import datasets
+import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from job import InputError
 
 
@@ -164,6 +167,64 @@ def test_provos_reports_are_not_taken_for_each_other(tmp_path):
         read("provo", *areas(tmp_path, other.replace("see. ", "saw. ")), "FP")
     with pytest.raises(InputError, match="line 3: IA_SKIP is 2, expected 0 or 1"):
         read("provo", *areas(tmp_path, AREAS.replace("isn’t ,0", "isn’t ,2")), "FP")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    words=st.lists(st.sampled_from(["the", "sea", "isn't", "so", "a"]), min_size=4, max_size=12),
+    edits=st.lists(
+        st.tuples(st.integers(0, 12), st.sampled_from(["", "x", "—", "drop"])), max_size=2
+    ),
+)
+def test_areas_are_laid_on_the_words_in_order(tmp_path_factory, words, edits):
+    """Whatever areas are added or lost, a row is of a word with its letters, or dropped."""
+    folder = tmp_path_factory.mktemp("areas")
+    labels = list(words)
+    for at, what in edits:
+        if what == "drop":
+            labels[at : at + 1] = []
+        else:
+            labels.insert(at, what)
+    norms = write(folder / "n.tsv", "text_id\tword_number\tword\n" + "".join(
+        f"1\t{n}\t{word}\n" for n, word in enumerate(words, 1)))  # fmt: skip
+    header = "Participant_ID,Text_ID,TRIAL_INDEX,IA_ID,IA_LABEL,IA_SKIP,IA_FIRST_RUN_DWELL_TIME"
+    rows = [f"S1,1,1,{n},{label} ,0,{n}" for n, label in enumerate(labels, 1)]
+    text = "\n".join([f"{header},IA_DWELL_TIME", *(f"{row},1" for row in rows)]) + "\n"
+    found, got = read("provo", {"n": norms}, {"t": write(folder / "t.csv", text)}, "FP")
+    assert got.time_ms.is_monotonic_increasing and got.word_id.is_monotonic_increasing
+    assert not got.duplicated("word_id").any()
+    for row in got.itertuples():
+        assert labels[int(row.time_ms) - 1] == found.word[row.word_id]
+    assert len(got) >= len(words) - len(edits)
+
+
+def test_provos_summary_made_of_real_fixations(shared_data, tmp_path):
+    """First-pass times of real readers, laid out as the summary, are read as they were."""
+    files = [
+        {"f": shared_data / "provo" / f"provo_{what}.tsv.gz"} for what in ("words", "fixations")
+    ]
+    words, got = read("provo", *files, "FP")
+    got = got[got.subject.isin(got.subject.unique()[:6])].reset_index(drop=True)
+    rows = got.join(words[["item", "word"]], on="word_id")
+    place = words.groupby("item").cumcount() + 1
+    table = pd.DataFrame(
+        {
+            "Participant_ID": rows.subject,
+            "Text_ID": rows["item"].astype(int),
+            "TRIAL_INDEX": 1,
+            "IA_ID": rows.word_id.map(place),
+            "IA_LABEL": rows.word.str.replace("[’“”]", "?", regex=True) + " ",
+            "IA_SKIP": (rows.time_ms == 0).astype(int),
+            "IA_FIRST_RUN_DWELL_TIME": rows.time_ms.mask(rows.time_ms == 0, None),
+            "IA_DWELL_TIME": rows.time_ms,
+        }
+    ).sample(frac=1, random_state=0)
+    path = tmp_path / "areas.csv"
+    table.to_csv(path, index=False, na_rep="NA", encoding="cp1252")
+    _, found = read("provo", files[0], {"a": path}, "FP", report="areas")
+    names = ["subject", "word_id", "time_ms"]
+    expected = got[names].sort_values(names[:2]).reset_index(drop=True)
+    assert len(expected) > 15_000 and found[names].equals(expected)
 
 
 def test_provos_options_are_checked(tmp_path):
