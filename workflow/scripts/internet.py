@@ -13,7 +13,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from job import InputError, full_disk, no_room, progress
+from job import InputError, full_disk, no_room, progress, whole
 
 CHUNK = 1 << 20
 USER_AGENT = "recency-workflow (language models and reading times)"
@@ -178,7 +178,8 @@ def _fetch(
         validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
         if validator and validator.startswith("W/"):
             validator = None
-        state.write_text(json.dumps({**known, "validator": validator}))
+        with whole(state) as temporary:  # a full disk would leave an empty one
+            temporary.write_text(json.dumps({**known, "validator": validator}))
         name = part.name.removesuffix(".part")
         line = progress(total / 1e6, f"download {name}", "MB") if total else None
         done = have
