@@ -77,9 +77,12 @@ def filter_steps(wildcards):
 # Language models
 
 
-def bias_file(lm):
-    """Return the file of the form of an LM's bias."""
-    return f"{SCRIPTS}/biases/{LMS[lm]['bias']['form']}.py"
+def bias_files(lm):
+    """Return the file of the form of an LM's bias, and those of forms that it builds on."""
+    own = f"{SCRIPTS}/biases/{LMS[lm]['bias']['form']}.py"
+    text = (Path(workflow.basedir) / own).read_text()
+    others = re.findall(r"^from biases\.(\w+) import", text, re.MULTILINE)
+    return [own, *(f"{SCRIPTS}/biases/{other}.py" for other in others)]
 
 
 def uses_gpu(lm):

@@ -22,7 +22,7 @@ rule train:
         )[1],
         tokenizer=lambda wildcards: tokenizer_file(LMS[wildcards.lm]["tokenizer"]),
         code=[*NETWORK, *TRAINING],
-        bias=lambda wildcards: bias_file(wildcards.lm),
+        bias=lambda wildcards: bias_files(wildcards.lm),
     output:
         config="<results>/lms/{lm}/config.json",
         weights="<results>/lms/{lm}/model.safetensors",
@@ -52,7 +52,7 @@ rule surprisal:
         words="<results>/datasets/{dataset}/words.parquet",
         model=trained,
         code=[*NETWORK, *SCORING],
-        bias=lambda wildcards: bias_file(wildcards.lm),
+        bias=lambda wildcards: bias_files(wildcards.lm),
     output:
         "<results>/surprisal/{lm}/{dataset}.parquet",
         ledger="<results>/surprisal/{lm}/{dataset}.ledger.csv",

@@ -29,6 +29,9 @@ CASES = {
         lambda s, i, j, h, H, L: 0.63 * s + 0.37 * math.exp(-82.86 * (i - j)),
     ),
     "identity": ({}, lambda s, i, j, h, H, L: 0.63 * s + 0.37 * (i == j)),
+    "temperature": ({"temperature": 1.6}, lambda s, i, j, h, H, L: s / 1.6),
+    "temperature none": ({}, lambda s, i, j, h, H, L: s),
+    "learned_linear": ({"slopes": 0.25}, lambda s, i, j, h, H, L: s + 0.25 * (j - i)),
     "window": ({"width": 4}, lambda s, i, j, h, H, L: s if i - 3 <= j <= i else -math.inf),
     "logistic": (
         {},
@@ -176,6 +179,43 @@ def test_learned_weights_have_gradients():
     assert bias.primacy.grad.abs() > 0 and bias.recency.grad.abs() > 0
 
 
+def test_learned_slopes_start_at_the_mixed_ones():
+    bias = build({"form": "learned_linear"}, 6)
+    torch.testing.assert_close(bias.log_slopes.exp(), torch.tensor(mixed_slopes(6)))
+    assert [name for name, _ in bias.named_parameters()] == ["log_slopes"]
+
+
+def test_learned_slopes_and_their_gradient_equal_the_equation():
+    """Autograd against central differences of the written-out equation, at slopes of no pattern."""
+    rng = np.random.default_rng(3)
+    q, k, v = rng.normal(size=(3, 2, 3, 9, 4))
+    logs, weights = np.log([0.9, 0.05, 2.0]), rng.normal(size=(2, 3, 9, 4))
+
+    def total(logs):
+        slopes = np.exp(logs)
+        return (
+            weights * brute_force(lambda s, i, j, h, H, L: s + slopes[h] * (j - i), q, k, v)
+        ).sum()
+
+    bias = build({"form": "learned_linear"}, 3)
+    bias.log_slopes.data = torch.from_numpy(logs)
+    a, b = bias(torch.arange(3)[:, None, None], torch.arange(9)[:, None], torch.arange(9), 9)
+    scores = torch.from_numpy(q @ k.swapaxes(-1, -2)) / 2 * a + b
+    scores = scores.masked_fill(torch.ones(9, 9, dtype=torch.bool).triu(1), -torch.inf)
+    got = (torch.from_numpy(weights) * (scores.softmax(-1) @ torch.from_numpy(v))).sum()
+    assert got.item() == pytest.approx(total(logs), rel=1e-12)
+    got.backward()
+    step = 1e-6 * np.eye(3)
+    slow = [(total(logs + e) - total(logs - e)) / 2e-6 for e in step]
+    np.testing.assert_allclose(bias.log_slopes.grad, slow, rtol=1e-6)
+
+
+def test_temperature_is_what_the_exponential_bias_does_off_the_diagonal():
+    a, _ = build({"form": "exponential", "weight": 0.37}, 1)(*torch.zeros(3, 1).int(), 1)
+    b, _ = build({"form": "temperature", "temperature": 1 / 0.63}, 1)(*torch.zeros(3, 1).int(), 1)
+    assert a == pytest.approx(b)
+
+
 def test_mixed_slopes_of_the_paper():
     assert mixed_slopes(4) == [1 / 4, 1 / 16, 1 / 64, 1 / 256]
     # Not a power of two: the slopes of the power below, then every second one of the power above.
@@ -199,8 +239,12 @@ def test_linear_bias_falls_with_distance_and_is_zero_at_the_token(length, heads,
 
 
 @pytest.mark.parametrize(
-    "form", ["none", "linear", "exponential", "identity", "window", "logistic"]
-)
+    "form",
+    [
+        "none", "linear", "learned_linear", "exponential", "identity", "temperature", "window",
+        "logistic",
+    ],
+)  # fmt: skip
 def test_tables_with_a_cache_of_keys(form):
     """One query after many cached keys has the last row of the whole table."""
     bias = build({"form": form} | ({"width": 4} if form == "window" else {}), 2)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from lm import network
+from lm import network, training
 from lm.attention import WITH_WEIGHTS, attach, attention_modules
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXForCausalLM
 
@@ -41,6 +41,8 @@ BIASES = [
     {"form": "logistic"},
     {"form": "primacy_recency"},
     {"form": "identity"},
+    {"form": "temperature", "temperature": 1.6},
+    {"form": "learned_linear"},
 ]
 
 
@@ -70,10 +72,31 @@ def test_same_logits_after_saving_and_loading(architecture, bias, ids, tmp_path)
     model = network.new(architecture, bias, 100, 1).eval()
     if bias["form"] == "primacy_recency":
         attention_modules(model)[0].recency_bias.primacy.data.fill_(7.0)
+    if bias["form"] == "learned_linear":  # a slope of its own for every head of every layer
+        for number, module in enumerate(attention_modules(model)):
+            slopes = module.recency_bias.log_slopes
+            slopes.data = torch.tensor([0.3, -1.1, -2.7, 0.01]) + number
     expected = model(ids).logits
     model.save_pretrained(tmp_path)
     assert torch.equal(network.load(tmp_path)(ids).logits, expected)
     assert torch.equal(AutoModelForCausalLM.from_pretrained(tmp_path)(ids).logits, expected)
+
+
+def test_learned_slopes_are_trained_and_kept_for_each_layer(ids, tmp_path):
+    model = network.new(TINY, {"form": "learned_linear"}, 100, 1)
+    recipe = {"weight_decay": 0.1, "betas": [0.9, 0.95], "epsilon": 1e-8}
+    optimizer = training.optimizer(model, recipe)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.01
+    model(ids, labels=ids).loss.backward()
+    optimizer.step()
+    slopes = {name: p for name, p in model.named_parameters() if name.endswith("log_slopes")}
+    start = torch.tensor([1 / 4, 1 / 16, 1 / 64, 1 / 256]).log()
+    assert len(slopes) == 2 and all((p != start).all() for p in slopes.values())
+    assert all(any(p is q for q in optimizer.param_groups[1]["params"]) for p in slopes.values())
+    model.save_pretrained(tmp_path)
+    loaded = dict(network.load(tmp_path).named_parameters())
+    assert all(torch.equal(loaded[name], p) for name, p in slopes.items())
 
 
 @pytest.mark.parametrize(

@@ -32,19 +32,23 @@ def mixed_slopes(heads: int) -> list[float]:
     return slopes + above[0::2][: heads - below]
 
 
+def slopes_of(slopes: str | float | list[float], heads: int) -> list[float]:
+    """Return one slope a head, of what the config may say: `mix`, a number, or one a head."""
+    if slopes == "mix":
+        return mixed_slopes(heads)
+    slopes = [slopes] * heads if isinstance(slopes, int | float) else slopes
+    if len(slopes) != heads:
+        raise ValueError(f"linear bias: {len(slopes)} slopes for {heads} heads: {slopes}")
+    return slopes
+
+
 class Form(Bias):
     """Scores fall by the head's slope for every token of distance."""
 
     def __init__(self, heads: int, slopes: str | float | list[float] = "mix"):
         super().__init__(heads)
-        if slopes == "mix":
-            slopes = mixed_slopes(heads)
-        elif isinstance(slopes, int | float):
-            slopes = [slopes] * heads
-        if len(slopes) != heads:
-            raise ValueError(f"linear bias: {len(slopes)} slopes for {heads} heads: {slopes}")
         # Numbers, not a buffer: from_pretrained builds a model without memory and would lose it.
-        self.slopes = slopes
+        self.slopes = slopes_of(slopes, heads)
 
     def forward(self, head, query, key, length) -> Affine:
         """Return a = 1, b = m_h (j - i)."""
