@@ -47,21 +47,33 @@ include: "rules/figures.smk"
 include: "rules/checks.smk"
 
 
-# `snakemake` makes what `run` selects; `snakemake exp1` makes one experiment.
+# `snakemake` makes what `run` selects; `snakemake exp1` makes one experiment, `snakemake figure2` one
+# figure of the paper.
 rule all:
     default_target: True
     input:
         "<results>/summary.txt",
         [experiment_outputs(name) for name in config["run"]],
+        [target_files(name) for name in TARGETS if covered(name)],
         [check_pages(name) for name in config["run"]],
     localrule: True
 
 
-for name in config["run"]:
+for name in config["experiments"]:
 
     rule:
         name:
             name
         input:
-            experiment_outputs(name),
+            lambda wildcards, name=name: experiment_outputs(name),
+        localrule: True
+
+
+for name in TARGETS:
+
+    rule:
+        name:
+            name
+        input:
+            lambda wildcards, name=name: target_files(name),
         localrule: True

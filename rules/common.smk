@@ -119,16 +119,33 @@ ASKED = {
     for experiment in config["run"]
     for response in configuration.responses(config, experiment)
 }
+SELECTABLE = {
+    response["dataset"]
+    for experiment in config["experiments"]
+    for response in configuration.responses(config, experiment)
+}
 ABSENT = {
     name: f"{config['datasets'][name]['label']} is not here: {missing[0]}"
-    for name in sorted(ASKED)
+    for name in sorted(SELECTABLE)
     if (missing := configuration.missing_files(config["datasets"][name], MIRRORS))
 }
 if workflow.is_main_process:
-    for reason in ABSENT.values():
-        logger.warning(f"not run: {reason}")
+    for name in sorted(ABSENT.keys() & ASKED):
+        logger.warning(f"not run: {ABSENT[name]}")
 NOT_RUN = {} if DRY_RUN else ABSENT
 config["not_run"] = NOT_RUN  # for the report's front page
+
+# A paper's tables and figures by number, and "experiment/figure" → what the paper calls it.
+TARGETS = {
+    name: target
+    for name, target in config.get("targets", {}).items()
+    if target["experiment"] in config["experiments"]
+}
+config["numbered"] = {
+    f"{target['experiment']}/{stem}": target["label"]
+    for target in TARGETS.values()
+    for stem in target["of"]
+}
 
 
 def responses(experiment):
@@ -158,9 +175,24 @@ def lms_of(experiment):
 
 
 def in_report(path, caption, category, name):
-    """Flag a file for the report, under a category, with the words that it is listed by."""
+    """Flag a file for the report, under a category, with the words that it is listed by.
+
+    In the category {experiment} these are the experiment's title, and the number that a paper has
+    for the figure or table, if it has one.
+    """
+    labels = {"what": name}
+    if category == "{experiment}":
+        stem = Path(path).stem
+
+        def category(wildcards):
+            return config["experiments"][wildcards.experiment]["title"]
+
+        def labels(wildcards):
+            number = config["numbered"].get(f"{wildcards.experiment}/{stem}")
+            return {"what": f"{number}: {name}" if number else name}
+
     return report(
-        path, caption=f"../workflow/report/{caption}.rst", category=category, labels={"what": name}
+        path, caption=f"../workflow/report/{caption}.rst", category=category, labels=labels
     )
 
 

@@ -73,6 +73,7 @@ rule not_run:
         datasets=[
             {"dataset": name, "measure": measure, "reason": NOT_RUN[name]}
             for name in NOT_RUN
+            if name in ASKED
             for measure in config["datasets"][name]["measures"]
         ],
     script:

@@ -30,6 +30,28 @@ rule figure_delta_loglik:
         "../workflow/scripts/figure_delta_loglik.py"
 
 
+rule figure_slopes:
+    input:
+        delta_loglik="<results>/experiments/{experiment}/delta_loglik.csv",
+        not_run="<results>/not_run.csv",
+    output:
+        figures(
+            "<results>/experiments/{experiment}/figure_slopes",
+            caption="figure_slopes",
+            category="{experiment}",
+            name="ΔLogLik by slope",
+        ),
+    log:
+        "<logs>/figure_slopes/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: sloped(wildcards.experiment),
+        responses=lambda wildcards: all_responses(wildcards.experiment),
+    script:
+        "../workflow/scripts/figure_slopes.py"
+
+
 rule perplexity:
     input:
         surprisal=lambda wildcards: [

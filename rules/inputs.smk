@@ -170,6 +170,28 @@ def response_counts(experiment):
     ]
 
 
+def sloped(experiment):
+    """Return the experiment's LMs, described, with the slope of each that has one for all heads."""
+    return [lm | {"slope": configuration.slope(LMS[lm["lm"]]["bias"])} for lm in lms_of(experiment)]
+
+
+def target_files(target):
+    """Return the files of a numbered table or figure."""
+    where = f"<results>/experiments/{TARGETS[target]['experiment']}"
+    ends = {"figure": "svg", "table": "html"}
+    return [f"{where}/{stem}.{ends[stem.split('_')[0]]}" for stem in TARGETS[target]["of"]]
+
+
+def covered(target):
+    """Say whether a numbered table or figure needs no LM and no reading times beyond those of `run`."""
+
+    def used(names):
+        lms = {lm for name in names for lm in config["experiments"][name]["lms"]}
+        return lms | {(r["dataset"], r["measure"]) for name in names for r in all_responses(name)}
+
+    return used([TARGETS[target]["experiment"]]) <= used(config["run"])
+
+
 def experiment_outputs(experiment):
     """Return what the reader of an experiment looks at."""
     where = f"<results>/experiments/{experiment}"
@@ -179,6 +201,8 @@ def experiment_outputs(experiment):
         f"{where}/table_delta_loglik.html",
         f"{where}/table_observations.html",
     ]
+    if sum(lm["slope"] is not None for lm in sloped(experiment)) > 2:
+        outputs.append(f"{where}/figure_slopes.svg")
     if config["experiments"][experiment].get("compare"):
         outputs.append(f"{where}/table_significance.html")
     if config["experiments"][experiment].get("recovery"):

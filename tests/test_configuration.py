@@ -79,6 +79,17 @@ MISTAKES = {
     "power: {ucl_spr: {design: spr, subjects: [9], sentences: [9]}}": (
         "power → ucl_spr: its readers are not simulated"
     ),
+    "targets: {figure2: {experiment: exp22}}": (
+        "targets → figure2 → experiment: no experiment is called 'exp22'; did you mean 'exp2'?"
+    ),
+    "targets: {figure2: {of: [figure_slope]}}": (
+        "targets → figure2 → of → 0: 'figure_slope' is not one of"
+    ),
+    "targets: {fig2: {label: x, experiment: exp1, of: [figure_slopes]}}": "'fig2' does not match",
+    "run: [exp1]\nexperiments: {exp3: {lms: [Pythia, ALiBi-5-TI]}}": (
+        "experiments → exp3 → lms: no lm is called 'ALiBi-5-TI'"
+    ),
+    "biases: {temperature: {temperature: 0}}": "biases → temperature → temperature: 0 is less than",
     "recipes: {pythia: {steps: many}}": "recipes → pythia → steps: 'many' is not of type 'integer'",
     "designs: {spr: {engine: lme5}}": "designs → spr → engine: 'lme5' is not one of",
 }
@@ -113,6 +124,19 @@ def test_every_key_of_the_schema_is_described():
     for name, table in schema["$defs"].items():
         lacking += undescribed(table, name)
     assert lacking == []
+
+
+def test_slope_is_that_of_all_heads():
+    biases = load()["biases"]
+    assert configuration.slope(biases["ALiBi-1_256"]) == 1 / 256
+    for name in ("ALiBi-mix", "ALiBi-learned", "none", "dVM"):
+        assert configuration.slope(biases[name]) is None
+
+
+def test_the_temperature_control_is_that_of_dvm():
+    biases = load()["biases"]
+    for name in ("dVM", "identity"):
+        assert biases["temperature"]["temperature"] == 1 / (1 - biases[name]["weight"])
 
 
 def test_a_language_model_is_resolved():

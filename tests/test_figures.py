@@ -2,18 +2,26 @@
 
 import itertools
 import os
+import re
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
+import check_dataset
 import comparison
+import dataset_checks
 import figure_delta_loglik
 import figure_perplexity
+import figure_slopes
 import job
 import numpy as np
 import pandas as pd
+import power
 import pytest
+import recovery
 import style
+import test_check_dataset
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = ROOT / "data" / "published"
@@ -69,6 +77,12 @@ def write_perplexity(path: Path, lms: list[str]) -> Path:
     return path
 
 
+def slope(label: str) -> float | None:
+    """Return the slope in a label of uniform ALiBi: 0.25 of ALiBi-1/4-TI."""
+    found = re.fullmatch(r"ALiBi-([\d/]+)-T?I", label)
+    return float(Fraction(found[1])) if found else None
+
+
 SIZES = {"paper": (list(TABLE2.index), list(TABLE2.columns[:-1])), "small": (SIX, TWO)}
 
 
@@ -81,7 +95,7 @@ def read(tmp_path, lms, responses, asked=None, **kwargs):
 
 @pytest.fixture(scope="module", params=SIZES)
 def drawn(request, tmp_path_factory):
-    """All three figures of an experiment, with their texts: (lms, responses, figures, texts)."""
+    """All figures of an experiment, with their texts: (lms, responses, figures, texts)."""
     lms, responses = SIZES[request.param]
     folder = tmp_path_factory.mktemp("figures")
     result = read(folder, lms, responses)
@@ -91,6 +105,7 @@ def drawn(request, tmp_path_factory):
             "bars": figure_delta_loglik.bars(result, "Pythia", ["ALiBi-mix-TI"]),
             "panels": figure_delta_loglik.panels(result, "Pythia"),
             "perplexity": figure_perplexity.draw(result, perplexity, ["not run: Dundee SP"]),
+            "slopes": figure_slopes.draw(result, {lm(a)["lm"]: slope(a) for a in lms if slope(a)}),
         }
         return lms, responses, figures, {name: texts(figure) for name, figure in figures.items()}
 
@@ -124,17 +139,21 @@ def words(found) -> str:
 def test_texts_are_legible_apart_and_inside(drawn):
     _, _, figures, found_in = drawn
     for name, figure in figures.items():
-        found = found_in[name]
-        assert min(points for _, points, _ in found) >= 8, name
-        for text, _, box in found:
-            inside = box.x0 >= -1 and box.y0 >= -1
-            assert inside and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1, text
-        for (a, _, one), (b, _, two) in itertools.combinations(found, 2):
-            width = min(one.x1, two.x1) - max(one.x0, two.x0)
-            height = min(one.y1, two.y1) - max(one.y0, two.y0)
-            # A line's box is higher than its letters: a sliver shared is not an overlap.
-            assert width <= 1 or height <= 2.5, (name, a, b)
-        assert figure.get_figwidth() == style.WIDTH and figure.get_figheight() < 9.5
+        check_texts(name, figure, found_in[name])
+
+
+def check_texts(name, figure, found):
+    """Texts are large enough to read in print, apart from one another, and within the page."""
+    assert min(points for _, points, _ in found) >= 8, name
+    for text, _, box in found:
+        inside = box.x0 >= -1 and box.y0 >= -1
+        assert inside and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1, text
+    for (a, _, one), (b, _, two) in itertools.combinations(found, 2):
+        width = min(one.x1, two.x1) - max(one.x0, two.x0)
+        height = min(one.y1, two.y1) - max(one.y0, two.y0)
+        # A line's box is higher than its letters: a sliver shared is not an overlap.
+        assert width <= 1 or height <= 2.5, (name, a, b)
+    assert figure.get_figwidth() == style.WIDTH and figure.get_figheight() < 9.5
 
 
 def test_every_lm_is_shown_with_its_value(drawn):
@@ -153,6 +172,9 @@ def test_every_lm_is_shown_with_its_value(drawn):
             if line.get_gid() == f"dot {name}"
         ]
         assert np.allclose(dots, TABLE2.loc[label, responses].astype(float))
+        assert any(
+            name in (line.get_gid() or "").split() for line in figures["slopes"].axes[0].lines
+        )
 
 
 def test_axes_say_what_and_in_which_unit(drawn):
@@ -173,6 +195,32 @@ def test_baseline_is_dashed_at_its_value(tmp_path):
     dashed = [line for line in figure.axes[0].lines if line.is_dashed()]
     assert [round(line.get_xdata()[0], 1) for line in dashed] == [123.1, 177.1]
     assert dashed[0].get_color() == style.FAMILIES["baseline"][0]
+
+
+def test_slopes_are_lines_at_their_values(tmp_path):
+    """The paper's Figure 4: -I and -TI over seven slopes, Pythia and mixed slopes across."""
+    lms = [a for a in TABLE2.index if not a.startswith("dVM")]
+    result = read(tmp_path, lms, list(TABLE2.columns[:-1]))
+    with style.use():
+        figure = figure_slopes.draw(result, {lm(a)["lm"]: slope(a) for a in lms if slope(a)})
+        found = texts(figure)
+    check_texts("slopes", figure, found)
+    said = words(found).split("\n")
+    lines = {line.get_gid(): line for line in figure.axes[0].lines}
+    for applied in ("I", "TI"):
+        chain = [a for a in lms if slope(a) and a.split("-")[-1] == applied]
+        line = lines[f"line {' '.join(lm(a)['lm'] for a in chain)}"]
+        assert list(line.get_xdata()) == [1 / 256, 1 / 64, 1 / 16, 1 / 4, 1, 4, 16]
+        np.testing.assert_allclose(line.get_ydata(), TABLE2.Total[chain], atol=0.11)
+        assert line.get_linestyle() == ("-" if applied == "TI" else ":")
+    for label in ("Pythia", "ALiBi-mix-I", "ALiBi-mix-TI"):
+        line = lines[f"line {label}"]
+        np.testing.assert_allclose(line.get_ydata(), TABLE2.Total[label], atol=0.11)
+        assert line.is_dashed() and line.get_color() == style.looks(result.lms)[label].colour
+    for text in ("1/256", "1/16", "16", "baseline: Pythia", "ALiBi-mix-TI", "2,288", "1,756"):
+        assert text in said, text
+    assert {"ΔLogLik (nats),", "summed over 13 responses"} <= set(said)
+    assert any("Slope" in text and "per token" in text for text in said)
 
 
 def test_families_look_the_same_in_every_experiment():
@@ -214,12 +262,14 @@ def test_missing_parts_are_said(tmp_path):
 def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
     delta = write_delta(tmp_path / "delta_loglik.csv", lms, TWO[:1])
     perplexity = write_perplexity(tmp_path / "perplexity.csv", lms)
-    paths = [[tmp_path / f"{name}.{end}" for end in ("svg", "csv")] for name in "abc"]
+    paths = [[tmp_path / f"{name}.{end}" for end in ("svg", "csv")] for name in "abcd"]
     asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in TWO]}
     figure_delta_loglik.main(
         delta_loglik=delta, total=paths[0], by_response=paths[1], baseline="Pythia", **asked
     )
     figure_perplexity.main(delta_loglik=delta, perplexity=perplexity, out=paths[2], **asked)
+    asked["lms"] = [lm(a) | {"slope": slope(a)} for a in SIX]
+    figure_slopes.main(delta_loglik=delta, out=paths[3], **asked)
     for svg, data in paths:
         assert svg.stat().st_size > 1000 and len(pd.read_csv(data)) == len(lms)
 
@@ -237,13 +287,15 @@ def write_all(folder: Path) -> None:
     delta = write_delta(folder / "delta.csv", SIX, TWO)
     perplexity = write_perplexity(folder / "perplexity.csv", SIX)
     asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in [*TWO, "Dundee FP"]]}
-    total, by_response, scatter = (
-        [folder / f"{name}.{end}" for end in ("pdf", "svg", "png", "csv")] for name in "tbs"
+    total, by_response, scatter, slopes = (
+        [folder / f"{name}.{end}" for end in ("pdf", "svg", "png", "csv")] for name in "tbsl"
     )
     figure_delta_loglik.main(
         delta_loglik=delta, total=total, by_response=by_response, baseline="Pythia", **asked
     )
     figure_perplexity.main(delta_loglik=delta, perplexity=perplexity, out=scatter, **asked)
+    asked["lms"] = [lm(a) | {"slope": slope(a)} for a in SIX]
+    figure_slopes.main(delta_loglik=delta, out=slopes, **asked)
 
 
 def test_same_data_give_the_same_bytes(tmp_path):
@@ -260,7 +312,7 @@ def test_same_data_give_the_same_bytes(tmp_path):
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         for name in ("here", "there")
     )
-    assert len(here) == 14 and [name for name in here if here[name] != there[name]] == []
+    assert len(here) == 18 and [name for name in here if here[name] != there[name]] == []
 
 
 def test_two_rows_of_a_pair_are_an_error(tmp_path):
@@ -291,3 +343,58 @@ def test_dataset_labels_get_their_measure(tmp_path):
 )
 def test_numbers(value, signed, tick):
     assert style.signed(value) == signed and style.tick(value) == tick
+
+
+def test_recovery_is_legible():
+    names = [recovery.INTERCEPT, "length", "position", "unigram", "surprisal", "previous_surprisal"]
+    rows = []
+    for a in SIX:
+        for k, term in enumerate(names):
+            truth = 340.0 if k == 0 else 3.0 * k
+            rows.append((lm(a)["lm"], a, "fixed", term, truth, truth - 1, truth - 2, truth + 1))
+        spreads = [("subject sd", term) for term in names]
+        for part, term in [*spreads, ("sentence sd", ""), ("residual sd", "")]:
+            rows.append((lm(a)["lm"], a, part, term, 5.0, 4.0, np.nan, np.nan))
+    columns = ["lm", "label", "part", "term", "truth", "estimate", "low", "high"]
+    models, _ = comparison.records([lm(a) for a in SIX], [])
+    with style.use():
+        table = pd.DataFrame(rows, columns=columns)
+        figure = recovery.draw(table, "ALiBi-1_4-TI", models, ["Not fitted: dVM-I."])
+        found = texts(figure)
+    check_texts("recovery", figure, found)
+    said = words(found).split("\n")
+    assert {*SIX, "ms", "ms per sd", "put in"} <= set(said)
+    assert any("Bold: ALiBi-1/4-TI" in text for text in said)
+
+
+def test_power_is_legible():
+    sizes = itertools.product([0.0, 0.5, 1.0], [10, 20, 40, 80], [30, 60, 120])
+    rows = [(*size, "p < 0.05", 0.5, 0.4, 0.6, 100) for size in sizes]
+    columns = ["effect", "subjects", "sentences", "found", "chance", "low", "high", "repeats"]
+    with style.use():
+        figure = power.draw(pd.DataFrame(rows, columns=columns), 0.05)
+        found = texts(figure)
+    check_texts("power", figure, found)
+    said = words(found).split("\n")
+    for text in ("effects × 0.5", "subjects", "120 sentences", "100%", "chance of finding it"):
+        assert text in said, text
+
+
+@pytest.mark.parametrize("measures", [1, 5])
+def test_check_of_a_corpus_is_legible(measures, tmp_path):
+    names = ["FFD", "FP", "GP", "RB", "TFT"][:measures]
+    frames = {name: test_check_dataset.times() for name in names}
+    shifts = {
+        name: dataset_checks.alignment(
+            test_check_dataset.WORDS,
+            dataset_checks.means(test_check_dataset.WORDS, frame, "time_ms"),
+        )
+        for name, frame in frames.items()
+    }
+    values = dict.fromkeys(names, "time_ms")
+    with style.use():
+        figure = check_dataset.draw(test_check_dataset.WORDS, frames, values, shifts)
+        found = texts(figure)
+    check_texts("check", figure, found)
+    said = words(found).split("\n")
+    assert {*names, "Distribution", "letters of the word", "ms"} <= set(said)

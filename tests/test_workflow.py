@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from test_configuration import load
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY = ["config.demo.yaml", "tests/config.tiny.yaml"]
@@ -84,6 +85,42 @@ def test_paper_plans_without_any_data(project):
     # One full fit for each of the 19 LMs and one base for each response.
     assert jobs["regression"] == 19 * 13 + 13
     assert not (project / "results").exists()
+
+
+def test_the_paper_s_figures_and_tables_are_targets(project):
+    """By number, with the LMs that each shows; none of them is left out of the whole study."""
+    config = load()
+    mentioned = [*config["targets"], "controls"]
+    plans = {name: snakemake(project, "-n", name) for name in mentioned if name != "figure5"}
+    for name, run in plans.items():
+        assert run.returncode == 0, (name, run.stdout[-3000:])
+    trained = {name: planned(run.stdout).get("train", 0) for name, run in plans.items()}
+    assert trained == {
+        "table1": 0, "table2": 10, "figure2": 1, "figure3": 3, "figure4": 9, "figure6": 10,
+        "controls": 6,
+    }  # fmt: skip
+    for name, files in {
+        "table1": "clark2025/table_observations.html",
+        "table2": "clark2025/table_delta_loglik.html",
+        "figure2": "exp1/figure_delta_loglik.svg",
+        "figure3": "exp2/figure_delta_loglik.svg",
+        "figure4": "exp3/figure_slopes.svg",
+        "figure6": "clark2025/figure_perplexity.svg",
+    }.items():
+        assert f"results/paper/paper/experiments/{files}" in plans[name].stdout
+    everything = snakemake(project, "-n").stdout
+    assert "experiments/clark2025/table_delta_loglik.html" in everything
+    assert "experiments/controls" not in everything
+
+
+def test_open_study_has_the_paper_s_numbers(project):
+    run = snakemake(project, "-n", configs=["config.open.yaml"]).stdout
+    for file in ("exp1/figure_delta_loglik.svg", "exp2/figure_delta_loglik.svg"):
+        assert f"results/open/cores/experiments/{file}" in run
+    assert "experiments/exp3" not in run  # has LMs that the study does not train
+    run = snakemake(project, "-n", "figure4", configs=["config.open.yaml"])
+    jobs = planned(run.stdout)
+    assert (jobs["train"], jobs["observations"], jobs["figure_slopes"]) == (9, 4, 1)
 
 
 def test_open_study_plans_at_both_scales(project):
@@ -204,7 +241,13 @@ def test_report(finished):
     assert run.returncode == 0, run.stdout[-3000:]
     html = (finished / "report.html").read_text()
     assert len(html) > 100_000
-    for text in ("figure_delta_loglik.svg", "table_observations.html", "recovery"):
+    for text in (
+        "figure_delta_loglik.svg",
+        "table_observations.html",
+        "recovery",
+        "Figure 3 of Clark et al. (2025): \\u0394LogLik of each LM",
+        "Simulated readers: which bias do their reading times show?",
+    ):
         assert text in html
 
 

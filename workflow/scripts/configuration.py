@@ -126,9 +126,11 @@ def _name_problems(config: dict) -> list[str]:
                 f"designs → {name} → response: amplitudes are below 0 as well and have no 'log'; "
                 "write raw"
             )
-    for name in config["run"]:
-        if name in config["experiments"]:
-            problems += _experiment_problems(config, name, known)
+    for name in config["experiments"]:
+        problems += _experiment_problems(config, name, known)
+    for name, target in config.get("targets", {}).items():
+        if target["of"] != ["figure_attention_heads"]:  # an experiment that a study may lack
+            known(f"targets → {name} → experiment", target["experiment"], "experiments")
     return problems
 
 
@@ -210,6 +212,12 @@ def language_model(config: dict, name: str) -> dict:
         "applied": "none" if bias == "none" else lm.get("applied", "training"),
         "bias": config["biases"][bias],
     }
+
+
+def slope(bias: dict) -> float | None:
+    """Return the slope that all heads of a linear bias share; None of any other bias."""
+    slopes = bias.get("slopes", "mix") if bias["form"] == "linear" else None
+    return float(slopes) if isinstance(slopes, int | float) else None
 
 
 def responses(config: dict, experiment: str) -> list[dict]:
