@@ -47,6 +47,11 @@ include: "rules/figures.smk"
 include: "rules/checks.smk"
 
 
+# A run that this machine cannot do ends here; a dry run and jobs on a cluster don't ask.
+onstart:
+    require_machine()
+
+
 # `snakemake` makes what `run` selects; `snakemake exp1` makes one experiment, `snakemake figure2` one
 # figure of the paper.
 rule all:

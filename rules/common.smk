@@ -11,6 +11,7 @@ from snakemake.logging import logger
 
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow" / "scripts"))
 import configuration
+import machine
 from job import InputError
 
 try:

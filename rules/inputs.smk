@@ -1,6 +1,33 @@
 # Input functions of the rules, by the rule file that they serve.
 
 
+# The machine
+
+
+def require_machine():
+    """Refuse a run whose planned jobs need more than this machine has, with what else it can do."""
+    if not config.get("check_machine", True) or not workflow.local_exec or workflow.touch:
+        return
+    jobs = list(workflow.dag.needrun_jobs())
+
+    def planned(rule, wildcard):
+        return [job.wildcards[wildcard] for job in jobs if job.rule.name == rule]
+
+    study = workflow.pathvars.apply("<results>")
+    kept = [workflow.pathvars.apply(path) for path in FILES]
+    needed = machine.needs(
+        config,
+        trained={lm: LMS[lm]["recipe"] for lm in LMS if lm in planned("train", "lm")},
+        unigrams=planned("estimate_ngrams", "unigram"),
+        downloads=[FILES[f"<resources>/downloads/{file}"] for file in planned("download", "file")],
+        present=machine.used([study, *kept]),
+    )
+    try:
+        machine.check(config, needed, machine.here(study), workflow.basedir)
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
+
+
 # Text and tokens
 
 

@@ -87,6 +87,26 @@ def test_paper_plans_without_any_data(project):
     assert not (project / "results").exists()
 
 
+def test_a_machine_without_a_gpu_is_told_so_before_anything_starts(project):
+    """The paper's study stops at once; what trains nothing on a GPU runs."""
+    run = snakemake(project, CUDA_VISIBLE_DEVICES="")
+    assert run.returncode != 0 and "Traceback" not in run.stdout
+    assert "study paper, scale paper: nothing was started" in run.stdout
+    assert "a GPU, for 10 trainings" in run.stdout and "config.demo.yaml" in run.stdout
+    assert not (project / "results").exists() and not (project / "data" / "downloads").exists()
+
+    (project / "gpu.yaml").write_text("recipes: {demo: {device: cuda}}")
+    configs = [*TINY, "gpu.yaml"]
+    text = "results/tiny/cores/corpora/simulated/text.parquet"
+    run = snakemake(project, "--nocolor", text, configs=configs, CUDA_VISIBLE_DEVICES="")
+    assert run.returncode == 0, run.stdout[-3000:]
+    arguments = ("--nocolor", "results/tiny/cores/lms/Pythia/model.safetensors")
+    run = snakemake(project, *arguments, configs=configs, CUDA_VISIBLE_DEVICES="")
+    assert "a GPU, for a training with `device: cuda` (Pythia)" in run.stdout
+    assert "rule train_tokenizer" not in run.stdout
+    shutil.rmtree(project / "results")
+
+
 def test_the_paper_s_figures_and_tables_are_targets(project):
     """By number, with the LMs that each shows; none of them is left out of the whole study."""
     config = load()
