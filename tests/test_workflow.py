@@ -1,6 +1,8 @@
 """The workflow as a whole: its plans, what reruns, and one run from text to report, killed midway."""
 
 import hashlib
+import html
+import json
 import os
 import re
 import shutil
@@ -259,8 +261,8 @@ def test_a_changed_bias_reruns_what_uses_it(finished):
 def test_report(finished):
     run = snakemake(finished, "--report", "report.html", configs=TINY)
     assert run.returncode == 0, run.stdout[-3000:]
-    html = (finished / "report.html").read_text()
-    assert len(html) > 100_000
+    page = (finished / "report.html").read_text()
+    assert len(page) > 100_000
     for text in (
         "figure_delta_loglik.svg",
         "table_observations.html",
@@ -268,7 +270,60 @@ def test_report(finished):
         "Figure 3 of Clark et al. (2025): \\u0394LogLik of each LM",
         "Simulated readers: which bias do their reading times show?",
     ):
-        assert text in html
+        assert text in page
+
+
+BROWSERS = (
+    "chromium", "chromium-browser", "chromium-headless-shell", "google-chrome",
+    "google-chrome-stable", "microsoft-edge",
+)  # fmt: skip
+
+
+def walked(report, folder):
+    """Open a report in a headless browser, go through it and return what was shown of each entry."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip(f"no browser on the path to open the report in: {', '.join(BROWSERS)}")
+    page = report.read_text(encoding="utf-8")
+    body, end = page.rsplit("</body>", 1)
+    walk = (ROOT / "tests" / "walk_report.js").read_text()
+    copy = folder / "walked.html"
+    copy.write_text(f"{body}<script>{walk}</script></body>{end}", encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1600,1000"]
+    options += [f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=120000"]
+    run = subprocess.run(
+        [browser, *options, "--dump-dom", copy.as_uri()], capture_output=True, check=False
+    )
+    found = re.search(r'<pre id="shown">(.*?)</pre>', run.stdout.decode(), re.DOTALL)
+    assert found, f"{browser} ended with {run.returncode}: {run.stderr.decode()[-2000:]}"
+    return json.loads(html.unescape(found[1]))
+
+
+def test_every_figure_and_table_shows_in_the_report(finished, tmp_path):
+    run = snakemake(finished, "--report", "report.html", configs=TINY)
+    assert run.returncode == 0, run.stdout[-3000:]
+    shown = walked(finished / "report.html", tmp_path)
+    assert [entry["error"] for entry in shown if "error" in entry] == []
+    # All of the results that the rules flag, and none but those.
+    results = finished / "results" / "tiny" / "cores"
+    made = [*results.glob("experiments/*/*.svg"), *results.rglob("*.html")]
+    made = {str(path.relative_to(finished)) for path in made}
+    assert {entry["path"] for entry in shown} == made and len(made) == len(shown) >= 11
+    for entry in shown:
+        assert entry["width"] > 300, entry["path"]
+        if entry["path"].endswith(".svg"):
+            assert entry["kind"] == "img" and entry["natural"] > 300, entry["path"]
+            assert entry["colours"] > 10, entry["path"]
+        else:
+            assert entry["kind"] == "iframe" and entry["rows"] > 1, entry["path"]
+            assert entry["height"] > 300, entry["path"]
+        if "/datasets/" in entry["path"]:
+            assert len(entry["figures"]) == 1 and entry["figures"][0] > 300, entry["path"]
+        assert len(entry["caption"]) > 200 and "{{" not in entry["caption"], entry["path"]
+    (figure,) = (entry for entry in shown if entry["path"].endswith("/figure_delta_loglik.svg"))
+    assert figure["what"] == "Figure 3 of Clark et al. (2025): ΔLogLik of each LM"
+    assert figure["category"] == load(*TINY)["experiments"]["simulated"]["title"]
+    assert "Figure 3 of Clark et al. (2025)." in figure["caption"]
 
 
 def digests(folder):
