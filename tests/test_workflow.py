@@ -111,27 +111,26 @@ def test_a_machine_without_a_gpu_is_told_so_before_anything_starts(project):
 
 def test_the_paper_s_figures_and_tables_are_targets(project):
     """By number, with the LMs that each shows; none of them is left out of the whole study."""
-    config = load()
-    mentioned = [*config["targets"], "controls"]
-    plans = {name: snakemake(project, "-n", name) for name in mentioned if name != "figure5"}
-    for name, run in plans.items():
-        assert run.returncode == 0, (name, run.stdout[-3000:])
+    asked = [["table1"], ["figure2"], ["figure4"], ["controls"], ["table2", "figure3", "figure6"]]
+    plans = {names[0]: snakemake(project, "-n", *names) for names in asked}
+    for run in plans.values():
+        assert run.returncode == 0, run.stdout[-3000:]
     trained = {name: planned(run.stdout).get("train", 0) for name, run in plans.items()}
-    assert trained == {
-        "table1": 0, "table2": 10, "figure2": 1, "figure3": 3, "figure4": 9, "figure6": 10,
-        "controls": 6,
-    }  # fmt: skip
-    for name, files in {
-        "table1": "clark2025/table_observations.html",
-        "table2": "clark2025/table_delta_loglik.html",
-        "figure2": "exp1/figure_delta_loglik.svg",
-        "figure3": "exp2/figure_delta_loglik.svg",
-        "figure4": "exp3/figure_slopes.svg",
-        "figure6": "clark2025/figure_perplexity.svg",
-    }.items():
-        assert f"results/paper/paper/experiments/{files}" in plans[name].stdout
+    assert trained == {"table1": 0, "figure2": 1, "figure4": 9, "controls": 6, "table2": 10}
     everything = snakemake(project, "-n").stdout
-    assert "experiments/clark2025/table_delta_loglik.html" in everything
+    for name, files in {
+        "table1": ["clark2025/table_observations.html"],
+        "table2": [
+            "clark2025/table_delta_loglik.html",
+            "exp2/figure_delta_loglik.svg",
+            "clark2025/figure_perplexity.svg",
+        ],
+        "figure2": ["exp1/figure_delta_loglik.svg"],
+        "figure4": ["exp3/figure_slopes.svg", "exp3/figure_delta_loglik.svg"],
+    }.items():
+        for file in files:
+            assert f"results/paper/paper/experiments/{file}" in plans[name].stdout
+            assert f"results/paper/paper/experiments/{file}" in everything
     assert "experiments/controls" not in everything
 
 
