@@ -28,6 +28,7 @@ wildcard_constraints:
     lm=any_of(config["lms"]),
     unigram=any_of(config["unigrams"]),
     dataset=any_of(config["datasets"]),
+    dependencies=any_of(config.get("dependencies", {})),
     measure=r"\w+",
     design=any_of(config["designs"]),
     experiment=any_of(config["experiments"]),
@@ -43,6 +44,7 @@ include: "rules/lms.smk"
 include: "rules/unigram.smk"
 include: "rules/regression.smk"
 include: "rules/power.smk"
+include: "rules/attention.smk"
 include: "rules/figures.smk"
 include: "rules/checks.smk"
 

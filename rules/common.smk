@@ -107,6 +107,10 @@ def described_files():
         for part in ("words", "responses"):
             for role, file in dataset[part].items():
                 files[dataset_file(name, role, file)] = file
+    for name, dependencies in config.get("dependencies", {}).items():
+        for role in ("trees", "leaves"):
+            file = dependencies[role]
+            files[dataset_file(f"dependencies-{name}", role, file)] = file
     return {path: file for path, file in files.items() if path.startswith("<resources>/")}
 
 
@@ -125,16 +129,26 @@ SELECTABLE = {
     for experiment in config["experiments"]
     for response in configuration.responses(config, experiment)
 }
+READING_TIMES = [name for name in config["run"] if config["experiments"][name].get("responses")]
 ABSENT = {
     name: f"{config['datasets'][name]['label']} is not here: {missing[0]}"
     for name in sorted(SELECTABLE)
     if (missing := configuration.missing_files(config["datasets"][name], MIRRORS))
 }
+TREES_ASKED = {config["experiments"][each].get("dependencies") for each in config["run"]}
+WITHOUT_TREES = {
+    name: f"the trees of {name} are not here: {missing[0]}"
+    for name in config.get("dependencies", {})
+    if (missing := configuration.missing_trees(config["dependencies"][name], MIRRORS))
+}
 if workflow.is_main_process:
     for name in sorted(ABSENT.keys() & ASKED):
         logger.warning(f"not run: {ABSENT[name]}")
+    for name in sorted(WITHOUT_TREES.keys() & TREES_ASKED):
+        logger.warning(f"not run: {WITHOUT_TREES[name]}")
 NOT_RUN = {} if DRY_RUN else ABSENT
-config["not_run"] = NOT_RUN  # for the report's front page
+NO_TREES = {} if DRY_RUN else WITHOUT_TREES
+config["not_run"] = NOT_RUN | NO_TREES  # for the report's front page
 
 # A paper's tables and figures by number, and "experiment/figure" → what the paper calls it.
 TARGETS = {
@@ -152,7 +166,7 @@ config["numbered"] = {
 def responses(experiment):
     """Return the experiment's responses that can be run: dicts of design, dataset, measure and label."""
     found = [each for each in all_responses(experiment) if each["dataset"] not in NOT_RUN]
-    if not found:
+    if not found and all_responses(experiment):
         raise WorkflowError(f"experiments → {experiment}: none of its reading times are here")
     return found
 

@@ -75,6 +75,14 @@ rule not_run:
             for name in NOT_RUN
             if name in ASKED
             for measure in config["datasets"][name]["measures"]
+        ]
+        + [
+            {
+                "dataset": config["dependencies"][name]["dataset"],
+                "measure": "dependencies",
+                "reason": reason,
+            }
+            for name, reason in NO_TREES.items()
         ],
     script:
         "../workflow/scripts/not_run.py"

@@ -161,14 +161,14 @@ rule table_significance:
         "../workflow/scripts/table_significance.py"
 
 
-TESTED = [name for name in config["run"] if config["experiments"][name].get("compare")]
+TESTED = [name for name in READING_TIMES if config["experiments"][name].get("compare")]
 
 
 rule summary:
     input:
-        delta_loglik=[f"<results>/experiments/{name}/delta_loglik.csv" for name in config["run"]],
+        delta_loglik=[f"<results>/experiments/{name}/delta_loglik.csv" for name in READING_TIMES],
         permutation=[f"<results>/experiments/{name}/permutation.csv" for name in TESTED],
-        counts=sorted({path for name in config["run"] for path in response_counts(name)}),
+        counts=sorted({path for name in READING_TIMES for path in response_counts(name)}),
         not_run="<results>/not_run.csv",
     output:
         text="<results>/summary.txt",
@@ -189,7 +189,7 @@ rule summary:
                 "responses": all_responses(name),
                 "baseline": config["experiments"][name]["baseline"],
             }
-            for name in config["run"]
+            for name in READING_TIMES
         ],
         files={"figures and tables": f"results/{config['study']}/{config['scale']}/experiments/"},
         notes=sorted(

@@ -112,6 +112,11 @@ def bias_files(lm):
     return [own, *(f"{SCRIPTS}/biases/{other}.py" for other in others)]
 
 
+def inference_bias(lm):
+    """Return the bias that is put on an LM when it is used, if it was not trained with it."""
+    return LMS[lm]["bias"] if LMS[lm]["applied"] == "inference" else None
+
+
 def uses_gpu(lm):
     """Say how many GPUs an LM's training asks for."""
     cuda = config["recipes"][LMS[lm]["recipe"]]["device"] == "cuda"
@@ -214,15 +219,44 @@ def covered(target):
 
     def used(names):
         lms = {lm for name in names for lm in config["experiments"][name]["lms"]}
-        return lms | {(r["dataset"], r["measure"]) for name in names for r in all_responses(name)}
+        trees = {config["experiments"][name].get("dependencies") for name in names} - {None}
+        times = {(r["dataset"], r["measure"]) for name in names for r in all_responses(name)}
+        return lms | times | {("dependencies", each) for each in trees}
 
-    return used([TARGETS[target]["experiment"]]) <= used(config["run"])
+    needed = used([TARGETS[target]["experiment"]])
+    return needed <= used(config["run"]) - {("dependencies", each) for each in NO_TREES}
+
+
+def dependency_file(dependencies, role):
+    """Return where the `trees` or `leaves` of a table of dependencies are."""
+    file = config["dependencies"][dependencies][role]
+    return dataset_file(f"dependencies-{dependencies}", role, file)
+
+
+def attention_files(experiment, ending):
+    """Return what is known of the attention of each of an experiment's LMs, by distance."""
+    settings = config["experiments"][experiment]
+    return [f"<results>/attention/{lm}/{settings['attention']}.{ending}" for lm in settings["lms"]]
+
+
+def attention_outputs(experiment):
+    """Return the figures and tables of an experiment on attention, as far as its files are here."""
+    where = f"<results>/experiments/{experiment}"
+    settings = config["experiments"][experiment]
+    outputs = []
+    if settings.get("dependencies") and settings["dependencies"] not in NO_TREES:
+        outputs += [f"{where}/figure_attention_heads.svg", f"{where}/table_dependencies.html"]
+    if settings.get("attention") and settings["attention"] not in NOT_RUN:
+        outputs.append(f"{where}/figure_attention_by_distance.svg")
+    return outputs
 
 
 def experiment_outputs(experiment):
     """Return what the reader of an experiment looks at."""
     where = f"<results>/experiments/{experiment}"
-    outputs = [
+    if not config["experiments"][experiment].get("responses"):
+        return attention_outputs(experiment)
+    outputs = attention_outputs(experiment) + [
         f"{where}/figure_delta_loglik.svg",
         f"{where}/figure_perplexity.svg",
         f"{where}/table_delta_loglik.html",

@@ -63,9 +63,7 @@ rule surprisal:
     threads: config["threads"]["surprisal"]
     params:
         checkpoint=lambda wildcards: LMS[wildcards.lm].get("checkpoint"),
-        bias=lambda wildcards: (
-            LMS[wildcards.lm]["bias"] if LMS[wildcards.lm]["applied"] == "inference" else None
-        ),
+        bias=lambda wildcards: inference_bias(wildcards.lm),
         bos=lambda wildcards: LMS[wildcards.lm]["bos"],
         stride=lambda wildcards: LMS[wildcards.lm]["stride"],
         scoring=lambda wildcards: LMS[wildcards.lm].get("scoring", {}),

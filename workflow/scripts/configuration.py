@@ -65,10 +65,11 @@ def _name_problems(config: dict) -> list[str]:
     problems = []
 
     def known(where: str, name: object, table: str) -> bool:
-        if name in config[table]:
+        if name in config.get(table, {}):
             return True
-        one = {"corpora": "corpus", "biases": "bias"}.get(table, table[:-1])
-        problems.append(f"{where}: no {one} is called {nearest(name, config[table])}")
+        one = {"corpora": "corpus", "biases": "bias", "dependencies": "table of dependencies"}
+        one = one.get(table, table[:-1])
+        problems.append(f"{where}: no {one} is called {nearest(name, config.get(table, {}))}")
         return False
 
     known("scale", config["scale"], "scales")
@@ -116,6 +117,12 @@ def _name_problems(config: dict) -> list[str]:
                     problems.append(f"{where} → measures → {measure}: no filter is called {steps}")
         if "simulate" in dataset:
             known(f"{where} → simulate → reader", dataset["simulate"]["reader"], "lms")
+    for name, dependencies in config.get("dependencies", {}).items():
+        known(f"dependencies → {name} → dataset", dependencies["dataset"], "datasets")
+        for role in ("trees", "leaves"):
+            local = dependencies[role].get("local")
+            if "url" in dependencies[role] and local and not Path(local).exists():
+                problems.append(f"dependencies → {name} → {role} → local: no file {local!r}")
     for name, settings in config.get("power", {}).items():
         if known("power", name, "datasets") and "simulate" not in config["datasets"][name]:
             problems.append(f"power → {name}: its readers are not simulated")
@@ -129,8 +136,7 @@ def _name_problems(config: dict) -> list[str]:
     for name in config["experiments"]:
         problems += _experiment_problems(config, name, known)
     for name, target in config.get("targets", {}).items():
-        if target["of"] != ["figure_attention_heads"]:  # an experiment that a study may lack
-            known(f"targets → {name} → experiment", target["experiment"], "experiments")
+        known(f"targets → {name} → experiment", target["experiment"], "experiments")
     return problems
 
 
@@ -147,7 +153,11 @@ def _experiment_problems(config: dict, name: str, known) -> list[str]:
                 problems.append(f"{where} → compare: {lm!r} is not among the experiment's `lms`")
     if experiment["baseline"] not in experiment["lms"]:
         problems.append(f"{where} → baseline: not among the experiment's `lms`")
-    for design, responses in experiment["responses"].items():
+    if "attention" in experiment:
+        known(f"{where} → attention", experiment["attention"], "datasets")
+    if "dependencies" in experiment:
+        known(f"{where} → dependencies", experiment["dependencies"], "dependencies")
+    for design, responses in experiment.get("responses", {}).items():
         known(f"{where} → responses", design, "designs")
         for response in responses:
             dataset, _, measure = response.partition(".")
@@ -224,22 +234,31 @@ def responses(config: dict, experiment: str) -> list[dict]:
     """Return the responses of an experiment: design, dataset and measure, in the config's order."""
     return [
         dict(zip(("dataset", "measure"), response.split("."), strict=True), design=design)
-        for design, listed in config["experiments"][experiment]["responses"].items()
+        for design, listed in config["experiments"][experiment].get("responses", {}).items()
         for response in listed
     ]
 
 
 def missing_files(dataset: dict, mirrors: list[str]) -> list[str]:
     """Say which files of a dataset only the user can place, and are not there."""
+    parts = (dataset.get(part, {}).values() for part in ("words", "responses"))
+    return _missing([file for part in parts for file in part], mirrors)
+
+
+def missing_trees(dependencies: dict, mirrors: list[str]) -> list[str]:
+    """Say which files of a table of dependencies only the user can place, and are not there."""
+    return _missing([dependencies["trees"], dependencies["leaves"]], mirrors)
+
+
+def _missing(files: list[dict], mirrors: list[str]) -> list[str]:
     missing = []
-    for part in ("words", "responses"):
-        for file in dataset.get(part, {}).values():
-            if "url" in file or "simulated" in file:
-                continue
-            found = Path(file["local"]).exists() if "local" in file else False
-            stand_in = file.get("stand_in", {}).get("path")
-            if stand_in and not found:
-                found = any(glob.glob(f"{glob.escape(m)}/{stand_in}*") for m in mirrors)
-            if not found:
-                missing.append(f"{file.get('local', stand_in)}: {file.get('placed', '')}")
+    for file in files:
+        if "url" in file or "simulated" in file:
+            continue
+        found = Path(file["local"]).exists() if "local" in file else False
+        stand_in = file.get("stand_in", {}).get("path")
+        if stand_in and not found:
+            found = any(glob.glob(f"{glob.escape(m)}/{stand_in}*") for m in mirrors)
+        if not found:
+            missing.append(f"{file.get('local', stand_in)}: {file.get('placed', '')}")
     return missing

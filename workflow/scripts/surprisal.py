@@ -183,22 +183,28 @@ def _score_causal(model: Model, texts, bos, stride, precision="fp32", **options)
     """Score the texts' tokens by a causal model."""
     from lm import scoring
 
-    start = None
-    if bos:
-        names = [bos] if isinstance(bos, str) else BEGINNINGS
-        known = [model.tokenizer.token_to_id(name) for name in names]
-        start = next((number for number in known if number is not None), None)
-        if start is None:
-            raise InputError(
-                f"`bos: {str(bos).lower()}` needs a tokenizer with {' or '.join(names)}; set "
-                "`bos: false` for this LM"
-            )
+    start = begin_token(model.tokenizer, bos)
     if precision not in model.heads:
         model.heads[precision] = scoring.Head(model.network, model.kind, precision == "bf16")
     ids, head = [text.ids for text in texts], model.heads[precision]
     return scoring.score(
         model.network, ids, model.kind, start, stride, precision=precision, head=head, **options
     )
+
+
+def begin_token(tokenizer, bos: bool | str) -> int | None:
+    """Return the token that `bos` puts before a text: the one named, or the tokenizer's own."""
+    if not bos:
+        return None
+    names = [bos] if isinstance(bos, str) else BEGINNINGS
+    known = [tokenizer.token_to_id(name) for name in names]
+    start = next((number for number in known if number is not None), None)
+    if start is None:
+        raise InputError(
+            f"`bos: {str(bos).lower()}` needs a tokenizer with {' or '.join(names)}; set "
+            "`bos: false` for this LM"
+        )
+    return start
 
 
 def _score_masked(model: Model, texts, metric, future, options) -> list:

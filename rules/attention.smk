@@ -1,0 +1,141 @@
+# Attention: dependencies in annotated stories, what heads give them, and attention by distance.
+
+GCG = sorted(str(path) for path in Path(SCRIPTS).glob("gcg/*.py"))
+HEADS = f"{SCRIPTS}/lm/heads.py"
+
+
+rule dependencies:
+    input:
+        trees=lambda wildcards: dependency_file(wildcards.dependencies, "trees"),
+        leaves=lambda wildcards: dependency_file(wildcards.dependencies, "leaves"),
+        words=lambda wildcards: (
+            f"<results>/datasets/{config['dependencies'][wildcards.dependencies]['dataset']}/words.parquet"
+        ),
+        code=GCG,
+    output:
+        "<results>/dependencies/{dependencies}.parquet",
+        counts="<results>/dependencies/{dependencies}.counts.csv",
+    log:
+        "<logs>/dependencies/{dependencies}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        options=lambda wildcards: config["dependencies"][wildcards.dependencies].get("options", {}),
+    script:
+        "../workflow/scripts/dependencies.py"
+
+
+rule attention_heads:
+    input:
+        words=lambda wildcards: (
+            f"<results>/datasets/{config['dependencies'][wildcards.dependencies]['dataset']}/words.parquet"
+        ),
+        dependencies="<results>/dependencies/{dependencies}.parquet",
+        model=trained,
+        code=[*NETWORK, *SCORING, HEADS],
+        bias=lambda wildcards: bias_files(wildcards.lm),
+    output:
+        "<results>/attention/{lm}/{dependencies}.dependencies.parquet",
+        summary="<results>/attention/{lm}/{dependencies}.heads.csv",
+    log:
+        "<logs>/attention_heads/{lm}/{dependencies}.log",
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    params:
+        checkpoint=lambda wildcards: LMS[wildcards.lm].get("checkpoint"),
+        bias=lambda wildcards: inference_bias(wildcards.lm),
+        bos=lambda wildcards: LMS[wildcards.lm]["bos"],
+        stride=lambda wildcards: LMS[wildcards.lm]["stride"],
+        seed=SCALE["seed"],
+    script:
+        "../workflow/scripts/attention_heads.py"
+
+
+rule attention_by_distance:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        model=trained,
+        code=[*NETWORK, *SCORING, HEADS],
+        bias=lambda wildcards: bias_files(wildcards.lm),
+    output:
+        "<results>/attention/{lm}/{dataset}.by_distance.parquet",
+        summary="<results>/attention/{lm}/{dataset}.by_head.csv",
+    log:
+        "<logs>/attention_by_distance/{lm}/{dataset}.log",
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    params:
+        checkpoint=lambda wildcards: LMS[wildcards.lm].get("checkpoint"),
+        bias=lambda wildcards: inference_bias(wildcards.lm),
+        bos=lambda wildcards: LMS[wildcards.lm]["bos"],
+        stride=lambda wildcards: LMS[wildcards.lm]["stride"],
+    script:
+        "../workflow/scripts/attention_by_distance.py"
+
+
+rule figure_attention_heads:
+    input:
+        unpack(lambda wildcards: published(wildcards.experiment, "dependencies")),
+        heads=lambda wildcards: [
+            f"<results>/attention/{lm}/{config['experiments'][wildcards.experiment]['dependencies']}.heads.csv"
+            for lm in config["experiments"][wildcards.experiment]["lms"]
+        ],
+    output:
+        figures(
+            "<results>/experiments/{experiment}/figure_attention_heads",
+            caption="figure_attention_heads",
+            category="{experiment}",
+            name="Attention from heads to dependents",
+        ),
+    log:
+        "<logs>/figure_attention_heads/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: lms_of(wildcards.experiment),
+    script:
+        "../workflow/scripts/figure_attention_heads.py"
+
+
+rule figure_attention_by_distance:
+    input:
+        by_distance=lambda wildcards: attention_files(wildcards.experiment, "by_distance.parquet"),
+        by_head=lambda wildcards: attention_files(wildcards.experiment, "by_head.csv"),
+    output:
+        figures(
+            "<results>/experiments/{experiment}/figure_attention_by_distance",
+            caption="figure_attention_by_distance",
+            category="{experiment}",
+            name="Attention by distance",
+        ),
+    log:
+        "<logs>/figure_attention_by_distance/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: lms_of(wildcards.experiment),
+    script:
+        "../workflow/scripts/figure_attention_by_distance.py"
+
+
+rule table_dependencies:
+    input:
+        unpack(lambda wildcards: published(wildcards.experiment, "dependencies")),
+        counts=lambda wildcards: (
+            f"<results>/dependencies/{config['experiments'][wildcards.experiment]['dependencies']}.counts.csv"
+        ),
+    output:
+        table(
+            "<results>/experiments/{experiment}/table_dependencies",
+            caption="table_dependencies",
+            category="{experiment}",
+            name="Dependencies",
+        ),
+    log:
+        "<logs>/table_dependencies/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    script:
+        "../workflow/scripts/table_dependencies.py"
