@@ -83,6 +83,7 @@ rule not_run:
                 "reason": reason,
             }
             for name, reason in NO_TREES.items()
+            if name in TREES_ASKED
         ],
     script:
         "../workflow/scripts/not_run.py"

@@ -169,6 +169,11 @@ rule summary:
         delta_loglik=[f"<results>/experiments/{name}/delta_loglik.csv" for name in READING_TIMES],
         permutation=[f"<results>/experiments/{name}/permutation.csv" for name in TESTED],
         counts=sorted({path for name in READING_TIMES for path in response_counts(name)}),
+        heads=[
+            f"<results>/experiments/{name}/figure_attention_heads.csv"
+            for name in config["run"]
+            if has_trees(name)
+        ],
         not_run="<results>/not_run.csv",
     output:
         text="<results>/summary.txt",
@@ -191,6 +196,7 @@ rule summary:
             }
             for name in READING_TIMES
         ],
+        titles={name: config["experiments"][name]["title"] for name in config["run"]},
         files={"figures and tables": f"results/{config['study']}/{config['scale']}/experiments/"},
         notes=sorted(
             {

@@ -239,12 +239,18 @@ def attention_files(experiment, ending):
     return [f"<results>/attention/{lm}/{settings['attention']}.{ending}" for lm in settings["lms"]]
 
 
+def has_trees(experiment):
+    """Say whether an experiment asks for a table of dependencies whose trees are here."""
+    dependencies = config["experiments"][experiment].get("dependencies")
+    return dependencies is not None and dependencies not in NO_TREES
+
+
 def attention_outputs(experiment):
     """Return the figures and tables of an experiment on attention, as far as its files are here."""
     where = f"<results>/experiments/{experiment}"
     settings = config["experiments"][experiment]
     outputs = []
-    if settings.get("dependencies") and settings["dependencies"] not in NO_TREES:
+    if has_trees(experiment):
         outputs += [f"{where}/figure_attention_heads.svg", f"{where}/table_dependencies.html"]
     if settings.get("attention") and settings["attention"] not in NOT_RUN:
         outputs.append(f"{where}/figure_attention_by_distance.svg")

@@ -90,6 +90,18 @@ MISTAKES = {
         "experiments → exp3 → lms: no lm is called 'ALiBi-5-TI'"
     ),
     "biases: {temperature: {temperature: 0}}": "biases → temperature → temperature: 0 is less than",
+    "experiments: {exp4: {dependencies: natural_storys}}": (
+        "experiments → exp4 → dependencies: no table of dependencies is called 'natural_storys'; "
+        "did you mean 'natural_stories'?"
+    ),
+    "experiments: {exp4: {attention: ucl}}": "experiments → exp4 → attention: no dataset is called",
+    "experiments: {mine: {title: t, lms: [Pythia], baseline: Pythia}}": "'responses' is a required",
+    "dependencies: {natural_stories: {dataset: mine}}": (
+        "dependencies → natural_stories → dataset: no dataset is called 'mine'"
+    ),
+    "dependencies: {natural_stories: {trees: {local: mine/none.txt}}}": (
+        "dependencies → natural_stories → trees → local: no file 'mine/none.txt'"
+    ),
     "recipes: {pythia: {steps: many}}": "recipes → pythia → steps: 'many' is not of type 'integer'",
     "designs: {spr: {engine: lme5}}": "designs → spr → engine: 'lme5' is not one of",
 }

@@ -163,6 +163,33 @@ def test_held_out_partition_is_read_by_permutation_alone(project):
     assert readers == {"permutation"}
 
 
+WITHOUT_TREES = """
+run: [heads]
+dependencies:
+  mine:
+    label: Mine
+    dataset: simulated_spr
+    trees: {local: none/trees.txt, placed: "trees of mine, from me"}
+    leaves: {local: none/leaves.txt, placed: "leaves of mine, from me"}
+experiments:
+  heads: {title: Heads, lms: [Pythia], baseline: Pythia, dependencies: mine}
+"""
+
+
+def test_an_experiment_without_its_trees_is_planned_and_not_run(project):
+    (project / "heads.yaml").write_text(WITHOUT_TREES)
+    configs = ["config.demo.yaml", "heads.yaml"]
+    assert planned(snakemake(project, "-n", configs=configs).stdout)["attention_heads"] == 1
+    run = snakemake(project, configs=configs)
+    assert run.returncode == 0, run.stdout[-3000:]
+    reason = "the trees of mine are not here: none/trees.txt: trees of mine, from me"
+    assert f"not run: {reason}" in run.stdout
+    results = project / "results" / "demo" / "cores"
+    assert reason in " ".join((results / "summary.txt").read_text().split())
+    assert not (results / "experiments").exists()
+    shutil.rmtree(project / "results")
+
+
 def test_a_mistake_is_refused_at_once(project):
     (project / "wrong.yaml").write_text("experiments: {exp1: {lms: [Pythia, ALiBi-mixx-TI]}}")
     run = snakemake(project, "-n", configs=["wrong.yaml"])
@@ -222,7 +249,8 @@ def test_bad_input_is_refused_before_any_training(project, what):
 def test_whole_run(finished):
     results = finished / "results" / "tiny" / "cores"
     where = results / "experiments" / "simulated"
-    for name in ("figure_delta_loglik", "figure_delta_loglik_by_response", "figure_perplexity"):
+    names = ["figure_delta_loglik", "figure_delta_loglik_by_response", "figure_perplexity"]
+    for name in (*names, "figure_attention_by_distance"):
         for ending in ("pdf", "svg", "png", "csv"):
             assert (where / f"{name}.{ending}").stat().st_size > 200
     rows = (where / "delta_loglik.csv").read_text().splitlines()

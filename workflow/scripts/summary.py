@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import comparison
+import figure_attention_heads
 import job
 import pandas as pd
 import style
@@ -122,6 +123,28 @@ def observations(found: Mapping[str, Mapping[str, int]], labels: Mapping[str, st
     return Table("", [header], rows, [])
 
 
+def attention(path: Path) -> Table:
+    """Give the strongest head for each kind of dependency, with its control, by LM."""
+    names = figure_attention_heads.NAMES
+    rows = comparison.table(path, ["lm", "label", *figure_attention_heads.COLUMNS])
+    grid = []
+    for label, mine in rows.groupby("label", sort=False):
+        cells = [Cell(label, left=True)]
+        for kind in names:
+            ours = mine[mine.type == kind].sort_values("attention")
+            if ours.empty:
+                cells.append(Cell("\N{EN DASH}"))
+                continue
+            best = ours.iloc[-1]
+            head = figure_attention_heads.name(best.slope, best["head"])
+            told = f"{best.attention:.3f} ({best.control:.3f}), {head} in layer {best.layer}"
+            cells.append(Cell(told))
+        grid.append(cells)
+    notes = ["the head that attends to dependents most (in parentheses to random places as far)"]
+    header = [Cell("LM", left=True), *(Cell(text) for text in names.values())]
+    return Table("", [header], grid, notes)
+
+
 def plain(table: Table) -> list[str]:
     """Set a table in fixed width; one wider than the terminal goes on in a second block."""
     grid = [*table.header, *table.rows]
@@ -160,11 +183,14 @@ def main(
     study: str,
     files: Mapping[str, str],
     notes: Iterable[str] = (),
+    heads: Iterable[str | Path] = (),
+    titles: Mapping[str, str] | None = None,
 ) -> None:
     """Write the summary as plain `text` and as `html`.
 
     `experiments` are dicts of experiment, title, lms, responses, baseline; delta_loglik.csv and
-    permutation.csv are found by their folder's name. `files` says what is where, for the reader;
+    permutation.csv are found by their folder's name, as are the figures of attention heads (`heads`,
+    CSV), whose experiments' `titles` are given by name. `files` says what is where, for the reader;
     `notes` stand at the top (that reading times are simulated, say).
     """
     deltas = {Path(path).parent.name: Path(path) for path in delta_loglik}
@@ -200,8 +226,13 @@ def main(
         add(experiment.get("title", name), ranking(result, baseline, tests), sentence)
         _, measured = comparison.records([], experiment["responses"])
         labels |= {f"{r.dataset}.{r.measure}": r.label for r in measured}
-    lines[-1:] = ["  ΔLogLik in nats on the exploratory partition: the higher, the better.", ""]
-    add("Observations", observations(table_observations.sizes(counts), labels))
+    if labels:
+        lines[-1:] = ["  ΔLogLik in nats on the exploratory partition: the higher, the better.", ""]
+    for path in map(Path, heads):
+        name = path.parent.name
+        add((titles or {}).get(name, name), attention(path))
+    if labels:
+        add("Observations", observations(table_observations.sizes(counts), labels))
     add("Not run", absent(comparison.reasons(not_run), labels))
     places = [[Cell(what, left=True), Cell(where, left=True)] for what, where in files.items()]
     add("Files", Table("", [[Cell("What", left=True), Cell("Where", left=True)]], places, []))
