@@ -39,7 +39,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], words: list[str]) -> "Figure":
 
     kinds = [kind for kind in NAMES if (rows.type == kind).any()]
     lms = [lm for lm in lms if (rows.lm == lm.lm).any()]
-    bars = rows.groupby("lm")[["layer", "head"]].max().prod(axis=1).max() <= BARS
+    bars = _as_bars(rows)
     height = 0.75 + 1.55 * len(lms) if bars else 0.75 + 2.0 * len(lms)
     figure = Figure(figsize=(style.WIDTH, height), layout="constrained")
     grid = figure.subplots(len(lms), len(kinds), squeeze=False)
@@ -60,6 +60,11 @@ def draw(rows: pd.DataFrame, lms: list[LM], words: list[str]) -> "Figure":
         _key(figure)
     style.notes(figure, words)
     return figure
+
+
+def _as_bars(rows: pd.DataFrame) -> bool:
+    """Say whether every LM's heads are few enough for bars."""
+    return rows.groupby("lm")[["layer", "head"]].max().prod(axis=1).max() <= BARS
 
 
 def _bars(axes, panel: pd.DataFrame, look: style.Look) -> None:
@@ -89,8 +94,9 @@ def _map(figure: "Figure", axes, panel: pd.DataFrame) -> None:
     most = np.abs(values.to_numpy()).max() or 1
     image = axes.imshow(values, cmap="PuOr_r", vmin=-most, vmax=most, aspect="auto")
     figure.colorbar(image, ax=axes, label="attention − control", format=lambda v, _: style.tick(v))
-    axes.set_xticks(range(len(values.columns)), values.columns)
-    axes.set_yticks(range(len(values.index)), values.index)
+    for axis, names in ((axes.xaxis, values.columns), (axes.yaxis, values.index)):
+        step = -(-len(names) // 6)
+        axis.set_ticks(range(0, len(names), step), names[::step])
     axes.set_xlabel("head")
 
 
@@ -110,8 +116,10 @@ def _key(figure: "Figure") -> None:
 
 def sentences(rows: pd.DataFrame, lms: list[LM], published: pd.DataFrame | None) -> list[str]:
     """Say what the bars are, what was left out, and how the strongest heads compare."""
-    said = ["Heads are named by their slope, or their number"]
-    said[0] += f". ns: p ≥ {style.tick(ALPHA)} against random places (Holm over all bars of an LM)"
+    said = ["Colours: attention to dependents minus that to random places at the same distances"]
+    if _as_bars(rows):
+        test = f"p ≥ {style.tick(ALPHA)} against random places (Holm over all bars of an LM)"
+        said = [f"Heads are named by their slope, or their number. ns: {test}"]
     said += _read_in_windows(rows, lms)
     for lm in lms:
         mine = rows[rows.lm == lm.lm]
