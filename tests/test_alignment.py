@@ -9,7 +9,14 @@ from lm import alignment, network
 from surprisal import score_words
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-TINY = {"layers": 2, "heads": 4, "width": 8, "feed_forward": 64, "rotary_fraction": 0.25}
+TINY = {
+    "family": "gpt_neox",
+    "layers": 2,
+    "heads": 4,
+    "width": 8,
+    "feed_forward": 64,
+    "rotary_fraction": 0.25,
+}
 
 
 def hard_tokenizer():

@@ -18,6 +18,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 MIX, NONE = {"form": "linear", "slopes": "mix"}, {"form": "none"}
 TINY = {
+    "family": "gpt_neox",
     "layers": 2,
     "heads": 4,
     "width": 32,

@@ -100,6 +100,26 @@ def test_form_equals_equation(case, heads, length, weights):
         np.testing.assert_allclose((attended @ torch.from_numpy(v)).detach(), expected, atol=2e-7)
 
 
+@pytest.mark.parametrize("offset", [0, 0.5])
+def test_both_directions(offset):
+    """-m (|i - j| - o [j > i]) on all keys of a module that is not causal; causal, it is `linear`."""
+    rng = np.random.default_rng(1)
+    q, k, v = rng.normal(size=(3, 1, 2, 9, 4))
+    module = Module(build({"form": "linear_both", "slopes": [0.5, 0.1], "offset": offset}, 2))
+    causal, _ = attention.biased_attention(module, *map(torch.from_numpy, (q, k, v)), None)
+    linear = Module(build({"form": "linear", "slopes": [0.5, 0.1]}, 2))
+    expected, _ = attention.biased_attention(linear, *map(torch.from_numpy, (q, k, v)), None)
+    torch.testing.assert_close(causal, expected)
+    module.is_causal = False
+    got, _ = attention.biased_attention(module, *map(torch.from_numpy, (q, k, v)), None)
+    for h, slope in enumerate((0.5, 0.1)):
+        for i in range(9):
+            far = np.array([abs(i - j) - offset * (j > i) for j in range(9)])
+            weights = np.exp(k[0, h] @ q[0, h, i] / 2 - slope * far)
+            expected = (weights / weights.sum()) @ v[0, h]
+            np.testing.assert_allclose(got[0, i, h], expected, atol=1e-6)
+
+
 @pytest.mark.filterwarnings("ignore:flex_attention called without")
 @pytest.mark.parametrize("dtype,near", [(torch.float64, 2e-7), (torch.float32, 2e-6)])
 @pytest.mark.parametrize("case", CASES)

@@ -4,7 +4,14 @@ import pytest
 import torch
 from lm import network, training
 from lm.attention import WITH_WEIGHTS, attach, attention_modules
-from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXForCausalLM
+from transformers import (
+    AutoModelForCausalLM,
+    BertConfig,
+    BertForMaskedLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    GPTNeoXForCausalLM,
+)
 
 PAPER = {
     "family": "gpt_neox",
@@ -171,6 +178,23 @@ def test_gpt2_takes_a_bias(ids, tmp_path):
     assert (
         network.load(tmp_path, {"form": "window", "width": 4})(ids).logits - plain
     ).abs().max() > 1e-3
+
+
+def test_a_masked_lm_takes_biases_of_both_directions_alone():
+    config = BertConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64
+    )
+    model = BertForMaskedLM(config).eval()
+    ids = torch.arange(10)[None]
+    plain = model(ids).logits
+    with pytest.raises(ValueError, match="BertForMaskedLM sees both directions, and the form 'win"):
+        attach(model, {"form": "window", "width": 4})
+    attach(model, {"form": "none"})
+    torch.testing.assert_close(model(ids).logits, plain, atol=1e-5, rtol=1e-5)
+    attach(model, {"form": "linear_both", "slopes": 1, "layers": "last"})
+    biased = [type(module.recency_bias).__module__ for module in attention_modules(model)]
+    assert biased == ["biases.none", "biases.linear_both"]
+    assert (model(ids).logits - plain).abs().max() > 1e-4
 
 
 def test_attention_weights_and_sdpa_give_the_same_logits(ids):

@@ -3,7 +3,8 @@
 A form's file holds `PARAMETERS`, the JSON schema of what the config may set, and a class `Form`.
 Its `forward(head, query, key, length)` gives a and b from broadcastable integer tensors: head
 h (from 0), query position i, key position j, and the number of keys. The causal mask is not its
-business, except that j > i is never seen by a causal model.
+business: j > i is never seen by a causal model, and models that see both directions take only
+forms that say what they do there.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ class Bias(nn.Module):
 
     #: Whether a and b depend on the number of keys, so that padding would change them.
     uses_length = False
+    #: Whether a and b are defined for j > i as well.
+    both_directions = False
     #: Keys that can be seen, the token itself counted, where there is a limit: blocks are skipped.
     reach: int | None = None
 
@@ -43,12 +46,20 @@ class Bias(nn.Module):
         """
         raise TypeError(f"{type(self).__module__} defines no forward(head, query, key, length)")
 
-    def dense(self, queries: int, keys: int, device: torch.device, dtype: torch.dtype) -> Affine:
+    def dense(
+        self,
+        queries: int,
+        keys: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        causal: bool = True,
+    ) -> Affine:
         """Return a and b with b of shape (1, heads, queries, keys); the last query sees all keys.
 
-        b is -inf where the key comes after the query. Tables without learned parts are kept.
+        For a causal model b is -inf where the key comes after the query. Tables without learned
+        parts are kept.
         """
-        where = (queries, keys, device, dtype)
+        where = (queries, keys, device, dtype, causal)
         if where in self._dense:
             return self._dense[where]
         head = torch.arange(self.heads, device=device)[:, None, None]
@@ -58,7 +69,9 @@ class Bias(nn.Module):
         if isinstance(a, torch.Tensor):
             a = a.to(dtype).expand(self.heads, queries, keys)[None]
         b = torch.as_tensor(b, dtype=torch.float32, device=device).expand(self.heads, queries, keys)
-        b = b.masked_fill(key > query, float("-inf")).to(dtype)[None]
+        if causal:
+            b = b.masked_fill(key > query, float("-inf"))
+        b = b.to(dtype)[None]
         if not self.learned:
             self._dense = {where: (a, b)}  # the last shape only: memory stays small
         return a, b

@@ -20,6 +20,8 @@ PARAMETERS = {
 class Form(Bias):
     """A temperature and a bonus for the token itself, without any decay."""
 
+    both_directions = True
+
     def __init__(self, heads: int, weight: float = 0.37):
         super().__init__(heads)
         self.weight = weight

@@ -52,7 +52,11 @@ class Form(Bias):
 
     def forward(self, head, query, key, length) -> Affine:
         """Return a = 1, b = m_h (j - i)."""
+        return 1.0, self.slope(head) * (key - query)
+
+    def slope(self, head: torch.Tensor) -> torch.Tensor:
+        """Return m_h of each head of `head`."""
         slope = torch.full_like(head, self.slopes[0], dtype=torch.float32)
         for number, other in enumerate(self.slopes[1:], 1):
             slope = torch.where(head == number, other, slope)
-        return 1.0, slope * (key - query)
+        return slope

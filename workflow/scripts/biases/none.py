@@ -8,6 +8,8 @@ PARAMETERS: dict = {}
 class Form(Bias):
     """The scaled scores as they are."""
 
+    both_directions = True
+
     def forward(self, head, query, key, length) -> Affine:
         """Return a = 1, b = 0."""
         return 1.0, 0.0

@@ -13,6 +13,8 @@ PARAMETERS = {
 class Form(Bias):
     """A temperature of the softmax: flatter attention for T > 1, sharper for T < 1."""
 
+    both_directions = True
+
     def __init__(self, heads: int, temperature: float = 1.0):
         super().__init__(heads)
         self.temperature = temperature

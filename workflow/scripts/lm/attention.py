@@ -44,12 +44,13 @@ def biased_attention(
     asked for. `backend` is one of this module's; None chooses.
     """
     bias, scaling = module.recency_bias, query.shape[-1] ** -0.5 if scaling is None else scaling
-    plain = not weights and attention_mask is None and not dropout and not bias.learned
+    causal = getattr(module, "is_causal", True)
+    plain = not weights and attention_mask is None and not dropout and not bias.learned and causal
     if backend is None and plain and query.is_cuda and query.shape[-1] >= 16:
         backend = "flex"
     if backend == "flex":
         return _flex(bias, query, key, value, scaling).transpose(1, 2).contiguous(), None
-    a, b = bias.dense(query.shape[2], key.shape[2], query.device, query.dtype)
+    a, b = bias.dense(query.shape[2], key.shape[2], query.device, query.dtype, causal)
     if attention_mask is not None:
         # Where padding hides every key of a query, the query may see itself: no NaN arises.
         keys = key.shape[2]
@@ -126,7 +127,9 @@ def attention_modules(model: PreTrainedModel) -> list[nn.Module]:
     return [
         module
         for name, module in model.named_modules()
-        if type(module).__name__.endswith("Attention") and "cross" not in name
+        if type(module).__name__.endswith("Attention")
+        and hasattr(module, "is_causal")
+        and "cross" not in name
     ]
 
 
@@ -140,6 +143,11 @@ def attach(model: PreTrainedModel, spec: dict) -> None:
         layers = {"all": range(len(modules)), "last": [len(modules) - 1]}[layers]
     heads = model.config.num_attention_heads
     biased, unbiased = build(spec, heads), build({"form": "none"}, heads)
+    if not (biased.both_directions or all(module.is_causal for module in modules)):
+        raise ValueError(
+            f"{type(model).__name__} sees both directions, and the form {spec['form']!r} says nothing "
+            "of what comes after; linear_both does"
+        )
     for number, module in enumerate(modules):
         if number not in layers:
             module.recency_bias = unbiased
