@@ -8,7 +8,14 @@ from surprisal import score_words, word_surprisal
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-SHAPE = {"layers": 2, "heads": 4, "width": 32, "feed_forward": 64, "rotary_fraction": 0.25}
+SHAPE = {
+    "family": "gpt_neox",
+    "layers": 2,
+    "heads": 4,
+    "width": 32,
+    "feed_forward": 64,
+    "rotary_fraction": 0.25,
+}
 TEXTS = [
     "The cat's well-known friends sat on the mats, didn't they?",
     "So it goes on and on, and the long text goes on.",

@@ -1,0 +1,154 @@
+"""Tokenizing a corpus by this project and by the tokenizers library: words a second, memory.
+
+python benchmarks/tokens.py [--quick] [--threads N] [--text FILE --tokenizer FILE] [--out FILE]
+
+Text and tokenizer are those of the open study if it was run here, else the generator's; both write
+the same token file, turn by turn. The peer encodes a row group at a time with `encode_batch`, all
+threads, as most training scripts do. The ratio is its time over ours. `memory_growth` is our peak
+memory on the whole text over that on a quarter of it. The last line is one JSON object.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+OPEN = ROOT / "results" / "open" / "cores"
+TARGETS = {"words_per_second": 1_000_000, "memory_growth": 1.2}
+
+
+def generated(folder: Path, stories: int) -> tuple[Path, Path]:
+    """Make text from the project's own grammar and a tokenizer of it."""
+    import simulate_text
+    import train_tokenizer
+
+    text, tokenizer = folder / "text.parquet", folder / "tokenizer.json"
+    simulate_text.main(text, stories, 1)
+    train_tokenizer.main(text, tokenizer, 1024)
+    return text, tokenizer
+
+
+def part_of(text: Path, out: Path, share: float) -> int:
+    """Copy the first row groups of a text; return how many words they have."""
+    import pyarrow.parquet as pq
+
+    words = 0
+    with pq.ParquetFile(text) as file:
+        groups = max(1, round(file.num_row_groups * share))
+        with pq.ParquetWriter(out, file.schema_arrow) as sink:
+            for group in range(groups):
+                table = file.read_row_group(group)
+                words += sum(len(each.split()) for each in table.column("text").to_pylist())
+                sink.write_table(table)
+    return words
+
+
+def by_library(text: Path, tokenizer: Path, out: Path) -> None:
+    """Encode with `encode_batch`, a row group at a time."""
+    import numpy as np
+    import pyarrow.parquet as pq
+    from tokenize_text import END_OF_DOCUMENT, documents
+    from tokenizers import Tokenizer
+
+    made = Tokenizer.from_file(str(tokenizer))
+    made.encode_special_tokens = True
+    end = made.token_to_id(END_OF_DOCUMENT)
+    groups = pq.read_metadata(text).num_row_groups
+    with open(out, "wb") as sink:
+        for texts in documents(text, range(groups)):
+            for each in made.encode_batch(texts, add_special_tokens=False):
+                np.array([*each.ids, end], "<u2").tofile(sink)
+
+
+def ours(text: Path, tokenizer: Path, out: Path, threads: int) -> None:
+    """Encode with this project's rule."""
+    import tokenize_text
+
+    tokenize_text.main(text, tokenizer, out, out.with_suffix(".json"), threads=threads)
+
+
+def peak_mib(text: Path, tokenizer: Path, folder: Path, threads: int) -> float:
+    """Return the most memory that one of our processes holds, MiB, in a process of its own."""
+    code = (
+        "import sys, resource, pathlib; sys.path[:0] = sys.argv[1:3]; import tokens;"
+        "t, k, o = map(pathlib.Path, sys.argv[3:6]); tokens.ours(t, k, o, int(sys.argv[6]));"
+        "print(max(resource.getrusage(w).ru_maxrss"
+        " for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024)"
+    )
+    paths = [ROOT / "benchmarks", ROOT / "workflow" / "scripts", text, tokenizer, folder / "m.bin"]
+    command = [sys.executable, "-c", code, *map(str, paths), str(threads)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
+
+
+def main() -> None:
+    """Run, print the figures, end with one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="under a minute, the same keys")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--text", type=Path, help="a text.parquet that the workflow made")
+    parser.add_argument("--tokenizer", type=Path, help="its tokenizer.json")
+    parser.add_argument("--out", type=Path, help="file that also gets the JSON object")
+    arguments = parser.parse_args()
+    sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+    os.environ["RAYON_NUM_THREADS"] = str(arguments.threads)
+    metrics: dict = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        text = arguments.text or OPEN / "corpora" / "open_english" / "text.parquet"
+        tokenizer = arguments.tokenizer or OPEN / "tokenizers" / "open-8192" / "tokenizer.json"
+        if not (text.exists() and tokenizer.exists()):
+            text, tokenizer = generated(folder, 200 if arguments.quick else 4000)
+        metrics["text"] = "generated" if folder in text.parents else text.parent.name
+        whole, quarter = folder / "whole.parquet", folder / "quarter.parquet"
+        words = part_of(text, whole, 0.1 if arguments.quick else 1.0)
+        part_of(whole, quarter, 0.25)
+        seconds: dict = {"ours": [], "library": []}
+        for _ in range(1 if arguments.quick else 3):
+            start = time.perf_counter()
+            ours(whole, tokenizer, folder / "ours.bin", arguments.threads)
+            seconds["ours"].append(time.perf_counter() - start)
+            start = time.perf_counter()
+            by_library(whole, tokenizer, folder / "library.bin")
+            seconds["library"].append(time.perf_counter() - start)
+        metrics["same_tokens"] = (folder / "ours.bin").read_bytes() == (
+            folder / "library.bin"
+        ).read_bytes()
+        metrics["words"] = words
+        metrics["words_per_second"] = round(words / statistics.median(seconds["ours"]))
+        pairs = zip(seconds["library"], seconds["ours"], strict=True)
+        metrics["ratio_vs_tokenizers"] = round(
+            statistics.median(theirs / mine for theirs, mine in pairs), 2
+        )
+        peaks = [peak_mib(each, tokenizer, folder, arguments.threads) for each in (whole, quarter)]
+        metrics["peak_mib"] = round(peaks[0])
+        metrics["memory_growth"] = round(peaks[0] / peaks[1], 2)
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    result = {
+        "benchmark": "tokens",
+        "hardware": f"{(names or [platform.machine()])[0]}, {arguments.threads} threads of "
+        f"{os.cpu_count()} cores",
+        "commit": commit.stdout.strip() if commit.returncode == 0 else None,
+        "quick": arguments.quick,
+        "metrics": metrics,
+        "targets": TARGETS,
+    }
+    if arguments.out:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
