@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cholesky, lapack, solve_triangular
+from scipy.linalg import lapack
 
 from mixed_model.cross_products import Products
 
@@ -58,49 +58,52 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
     G, i, H, j = ab.shape
     n, p, K = products.n, products.ww.shape[0] - 1, H * j
 
-    # P = [A, B; B', D]; A = C C' is block-diagonal. M = C^-1 [B, Lambda_a' Z_a'W].
+    # P = [A, B; B', D]; A = C C' is block-diagonal. M = C^-1 Lambda_a' Z_a'[Z_b, W], so that
+    # Lambda_b, K columns wide at most, comes in after the sums over the levels of a.
     C = np.linalg.cholesky(La.T @ aa @ La + np.eye(i))
     inverse_C = np.linalg.inv(C)
-    ab_Lb = (ab.reshape(G * i * H, j) @ Lb).reshape(G, i, K)
-    T = inverse_C @ La.T
-    M = T @ ab_Lb
-    MW = T @ aw
+    T, back = inverse_C @ La.T, inverse_C.transpose(0, 2, 1)
+    ab = ab.reshape(G, i, K)
+    M, MW = T @ ab, T @ aw
     flat, flat_W = M.reshape(G * i, K), MW.reshape(G * i, p + 1)
 
-    # The Schur complement on b, S = D - B'A^-1 B = F F'.
-    S = -(flat.T @ flat)
+    # The Schur complement on b, S = Lambda_b'(Z_b'Z_b - M'M) Lambda_b + I = F F'.
+    schur = -(flat.T @ flat)
     levels = np.arange(H)
-    S.reshape(H, j, H, j)[levels, :, levels, :] += Lb.T @ bb @ Lb + np.eye(j)
+    schur.reshape(H, j, H, j)[levels, :, levels, :] += bb
+    S = _rows(Lb.T, _rows(Lb.T, schur).T)
+    S.flat[:: K + 1] += 1
     F = _cholesky(S)
-    R = _solve(F, (Lb.T @ bw).reshape(K, p + 1) - flat.T @ flat_W)
+    R = _solve(F, _rows(Lb.T, bw.reshape(K, p + 1) - flat.T @ flat_W))
 
     # What is left of W'W belongs to the fixed effects; its corner is r^2.
     E = np.linalg.cholesky(products.ww - flat_W.T @ flat_W - R.T @ R)
     r2 = E[p, p] ** 2
-    weights = np.append(-solve_triangular(E[:p, :p].T, E[p, :p], lower=False), 1.0)  # e = W weights
+    weights = np.ones(p + 1)  # e = W weights
+    weights[:p] = -_solve(E[:p, :p], E[p, :p], transposed=True)
     log_determinant = 2 * (
         np.log(np.diagonal(C, axis1=1, axis2=2)).sum() + np.log(np.diagonal(F)).sum()
     )
     value = log_determinant + n * (1 + np.log(2 * np.pi * r2 / n))
 
     # Spherical random effects u and w = Z'V^-1 e, by level.
-    ub = _solve(F, R @ weights, transposed=True)
-    ua = (MW @ weights) - M @ ub
-    ua = np.einsum("gba,gb->ga", inverse_C, ua)
-    Lua, Lub = ua @ La.T, ub.reshape(H, j) @ Lb.T
-    cross = ab.reshape(G * i, K)
-    wa = aw @ weights - np.einsum("gab,gb->ga", aa, Lua) - (cross @ Lub.ravel()).reshape(G, i)
-    wb = bw @ weights - np.einsum("hab,hb->ha", bb, Lub) - (cross.T @ Lua.ravel()).reshape(H, j)
+    ub = _solve(F, R @ weights, transposed=True).reshape(H, j)
+    Lub = ub @ Lb.T
+    ua = MW @ weights - M @ Lub.ravel()
+    ua = (back @ ua[:, :, None])[:, :, 0]
+    Lua = ua @ La.T
+    wa = aw @ weights - (aa @ Lua[:, :, None])[:, :, 0] - ab @ Lub.ravel()
+    wb = bw @ weights - (bb @ Lub[:, :, None])[:, :, 0]
+    wb -= (Lua.ravel() @ ab.reshape(G * i, K)).reshape(H, j)
 
-    # Blocks of P^-1: ab is -J with J = A^-1 B S^-1, aa is A^-1 + J B'A^-1, bb is S^-1.
-    inverse_S = _inverse(F)
-    AB = inverse_C.transpose(0, 2, 1) @ M
-    J = (AB.reshape(G * i, K) @ inverse_S).reshape(G, i, K)
-    inverse_aa = inverse_C.transpose(0, 2, 1) @ inverse_C + J @ AB.transpose(0, 2, 1)
-    trace_a = (aa @ La @ inverse_aa).sum(0) - np.tensordot(ab_Lb, J, ([0, 2], [0, 2]))
-    La_ab = (La.T @ ab.reshape(G, i, K)).reshape(G * i * H, j)
-    inverse_bb = inverse_S.reshape(H, j, H, j)[levels, :, levels, :]
-    trace_b = (bb @ Lb @ inverse_bb).sum(0) - La_ab.T @ J.reshape(G * i * H, j)
+    # With U = Lambda_b S^-1 Lambda_b' and N = M U, the blocks of Lambda P^-1 Lambda' that matter:
+    # b with b is U, a with b is -La C^-T N, a with a is La (A^-1 + C^-T N M' C^-1) La'.
+    half = _rows(Lb, _inverse(F))
+    U = _rows(Lb, half.T)
+    N = (flat @ U).reshape(G, i, K)
+    inverse_aa = back @ (np.eye(i) + N @ M.transpose(0, 2, 1)) @ inverse_C
+    trace_a = (aa @ La @ inverse_aa).sum(0) - (ab @ N.transpose(0, 2, 1) @ inverse_C).sum(0)
+    trace_b = (schur.reshape(H, j, K) @ half.T.reshape(H, j, K).transpose(0, 2, 1)).sum(0)
 
     slope = 2 * n / r2
     by_t = 0.0
@@ -110,16 +113,16 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
         value += np.log(shrunk).sum()
         sa, sb, sw = np.split(cells[:, :, 1:], [i, i + j], axis=2)
         wc = sw @ weights - np.einsum("ghi,gi->gh", sa, Lua) - np.einsum("ghj,hj->gh", sb, Lub)
-        qa, qb = sa @ La, sb @ Lb
+        qa, Ub = sa @ La, U.reshape(H, j, H, j)[levels, :, levels, :]
         inside = ((qa @ inverse_aa) * qa).sum(2)
-        inside += np.einsum("ghj,hjk,ghk->gh", qb, inverse_bb, qb)
-        inside -= 2 * np.einsum("ghi,gihj,ghj->gh", qa, J.reshape(G, i, H, j), qb)
+        inside += np.einsum("ghj,hjk,ghk->gh", sb, Ub, sb)
+        inside -= 2 * np.einsum("ghi,gihj,ghj->gh", qa, (back @ N).reshape(G, i, H, j), sb)
         trace = (cells[:, :, 0] / shrunk - inside / shrunk**2).sum()
         by_t = t * (2 * trace - slope * ((wc / shrunk) ** 2).sum())
     return Solution(
         deviance=value,
         by_La=2 * trace_a - slope * wa.T @ ua,
-        by_Lb=2 * trace_b - slope * wb.T @ ub.reshape(H, j),
+        by_Lb=2 * trace_b - slope * wb.T @ ub,
         by_t=float(by_t),
         beta=-weights[:p],
         sigma=float(np.sqrt(r2 / n)),
@@ -158,20 +161,31 @@ def _without_cells(products: Products, t: float) -> Products:
     )
 
 
+def _rows(L: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Multiply each level's rows of `values` (levels * k, c) by L (k, k)."""
+    if len(L) < 2:
+        return L.sum() * values
+    return (L @ values.reshape(-1, len(L), values.shape[1])).reshape(values.shape)
+
+
 def _cholesky(S: np.ndarray) -> np.ndarray:
-    return cholesky(S, lower=True, check_finite=False) if len(S) else S
+    """Return the lower factor of a symmetric S, which is lost."""
+    if not len(S):
+        return S
+    factor, failed = lapack.dpotrf(S.T, lower=1, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("the Schur complement is not positive definite")
+    return factor
 
 
 def _solve(F: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:
-    if not len(F):
-        return right
-    return solve_triangular(F, right, lower=True, trans=int(transposed), check_finite=False)
+    return lapack.dtrtrs(F, right, lower=1, trans=int(transposed))[0] if len(F) else right
 
 
 def _inverse(F: np.ndarray) -> np.ndarray:
     """Return (F F')^-1, both triangles filled."""
     if not len(F):
         return F
-    inverse, _ = lapack.dpotri(F, lower=1)
-    inverse = np.tril(inverse)
-    return inverse + np.tril(inverse, -1).T
+    half = lapack.dpotri(F, lower=1)[0]
+    half.T.flat[:: len(F) + 1] /= 2
+    return half + half.T

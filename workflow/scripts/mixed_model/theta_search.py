@@ -13,10 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.optimize import minimize
 
 from mixed_model.cross_products import Products
 from mixed_model.deviance import solve
+from mixed_model.moments import alone
 
 SINGULAR = 1e-4
 """lme4's limit: a diagonal element of L below it makes the fit singular."""
@@ -24,6 +26,10 @@ TOLERANCE = 1e-5
 """A search has converged when a Newton step could lower the deviance by no more than this."""
 STARTS = (0.1, 1.0, 0.02)
 """Diagonals of L to start at; the later ones only where the first ends at a singular fit."""
+INSIDE = 3.0
+"""Standard errors from zero of the diagonal of L, below which there may be another optimum."""
+NEAR = 1e-4
+"""The drop of the deviance that quasi-Newton steps leave to Newton's."""
 FLAT = 1e-6
 """Curvature, as a share of the largest, below which a direction counts as flat."""
 
@@ -58,13 +64,16 @@ class _Point:
     """in which the curvature is smallest"""
     saddle: bool
     """whether the deviance falls that way, beyond what rounding makes of a flat direction"""
+    se: np.ndarray
+    """the standard errors of theta; infinite at a singular fit"""
 
 
 def search(products: Products, free_a: np.ndarray, free_b: np.ndarray) -> Optimum:
     """Maximise the likelihood over the free elements of La and Lb.
 
     `free_a` (i, i) and `free_b` (j, j) are true where an element of the lower triangle varies; the
-    others are zero. Cross-products with `cells` have a nested intercept as well. Raises numpy.linalg.LinAlgError where the likelihood has no finite value.
+    others are zero. Cross-products with `cells` have a nested intercept as well. Raises
+    numpy.linalg.LinAlgError where the likelihood has no finite value.
     """
     evaluations = 0
     cut, nested = int(free_a.sum()), products.cells is not None
@@ -85,13 +94,18 @@ def search(products: Products, free_a: np.ndarray, free_b: np.ndarray) -> Optimu
         by_t = [at.by_t] if nested else []
         return at.deviance, np.concatenate([at.by_La[free_a], at.by_Lb[free_b], by_t])
 
-    best = None
-    for start in STARTS:
-        theta, value, gradient = _descend(value_and_gradient, np.where(diagonal, start, 0.0))
-        if best is None or value < best.value - 10 * TOLERANCE:
-            best = _newton(value_and_gradient, theta, value, gradient)
-        if not best.saddle and min(map(_least_diagonal, triangles(best.theta))) > SINGULAR:
-            break
+    start, inverse = by_moments(products, free)
+    best = _newton(value_and_gradient, *_approach(value_and_gradient, start, inverse))
+    sure = np.abs(best.theta[diagonal]) > INSIDE * best.se[diagonal]
+    if not sure.all() or best.gain > TOLERANCE:
+        margin = 10 * TOLERANCE  # the first of them goes further than the start from moments did
+        for size in STARTS:
+            found = _descend(value_and_gradient, np.where(diagonal, size, 0.0))
+            if found[1] < best.value + margin:
+                best = _newton(value_and_gradient, *found)
+            if not best.saddle and min(map(_least_diagonal, triangles(best.theta))) > SINGULAR:
+                break
+            margin = -10 * TOLERANCE
     # A column of zeros is stationary even where its effect varies: step off it, one at a time.
     for _ in range(diagonal.sum()):
         if not best.saddle:
@@ -139,6 +153,54 @@ def descend(
     return float(value), *triangles(theta)
 
 
+def by_moments(products: Products, free: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return theta of each factor as if alone (q,), and the inverse of its expected Hessian (q, q)."""
+    q = len(products.ww)
+    parts = [(products.aa, products.aw), (products.bb, products.bw)]
+    if products.cells is not None:
+        pairs = products.cells[products.cells[:, :, 0] > 0]
+        parts.append((pairs[:, 0, None, None], pairs[:, None, -q:]))
+    found = [
+        (alone(zz, zw, products.ww, products.n, of_factor), of_factor)
+        for (zz, zw), of_factor in zip(parts, free, strict=True)
+        if len(of_factor)
+    ]
+    # Each factor's residuals hold the others' effects; the smallest sd is nearest to sigma.
+    sigma = min(by_itself.sigma for by_itself, _ in found)
+    theta = [by_itself.L[of_factor] * by_itself.sigma / sigma for by_itself, of_factor in found]
+    inverse = [np.linalg.pinv(f.information, FLAT) * (f.sigma / sigma) ** 2 for f, _ in found]
+    return np.concatenate(theta), block_diag(*inverse)
+
+
+def _approach(
+    function: Function, theta: np.ndarray, inverse: np.ndarray
+) -> tuple[np.ndarray, float, np.ndarray]:
+    """Go from `theta` to within NEAR of a minimum by BFGS; `inverse` is a guess at the Hessian's.
+
+    Returns theta, the deviance and its gradient.
+    """
+    value, gradient = function(theta)
+    for _ in range(100):
+        step = -inverse @ gradient
+        if -step @ gradient < 2 * NEAR:
+            break
+        for _ in range(20):
+            after, gradient_after = function(theta + step)
+            slope = step @ gradient
+            if after <= value + 1e-4 * slope:
+                break
+            step = step * np.clip(-slope / (2 * (after - value - slope)), 0.1, 0.5)
+        else:
+            break
+        change = gradient_after - gradient
+        along = step @ change
+        if along > 1e-8 * np.linalg.norm(step) * np.linalg.norm(change):
+            turn = np.eye(len(step)) - np.outer(step, change) / along
+            inverse = turn @ inverse @ turn.T + np.outer(step, step) / along
+        theta, value, gradient = theta + step, after, gradient_after
+    return theta, value, gradient
+
+
 def _descend(
     function: Function, start: np.ndarray, gain: float = 1e-13
 ) -> tuple[np.ndarray, float, np.ndarray]:
@@ -168,10 +230,12 @@ def _newton(function: Function, theta: np.ndarray, value: float, gradient: np.nd
         theta, value, gradient = theta + step, after, gradient_after
         along = vectors.T @ gradient
         gain = 0.5 * float(np.sum(along[curved] ** 2 / values[curved]))
-        if before <= TOLERANCE or gain > 0.1 * before:
+        if gain <= 0.01 * TOLERANCE or gain > 0.1 * before:
             break
     curvature = float(values[0])
-    return _Point(theta, value, gain, curvature, vectors[:, 0], curvature < -max(limit, 0.01))
+    saddle = curvature < -max(limit, 0.01)
+    se = np.sqrt(2 * (vectors**2 @ (1 / values))) if curved.all() else np.full(len(theta), np.inf)
+    return _Point(theta, value, gain, curvature, vectors[:, 0], saddle, se)
 
 
 def _hessian(function: Function, theta: np.ndarray, gradient: np.ndarray) -> np.ndarray:

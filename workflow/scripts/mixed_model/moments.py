@@ -1,0 +1,67 @@
+"""Where the search for theta starts, and how it is scaled: each grouping factor as if it were alone.
+
+For y = X b + Z u + e with one factor, V = I + Z Sigma Z', W_g = Z_g'V^-1 Z_g and s_g = Z_g'V^-1
+(y - X b), the expectation of s_g s_g' / sigma^2 under another Sigma~ is W_g + W_g (Sigma~ - Sigma)
+W_g. Setting the sum over the levels g to what is observed gives a linear system for Sigma~ (MINQUE,
+Rao 1971); repeated, it is Fisher scoring. Crossed factors have little to do with each other, so this
+is near the optimum, at the cost of no evaluation of the whole deviance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+SWEEPS = 4
+"""Rounds of the linear system; what they leave is for the search."""
+
+
+@dataclass
+class Alone:
+    """A factor's L (k, k), the residual sd beside it, and what is known of L's free elements."""
+
+    L: np.ndarray
+    sigma: float
+    information: np.ndarray
+    """the expected Hessian of the deviance by the free elements, (q, q)"""
+
+
+def alone(zz: np.ndarray, zw: np.ndarray, ww: np.ndarray, n: int, free: np.ndarray) -> Alone:
+    """Estimate a factor from Z'Z (G, k, k), Z'W (G, k, p + 1) and W'W, where W = [X y].
+
+    `free` (k, k) is true where an element of the lower triangle varies. No variance is put below
+    its standard error, so that L has an inverse and no direction looks flat.
+    """
+    k, p = len(free), len(ww) - 1
+    kept = free | free.T
+    Sigma, L = np.zeros((k, k)), np.zeros((k, k))
+    for _ in range(SWEEPS):
+        T = np.linalg.inv(np.linalg.cholesky(L.T @ zz @ L + np.eye(k))) @ L.T
+        half, half_w = T @ zz, T @ zw
+        W = zz - half.transpose(0, 2, 1) @ half
+        flat_w = half_w.reshape(-1, p + 1)
+        left = ww - flat_w.T @ flat_w
+        weights = np.append(-np.linalg.solve(left[:p, :p], left[:p, p]), 1.0)
+        s = (zw - half.transpose(0, 2, 1) @ half_w) @ weights
+        variance = weights @ left @ weights / n
+        flat = W.reshape(-1, k * k)
+        # by vec: (sum of W kron W) vec(Sigma~)
+        system = (flat.T @ flat).reshape((k,) * 4).transpose(0, 3, 1, 2).reshape(k * k, k * k)
+        right = s.T @ s / variance - W.sum(0) + (system @ Sigma.ravel()).reshape(k, k)
+        index = np.flatnonzero(kept)
+        Sigma = np.zeros((k, k))
+        Sigma.flat[index] = np.linalg.lstsq(
+            system[np.ix_(index, index)], right.flat[index], rcond=None
+        )[0]
+        values, vectors = np.linalg.eigh((Sigma + Sigma.T) / 2)
+        squares = (vectors[:, None] * vectors[None]).reshape(k * k, k)
+        precision = np.sum((system @ squares) * squares, axis=0) / 2
+        values = np.maximum(values, 1 / np.sqrt(np.maximum(precision, 1e-8)))
+        Sigma = np.where(kept, (vectors * values) @ vectors.T, 0.0)
+        L = np.linalg.cholesky(Sigma)
+    rows, columns = np.nonzero(free)
+    changes = np.zeros((len(rows), k, k))
+    changes[np.arange(len(rows)), rows] = L[:, columns].T
+    changes = (changes + changes.transpose(0, 2, 1)).reshape(len(rows), k * k)
+    return Alone(L, float(np.sqrt(variance)), changes @ system @ changes.T)
