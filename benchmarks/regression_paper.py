@@ -1,0 +1,281 @@
+"""Time the paper's regressions as the workflow runs them: 19 LMs and a base on 13 responses.
+
+    python benchmarks/regression_paper.py [--quick] [--cores 2] [--lms 19] [--out results/…json]
+
+Words, surprisal and reading times are made up, with exactly as many observations as Clark et al.
+(2025) have in Table 1 and about as many subjects, sentences and words as their corpora (`CORPORA`).
+Snakemake then makes the 247 full fits and 13 bases in a folder of its own, by the rule `regression`
+and no other: every job starts Python and R, reads its tables, fits, and scores the exploratory
+partition. `minutes` is by the clock, `cpu_minutes` all that the run used, `job_cpu_seconds` what one
+job uses that has next to nothing to fit, `peak_memory_gib` the most that all processes held together
+(resident, so that what they share counts several times). With `--lms` fewer LMs are taken, and
+`cpu_minutes_of_all` is what all 19 would use. `--quick` has a twentieth of the observations, three
+responses and two LMs. The last line is one JSON object.
+"""
+
+import argparse
+import csv
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import psutil
+import yaml
+from regression import commit, hardware, plain, say
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+
+import configuration
+from observations import partition
+
+PROJECT = ("Snakefile", "rules", "workflow", "envs", "profiles", "config.yaml")
+PROJECT += ("config.schema.yaml", "data/published", "data/sources")
+RESULTS = "results/paper/paper"
+TARGETS = {"minutes": 15.0, "peak_memory_gib": 6.0}
+QUICK = ("ucl_spr.SPR", "ucl_eye_tracking.FP", "provo.FP")
+TINY = 400
+"""Observations of the response that shows what a job costs beside its fit."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """How much a reading-time corpus has of what the table of observations does not tell."""
+
+    subjects: int
+    sentences: int
+    words: int
+
+
+# As their articles, or the files that the workflow reads, have them.
+CORPORA = {
+    "brown": Corpus(35, 450, 7_188),
+    "natural_stories": Corpus(181, 485, 10_245),
+    "ucl_spr": Corpus(117, 361, 4_957),
+    "ucl_eye_tracking": Corpus(43, 205, 1_931),
+    "geco": Corpus(14, 5_031, 54_364),
+    "dundee": Corpus(10, 2_368, 51_501),
+    "provo": Corpus(84, 134, 2_689),
+}
+
+
+def lay_out(folder: Path, share: float, kept: tuple[str, ...], lms: list[str], seed: int) -> dict:
+    """Make the project and the regressions' inputs in `folder`; return response → its targets.
+
+    `share` of Table 1's observations are made, of the responses `kept` (all if empty).
+    """
+    for name in PROJECT:
+        source, target = ROOT / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target)
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    table = ROOT / "data" / "published" / "clark2025_table1.csv"
+    with table.open(newline="") as file:
+        sizes = {row.pop("corpus_measure"): row for row in csv.DictReader(file)}
+    random, targets, texts = np.random.default_rng(seed), {}, {}
+    for response in configuration.responses(config, "exp3"):
+        dataset, measure, design = (response[k] for k in ("dataset", "measure", "design"))
+        if kept and f"{dataset}.{measure}" not in kept:
+            continue
+        if dataset not in texts:
+            texts[dataset] = make_texts(folder, dataset, lms, config, random)
+        size = sizes[f"{config['datasets'][dataset]['label']} {measure}"]
+        rows = {name: round(share * int(size[name])) for name in ("fit", "exploratory")}
+        where = folder / RESULTS / "observations" / f"{dataset}.{measure}"
+        make_observations(where, CORPORA[dataset].subjects, texts[dataset], rows, random)
+        fits = f"{RESULTS}/regression/{design}/{dataset}.{measure}"
+        targets[f"{dataset}.{measure}"] = [
+            f"{fits}/none.base.json",
+            *(f"{fits}/{lm}.full.json" for lm in lms),
+        ]
+    return targets
+
+
+def make_texts(folder, dataset, lms, config, random) -> pd.DataFrame:
+    """Write a dataset's words and surprisal; return the words with what readers follow of them."""
+    corpus = CORPORA[dataset]
+    ends = np.sort(random.choice(np.arange(3, corpus.words), corpus.sentences - 1, replace=False))
+    sentence = np.searchsorted(ends, np.arange(corpus.words), side="right").astype(np.int32)
+    starts = np.flatnonzero(np.append(True, np.diff(sentence) > 0))
+    word_id = np.arange(corpus.words, dtype=np.int32)
+    frame = pd.DataFrame(
+        {
+            "item": (sentence * 10 // corpus.sentences).astype(str),
+            "sentence": sentence,
+            "position": word_id - starts[sentence] + 1,
+            "word_id": word_id,
+            "word": ["x" * n for n in random.poisson(4, corpus.words) + 1],
+        }
+    )
+    write(frame, folder / RESULTS / "datasets" / dataset / "words.parquet")
+    unigram = random.gamma(6, 2, corpus.words)
+    followed = np.abs(0.5 * unigram + random.normal(0, 3, corpus.words))
+
+    def surprisal(name: str, bits: np.ndarray) -> None:
+        columns = {"word_id": word_id, "surprisal_bits": bits, "corrected_bits": bits}
+        write(pd.DataFrame(columns), folder / RESULTS / "surprisal" / name / f"{dataset}.parquet")
+
+    surprisal(config["scales"][config["scale"]]["unigram"], unigram)
+    for index, lm in enumerate(lms):
+        surprisal(lm, np.abs(followed + random.normal(0, 0.5 + 0.1 * index, corpus.words)))
+    return frame.assign(bits=followed)
+
+
+def make_observations(
+    where: Path, subjects: int, words: pd.DataFrame, rows: dict[str, int], random
+) -> None:
+    """Write the partitions fit and exploratory with exactly `rows` observations each."""
+    grid = subjects * len(words)
+    cell = np.arange(grid)
+    frame = pd.DataFrame({"subject": cell // len(words), "word_id": cell % len(words)})
+    frame["sentence"] = words["sentence"].to_numpy()[frame["word_id"]]
+    parts = partition(frame).to_numpy()
+    effects = random.normal(size=(subjects, 3)) * [60, 6, 3]
+    of_sentence = random.normal(0, 15, words["sentence"].max() + 1)
+    position = words["position"].to_numpy() / words["position"].std()
+    for name, many in rows.items():
+        those = np.flatnonzero(parts == name)
+        if many > len(those):
+            raise SystemExit(f"{where.name}: {many} observations are more than {len(those)} cells")
+        part = frame.iloc[np.sort(random.choice(those, many, replace=False))]
+        subject, word = part["subject"].to_numpy(), part["word_id"].to_numpy()
+        time_ms = 340 + effects[subject, 0] + of_sentence[part["sentence"]]
+        time_ms += (4 + effects[subject, 1]) * position[word]
+        time_ms += (2 + effects[subject, 2]) * words["bits"].to_numpy()[word]
+        time_ms += random.normal(0, 120, many)
+        columns = {
+            "subject": np.char.add("s", subject.astype(str)),
+            "word_id": word.astype(np.int32),
+            "time_ms": np.maximum(time_ms, 1).astype(np.float32),
+            "previous_fixated": pd.array(random.random(many) < 0.7, dtype="boolean"),
+            "partition": name,
+        }
+        write(pd.DataFrame(columns), where / f"{name}.parquet")
+
+
+def write(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table, its folder as well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.to_parquet(path, compression="zstd", index=False)
+
+
+def snakemake(folder: Path, targets: list[str], cores: int, *more: str) -> dict[str, float]:
+    """Make the targets; return wall and CPU seconds and the peak of resident memory, GiB."""
+    tools = [ROOT / ".venv" / "bin", ROOT / ".tools" / "bin"]
+    path = ":".join([str(Path(sys.executable).parent), *map(str, tools), os.environ["PATH"]])
+    variables = {"PATH": path, "RPY2_CFFI_MODE": "ABI", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--nolock", "--quiet"]
+    command += ["all", "--allowed-rules", "regression", *more, "--", *targets]
+    used = cpu_of_children()
+    started = time.perf_counter()
+    with (folder / "log.txt").open("w") as log:
+        run = subprocess.Popen(
+            command, cwd=folder, env=os.environ | variables, stdout=log, stderr=log
+        )
+        peak = [0]
+        watch = threading.Thread(target=watch_memory, args=(run, peak))
+        watch.start()
+        failed = run.wait()
+        watch.join()
+    if failed:
+        raise SystemExit((folder / "log.txt").read_text()[-3000:])
+    return {
+        "wall": time.perf_counter() - started,
+        "cpu": cpu_of_children() - used,
+        "peak": peak[0] / 2**30,
+    }
+
+
+def watch_memory(run: subprocess.Popen, peak: list[int]) -> None:
+    """Keep in peak[0] the most bytes that a process and all its descendants held at once."""
+    while run.poll() is None:
+        held = 0
+        try:
+            for process in (top := psutil.Process(run.pid), *top.children(recursive=True)):
+                held += process.memory_info().rss
+        except psutil.NoSuchProcess:  # ended between being listed and being looked at
+            pass
+        peak[0] = max(peak[0], held)
+        time.sleep(0.2)
+
+
+def cpu_of_children() -> float:
+    """Return the CPU seconds of all child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def fits_in(folder: Path, targets: list[str]) -> list[dict]:
+    """Read the fits that were made."""
+    return [json.loads((folder / target).read_text()) for target in targets]
+
+
+def main() -> None:
+    """Run the benchmark as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a part of it, under a minute")
+    parser.add_argument("--cores", type=int, default=2, help="jobs at a time")
+    parser.add_argument("--lms", type=int, help="take the first so many LMs alone")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="write the JSON object to this file as well")
+    arguments = parser.parse_args()
+    every = list(yaml.safe_load((ROOT / "config.yaml").read_text())["lms"])
+    share, kept = (0.05, QUICK) if arguments.quick else (1.0, ())
+    lms = every[: 2 if arguments.quick else arguments.lms]
+    with tempfile.TemporaryDirectory(prefix="regression-paper-") as name:
+        folder = Path(name) / "tiny"
+        made = lay_out(folder, TINY / 20_428, QUICK[1:2], lms[:1], arguments.seed)
+        targets = [target for fits in made.values() for target in fits]
+        plan = snakemake(folder, targets, 1, "--dry-run")
+        startup = (snakemake(folder, targets, 1)["cpu"] - plan["cpu"]) / len(targets)
+        say(f"a fit of {TINY} observations: {startup:.1f} s of CPU")
+        folder = Path(name) / "paper"
+        made = lay_out(folder, share, kept, lms, arguments.seed)
+        targets = [target for fits in made.values() for target in fits]
+        say(f"{len(targets)} fits of {len(made)} responses, {arguments.cores} at a time")
+        bases = [target for target in targets if "/none." in target]
+        first = snakemake(folder, bases, arguments.cores)
+        rest = snakemake(folder, targets, arguments.cores)
+        fits = fits_in(folder, targets)
+    if any(fit["sigma"] is None for fit in fits):
+        raise SystemExit("a model was not fitted")
+    metrics = {
+        "minutes": (first["wall"] + rest["wall"]) / 60,
+        "cpu_minutes": (first["cpu"] + rest["cpu"]) / 60,
+        "cpu_minutes_of_all": (first["cpu"] + rest["cpu"] * len(every) / len(lms)) / 60,
+        "peak_memory_gib": max(first["peak"], rest["peak"]),
+        "fits": len(fits),
+        "fits_converged": sum(fit["converged"] for fit in fits),
+        "fits_by_lme4_alone": sum("lme4's optimiser was used" in fit["note"] for fit in fits),
+        "observations_fitted": sum(fit["n"]["fit"] for fit in fits),
+        "job_cpu_seconds": startup,
+        "cores": arguments.cores,
+    }
+    record = {
+        "benchmark": "regression_paper",
+        "hardware": hardware().replace(", one used", ""),
+        "commit": commit(),
+        "quick": arguments.quick,
+        "metrics": {key: plain(value) for key, value in metrics.items()},
+        "targets": TARGETS,
+    }
+    if arguments.out:
+        arguments.out.write_text(json.dumps(record, indent=1) + "\n")
+    print(json.dumps(record))
+
+
+if __name__ == "__main__":
+    main()
