@@ -378,6 +378,25 @@ def test_the_maze(shared_data):
     assert (found.type == "practice").sum() == 2963
 
 
+def test_the_mazes_foils(shared_data, tmp_path):
+    folder = shared_data / "maze_witzel2012"
+    files = {"sentences": folder / "witzel2012_gmaze_sentences.tsv"}
+    words = words_of("witzel", files | {"foils": folder / "witzel2012_gmaze.tsv.gz"})
+    first = words[words["item"] == "101"]  # "The husband …", beside x-x-x, everyone …
+    assert first.foil_length.tolist()[:2] == [5, 8]
+    assert words.drop(columns="foil_length").equals(words_of("witzel", files))
+    text = "list\titem\tword_num\tdistractor\n1\t1\t0\tx-x-x\n1\t1\t1\twere\n"
+    sentences = {"s": write(tmp_path / "s.tsv", "list\titem\tsentence\n1\t1\tHe left.\n")}
+    foils = {"foils": write(tmp_path / "f.tsv", text)}
+    assert words_of("witzel", sentences | foils).foil_length.tolist() == [5, 4]
+    write(foils["foils"], text + "1\t1\t1\twas\n")
+    with pytest.raises(InputError, match="word 1 of item 1, list 1, has several distractors"):
+        words_of("witzel", sentences | foils)
+    write(foils["foils"], text[: text.rindex("1\t1\t1")])
+    with pytest.raises(InputError, match="no row is word 1 of item 1, list 1"):
+        words_of("witzel", sentences | foils)
+
+
 def test_the_mazes_self_paced_reading(shared_data):
     files = {"times": shared_data / "maze_witzel2012" / "witzel2012_spr.tsv.gz"}
     words = words_of("witzel", files)

@@ -127,6 +127,28 @@ def test_stories_with_a_gap_are_refused(tmp_path):
         natural_stories.words({"stories": path})
 
 
+def test_parts_of_speech_come_from_the_trees(tmp_path):
+    text = "word\tzone\titem\nAnn\t1\t1\ndoesn't\t2\t1\nsing.\t3\t1\n"
+    stories = write(tmp_path / "all_stories.tok", text)
+    tree = "(ROOT (S (NP (NNP Ann/1.1)) (VP (VBZ does/1.2.1) (RB n't/1.2.2) (NP (-NONE- *))"
+    trees = write(tmp_path / "trees", f"{tree} (VP (VB sing/1.3.1))) (. ./1.3.2)))\n")
+    found = natural_stories.words({"stories": stories, "trees": trees})
+    assert found.pos.tolist() == ["noun", "verb", "verb"]
+    assert "pos" not in natural_stories.words({"stories": stories})
+    write(trees, tree)
+    with pytest.raises(InputError, match="no leaf is word 3 of story 1"):
+        natural_stories.words({"stories": stories, "trees": trees})
+
+
+def test_every_word_of_natural_stories_has_a_part_of_speech(shared_data):
+    folder = shared_data / "naturalstories"
+    trees = folder / "all-parses-aligned.txt.penn.gz"
+    found = natural_stories.words({"stories": folder / "all_stories.tok", "trees": trees})
+    kinds = found.pos.value_counts()
+    assert kinds.sum() == 10_256 and list(kinds.index) == ["other", "noun", "verb"]
+    assert found.pos[found.word == "valley"].eq("noun").all()
+
+
 # ---------------------------------------------------------------- table
 
 

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import tracemalloc
+from pathlib import Path
 
 import delta_loglik
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import random_effects
 import regression
 import seeds
+import yaml
 from job import InputError
 from mixed_model.bootstrap import interval
 from mixed_model.fit import crossed_factors, products_of
@@ -19,6 +21,7 @@ from mixed_model.formula import parse
 from mixed_model.predictors import levels, read_rows, read_texts, scaled, scaling_of
 from mixed_model.streaming import streamed_products, survey
 
+ROOT = Path(__file__).resolve().parents[1]
 MIXED = {
     "formula": "time_ms ~ length + surprisal + (1 + surprisal | subject) + (1 | sentence)",
     "of_interest": ["surprisal"],
@@ -331,3 +334,30 @@ def test_search_for_the_random_effects(study, tmp_path):
 
 def test_levels_stay_in_natural_order():
     assert levels(np.array([10, 9, 10])).names == ["9", "10"]
+
+
+def test_the_designs_of_the_config_fit(study, tmp_path):
+    designs = yaml.safe_load((ROOT / "config.yaml").read_text())["designs"]
+    words = pd.read_parquet(study / "words.parquet")
+    words["pos"] = words["pos"].str.lower()
+    words["foil_length"] = np.random.default_rng(2).integers(2, 9, len(words))
+    words.to_parquet(study / "more.parquet", index=False)
+    expected = {
+        "maze": {"foil_length", "length:foil_length", "surprisal"},
+        "part_of_speech": {"length:unigram", "pos_verb:surprisal", "pos_noun:surprisal"},
+        "item_means": {"length", "unigram", "surprisal"},
+    }
+    for name, terms in expected.items():
+        full = run(study, tmp_path, designs[name], words="more.parquet")
+        base = run(study, tmp_path, designs[name], "base", words="more.parquet")
+        found = {effect["term"] for effect in full["fixed"]}
+        assert terms <= found and full["converged"], full["note"]
+        left = {effect["term"] for effect in base["fixed"]}
+        assert left == {term for term in found if "surprisal" not in term}
+        assert full["loglik"]["fit"] > base["loglik"]["fit"]
+        assert ("aic" in full) == (name == "item_means")
+    # The verbs' slope is 6 ms steeper than the others'.
+    full = run(study, tmp_path, designs["part_of_speech"], words="more.parquet")
+    verb = next(e for e in full["fixed"] if e["term"] == "pos_verb:surprisal")
+    sd = full["scaling"]["surprisal"]["sd"]
+    assert verb["estimate"] / sd == pytest.approx(6, abs=3 * verb["se"] / sd)

@@ -151,6 +151,14 @@ def test_open_study_plans_at_both_scales(project):
         assert planned(run.stdout)["train"] == trained
 
 
+def test_studies_beyond_the_paper_plan(project):
+    (project / "beyond.yaml").write_text("run: [maze, part_of_speech, devarda_marelli]")
+    run = snakemake(project, "-n", configs=["config.open.yaml", "beyond.yaml"])
+    assert run.returncode == 0, run.stdout[-3000:]
+    # 2 + 1 + 6 responses: 5 LMs and a base each.
+    assert planned(run.stdout)["regression"] == 9 * 6
+
+
 def test_held_out_partition_is_read_by_permutation_alone(project):
     """Walk the rules' inputs: observations makes held_out.parquet, only permutation takes it."""
     run = snakemake(project, "-n", configs=["config.demo.yaml"])

@@ -8,17 +8,21 @@ words: all_stories.tok (word, zone, item). responses, told apart by their column
 In May 2025 the authors moved the times of processed_RTs.tsv by one word. The paper used the
 alignment before, which processed_wordinfo.tsv still has: given in the role `readers`, its
 counts of readers per word tell how far a file was moved, and the times are moved back.
+
+With a role `trees` among the words' files (all-parses-aligned.txt.penn) each word has a part of
+speech: noun, verb (neither modal nor auxiliary is set apart) or other.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pandas as pd
 from job import InputError
 
 from datasets.contracts import padded, word_table
-from datasets.reading import Table, note, only, read
+from datasets.reading import Table, content, note, only, read
 from datasets.sentences import ends
 
 MEASURES = ("SPR",)
@@ -28,10 +32,14 @@ _EXTRA_ZONE = (3, 231)  # story and raw zone of the word that the text lacks
 _MOVES = (0, -1, 1, -2, 2)
 _KEPT_MS = (100, 3000)  # of the times that processed_wordinfo.tsv counts
 _KEPT_CORRECT = 4
+_LEAF = re.compile(r"\(([^\s()]+) [^\s()]+/(\d+)\.(\d+)(?:\.\w+)*\)")
+_POS = {"NN": "noun", "NP": "noun", "VB": "verb", "VP": "verb"}  # NP, VPZ: slips of the trees
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
     """Read the stories, one item each, and find their sentences by the rule of `sentences.ends`."""
+    files = dict(files)
+    trees = files.pop("trees", None)
     path = only(files, "words of natural_stories")
     table = read(path, ["item", "zone", "word"]).once(["item", "zone"])
     frame = pd.DataFrame(
@@ -49,7 +57,25 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
         )
     last = [end for _, story in frame.groupby("item") for end in ends(story.word.tolist())]
     starts = pd.Series(last).shift(1, fill_value=True)
-    return word_table(padded(frame["item"].astype("str")), starts.cumsum(), frame.word)
+    made = word_table(padded(frame["item"].astype("str")), starts.cumsum(), frame.word)
+    return made if trees is None else made.assign(pos=_parts_of_speech(trees, frame))
+
+
+def _parts_of_speech(trees: Path, frame: pd.DataFrame) -> list[str]:
+    """Find the part of speech of each word of `frame` (item, zone): its first noun or verb's."""
+    found: dict[tuple[int, int], str] = {}
+    for tag, story, zone in _LEAF.findall(content(trees).decode()):
+        key = int(story), int(zone)
+        if found.get(key, "other") == "other":
+            found[key] = _POS.get(tag[:2], "other")
+    keys = list(zip(frame["item"], frame.zone, strict=True))
+    lost = [key for key in keys if key not in found]
+    if lost:
+        raise InputError(
+            f"{trees}: no leaf is word {lost[0][1]} of story {lost[0][0]}, nor are {len(lost) - 1:,} "
+            "others; the trees are to be all-parses-aligned.txt.penn of the same stories"
+        )
+    return [found[key] for key in keys]
 
 
 def responses(

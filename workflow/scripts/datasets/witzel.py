@@ -2,7 +2,8 @@
 
 words: for the maze a table of sentences (list, item, sentence), for self-paced reading its own
 times, since three sentences there are spelled otherwise. A sentence that both lists of materials
-have is one item. responses, told apart by their columns:
+have is one item. With the maze's times in a role `foils`, each word has the length of its
+distractor, foil_length, in characters. responses, told apart by their columns:
 - maze: list, subject, item, type, word_num (from 0), word, rt, correct (0: the distractor was
   chosen, and the trial ends). They carry `correct` (a flag) and `type` (practice, filler, …);
 - self-paced: list, subject, item, word_num (from 1), word, rt, question_correct. They carry
@@ -30,6 +31,8 @@ _ANSWERS = {"1": "c", "0": "e", "NA": "-"}
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
     """Read the sentences, one item each, by number and, where the lists differ, by list."""
+    files = dict(files)
+    foils = files.pop("foils", None)
     path = only(files, "words of witzel")
     if b"word_num" in content(path).split(b"\n", 1)[0]:
         texts = _spoken(path)
@@ -44,7 +47,11 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     frame["name"] = names.mask(many, names + "/" + frame.list.astype("str"))
     frame = frame.drop_duplicates("name")
     frame = frame.assign(sentence=range(1, len(frame) + 1)).explode("words")
-    return word_table(frame.name.to_numpy(), frame.sentence.to_numpy(), frame.words.to_numpy())
+    made = word_table(frame.name.to_numpy(), frame.sentence.to_numpy(), frame.words.to_numpy())
+    if foils is None:
+        return made
+    keys = [frame.list.to_numpy(), frame["item"].to_numpy(), made.position.to_numpy() - 1]
+    return made.assign(foil_length=_foil_lengths(foils, pd.MultiIndex.from_arrays(keys)))
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -74,6 +81,23 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
         out["answer"] = answers.map(_ANSWERS)
     _complete(path, frame.assign(subject=out.subject), out, words)
     return out.reset_index(drop=True)
+
+
+def _foil_lengths(path: Path, keys: pd.MultiIndex) -> pd.Series:
+    """Find the characters of each word's distractor, by list, item and word_num."""
+    table = read(path, [*_KEYS, "word_num", "distractor"])
+    names = [table.numbers(key, whole=True).rename(key) for key in (*_KEYS, "word_num")]
+    foils = table["distractor"].groupby(names)
+    if (many := foils.nunique() > 1).any():
+        at = many.idxmax()
+        raise InputError(
+            f"{path}: word {at[2]} of item {at[1]}, list {at[0]}, has several distractors"
+        )
+    lengths = foils.first().str.len().reindex(keys)
+    if lengths.isna().any():
+        at = keys[lengths.isna().argmax()]
+        raise InputError(f"{path}: no row is word {at[2]} of item {at[1]}, list {at[0]}")
+    return lengths.to_numpy()
 
 
 def _spoken(path: Path) -> pd.Series:
