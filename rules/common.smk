@@ -11,6 +11,7 @@ from snakemake.logging import logger
 
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow" / "scripts"))
 import configuration
+import grids
 import machine
 from job import InputError
 
@@ -18,6 +19,9 @@ try:
     configuration.check(config, Path(workflow.basedir) / "config.schema.yaml")
 except InputError as error:
     raise WorkflowError(str(error)) from None
+
+# Experiments with several seeds or settings → what their LMs' and designs' names mean.
+GRIDS = grids.expand(config)
 
 # Where files come from is no part of what is computed, so it reaches jobs through the environment:
 # as a parameter it would make every download, and all that follows, run again.

@@ -161,12 +161,74 @@ rule table_significance:
         "../workflow/scripts/table_significance.py"
 
 
-TESTED = [name for name in READING_TIMES if config["experiments"][name].get("compare")]
+rule sensitivity:
+    input:
+        delta_loglik="<results>/experiments/{experiment}/delta_loglik.csv",
+        not_run="<results>/not_run.csv",
+    output:
+        figure=figures(
+            "<results>/experiments/{experiment}/figure_sensitivity",
+            caption="sensitivity",
+            category="{experiment}",
+            name="ΔLogLik under other settings",
+        ),
+        table=table(
+            "<results>/experiments/{experiment}/table_sensitivity",
+            caption="sensitivity",
+            category="{experiment}",
+            name="Table of ΔLogLik under other settings",
+        ),
+    log:
+        "<logs>/sensitivity/{experiment}.log",
+    wildcard_constraints:
+        experiment=any_of(GRIDS),
+    conda:
+        "../envs/plot.yaml"
+    params:
+        grid=lambda wildcards: GRIDS[wildcards.experiment],
+        lms=lambda wildcards: [
+            described(lm)
+            for lm in dict.fromkeys(
+                cell["lm"] for cell in GRIDS[wildcards.experiment]["lms"].values()
+            )
+        ],
+        responses=lambda wildcards: all_responses(wildcards.experiment),
+        title=lambda wildcards: config["experiments"][wildcards.experiment]["title"],
+    script:
+        "../workflow/scripts/sensitivity.py"
+
+
+rule table_seeds:
+    input:
+        seeds="<results>/experiments/{experiment}/seeds.csv",
+    output:
+        table(
+            "<results>/experiments/{experiment}/table_seeds",
+            caption="table_seeds",
+            category="{experiment}",
+            name="ΔLogLik by seed",
+        ),
+    log:
+        "<logs>/table_seeds/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: [
+            described(lm) for lm in {but_for_seed(lm["lm"]): 0 for lm in lms_of(wildcards.experiment)}
+        ],
+        responses=lambda wildcards: all_responses(wildcards.experiment),
+    script:
+        "../workflow/scripts/table_seeds.py"
+
+
+# A grid of settings has no ranking: its table has one row a cell.
+RANKED = [name for name in READING_TIMES if "sensitivity" not in config["experiments"][name]]
+TESTED = [name for name in RANKED if config["experiments"][name].get("compare")]
 
 
 rule summary:
     input:
-        delta_loglik=[f"<results>/experiments/{name}/delta_loglik.csv" for name in READING_TIMES],
+        delta_loglik=[f"<results>/experiments/{name}/delta_loglik.csv" for name in RANKED],
         permutation=[f"<results>/experiments/{name}/permutation.csv" for name in TESTED],
         counts=sorted({path for name in READING_TIMES for path in response_counts(name)}),
         heads=[
@@ -194,7 +256,7 @@ rule summary:
                 "responses": all_responses(name),
                 "baseline": config["experiments"][name]["baseline"],
             }
-            for name in READING_TIMES
+            for name in RANKED
         ],
         titles={name: config["experiments"][name]["title"] for name in config["run"]},
         files={"figures and tables": f"results/{config['study']}/{config['scale']}/experiments/"},

@@ -128,7 +128,7 @@ def trained(wildcards):
     lm = LMS[wildcards.lm]
     if "checkpoint" in lm:
         return []
-    folder = f"<results>/lms/{lm.get('base', wildcards.lm)}"
+    folder = f"<results>/lms/{lm.get('base') or lm.get('weights', wildcards.lm)}"
     return [f"{folder}/config.json", f"{folder}/model.safetensors", f"{folder}/tokenizer.json"]
 
 
@@ -156,7 +156,7 @@ def but_for_seed(lm):
     """Return the first LM in the config that is this one but for its seed and its name."""
 
     def settings(name):
-        entry = {k: v for k, v in LMS[name].items() if k not in ("label", "seed")}
+        entry = {k: v for k, v in LMS[name].items() if k not in ("label", "seed", "weights")}
         base = entry.pop("base", None)
         return entry, base and settings(base)
 
@@ -262,6 +262,8 @@ def experiment_outputs(experiment):
     where = f"<results>/experiments/{experiment}"
     if not config["experiments"][experiment].get("responses"):
         return attention_outputs(experiment)
+    if "sensitivity" in config["experiments"][experiment]:
+        return [f"{where}/figure_sensitivity.svg", f"{where}/table_sensitivity.html"]
     outputs = attention_outputs(experiment) + [
         f"{where}/figure_delta_loglik.svg",
         f"{where}/figure_perplexity.svg",
@@ -272,6 +274,8 @@ def experiment_outputs(experiment):
         outputs.append(f"{where}/figure_slopes.svg")
     if config["experiments"][experiment].get("compare"):
         outputs.append(f"{where}/table_significance.html")
+    if "seeds" in config["experiments"][experiment]:
+        outputs.append(f"{where}/table_seeds.html")
     if config["experiments"][experiment].get("recovery"):
         outputs += [
             f"{where}/recovery.{r['dataset']}.{r['measure']}.svg" for r in responses(experiment)

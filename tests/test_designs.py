@@ -361,3 +361,36 @@ def test_the_designs_of_the_config_fit(study, tmp_path):
     verb = next(e for e in full["fixed"] if e["term"] == "pos_verb:surprisal")
     sd = full["scaling"]["surprisal"]["sd"]
     assert verb["estimate"] / sd == pytest.approx(6, abs=3 * verb["se"] / sd)
+
+
+def test_a_text_scored_without_a_beginning(study, tmp_path):
+    words = pd.read_parquet(study / "words.parquet")
+    bits = pd.read_parquet(study / "lm.parquet")
+    firsts = words.index[~words["item"].duplicated()]
+    design = MIXED | {"formula": MIXED["formula"].replace("length", "length + previous_surprisal")}
+    known = run(study, tmp_path, design)
+    bits.loc[firsts, "surprisal_bits"] = math.nan
+    bits.to_parquet(study / "open.parquet")
+    with pytest.raises(InputError, match=r"surprisal is missing for word_id 0.*first_word: rest"):
+        run(study, tmp_path, design, lm="open")
+    folder = tmp_path / "filtered"
+    folder.mkdir()
+    for name in ("fit", "exploratory"):
+        rows = pd.read_parquet(study / f"{name}.parquet")
+        rows[~rows["word_id"].isin(firsts)].to_parquet(folder / f"{name}.parquet")
+    for name in ("words", "unigram", "lm", "open"):
+        (folder / f"{name}.parquet").write_bytes((study / f"{name}.parquet").read_bytes())
+    without, full = run(folder, tmp_path, design, lm="open"), run(folder, tmp_path, design)
+    assert without["n"] == full["n"] != known["n"]
+    # What stands before a second word has no surprisal, as nothing stands before a first.
+    assert without["scaling"]["surprisal"] == full["scaling"]["surprisal"]
+    texts = read_texts(
+        folder / "words.parquet", folder / "unigram.parquet", folder / "open.parquet",
+        first_may_lack=True,
+    )  # fmt: skip
+    assert (texts.predictors["previous_surprisal"][firsts + 1] == 0).all()
+    assert np.isnan(texts.predictors["surprisal"][firsts]).all()
+    with pytest.raises(
+        InputError, match="no finite value for 4 of 320 words, the first at word_id 0"
+    ):
+        read_texts(folder / "words.parquet", folder / "unigram.parquet", folder / "open.parquet")

@@ -151,6 +151,11 @@ def _experiment_problems(config: dict, name: str, known) -> list[str]:
         for lm in pair:
             if known(f"{where} → compare", lm, "lms") and lm not in experiment["lms"]:
                 problems.append(f"{where} → compare: {lm!r} is not among the experiment's `lms`")
+    for other in ("compare", "published", "recovery"):
+        if "sensitivity" in experiment and other in experiment:
+            problems.append(
+                f"{where}: `sensitivity` goes without `{other}`; give each its experiment"
+            )
     if experiment["baseline"] not in experiment["lms"]:
         problems.append(f"{where} → baseline: not among the experiment's `lms`")
     if "attention" in experiment:

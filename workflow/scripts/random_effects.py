@@ -62,7 +62,7 @@ def main(
     one, counts as converged too.
     """
     formula = formula_of(design, "full")
-    texts = read_texts(words, unigram, surprisal, design["surprisal"])
+    texts = read_texts(words, unigram, surprisal, design["surprisal"], first_may_lack=True)
     names = categories.names(formula, texts)
     known = survey(fit, texts, names, design["response"], formula.response)
     # As in the regression, whose reference is the most frequent level: the largest mean.

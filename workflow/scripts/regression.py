@@ -63,7 +63,7 @@ def main(
     `ols`), given the random effects, as Parquet: subject, sentence, word_id, loglik.
     """
     formula = formula_of(design, model)
-    texts = read_texts(words, unigram, surprisal, design["surprisal"])
+    texts = read_texts(words, unigram, surprisal, design["surprisal"], first_may_lack=True)
     names = categories.names(formula, texts)
     rows = read_rows(fit, texts, names, design["response"], formula.response)
     others = read_rows(exploratory, texts, names, design["response"], formula.response)

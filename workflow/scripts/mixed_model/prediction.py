@@ -80,7 +80,7 @@ def texts_for(
     surprisal: str | PathLike | None,
 ) -> Texts:
     """Read the words' predictors in the variant of surprisal that the model was fitted with."""
-    return read_texts(words, unigram, surprisal, fit["surprisal"])
+    return read_texts(words, unigram, surprisal, fit["surprisal"], first_may_lack=True)
 
 
 def rows_for(fit: Mapping[str, Any], observations: str | PathLike, texts: Texts) -> Rows:

@@ -68,6 +68,7 @@ def read_texts(
     unigram: str | PathLike,
     surprisal: str | PathLike | None,
     variant: str = "plain",
+    first_may_lack: bool = False,
 ) -> Texts:
     """Read the predictors that are properties of a word.
 
@@ -75,6 +76,8 @@ def read_texts(
     surprisal: bits; previous_*: of the word before in the same item's text, 0 for its first word,
     whether or not that word is among the observations. Without an LM (`surprisal` is None) there is
     no surprisal. `variant` is `plain` or `corrected`, for the whitespace before the next word.
+    With `first_may_lack` an item's first word may have no surprisal (nothing stands before it in a
+    text that is scored without a beginning): it is NaN, and 0 as that of the word before.
     """
     there = pq.read_schema(words).names
     more = [name for name in (*EXTRA, *CATEGORICAL) if name in there]
@@ -82,18 +85,19 @@ def read_texts(
     frame = pd.read_parquet(words, columns=columns)
     if not np.array_equal(frame["word_id"], np.arange(len(frame))):
         raise InputError(f"{words}: word_id is not the row number; make the file again")
+    item = frame["item"].to_numpy()
+    same_item = np.append(False, item[1:] == item[:-1])
     predictors = {
         "length": frame["word"].str.len().to_numpy(np.float64),
         "position": frame["position"].to_numpy(np.float64),
         "unigram": _bits(unigram, "surprisal_bits", len(frame)),
     }
     if surprisal is not None:
-        predictors["surprisal"] = _bits(surprisal, SURPRISAL[variant], len(frame))
-    item = frame["item"].to_numpy()
-    same_item = np.append(False, item[1:] == item[:-1])
+        may_lack = ~same_item & first_may_lack
+        predictors["surprisal"] = _bits(surprisal, SURPRISAL[variant], len(frame), may_lack)
     for name in ("length", "unigram", "surprisal"):
         if name in predictors:
-            before = np.roll(predictors[name], 1)
+            before = np.nan_to_num(np.roll(predictors[name], 1))
             predictors[f"previous_{name}"] = np.where(same_item, before, 0.0)
     categories = {}
     for name in more:
@@ -183,6 +187,13 @@ def values_of(
             predictors[name] = frame[name].to_numpy(np.float64)
         elif name in texts.predictors:
             predictors[name] = texts.predictors[name][word]
+            lacking = np.isnan(predictors[name])
+            if lacking.any():
+                raise InputError(
+                    f"{path}: {name} is missing for word_id {word[lacking.argmax()]}, the first word "
+                    "of a text that was scored without a beginning; filter such words out (`not "
+                    "sentence_first`), or set `bos: true` or `scoring: {first_word: rest}`"
+                )
         elif name in EXTRA:
             raise InputError(f"the design needs {name!r}, which the dataset's words do not have")
         else:
@@ -214,13 +225,15 @@ def scaled(
     }
 
 
-def _bits(path: str | PathLike, column: str, words: int) -> np.ndarray:
-    """Read surprisal in bits by word_id; each word must have a finite value."""
+def _bits(
+    path: str | PathLike, column: str, words: int, may_lack: np.ndarray | bool = False
+) -> np.ndarray:
+    """Read surprisal in bits by word_id; each word must have a finite value, but for `may_lack`."""
     frame = pd.read_parquet(path, columns=["word_id", column])
     bits = np.full(words, np.nan)
     inside = frame["word_id"].between(0, words - 1)
     bits[frame.loc[inside, "word_id"]] = frame.loc[inside, column].to_numpy(np.float64)
-    missing = np.flatnonzero(~np.isfinite(bits))
+    missing = np.flatnonzero(~np.isfinite(bits) & ~(np.isnan(bits) & may_lack))
     if len(missing):
         way_out = (
             "use `surprisal: plain` in the design for a model without leading-whitespace tokens"
