@@ -214,7 +214,8 @@ rule table_seeds:
         "../envs/plot.yaml"
     params:
         lms=lambda wildcards: [
-            described(lm) for lm in {but_for_seed(lm["lm"]): 0 for lm in lms_of(wildcards.experiment)}
+            described(lm)
+            for lm in {but_for_seed(lm["lm"]): 0 for lm in lms_of(wildcards.experiment)}
         ],
         responses=lambda wildcards: all_responses(wildcards.experiment),
     script:
