@@ -161,7 +161,7 @@ rule table_significance:
         "../workflow/scripts/table_significance.py"
 
 
-rule sensitivity:
+rule sensitivity_grid:
     input:
         delta_loglik="<results>/experiments/{experiment}/delta_loglik.csv",
         not_run="<results>/not_run.csv",
@@ -179,7 +179,7 @@ rule sensitivity:
             name="Table of ΔLogLik under other settings",
         ),
     log:
-        "<logs>/sensitivity/{experiment}.log",
+        "<logs>/sensitivity_grid/{experiment}.log",
     wildcard_constraints:
         experiment=any_of(GRIDS),
     conda:
@@ -193,9 +193,12 @@ rule sensitivity:
             )
         ],
         responses=lambda wildcards: all_responses(wildcards.experiment),
+        baseline=lambda wildcards: GRIDS[wildcards.experiment]["lms"][
+            config["experiments"][wildcards.experiment]["baseline"]
+        ]["lm"],
         title=lambda wildcards: config["experiments"][wildcards.experiment]["title"],
     script:
-        "../workflow/scripts/sensitivity.py"
+        "../workflow/scripts/sensitivity_grid.py"
 
 
 rule table_seeds:

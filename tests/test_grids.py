@@ -8,7 +8,7 @@ from pathlib import Path
 import configuration
 import grids
 import pytest
-import sensitivity
+import sensitivity_grid
 import table_seeds
 import yaml
 from job import InputError
@@ -115,7 +115,7 @@ def test_a_grid_plans_each_fit_once(tmp_path):
     assert jobs["surprisal"] == 3 * 8 * 2 + 1 * 2
     # 24 LMs × 2 responses × 4 designs, and a base for each response and design.
     assert jobs["regression"] == 24 * 8 + 8
-    assert jobs["sensitivity"] == 1 and "figure_delta_loglik" not in jobs
+    assert jobs["sensitivity_grid"] == 1 and "figure_delta_loglik" not in jobs
 
 
 NAMES = ("lm", "label", "dataset", "measure", "design", "delta_loglik", "n_exploratory")
@@ -149,14 +149,16 @@ def results(folder, config):
         )
     ]
     absent = {"dataset": "gone", "measure": "FP", "label": "Gone"}
-    return {"grid": grid, "lms": lms, "responses": [*listed, absent], "title": "Hangs on"}
+    return {"grid": grid, "lms": lms, "responses": [*listed, absent], "title": "Hangs on"} | {
+        "baseline": "Pythia"
+    }
 
 
 def test_table_and_figure_of_a_grid(config, tmp_path):
     params = results(tmp_path, config)
     table = [tmp_path / f"table.{ending}" for ending in ("csv", "html", "tex")]
     figure = [tmp_path / f"figure.{ending}" for ending in ("pdf", "svg", "png", "csv")]
-    sensitivity.main(
+    sensitivity_grid.main(
         delta_loglik=tmp_path / "delta_loglik.csv",
         not_run=None,
         figure=figure,
@@ -176,9 +178,10 @@ def test_table_and_figure_of_a_grid(config, tmp_path):
     assert "best in so many of 32 cells: Pythia 16, ALiBi-mix-TI 16" in html
     assert "†" in html and "In all cells: base all" in html and "Not run: Gone FP" in html
     svg = figure[1].read_text()
-    assert all(f"Simulated SPR {lm['lm']}" in svg for lm in params["lms"])
+    drawn = [lm["lm"] for lm in params["lms"] if f"Simulated SPR {lm['lm']}" in svg]
+    assert drawn == ["ALiBi-mix-I", "ALiBi-mix-TI"]  # the baseline is the dashed line
     again = tmp_path / "again.svg"
-    sensitivity.main(
+    sensitivity_grid.main(
         delta_loglik=tmp_path / "delta_loglik.csv", not_run=None, figure=[again], table=[], **params
     )
     assert again.read_text() == svg

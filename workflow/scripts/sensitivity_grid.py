@@ -1,7 +1,8 @@
 """ΔLogLik under every combination of some settings: how far a result hangs on each of them.
 
 One cell is a response and one value of each setting (grids.SETTINGS); in it all LMs were scored and
-fitted alike. The figure has a column a cell, its settings marked beneath.
+fitted alike. The figure has a column a cell, its settings marked beneath, and shows how far each LM
+is above the baseline, whose own ΔLogLik is in the table.
 """
 
 import itertools
@@ -22,6 +23,7 @@ from tables import Cell, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+DASHES = (0, (4, 2))
 ROW = 0.17  # inches: a line of the settings under the figure
 
 
@@ -111,13 +113,18 @@ def constant(rows: pd.DataFrame) -> str:
 
 
 def draw(
-    rows: pd.DataFrame, lms: list[LM], responses: list[Response], missing: list[str]
+    rows: pd.DataFrame,
+    lms: list[LM],
+    baseline: LM,
+    responses: list[Response],
+    missing: list[str],
 ) -> "Figure":
-    """Draw a panel of ΔLogLik for each response, one column a cell, the settings beneath."""
+    """Draw a panel for each response, one column a cell, the settings beneath."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
     settings, looks = varied(rows), style.looks(lms)
+    others = [lm for lm in lms if lm is not baseline]
     every = cells(rows, settings)
     kinds = [(key, each) for key in settings for each in rows[key].drop_duplicates()]
     heights = [1.3] * len(responses) + [ROW * max(1, len(kinds)) + 0.1]
@@ -125,14 +132,15 @@ def draw(
     panels = figure.subplots(len(heights), sharex=True, height_ratios=heights, squeeze=False)[:, 0]
     for axes, response in zip(panels, responses, strict=False):
         found = of_response(rows, response, settings)
-        for lm in lms:
+        base = [value(found, cell, baseline.lm)[0] for cell in every]
+        for lm in others:
             look = looks[lm.lm]
-            deltas = [value(found, cell, lm.lm)[0] for cell in every]
+            deltas = [value(found, cell, lm.lm)[0] - b for cell, b in zip(every, base, strict=True)]
             axes.plot(range(len(every)), deltas, look.marker, mfc=look.face, mec=look.colour,
                       ms=4.2, mew=1, color=look.colour, gid=f"{response.label} {lm.lm}")  # fmt: skip
-        axes.axhline(0, color=style.GREY, lw=0.7)
+        axes.axhline(0, color=looks[baseline.lm].colour, ls=DASHES, lw=1, zorder=1)
         axes.set_title(response.label, loc="left", size=8.5)
-        axes.set_ylabel("ΔLogLik (nats)")
+        axes.set_ylabel("ΔLogLik above\nbaseline (nats)")
         axes.grid(axis="y")
         axes.tick_params(axis="x", length=0)
         axes.yaxis.set_major_formatter(lambda y, _: style.tick(y))
@@ -151,13 +159,15 @@ def draw(
         matrix.spines[side].set_visible(False)
     handles = [
         Line2D([], [], color=look.colour, marker=look.marker, mfc=look.face, ls="", label=lm.label)
-        for lm in lms
+        for lm in others
         if (look := looks[lm.lm])
     ]
-    figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(lms)))
+    named = f"baseline: {baseline.label}"
+    handles.append(Line2D([], [], color=looks[baseline.lm].colour, ls=DASHES, lw=1, label=named))
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
     said = [note for note in (constant(rows), *missing) if note]
     if not rows.converged.all():
-        said.append(f"{(~rows.converged).sum()} regressions did not converge: see the table")
+        said.append(f"regressions that did not converge: {(~rows.converged).sum()}, see the table")
     style.notes(figure, said)
     return figure
 
@@ -172,11 +182,12 @@ def main(
     lms: Iterable[Mapping],
     responses: Iterable[Mapping],
     title: str,
+    baseline: str,
 ) -> None:
     """Write figure (.pdf, .svg, .png, .csv) and table (.csv, .html, .tex).
 
     `grid` says what the names in delta_loglik.csv mean, as grids.expand returns it; `lms` are those
-    that the experiment names, `responses` may repeat, once a design.
+    that the experiment names, `baseline` one of them; `responses` may repeat, once a design.
     """
     once = {(row["dataset"], row["measure"]): row for row in responses}
     models, measured = comparison.records(lms, once.values())
@@ -186,9 +197,12 @@ def main(
     missing = comparison.absent_responses(absent, comparison.reasons(not_run))
     measured = [r for r in measured if r not in absent]
     tables.write(table, layout(rows, models, measured, title, missing), rows)
+    base = next(lm for lm in models if lm.lm == baseline)
     with style.use():
         paths = [Path(path) for path in figure]
-        style.save(draw(rows, models, measured, missing), [p for p in paths if p.suffix != ".csv"])
+        style.save(
+            draw(rows, models, base, measured, missing), [p for p in paths if p.suffix != ".csv"]
+        )
     for path in paths:
         if path.suffix == ".csv":
             with job.whole(path) as temporary:
