@@ -82,7 +82,7 @@ def test_a_checkpoint_from_elsewhere_has_no_seeds(config):
 
 
 def test_experiments_without_a_grid_stay(config):
-    config["run"] = ["simulated"]
+    config["experiments"] = {"simulated": config["experiments"]["simulated"]}
     before = copy.deepcopy(config)
     assert grids.expand(config) == {} and config == before
 

@@ -19,14 +19,13 @@ SETTINGS = LM_SETTINGS | DESIGN_SETTINGS
 
 
 def expand(config: dict) -> dict[str, dict]:
-    """Write the experiments in `run` out, in place; return what the names of those written out mean.
+    """Write the experiments out, in place; return what the names of those written out mean.
 
     Of each such experiment: `lms`, name → `lm` and its settings; `designs`, name → `design` and its
     settings. Their `lms`, `baseline`, `compare` and `responses` then hold the written-out names.
     """
     found = {}
-    for name in config["run"]:
-        experiment = config["experiments"][name]
+    for name, experiment in config["experiments"].items():
         grid = dict(experiment.get("sensitivity", {}))
         if "seeds" in experiment:
             grid["seed"] = experiment["seeds"]
