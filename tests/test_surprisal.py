@@ -14,6 +14,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 MIX = {"form": "linear", "slopes": "mix"}
 TINY = {
+    "family": "gpt_neox",
     "layers": 2,
     "heads": 4,
     "width": 32,
