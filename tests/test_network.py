@@ -1,10 +1,13 @@
 """Networks: the paper's shape, saving and loading, and that no biased one loads as unbiased."""
 
+import functools
+
 import pytest
 import torch
 from lm import network, training
-from lm.attention import WITH_WEIGHTS, attach, attention_modules
+from lm.attention import WITH_WEIGHTS, attach, attention_modules, biased_attention
 from transformers import (
+    AttentionInterface,
     AutoModelForCausalLM,
     BertConfig,
     BertForMaskedLM,
@@ -12,6 +15,7 @@ from transformers import (
     GPT2LMHeadModel,
     GPTNeoXForCausalLM,
 )
+from transformers.masking_utils import AttentionMaskInterface
 
 PAPER = {
     "family": "gpt_neox",
@@ -195,6 +199,20 @@ def test_a_masked_lm_takes_biases_of_both_directions_alone():
     biased = [type(module.recency_bias).__module__ for module in attention_modules(model)]
     assert biased == ["biases.none", "biases.linear_both"]
     assert (model(ids).logits - plain).abs().max() > 1e-4
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+@pytest.mark.parametrize("bias", BIASES[:-1], ids=lambda bias: bias["form"])
+def test_flex_gives_the_same_logits(bias, ids):
+    model = network.new(TINY | {"width": 64}, bias, 100, 1).eval()
+    attach(model, bias)
+    if any(module.recency_bias.learned for module in attention_modules(model)):
+        pytest.skip("flex is not used for learned biases")
+    expected = model(ids).logits
+    AttentionInterface.register("recency_flex", functools.partial(biased_attention, backend="flex"))
+    AttentionMaskInterface.register("recency_flex", lambda *args, **kwargs: None)
+    model.set_attn_implementation("recency_flex")
+    torch.testing.assert_close(model(ids).logits, expected, atol=1e-5, rtol=1e-5)
 
 
 def test_attention_weights_and_sdpa_give_the_same_logits(ids):
