@@ -204,7 +204,7 @@ def test_a_masked_lm_takes_biases_of_both_directions_alone():
 @pytest.mark.filterwarnings("ignore:flex_attention called without")
 @pytest.mark.parametrize("bias", BIASES[:-1], ids=lambda bias: bias["form"])
 def test_flex_gives_the_same_logits(bias, ids):
-    model = network.new(TINY | {"width": 64}, bias, 100, 1).eval()
+    model = network.new(TINY | {"width": 64}, bias, 100, 1).eval().requires_grad_(False)
     attach(model, bias)
     if any(module.recency_bias.learned for module in attention_modules(model)):
         pytest.skip("flex is not used for learned biases")
