@@ -140,8 +140,10 @@ def test_a_full_disk_leaves_the_state_before(job, tmp_path, monkeypatch, how):
     monkeypatch.setattr(training, "save", save)
     monkeypatch.setattr(torch, "save", torch_save)
     steps = []
-    whole_step = training.step
-    monkeypatch.setattr(training, "step", lambda *a: steps.append(a[3]) or whole_step(*a))
+    whole_step = training.Training.step
+    monkeypatch.setattr(
+        training.Training, "step", lambda run, n: steps.append(n) or whole_step(run, n)
+    )
     train.main(**job)
     assert steps[0] == 21
     got = load_file(job["out"].parent / "model.safetensors"), losses(job)

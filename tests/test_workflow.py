@@ -141,7 +141,7 @@ def test_open_study_has_the_paper_s_numbers(project):
     assert "experiments/exp3" not in run  # has LMs that the study does not train
     run = snakemake(project, "-n", "figure4", configs=["config.open.yaml"])
     jobs = planned(run.stdout)
-    assert (jobs["train"], jobs["observations"], jobs["figure_slopes"]) == (9, 4, 1)
+    assert (jobs["train"], jobs["observations"], jobs["figure_slopes"]) == (9, 7, 1)
 
 
 def test_open_study_plans_at_both_scales(project):
