@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from job import InputError, logged, progress, whole
+from multiple_tests import holm
 
 PLACEMENTS = 999  # random draws of a place for every dependency
 RESAMPLES = 1000  # of the bootstrap over sentences
@@ -217,16 +218,7 @@ def means(
             )
     if not rows:
         raise InputError("no dependency has both its words in one window")
-    return pd.DataFrame(rows).assign(p_holm=lambda table: holm(table.p.to_numpy()))
-
-
-def holm(p: np.ndarray) -> np.ndarray:
-    """Return Holm's corrected p of several tests."""
-    order = np.argsort(p, kind="stable")
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    corrected = np.empty(len(p))
-    corrected[order] = np.minimum(stepped, 1)
-    return corrected
+    return pd.DataFrame(rows).assign(p_holm=lambda table: holm(list(table.p)))
 
 
 def _write(pairs: pd.DataFrame, found: np.ndarray, out: str | Path) -> None:

@@ -19,6 +19,7 @@ import job
 import numpy as np
 from mixed_model.prediction import observed, predict, read_fit, rows_for, texts_for
 from mixed_model.predictors import Levels
+from multiple_tests import holm
 
 COLUMNS = [
     *("lm_a", "lm_b", "dataset", "measure", "n", "mse_a", "mse_b", "difference", "p"),
@@ -175,16 +176,6 @@ def permutation_p(
             sums += table[np.frombuffer(random.bytes(permutations), dtype=np.uint8)]
     hits = int((np.abs(sums) >= limit).sum())
     return (hits + 1) / (permutations + 1)
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Correct p-values for their number by Holm's step-down method; NaN stays NaN, uncounted."""
-    tested = sorted((value, index) for index, value in enumerate(p) if not math.isnan(value))
-    corrected, largest = [math.nan] * len(p), 0.0
-    for rank, (value, index) in enumerate(tested):
-        largest = max(largest, min(1.0, (len(tested) - rank) * value))
-        corrected[index] = largest
-    return corrected
 
 
 def _seed(row: Mapping[str, Any], seed: int) -> int:
