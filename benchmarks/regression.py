@@ -18,12 +18,9 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
     os.environ[variable] = "1"
 
 import argparse
-import json
 import math
-import platform
 import resource
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -35,12 +32,14 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+sys.path.append(str(ROOT / "benchmarks"))
 
 from mixed_model import lme4
 from mixed_model.fit import crossed_factors, fit_model, products_of
 from mixed_model.formula import parse
 from mixed_model.predictors import Levels
 from mixed_model.theta_search import search
+from result import keep, processor
 
 PREDICTORS = ("length", "position", "unigram", "surprisal", "previous_surprisal")
 FIXED = "time_ms ~ " + " + ".join(PREDICTORS)
@@ -233,28 +232,6 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
-def hardware() -> str:
-    """Name the processor and the number of cores."""
-    name = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        lines = cpuinfo.read_text().splitlines()
-        name = next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), name)
-    return f"{name}, {len(os.sched_getaffinity(0))} cores, one used"
-
-
-def commit() -> str | None:
-    """Return the commit that is checked out, with a mark where files differ from it."""
-    described = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return described.stdout.strip() or None
-
-
 def main() -> None:
     """Run the benchmark as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -269,17 +246,8 @@ def main() -> None:
         metrics |= {f"{name}_{key}": plain(value) for key, value in figures.items()}
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     metrics["peak_memory_mib"] = plain(float(memory))
-    record = {
-        "benchmark": "regression",
-        "hardware": hardware(),
-        "commit": commit(),
-        "quick": arguments.quick,
-        "metrics": metrics,
-        "targets": TARGETS,
-    }
-    if arguments.out:
-        arguments.out.write_text(json.dumps(record, indent=1) + "\n")
-    print(json.dumps(record))
+    hardware = processor(f"{len(os.sched_getaffinity(0))} cores, one used")
+    keep("regression", hardware, metrics, TARGETS, arguments.out, quick=arguments.quick)
 
 
 if __name__ == "__main__":

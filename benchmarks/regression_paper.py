@@ -31,7 +31,8 @@ import numpy as np
 import pandas as pd
 import psutil
 import yaml
-from regression import commit, hardware, plain, say
+from regression import plain, say
+from result import keep, processor
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
@@ -232,7 +233,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="write the JSON object to this file as well")
     arguments = parser.parse_args()
-    every = list(yaml.safe_load((ROOT / "config.yaml").read_text())["lms"])
+    every = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]["clark2025"]["lms"]
     share, kept = (0.05, QUICK) if arguments.quick else (1.0, ())
     lms = every[: 2 if arguments.quick else arguments.lms]
     with tempfile.TemporaryDirectory(prefix="regression-paper-") as name:
@@ -264,17 +265,9 @@ def main() -> None:
         "job_cpu_seconds": startup,
         "cores": arguments.cores,
     }
-    record = {
-        "benchmark": "regression_paper",
-        "hardware": hardware().replace(", one used", ""),
-        "commit": commit(),
-        "quick": arguments.quick,
-        "metrics": {key: plain(value) for key, value in metrics.items()},
-        "targets": TARGETS,
-    }
-    if arguments.out:
-        arguments.out.write_text(json.dumps(record, indent=1) + "\n")
-    print(json.dumps(record))
+    metrics = {key: plain(value) for key, value in metrics.items()}
+    hardware = processor(f"{arguments.cores} jobs at a time on {os.cpu_count()} cores")
+    keep("regression_paper", hardware, metrics, TARGETS, arguments.out, quick=arguments.quick)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,9 @@ for a machine that others use; then one thread says most. The last line is one J
 import argparse
 import importlib
 import importlib.util
-import json
 import os
-import platform
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +22,10 @@ import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "benchmarks"))
+
+from result import keep, processor
+
 TARGETS = {
     "small.plain.ratio_vs_fastest": 1.5,
     "small.corrected.ratio_vs_minicons": 2.5,
@@ -231,18 +232,6 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
     metrics[f"{shape}.bf16.largest_error_bits"] = round(float(off.max()), 5)
 
 
-def hardware(threads: int) -> str:
-    """Name the processor and the threads used."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        name = next(
-            line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
-        )
-    except (OSError, StopIteration):
-        name = platform.processor() or platform.machine()
-    return f"{name}, {threads} threads of {os.cpu_count()} cores"
-
-
 def main() -> None:
     """Run, print the figures, end with one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -272,22 +261,9 @@ def main() -> None:
     paper = PAPER_LMS * PAPER_WORDS / metrics["small.words_per_second"] / 60
     metrics["paper_minutes"] = round(paper, 1)
     metrics["peak_memory_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    result = {
-        "benchmark": "surprisal",
-        "hardware": hardware(arguments.threads),
-        "commit": commit.stdout.strip() if commit.returncode == 0 else None,
-        "quick": arguments.quick,
-        "clock": "processor" if arguments.cpu_time else "wall",
-        "metrics": metrics,
-        "targets": TARGETS,
-    }
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(result))
+    hardware = processor(f"{arguments.threads} threads of {os.cpu_count()} cores")
+    clocks = {"quick": arguments.quick, "clock": "processor" if arguments.cpu_time else "wall"}
+    keep("surprisal", hardware, metrics, TARGETS, arguments.out, **clocks)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,7 @@ memory on the whole text over that on a quarter of it. The last line is one JSON
 """
 
 import argparse
-import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -20,6 +18,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "benchmarks"))
+
+from result import keep, processor
+
 OPEN = ROOT / "results" / "open" / "cores"
 TARGETS = {"words_per_second": 1_000_000, "memory_growth": 1.2}
 
@@ -130,24 +132,8 @@ def main() -> None:
         peaks = [peak_mib(each, tokenizer, folder, arguments.threads) for each in (whole, quarter)]
         metrics["peak_mib"] = round(peaks[0])
         metrics["memory_growth"] = round(peaks[0] / peaks[1], 2)
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    result = {
-        "benchmark": "tokens",
-        "hardware": f"{(names or [platform.machine()])[0]}, {arguments.threads} threads of "
-        f"{os.cpu_count()} cores",
-        "commit": commit.stdout.strip() if commit.returncode == 0 else None,
-        "quick": arguments.quick,
-        "metrics": metrics,
-        "targets": TARGETS,
-    }
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(result))
+    hardware = processor(f"{arguments.threads} threads of {os.cpu_count()} cores")
+    keep("tokens", hardware, metrics, TARGETS, arguments.out, quick=arguments.quick)
 
 
 if __name__ == "__main__":

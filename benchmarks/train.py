@@ -14,11 +14,8 @@ Trainer needs accelerate; `--peers` is a folder that it was installed to (pip in
 import argparse
 import ctypes
 import gc
-import json
 import os
-import platform
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +23,10 @@ import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "benchmarks"))
+
+from result import keep, processor
+
 #: On a CPU memory is at most, everything else at least; on a GPU the same.
 TARGETS = {
     "cpu": {
@@ -410,17 +411,6 @@ def matrix_peak() -> float:
     return 20 * 2 * 8192**3 / (time.perf_counter() - start)
 
 
-def hardware(device: str, threads: int) -> str:
-    """Name what it ran on."""
-    import torch
-
-    if device != "cpu":
-        return torch.cuda.get_device_name()
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return f"{(names or [platform.machine()])[0]}, {threads} threads of {os.cpu_count()} cores"
-
-
 def main() -> None:
     """Run, print the figures, end with one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -442,21 +432,9 @@ def main() -> None:
     metrics: dict = {}
     for precision in ("fp32", "bf16") if device == "cpu" else ("bf16",):
         compare(precision, device, SIZES[device, arguments.quick], metrics)
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    result = {
-        "benchmark": "train",
-        "hardware": hardware(device, arguments.threads),
-        "commit": commit.stdout.strip() if commit.returncode == 0 else None,
-        "quick": arguments.quick,
-        "metrics": metrics,
-        "targets": TARGETS[device],
-    }
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(result))
+    used = f"{arguments.threads} threads of {os.cpu_count()} cores"
+    hardware = torch.cuda.get_device_name() if device != "cpu" else processor(used)
+    keep("train", hardware, metrics, TARGETS[device], arguments.out, quick=arguments.quick)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,42 @@
+"""What every benchmark ends with: one JSON object, printed as the last line and kept if asked."""
+
+import json
+import platform
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def processor(used: str) -> str:
+    """Name the processor and how much of it is `used`."""
+    name = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+        name = next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), name)
+    return f"{name}, {used}"
+
+
+def commit() -> str | None:
+    """Return the commit that is checked out, with a mark where files differ from it."""
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return described.stdout.strip() or None
+
+
+def keep(
+    benchmark: str, hardware: str, metrics: dict, targets: dict, out: Path | None, **more
+) -> None:
+    """Print the object, and write it to `out` as well."""
+    result = {"benchmark": benchmark, "hardware": hardware, "commit": commit(), **more}
+    result |= {"metrics": metrics, "targets": targets}
+    if out:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(result))
