@@ -1,6 +1,7 @@
 """Networks: the paper's shape, saving and loading, and that no biased one loads as unbiased."""
 
 import functools
+import shutil
 
 import pytest
 import torch
@@ -201,6 +202,20 @@ def test_a_masked_lm_takes_biases_of_both_directions_alone():
     assert (model(ids).logits - plain).abs().max() > 1e-4
 
 
+@pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs g++ here")
+def test_flex_compiled_gives_the_same_states(ids):
+    """As a GPU runs it, with rotary embedding; PyTorch mixes strides up where they differ."""
+    model = network.new(TINY | {"width": 64}, {"form": "none"}, 100, 1).eval().requires_grad_(False)
+    expected = model.base_model(ids, use_cache=False).last_hidden_state
+    attach(model, {"form": "none"})
+    AttentionInterface.register("recency_flex", functools.partial(biased_attention, backend="flex"))
+    AttentionMaskInterface.register("recency_flex", lambda *args, **kwargs: None)
+    model.set_attn_implementation("recency_flex")
+    compiled = torch.compile(model.base_model, dynamic=False, fullgraph=True)
+    got = compiled(ids, use_cache=False).last_hidden_state
+    torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-4)
+
+
 @pytest.mark.filterwarnings("ignore:flex_attention called without")
 @pytest.mark.parametrize("bias", BIASES[:-1], ids=lambda bias: bias["form"])
 def test_flex_gives_the_same_logits(bias, ids):
@@ -213,6 +228,8 @@ def test_flex_gives_the_same_logits(bias, ids):
     AttentionMaskInterface.register("recency_flex", lambda *args, **kwargs: None)
     model.set_attn_implementation("recency_flex")
     torch.testing.assert_close(model(ids).logits, expected, atol=1e-5, rtol=1e-5)
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(model(ids).logits.float(), expected, atol=0.05, rtol=0.05)
 
 
 def test_attention_weights_and_sdpa_give_the_same_logits(ids):

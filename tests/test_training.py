@@ -280,6 +280,32 @@ def test_saving_takes_a_small_part_of_the_time(job, monkeypatch):
     assert saved == [20, 60]
 
 
+@pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs g++ here")
+def test_a_compiled_network_trains_as_the_plain_one_and_is_checked(job, monkeypatch):
+    from lm import network, training
+
+    def steps(compiled):
+        stream = TokenStream(job["tokens"], job["info"], 16, "shuffled", 1)
+        model = network.new(ARCHITECTURE, MIX, stream.vocabulary, 1)
+        run = training.Training(model, stream, RECIPE, compiled=compiled)
+        return [run.step(number).item() for number in (1, 2, 3)]
+
+    assert steps(True) == pytest.approx(steps(False), rel=1e-4)
+    monkeypatch.setattr(training.torch, "compile", lambda network, **settings: _Wrong(network))
+    with pytest.raises(RuntimeError, match="differs from the plain one by [1-9]"):
+        steps(True)
+
+
+class _Wrong:
+    """A network that is compiled wrongly."""
+
+    def __init__(self, network):
+        self.network = network
+
+    def __call__(self, input_ids, **settings):
+        return self.network(input_ids=input_ids.flip(1), **settings)
+
+
 def test_gpu_that_is_not_there(job):
     import torch
 

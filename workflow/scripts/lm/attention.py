@@ -23,6 +23,7 @@ from transformers.masking_utils import AttentionMaskInterface, causal_mask_funct
 
 NAME = "recency"
 WITH_WEIGHTS = "recency_weights"
+WITHOUT_FLEX = "recency_dense"
 
 
 def biased_attention(
@@ -41,7 +42,7 @@ def biased_attention(
 
     `attention_mask` is None or boolean, true where a key may be seen; the last query sees all keys.
     Returns the output as (batch, length, heads, head width), and the attention weights if they are
-    asked for. `backend` is one of this module's; None chooses.
+    asked for. `backend` is one of this module's; None chooses, `dense` chooses but for flex.
     """
     bias, scaling = module.recency_bias, query.shape[-1] ** -0.5 if scaling is None else scaling
     causal = getattr(module, "is_causal", True)
@@ -56,7 +57,8 @@ def biased_attention(
         keys = key.shape[2]
         own = torch.eye(keys, dtype=torch.bool, device=query.device)[keys - query.shape[2] :]
         b = b.masked_fill(~(attention_mask | own), float("-inf"))
-    if backend == "sdpa" or (backend is None and isinstance(a, float) and not weights):
+    chosen = backend in (None, "dense") and isinstance(a, float) and not weights
+    if backend == "sdpa" or chosen:
         output = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=b, dropout_p=dropout, scale=scaling * a
         )
@@ -71,6 +73,9 @@ def biased_attention(
 def _flex(bias: Bias, query, key, value, scaling: float) -> torch.Tensor:
     """Attend by `flex_attention`, fused where PyTorch compiles for the device."""
     queries, keys = query.shape[2], key.shape[2]
+    # Rotary embedding leaves float32 under autocast. Compiled, PyTorch 2.13 takes the strides of
+    # one input for another's where they differ: the output is wrong without any error.
+    query, key, value = (each.to(value.dtype).contiguous() for each in (query, key, value))
 
     def changed(score, batch, head, i, j):
         a, b = bias(head, i + (keys - queries), j, keys)
@@ -118,8 +123,9 @@ def _mask(*args, attention_mask=None, mask_function=causal_mask_function, **kwar
 
 AttentionInterface.register(NAME, biased_attention)
 AttentionInterface.register(WITH_WEIGHTS, _with_weights)
-AttentionMaskInterface.register(NAME, _mask)
-AttentionMaskInterface.register(WITH_WEIGHTS, _mask)
+AttentionInterface.register(WITHOUT_FLEX, functools.partial(biased_attention, backend="dense"))
+for _name in (NAME, WITH_WEIGHTS, WITHOUT_FLEX):
+    AttentionMaskInterface.register(_name, _mask)
 
 
 def attention_modules(model: PreTrainedModel) -> list[nn.Module]:

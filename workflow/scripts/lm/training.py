@@ -33,7 +33,8 @@ def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.AdamW:
 class Training:
     """A model, its optimiser and its token stream, on one device of `world` that share each step.
 
-    On a GPU the network is compiled and nothing in a step waits for the device.
+    On a GPU the network is compiled and nothing in a step waits for the device. The first step
+    asks whether the compiled network computes what the plain one does.
     """
 
     def __init__(
@@ -44,14 +45,19 @@ class Training:
         device: str = "cpu",
         rank: int = 0,
         world: int = 1,
+        compiled: bool | None = None,
     ):
         self.model, self.stream, self.recipe, self.device = model.to(device), stream, recipe, device
         self.rank, self.world = rank, world
         self.optimizer = optimizer(model, recipe)
         self.network = model.base_model
-        if device != "cpu":
+        self.unchecked = compiled = device != "cpu" if compiled is None else compiled
+        if compiled:
             if not any(hasattr(m, "recency_bias") for m in model.modules()):
                 attention.attach(model, {"form": "none"})  # its causal mask is free when compiled
+            length = recipe["sequence_length"]
+            for module in attention.attention_modules(model):  # made before, not while, compiling
+                attention.visible_blocks(module.recency_bias.reach, length, length, model.device)
             self.network = torch.compile(model.base_model, dynamic=False)
 
     def step(self, number: int) -> torch.Tensor:
@@ -73,6 +79,8 @@ class Training:
         for start in range(self.rank * at_once, sequences, self.world * at_once):
             batch = self.stream.batch(first + start, min(at_once, sequences - start))
             inputs, targets = (self._sent(tokens) for tokens in batch)
+            if self.unchecked:
+                self._check_compiled(inputs)
             loss = self.loss_sum(inputs, targets) / targets_in_step
             loss.backward()
             total += loss.detach()
@@ -87,12 +95,37 @@ class Training:
 
     def loss_sum(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the summed cross-entropy in nats of targets (batch, length)."""
-        kind = torch.device(self.device).type
-        bf16 = self.recipe["precision"] == "bf16"
-        with torch.autocast(kind, torch.bfloat16) if bf16 else contextlib.nullcontext():
+        with self._autocast():
             hidden = self.network(input_ids=inputs, use_cache=False).last_hidden_state
-            hidden = hidden.to(torch.bfloat16) if bf16 else hidden
+            hidden = hidden.to(torch.bfloat16) if self.recipe["precision"] == "bf16" else hidden
             return cross_entropy_sum(hidden, self.model.get_output_embeddings().weight, targets)
+
+    def _autocast(self) -> contextlib.AbstractContextManager:
+        """Return the context of the recipe's precision."""
+        bf16 = self.recipe["precision"] == "bf16"
+        kind = torch.device(self.device).type
+        return torch.autocast(kind, torch.bfloat16) if bf16 else contextlib.nullcontext()
+
+    def _check_compiled(self, inputs: torch.Tensor) -> None:
+        """Raise RuntimeError if the compiled network gives other states than the plain one."""
+        self.unchecked = False
+        config, chosen = self.model.config, self.model.config._attn_implementation
+        drops = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in self.model.modules())
+        self.model.train(not drops)  # dropout would be drawn differently
+        with self._autocast():
+            got = self.network(input_ids=inputs, use_cache=False).last_hidden_state.detach()
+            config._attn_implementation = attention.WITHOUT_FLEX
+            with torch.no_grad():
+                plain = self.model.base_model(input_ids=inputs, use_cache=False).last_hidden_state
+        config._attn_implementation = chosen
+        self.model.train()
+        error = ((got - plain).norm() / plain.norm()).item()
+        if not error < 0.03:
+            raise RuntimeError(
+                f"the compiled network differs from the plain one by {error:.0%} of its states: a "
+                "fault of this version of PyTorch on this device; train with `device: cpu` or "
+                "another version"
+            )
 
     def _sent(self, tokens: torch.Tensor) -> torch.Tensor:
         """Send tokens to the device without waiting for it."""
