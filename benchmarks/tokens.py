@@ -76,16 +76,16 @@ def ours(text: Path, tokenizer: Path, out: Path, threads: int) -> None:
     tokenize_text.main(text, tokenizer, out, out.with_suffix(".json"), threads=threads)
 
 
-def peak_mib(text: Path, tokenizer: Path, folder: Path, threads: int) -> float:
+def peak_mib(text: Path, tokenizer: Path, folder: Path) -> float:
     """Return the most memory that one of our processes holds, MiB, in a process of its own."""
     code = (
-        "import sys, resource, pathlib; sys.path[:0] = sys.argv[1:3]; import tokens;"
-        "t, k, o = map(pathlib.Path, sys.argv[3:6]); tokens.ours(t, k, o, int(sys.argv[6]));"
-        "print(max(resource.getrusage(w).ru_maxrss"
-        " for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024)"
+        "import sys, pathlib; sys.path[:0] = sys.argv[1:3]; import tokens;"
+        "t, k, o = map(pathlib.Path, sys.argv[3:6]); tokens.ours(t, k, o, 1);"
+        "status = pathlib.Path('/proc/self/status').read_text();"
+        "print(int(status.split('VmHWM:')[1].split()[0]) / 1024)"
     )
     paths = [ROOT / "benchmarks", ROOT / "workflow" / "scripts", text, tokenizer, folder / "m.bin"]
-    command = [sys.executable, "-c", code, *map(str, paths), str(threads)]
+    command = [sys.executable, "-c", code, *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])
 
@@ -129,7 +129,7 @@ def main() -> None:
         metrics["ratio_vs_tokenizers"] = round(
             statistics.median(theirs / mine for theirs, mine in pairs), 2
         )
-        peaks = [peak_mib(each, tokenizer, folder, arguments.threads) for each in (whole, quarter)]
+        peaks = [peak_mib(each, tokenizer, folder) for each in (whole, quarter)]
         metrics["peak_mib"] = round(peaks[0])
         metrics["memory_growth"] = round(peaks[0] / peaks[1], 2)
     hardware = processor(f"{arguments.threads} threads of {os.cpu_count()} cores")
