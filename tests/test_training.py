@@ -156,12 +156,8 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("bias", [{"form": "none"}, MIX, {"form": "primacy_recency"}])
-@pytest.mark.parametrize("last_step", [1, 20, 33])
-def test_a_killed_job_ends_with_the_same_bits(job, tmp_path, monkeypatch, last_step, bias):
-    job["bias"] = bias
-    train.main(**job)
-    expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
+def assert_same_after_a_kill(job, expected, last_step, tmp_path, monkeypatch):
+    """Train elsewhere, killed after `last_step` and begun again: the same bits as `expected`."""
     from lm import training
 
     whole_step = training.Training.step
@@ -181,6 +177,15 @@ def test_a_killed_job_ends_with_the_same_bits(job, tmp_path, monkeypatch, last_s
     assert got[1] == expected[1]
     for name, weights in expected[0].items():
         np.testing.assert_array_equal(got[0][name], weights)
+
+
+@pytest.mark.parametrize("bias", [{"form": "none"}, MIX, {"form": "primacy_recency"}])
+@pytest.mark.parametrize("last_step", [1, 20, 33])
+def test_a_killed_job_ends_with_the_same_bits(job, tmp_path, monkeypatch, last_step, bias):
+    job["bias"] = bias
+    train.main(**job)
+    expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
+    assert_same_after_a_kill(job, expected, last_step, tmp_path, monkeypatch)
 
 
 def test_a_state_of_another_specification_is_refused(job, monkeypatch):
@@ -241,25 +246,7 @@ def test_gpt2_with_dropout_for_some_epochs_goes_on_with_the_same_bits(job, tmp_p
     train.main(**job)
     expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
     assert len(expected[1]) == 24  # 400 · 8 tokens: 188 rows of 17; 0.5 · 188 / 4 steps
-    from lm import training
-
-    whole_step = training.Training.step
-
-    def dying_step(run, number):
-        if number > 22:
-            raise Killed
-        return whole_step(run, number)
-
-    job["out"] = tmp_path / "again" / "config.json"
-    monkeypatch.setattr(training.Training, "step", dying_step)
-    with pytest.raises(Killed):
-        train.main(**job)
-    monkeypatch.setattr(training.Training, "step", whole_step)
-    train.main(**job)
-    got = load_file(job["out"].parent / "model.safetensors"), losses(job)
-    assert got[1] == expected[1]
-    for name, weights in expected[0].items():
-        np.testing.assert_array_equal(got[0][name], weights)
+    assert_same_after_a_kill(job, expected, 22, tmp_path, monkeypatch)
 
 
 def test_saving_takes_a_small_part_of_the_time(job, monkeypatch):

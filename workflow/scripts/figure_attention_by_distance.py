@@ -123,14 +123,9 @@ def main(
         ],
         ignore_index=True,
     )
-    paths = [Path(path) for path in out]
     with style.use():
         figure = draw(rows, heads, models, sentences(heads, models))
-        style.save(figure, [path for path in paths if path.suffix != ".csv"])
-    for path in paths:
-        if path.suffix == ".csv":
-            with job.whole(path) as temporary:
-                heads[["lm", "label", *SUMMARY]].to_csv(temporary, index=False, lineterminator="\n")
+        style.save(figure, out, heads[["lm", "label", *SUMMARY]])
 
 
 if __name__ == "__main__":

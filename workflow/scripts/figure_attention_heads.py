@@ -181,14 +181,9 @@ def main(
     there = None
     if published is not None:
         there = comparison.table(published, ["dependency", "count"]).set_index("dependency")
-    paths = [Path(path) for path in out]
     with style.use():
         figure = draw(rows, models, sentences(rows, models, there))
-        style.save(figure, [path for path in paths if path.suffix != ".csv"])
-    for path in paths:
-        if path.suffix == ".csv":
-            with job.whole(path) as temporary:
-                rows[["lm", "label", *COLUMNS]].to_csv(temporary, index=False, lineterminator="\n")
+        style.save(figure, out, rows[["lm", "label", *COLUMNS]])
 
 
 if __name__ == "__main__":

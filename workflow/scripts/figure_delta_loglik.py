@@ -243,12 +243,7 @@ def main(
             else (style.empty(result.missing), by_response, rows[:0]),
         ]
         for figure, paths, numbers in drawn:
-            paths = [Path(path) for path in paths]
-            style.save(figure, [path for path in paths if path.suffix != ".csv"])
-            for path in paths:
-                if path.suffix == ".csv":
-                    with job.whole(path) as temporary:
-                        numbers.to_csv(temporary, index=False, lineterminator="\n")
+            style.save(figure, paths, numbers)
 
 
 if __name__ == "__main__":

@@ -124,12 +124,7 @@ def main(
     )
     with style.use():
         figure = draw(result, values, words) if shown else style.empty(words)
-        paths = [Path(path) for path in out]
-        style.save(figure, [path for path in paths if path.suffix != ".csv"])
-    for path in paths:
-        if path.suffix == ".csv":
-            with job.whole(path) as temporary:
-                data.to_csv(temporary, index=False, lineterminator="\n")
+        style.save(figure, out, data)
 
 
 if __name__ == "__main__":

@@ -99,17 +99,12 @@ def main(
         ],
         columns=["lm", "label", "family", "applied", "slope", "delta_loglik"],
     )
-    paths = [Path(path) for path in out]
     with style.use():
         if any(lm.lm in slopes for lm in shown):
             figure = draw(result, slopes)
         else:
             figure = style.empty(result.missing)
-        style.save(figure, [path for path in paths if path.suffix != ".csv"])
-    for path in paths:
-        if path.suffix == ".csv":
-            with job.whole(path) as temporary:
-                data.to_csv(temporary, index=False, lineterminator="\n")
+        style.save(figure, out, data)
 
 
 if __name__ == "__main__":

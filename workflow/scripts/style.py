@@ -15,6 +15,7 @@ from job import whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 WIDTH = 6.5  # inches: the text width of A4 or letter paper with one-inch margins
 SMALL = 8.0  # points: no text is smaller at final size
@@ -165,8 +166,11 @@ def empty(sentences: Iterable[str]) -> Figure:
     return figure
 
 
-def save(figure: Figure, paths: Iterable[str | Path]) -> None:
-    """Write a figure to every path, by its ending (.pdf, .svg, .png), the same bytes every time."""
+def save(figure: Figure, paths: Iterable[str | Path], data: DataFrame | None = None) -> None:
+    """Write a figure to every path, by its ending (.pdf, .svg, .png), the same bytes every time.
+
+    Paths that end in .csv get its `data`.
+    """
     metadata = {
         ".pdf": {"CreationDate": None, "ModDate": None},
         ".svg": {"Date": None},
@@ -175,7 +179,10 @@ def save(figure: Figure, paths: Iterable[str | Path]) -> None:
     _settle(figure)
     for path in map(Path, paths):
         with whole(path) as temporary:
-            figure.savefig(temporary, format=path.suffix[1:], metadata=metadata[path.suffix])
+            if path.suffix == ".csv":
+                data.to_csv(temporary, index=False, lineterminator="\n")
+            else:
+                figure.savefig(temporary, format=path.suffix[1:], metadata=metadata[path.suffix])
 
 
 def _settle(figure: Figure) -> None:
