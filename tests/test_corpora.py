@@ -1,20 +1,14 @@
-"""Training text: readers on hand-made files, and the open English text word for word."""
+"""Readers of text to train on, on files made by hand."""
 
 import functools
 import gc
 import gzip
 import itertools
 import re
-import threading
 import tracemalloc
 import zipfile
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from urllib.parse import urlsplit
 
 import corpora
-import download
-import prepare_text
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -32,10 +26,6 @@ from corpora import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from job import InputError
-from test_configuration import load
-
-OPEN_ENGLISH = Path(__file__).resolve().parents[1] / "data" / "sources" / "open_english.tsv"
-TABLES = sorted(OPEN_ENGLISH.parent.glob("*.tsv"))
 
 
 def written(path, content):
@@ -50,9 +40,6 @@ def archive(path, **members):
         for name, content in members.items():
             file.writestr(name.replace("__", "/"), content)
     return [path]
-
-
-# ---------------------------------------------------------------- readers
 
 
 def test_novels(tmp_path):
@@ -324,211 +311,3 @@ def test_parquet(tmp_path):
         list(read([tmp_path / "a.parquet"], column="body"))
     with pytest.raises(InputError, match="b.parquet is not a Parquet file"):
         list(read(written(tmp_path / "b.parquet", "text")))
-
-
-# ---------------------------------------------------------------- tables and prepare_text
-
-
-def table(path, *rows):
-    """Write a table of sources of (part, reader)."""
-    lines = ["\t".join(corpora.COLUMNS)]
-    lines += [f"https://example.org/{n}\t\t\tCC0\t{p}\t{r}" for n, (p, r) in enumerate(rows)]
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def test_tables_of_the_project():
-    assert len(TABLES) == 4
-    for path in TABLES:
-        sources = corpora.read_sources(path)
-        assert len({source.url for source in sources}) == len(sources)
-        assert {source.reader for source in sources} <= set(corpora.readers())
-        assert all(re.fullmatch("[0-9a-f]{64}", source.sha256 or "0" * 64) for source in sources)
-    kept = corpora.read_sources(OPEN_ENGLISH, exclude=["brown"])
-    assert "brown" not in {source.part for source in kept} and len(kept) == 87
-
-
-def test_tables_that_are_wrong(tmp_path):
-    path = table(tmp_path / "t.tsv", ("brown", "plain"))
-    with pytest.raises(InputError, match="no part 'browm' to exclude.*did you mean brown"):
-        corpora.read_sources(path, ["browm"])
-    path.write_text(path.read_text().replace("\tCC0", "x\tCC0"))
-    with pytest.raises(InputError, match="line 2: bytes is 'x'"):
-        corpora.read_sources(path)
-    path.write_text("url\tpart\n")
-    with pytest.raises(InputError, match="columns must be url, sha256"):
-        corpora.read_sources(path)
-    with pytest.raises(InputError, match="no reader 'plian' .*did you mean plain"):
-        corpora.reader("plian")
-
-
-def test_prepare_text(tmp_path):
-    path = table(tmp_path / "t.tsv", ("a", "plain"), ("a", "plain"), ("b", "plain"))
-    files = [written(tmp_path / f"{n}.txt", f"text {n}\n")[0] for n in range(3)]
-    out = tmp_path / "text.parquet"
-    prepare_text.main(files, out, sources=path)
-    first = out.read_bytes()
-    assert pq.read_table(out).to_pydict() == {
-        "document": ["a/0", "a/1", "b/2"],
-        "text": ["text 0\n", "text 1\n", "text 2\n"],
-    }
-    prepare_text.main(files, out, sources=path)
-    assert out.read_bytes() == first
-    for given_files in (files, files[2:]):
-        prepare_text.main(given_files, out, sources=path, exclude=["a"])
-        assert pq.read_table(out)["document"].to_pylist() == ["b/2"]
-    prepare_text.main(
-        files, out, reader="plain", options={"plain": {"documents": "line"}}, row_group=8
-    )
-    assert pq.read_table(out)["document"].to_pylist() == ["0-1", "1-1", "2-1"]
-    assert pq.read_metadata(out).num_row_groups == 3
-    for wrong, message in [
-        ({"files": files[:2], "sources": path}, "has 3 files, 3 of them not excluded, but 2"),
-        ({"files": files}, "needs `sources`.*or a `reader`"),
-        ({"files": [], "reader": "plain"}, "no file"),
-        ({"files": files, "reader": "plain", "exclude": ["a"]}, "needs a table"),
-        ({"files": files, "reader": "plain", "options": {"novels": {}}}, "options for novels"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            prepare_text.main(out=tmp_path / "no.parquet", **wrong)
-    assert not (tmp_path / "no.parquet").exists()
-
-
-# ---------------------------------------------------------------- the open English text
-
-# Two transcripts are absent from the reference text; nothing in them says why.
-NOT_IN_REFERENCE = {"Snow-6789-901", "Sawyer-4332-NA"}
-PARTS = {
-    "novels": ["novels.part1", "novels.part2", "novels.part3"],
-    "brown": ["brown_corpus"],
-    "childes": ["childes_adult_speech"],
-    "masc": ["masc"],
-    "inaugural": ["inaugural"],
-    "state_union": ["state_union"],
-    "switchboard": ["switchboard_sample"],
-    "wikitext2_valid": ["wikitext2_valid"],
-    "wikitext2_test": ["wikitext2_test"],
-}
-
-
-@pytest.fixture(scope="module")
-def open_english(mirror, tmp_path_factory):
-    """Read each part from the originals, copied from the mirror: part → [(document, text)]."""
-    folder = tmp_path_factory.mktemp("originals")
-    texts = {}
-    for part in PARTS:
-        sources = [s for s in corpora.read_sources(OPEN_ENGLISH) if s.part == part]
-        files = []
-        for source in sources:
-            files.append(folder / part / source.url.split("/")[-1])
-            download.main(source.url, files[-1], sha256=source.sha256, mirrors=[mirror])
-        texts[part] = list(corpora.reader(sources[0].reader)(files))
-    return texts
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_open_english_is_the_reference_word_for_word(part, open_english, shared_data):
-    reference = ""
-    for name in PARTS[part]:
-        path = shared_data / "text_english" / f"{name}.txt.gz"
-        reference += gzip.decompress(path.read_bytes()).decode()
-    documents = re.split(r"(?m)^<<<.*>>>\n", reference)
-    mine = [(n, text.split()) for n, text in open_english[part] if n not in NOT_IN_REFERENCE]
-    if part == "childes":
-        absent = [len(t.split()) for n, t in open_english[part] if n in NOT_IN_REFERENCE]
-        assert sorted(absent) == [3785, 10360]
-    if len(documents) == 1:
-        assert [word for _, words in mine for word in words] == reference.split()
-        return
-    assert len(mine) == len(documents) - 1
-    for (name, words), document in zip(mine, documents[1:]):
-        if "\ufffd" not in document:
-            assert words == document.split(), name
-            continue
-        # Seven addresses are not UTF-8; the reference has lost those bytes, the rest is the same.
-        rest = re.sub(r"\ufffd+[X@K]?", "", document)
-        assert len(words) == pytest.approx(len(document.split()), abs=8), name
-        assert re.sub(r"[^!-~]", "", "".join(words)) == re.sub(r"[^!-~]", "", rest), name
-
-
-def test_open_english_counts(open_english):
-    words = {part: sum(len(t.split()) for _, t in texts) for part, texts in open_english.items()}
-    assert words["novels"] == 6_997_015 and words["brown"] == 1_161_192
-    assert {part: len(texts) for part, texts in open_english.items()} == {
-        "novels": 60,
-        "brown": 500,
-        "childes": 973,
-        "masc": 392,
-        "inaugural": 59,
-        "state_union": 65,
-        "switchboard": 36,
-        "wikitext2_valid": 60,
-        "wikitext2_test": 60,
-    }
-    assert sum(words.values()) == 10_767_722
-
-
-# ---------------------------------------------------------------- from a server to text
-
-LARGE = ("openwebtext", "babylm-10M", "babylm-100M", "wikitext-103")
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    """Serve small files in the large corpora's formats, under the paths of their own URLs."""
-    root = tmp_path / "hub"
-    root.mkdir()
-    entries = {name: load()["corpora"][name] for name in LARGE}
-    for entry in entries.values():
-        for source in corpora.read_sources(OPEN_ENGLISH.parents[2] / entry["sources"]):
-            path = root / urlsplit(source.url).path.lstrip("/")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if source.reader == "babylm":
-                sources = {"cbt": "A tale .\n", "wikipedia": "= = = A = = =\nB\n= = = C = = =\nD\n"}
-                more = sources | {"cbt": "A longer tale ."}
-                babylm_zip(path, babylm_10M=sources, babylm_100M=more)
-            else:
-                text = [f"page of {path.stem}"] if source.reader == "parquet" else [
-                    "", f" = {path.stem} = \n", "", " An article . \n", "", " = = E = = \n", ""
-                ]  # fmt: skip
-                pq.write_table(pa.table({"text": text}), path)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    handler = functools.partial(Quiet, directory=str(root))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}", entries
-    server.shutdown()
-    server.server_close()
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        """Keep quiet."""
-
-
-@pytest.mark.parametrize("name", LARGE)
-def test_large_corpora_from_their_addresses_to_text(hub, tmp_path, name):
-    """Each file of a table is fetched by its URL's path and read as the config says."""
-    address, entries = hub
-    entry = entries[name]
-    table = OPEN_ENGLISH.parents[2] / entry["sources"]
-    files = []
-    for source in corpora.read_sources(table, entry.get("exclude", [])):
-        path = urlsplit(source.url).path
-        files.append(tmp_path / "downloads" / path.lstrip("/"))
-        download.main(f"{address}{path}", files[-1], wait=0.001, timeout=5)
-    out = tmp_path / "text.parquet"
-    prepare_text.main(
-        files, out, table, exclude=entry.get("exclude", []), options=entry.get("options")
-    )
-    texts = pq.read_table(out).to_pydict()
-    assert len(set(texts["document"])) == len(texts["document"])
-    found = dict(zip(texts["document"], texts["text"], strict=True))
-    if name == "openwebtext":
-        assert len(found) == 80 and found["openwebtext/train-00079-of-00080-0"].startswith("page")
-    elif name == "wikitext-103":
-        assert list(found) == [f"train/train-0000{n}-of-00002-00001" for n in (0, 1)]
-        assert found["train/train-00000-of-00002-00001"].endswith(" An article . \n\n = = E = =")
-    else:
-        tale = "A tale .\n" if name == "babylm-10M" else "A longer tale ."
-        assert list(found.values()) == [tale, "= = = A = = =\nB", "= = = C = = =\nD\n"]
