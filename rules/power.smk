@@ -12,7 +12,7 @@ rule power:
     localrule: True
 
 
-rule power_curve:
+rule simulate_power:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         surprisal=lambda wildcards: (
@@ -21,14 +21,9 @@ rule power_curve:
         unigram=f"<results>/surprisal/{SCALE['unigram']}/{{dataset}}.parquet",
         code=[*MIXED_MODEL, f"{SCRIPTS}/simulation/readers.py", f"{SCRIPTS}/permutation.py"],
     output:
-        figures(
-            "<results>/power/{dataset}.{design}",
-            caption="power",
-            category="Power",
-            name="{dataset}: chance of finding ΔLogLik",
-        ),
+        "<results>/power/{dataset}.{design}.chances.csv",
     log:
-        "<logs>/power/{dataset}.{design}.log",
+        "<logs>/simulate_power/{dataset}.{design}.log",
     wildcard_constraints:
         dataset=any_of(POWER),
     conda:
@@ -41,4 +36,24 @@ rule power_curve:
         },
         seed=lambda wildcards: SCALE["seed"],
     script:
-        "../workflow/scripts/power.py"
+        "../workflow/scripts/simulate_power.py"
+
+
+rule figure_power:
+    input:
+        chances="<results>/power/{dataset}.{design}.chances.csv",
+    output:
+        figures(
+            "<results>/power/{dataset}.{design}",
+            caption="power",
+            category="Power",
+            name="{dataset}: chance of finding ΔLogLik",
+        ),
+    log:
+        "<logs>/figure_power/{dataset}.{design}.log",
+    wildcard_constraints:
+        dataset=any_of(POWER),
+    conda:
+        "../envs/plot.yaml"
+    script:
+        "../workflow/scripts/figure_power.py"

@@ -8,11 +8,11 @@ import numpy as np
 import observations
 import pandas as pd
 import permutation
-import power
 import pytest
 import random_effects
 import regression
 import responses
+import simulate_power
 import words
 from job import InputError
 from mixed_model.predictors import read_rows, read_texts
@@ -148,9 +148,9 @@ def test_amplitudes_have_no_logarithm(tmp_path):
 
 def test_power_is_of_times(tmp_path):
     with pytest.raises(InputError, match="simulated readers have times alone.*amplitude_uv"):
-        power.main(
+        simulate_power.main(
             *(tmp_path / name for name in ("words", "lm", "unigram")),
-            out=[],
+            out=tmp_path / "none.csv",
             readers={},
             design=MIXED,
             subjects=[4],

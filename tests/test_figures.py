@@ -13,11 +13,11 @@ import comparison
 import dataset_checks
 import figure_delta_loglik
 import figure_perplexity
+import figure_power
 import figure_slopes
 import job
 import numpy as np
 import pandas as pd
-import power
 import pytest
 import recovery
 import style
@@ -372,7 +372,7 @@ def test_power_is_legible():
     rows = [(*size, "p < 0.05", 0.5, 0.4, 0.6, 100) for size in sizes]
     columns = ["effect", "subjects", "sentences", "found", "chance", "low", "high", "repeats"]
     with style.use():
-        figure = power.draw(pd.DataFrame(rows, columns=columns), 0.05)
+        figure = figure_power.draw(pd.DataFrame(rows, columns=columns), "p < 0.05")
         found = texts(figure)
     check_texts("power", figure, found)
     said = words(found).split("\n")

@@ -1,9 +1,10 @@
 """Power from simulated readers."""
 
+import figure_power
 import numpy as np
 import pandas as pd
-import power
 import pytest
+import simulate_power
 from job import InputError
 from scipy.stats import binomtest
 
@@ -44,11 +45,11 @@ def text(tmp_path_factory):
 
 
 def run(text, out, **settings):
-    power.main(
+    simulate_power.main(
         words=text / "words.parquet",
         surprisal=text / "lm.parquet",
         unigram=text / "unigram.parquet",
-        out=[out, *settings.pop("figures", [])],
+        out=out,
         readers=READERS | settings.pop("readers", {}),
         design=DESIGN,
         **{"permutations": 199, "repeats": 12} | settings,
@@ -59,7 +60,7 @@ def run(text, out, **settings):
 def test_power_grows_with_the_data_and_the_effect(text, tmp_path):
     sizes = {"subjects": [8, 32], "sentences": [15, 45], "effects": [0.0, 1.0]}
     table = run(text, tmp_path / "a.csv", delta_loglik=[5], **sizes)
-    assert list(table) == power.COLUMNS and len(table) == 2 * 2 * 2 * 2
+    assert list(table) == simulate_power.COLUMNS and len(table) == 2 * 2 * 2 * 2
     tests = table[table["found"] == "p < 0.05"]
     chance = tests.set_index(["effect", "subjects", "sentences"])["chance"]
     assert (chance[0.0] <= 0.25).all()  # 12 repeats each; false alarms are one-sided, 2.5 %
@@ -75,9 +76,11 @@ def test_two_runs_write_the_same_bytes(text, tmp_path):
     written = []
     for _ in range(2):
         sizes = {"subjects": [8, 12], "sentences": [12], "repeats": 2}
-        run(text, files[0], figures=files[1:], **sizes)
+        run(text, tmp_path / "chances.csv", **sizes, delta_loglik=[5])
+        figure_power.main(tmp_path / "chances.csv", files)
         written.append([path.read_bytes() for path in files])
     assert written[0] == written[1] and all(len(one) > 100 for one in written[0])
+    assert list(pd.read_csv(files[0]).found) == ["p < 0.05"] * 2  # what is drawn
 
 
 def test_eye_movements_leave_skipped_words_out(text, tmp_path):
@@ -95,5 +98,5 @@ def test_too_many_sentences_are_named(text, tmp_path):
 
 @pytest.mark.parametrize("hits", [0, 3, 20])
 def test_wilson(hits):
-    ours = power.wilson(hits, 20)
+    ours = simulate_power.wilson(hits, 20)
     assert ours == pytest.approx(tuple(binomtest(hits, 20).proportion_ci(method="wilson")))

@@ -1,22 +1,20 @@
-"""Power: the chance of finding a ΔLogLik with n subjects and m sentences, from simulated readers.
+"""Rule simulate_power: the chance of finding a ΔLogLik with n subjects and m sentences.
 
-Every repeat draws m whole sentences of the dataset and n new readers (simulation.readers), parts
+From simulated readers. Every repeat draws m whole sentences of the dataset and n new readers (simulation.readers), parts
 their times as the workflow does, fits the design and its base on the fit partition and scores the
 exploratory one. It has found the effect if the permutation test of squared errors, observation by
 observation, is significant in favour of the full model, or if ΔLogLik reaches a given size.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import job
 import numpy as np
 import pandas as pd
-import style
 from mixed_model import likelihood
 from mixed_model.deviance import solve
 from mixed_model.fit import crossed_factors, nested_group, products_of
@@ -29,15 +27,10 @@ from regression import formula_of
 from simulation import readers as simulated
 from simulation.readers import WORD_TERMS, Readers
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 COLUMNS = [
     *("subjects", "sentences", "effect", "repeats", "n_exploratory"),
     *("delta_loglik", "delta_loglik_sd", "found", "chance", "low", "high"),
 ]
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-MARKERS = "osD^vp"
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,7 @@ def main(
     words: str | PathLike,
     surprisal: str | PathLike,
     unigram: str | PathLike,
-    out: Iterable[str | PathLike],
+    out: str | PathLike,
     *,
     readers: Mapping[str, Any],
     design: Mapping[str, Any],
@@ -66,13 +59,13 @@ def main(
     alpha: float = 0.05,
     seed: int = 0,
 ) -> None:
-    """Write the table (.csv of `out`) and the curve (.pdf, .svg, .png).
+    """Write a row of COLUMNS for each size and each way to have found the effect (CSV).
 
     `readers` are the fields of simulation.readers.Readers; their number and seed are replaced.
     `effects` multiply the effects of interest, the subjects' differences in them too: 0 gives the
-    rate of false alarms. A row's `found` is "p < <alpha>" or, for each size in `delta_loglik` (nats), "ΔLogLik ≥ <size>"; `chance`
-    has a 95 % Wilson interval. delta_loglik is the mean over the repeats, on the exploratory
-    partition, given the random effects.
+    rate of false alarms. A row's `found` is "p < <alpha>" or, for each size in `delta_loglik`
+    (nats), "ΔLogLik ≥ <size>"; `chance` has a 95 % Wilson interval. delta_loglik is the mean over
+    the repeats, on the exploratory partition, given the random effects.
     """
     formulas = [formula_of(design, model) for model in ("full", "base")]
     for formula in formulas:
@@ -83,10 +76,8 @@ def main(
             )
         if nested_group(formula):
             raise job.InputError("power: nested random effects take too long here; leave them out")
-    frame, texts = (
-        pd.read_parquet(words),
-        read_texts(words, unigram, surprisal, design["surprisal"]),
-    )
+    frame = pd.read_parquet(words)
+    texts = read_texts(words, unigram, surprisal, design["surprisal"])
     sizes = [Size(n, m, e) for e in effects for m in sentences for n in subjects]
     there = frame["sentence"].nunique()
     if max(sentences) > there:
@@ -106,15 +97,8 @@ def main(
             )
             progress.update(index * repeats + repeat + 1)
         rows += summary(size, found, alpha, delta_loglik)
-    table = pd.DataFrame(rows, columns=COLUMNS)
-    paths = [Path(path) for path in out]
-    for path in paths:
-        if path.suffix == ".csv":
-            with job.whole(path) as part:
-                table.to_csv(part, index=False, lineterminator="\n")
-    if figures := [path for path in paths if path.suffix != ".csv"]:
-        with style.use():
-            style.save(draw(table, alpha), figures)
+    with job.whole(out) as path:
+        pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False, lineterminator="\n")
 
 
 def experiment(
@@ -251,55 +235,13 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def draw(table: pd.DataFrame, alpha: float) -> "Figure":
-    """Draw chance by number of subjects: a line for each number of sentences, a panel an effect."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import PercentFormatter
-
-    rows = table[table.found == f"p < {alpha:g}"]
-    effects = list(dict.fromkeys(rows.effect))
-    figure = Figure(figsize=(style.WIDTH, 2.8), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(1, len(effects), sharey=True, squeeze=False)[0]
-    for axes, effect in zip(panels, effects, strict=True):
-        lines = rows[rows.effect == effect].groupby("sentences", sort=True)
-        for index, (sentences, line) in enumerate(lines):
-            colour = COLOURS[index % len(COLOURS)]
-            around = [line.chance - line.low, line.high - line.chance]
-            axes.errorbar(
-                line.subjects, line.chance, yerr=np.maximum(around, 0), color=colour, capsize=2,
-                marker=MARKERS[index % len(MARKERS)], lw=1.2, elinewidth=0.8,
-                label=f"{sentences} sentences",
-            )  # fmt: skip
-        axes.axhline(alpha, color=style.GREY, lw=0.8, ls=(0, (4, 2)))
-        axes.set_title(f"effects × {effect:g}", loc="left")
-        axes.set_xlabel("subjects")
-        axes.set_xticks(sorted(set(rows.subjects)))
-        axes.set_ylim(-0.03, 1.03)
-        axes.yaxis.set_major_formatter(PercentFormatter(1))
-        axes.grid(axis="y")
-    panels[0].set_ylabel("chance of finding it")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=min(len(labels), 4))
-    repeats = int(rows.repeats.max())
-    style.notes(
-        figure,
-        [
-            f"found: p < {alpha:g} in a permutation test on the exploratory partition; "
-            + f"{repeats} simulated experiments a point, bars 95 % intervals; dashed: {alpha:g}"
-        ],
-    )
-    return figure
-
-
 if __name__ == "__main__":
     with job.logged(snakemake.log[0]):
         main(
             words=snakemake.input.words,
             surprisal=snakemake.input.surprisal,
             unigram=snakemake.input.unigram,
-            out=snakemake.output,
+            out=snakemake.output[0],
             readers=snakemake.params.readers,
             design=snakemake.params.design,
             seed=snakemake.params.seed,
