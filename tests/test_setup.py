@@ -340,3 +340,12 @@ def test_runs_exclude_each_other_until_the_last_job_ends(checkout):
 def test_snakemake_keeps_its_own_lock_for_jobs_on_a_cluster(checkout):
     result = run(checkout, "--workflow-profile", "profiles/slurm")
     assert result.stdout == "started --workflow-profile profiles/slurm\n"
+
+
+def test_a_target_is_not_taken_for_a_config_file(checkout):
+    (checkout / "mine.yaml").touch()
+    asked = run(checkout, "--cores", "1", "--configfile", "mine.yaml", "power")
+    assert asked.returncode == 1 and "no config file power" in asked.stderr
+    assert "./run power" in asked.stderr
+    first = run(checkout, "power", "--configfile", "mine.yaml", "--cores", "1")
+    assert first.returncode == 0, first.stderr
