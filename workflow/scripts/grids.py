@@ -41,7 +41,7 @@ def expand(config: dict) -> dict[str, dict]:
                     settings = {k: v for k, v in settings.items() if k != "seed"}
                 lms.setdefault(variant, {"lm": lm} | told | settings)
         responses = {}
-        for design, listed in experiment["responses"].items():
+        for design, listed in experiment.get("responses", {}).items():
             for settings in _combinations(grid, DESIGN_SETTINGS):
                 told = {key: config["designs"][design][key] for key in DESIGN_SETTINGS}
                 variant = design_variant(config, design, settings)

@@ -171,12 +171,24 @@ def score_words(
         alignment.align(list(shown[rows]), model.tokenizer, f"item {item}: ", leading_space, kind)
         for item, rows in items.items()
     ]
-    if model.masked:
-        scores = _score_masked(model, texts, metric, future, options)
-    else:
-        scores = _score_causal(model, texts, bos, stride, **options)
+    scores = score_texts(model, texts, bos, stride, metric, future, **options)
     rows = list(items.values())
     return _sum(words, rows, texts, scores, model, unit, correction, first_word)
+
+
+def score_texts(
+    model: Model,
+    texts: Sequence[alignment.Text],
+    bos: bool | str = True,
+    stride: int | None = None,
+    metric: str = "within_word_l2r",
+    future: str = "seen",
+    **options,
+) -> list:
+    """Return one `lm.scoring.Scores` per text; the settings are those of `score_words`."""
+    if model.masked:
+        return _score_masked(model, texts, metric, future, options)
+    return _score_causal(model, texts, bos, stride, **options)
 
 
 def _score_causal(model: Model, texts, bos, stride, precision="fp32", **options) -> list:
