@@ -29,6 +29,7 @@ wildcard_constraints:
     unigram=any_of(config["unigrams"]),
     dataset=any_of(config["datasets"]),
     dependencies=any_of(config.get("dependencies", {})),
+    pairs=any_of(config.get("minimal_pairs", {})),
     measure=r"\w+",
     design=any_of(config["designs"]),
     experiment=any_of(config["experiments"]),
@@ -45,6 +46,7 @@ include: "rules/unigram.smk"
 include: "rules/regression.smk"
 include: "rules/power.smk"
 include: "rules/attention.smk"
+include: "rules/minimal_pairs.smk"
 include: "rules/figures.smk"
 include: "rules/checks.smk"
 

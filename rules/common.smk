@@ -57,12 +57,11 @@ def downloaded(url, byte_range=None):
     return f"<resources>/downloads/{url.split('://', 1)[1].rstrip('/')}{part}"
 
 
-def sources(corpus):
-    """Return the rows of a corpus's table of files, without the parts that are left out."""
-    entry = config["corpora"][corpus]
+def sources(entry):
+    """Return the rows of an entry's table of files, without the parts that are left out."""
     with open(Path(workflow.basedir) / entry["sources"], newline="") as table:
         rows = list(csv.DictReader(table, delimiter="\t"))
-    return [row for row in rows if row["part"] not in entry.get("exclude", [])]
+    return [row for row in rows if row.get("part") not in entry.get("exclude", [])]
 
 
 def dataset_file(dataset, role, file):
@@ -91,14 +90,16 @@ def dataset_files(dataset, part):
 def described_files():
     """Return path → what is known of it, for every file that the config has downloaded or placed."""
     files = {}
-    for name, corpus in config["corpora"].items():
-        if "sources" in corpus:
-            for row in sources(name):
+    minimal_pairs = config.get("minimal_pairs", {})
+    for entry in (*config["corpora"].values(), *minimal_pairs.values()):
+        if "sources" in entry:
+            for row in sources(entry):
                 known = {key: row[key] for key in ("url", "sha256") if row[key]}
                 files[downloaded(row["url"])] = known | (
                     {"bytes": int(row["bytes"])} if row["bytes"] else {}
                 )
-        elif "pretokenized" in corpus:
+    for corpus in config["corpora"].values():
+        if "pretokenized" in corpus:
             file = corpus["pretokenized"]
             files[downloaded(file["url"], file.get("byte_range"))] = file
     for tokenizer in config["tokenizers"].values():
@@ -115,6 +116,9 @@ def described_files():
         for role in ("trees", "leaves"):
             file = dependencies[role]
             files[dataset_file(f"dependencies-{name}", role, file)] = file
+    for name, pairs in minimal_pairs.items():
+        if "table" in pairs:
+            files[dataset_file(f"minimal_pairs-{name}", "table", pairs["table"])] = pairs["table"]
     return {path: file for path, file in files.items() if path.startswith("<resources>/")}
 
 
@@ -145,13 +149,23 @@ WITHOUT_TREES = {
     for name in config.get("dependencies", {})
     if (missing := configuration.missing_trees(config["dependencies"][name], MIRRORS))
 }
+PAIRS_ASKED = {config["experiments"][each].get("minimal_pairs") for each in config["run"]}
+WITHOUT_PAIRS = {
+    name: f"{pairs['label']} is not here: {missing[0]}"
+    for name, pairs in config.get("minimal_pairs", {}).items()
+    if (missing := configuration.missing_pairs(pairs, MIRRORS))
+}
 if workflow.is_main_process:
     for name in sorted(ABSENT.keys() & ASKED):
         logger.warning(f"not run: {ABSENT[name]}")
     for name in sorted(WITHOUT_TREES.keys() & TREES_ASKED):
         logger.warning(f"not run: {WITHOUT_TREES[name]}")
+    for name in sorted(WITHOUT_PAIRS.keys() & PAIRS_ASKED):
+        logger.warning(f"not run: {WITHOUT_PAIRS[name]}")
 NOT_RUN = {} if DRY_RUN else ABSENT
 NO_TREES = {} if DRY_RUN else WITHOUT_TREES
+NO_PAIRS = {} if DRY_RUN else WITHOUT_PAIRS
+config["pairs_not_run"] = NO_PAIRS
 config["not_run"] = NOT_RUN | NO_TREES  # for the report's front page
 
 # A paper's tables and figures by number, and "experiment/figure" → what the paper calls it.

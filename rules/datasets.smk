@@ -84,6 +84,11 @@ rule not_run:
             }
             for name, reason in NO_TREES.items()
             if name in TREES_ASKED
+        ]
+        + [
+            {"dataset": name, "measure": "minimal pairs", "reason": reason}
+            for name, reason in NO_PAIRS.items()
+            if name in PAIRS_ASKED
         ],
     script:
         "../workflow/scripts/not_run.py"

@@ -240,6 +240,11 @@ rule summary:
             for name in config["run"]
             if has_trees(name)
         ],
+        pairs=[
+            f"<results>/experiments/{name}/table_minimal_pairs.csv"
+            for name in config["run"]
+            if has_pairs(name)
+        ],
         not_run="<results>/not_run.csv",
     output:
         text="<results>/summary.txt",

@@ -35,7 +35,7 @@ def corpus_files(wildcards):
     """Return the originals that a corpus is made from."""
     corpus = config["corpora"][wildcards.corpus]
     if "sources" in corpus:
-        return [downloaded(row["url"]) for row in sources(wildcards.corpus)]
+        return [downloaded(row["url"]) for row in sources(corpus)]
     files = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
     if not files:
         raise WorkflowError(
@@ -221,10 +221,13 @@ def covered(target):
         lms = {lm for name in names for lm in config["experiments"][name]["lms"]}
         trees = {config["experiments"][name].get("dependencies") for name in names} - {None}
         times = {(r["dataset"], r["measure"]) for name in names for r in all_responses(name)}
-        return lms | times | {("dependencies", each) for each in trees}
+        pairs = {config["experiments"][name].get("minimal_pairs") for name in names} - {None}
+        others = {("dependencies", each) for each in trees} | {("pairs", each) for each in pairs}
+        return lms | times | others
 
     needed = used([TARGETS[target]["experiment"]])
-    return needed <= used(config["run"]) - {("dependencies", each) for each in NO_TREES}
+    absent = {("dependencies", each) for each in NO_TREES} | {("pairs", each) for each in NO_PAIRS}
+    return needed <= used(config["run"]) - absent
 
 
 def dependency_file(dependencies, role):
@@ -257,14 +260,50 @@ def attention_outputs(experiment):
     return outputs
 
 
+def pairs_files(pairs):
+    """Return the files that a table of minimal pairs is made from."""
+    entry = config["minimal_pairs"][pairs]
+    if "sources" in entry:
+        return [downloaded(row["url"]) for row in sources(entry)]
+    return [dataset_file(f"minimal_pairs-{pairs}", "table", entry["table"])]
+
+
+def pairs_of(experiment, lm=None):
+    """Return where an experiment's minimal pairs are, or an LM's surprisal of them."""
+    pairs = config["experiments"][experiment]["minimal_pairs"]
+    return f"<results>/minimal_pairs/{f'{lm}/' if lm else ''}{pairs}.parquet"
+
+
+def has_pairs(experiment):
+    """Say whether an experiment asks for minimal pairs that are here."""
+    pairs = config["experiments"][experiment].get("minimal_pairs")
+    return pairs is not None and pairs not in NO_PAIRS
+
+
+def training_words(experiment):
+    """Return how the papers tell the amount of text: the end of its name, babylm-10M's 10M."""
+    return LMS[config["experiments"][experiment]["baseline"]]["corpus"].rpartition("-")[2]
+
+
+def pairs_outputs(experiment):
+    """Return the figures and table of an experiment on minimal pairs, if they are here."""
+    where = f"<results>/experiments/{experiment}"
+    return [
+        f"{where}/figure_minimal_pairs.svg",
+        f"{where}/figure_minimal_pairs_by_phenomenon.svg",
+        f"{where}/table_minimal_pairs.html",
+    ] * has_pairs(experiment)
+
+
 def experiment_outputs(experiment):
     """Return what the reader of an experiment looks at."""
     where = f"<results>/experiments/{experiment}"
     if not config["experiments"][experiment].get("responses"):
-        return attention_outputs(experiment)
+        return attention_outputs(experiment) + pairs_outputs(experiment)
     if "sensitivity" in config["experiments"][experiment]:
         return [f"{where}/figure_sensitivity.svg", f"{where}/table_sensitivity.html"]
-    outputs = attention_outputs(experiment) + [
+    outputs = attention_outputs(experiment) + pairs_outputs(experiment)
+    outputs += [
         f"{where}/figure_delta_loglik.svg",
         f"{where}/figure_perplexity.svg",
         f"{where}/table_delta_loglik.html",

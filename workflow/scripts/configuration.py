@@ -68,6 +68,7 @@ def _name_problems(config: dict) -> list[str]:
         if name in config.get(table, {}):
             return True
         one = {"corpora": "corpus", "biases": "bias", "dependencies": "table of dependencies"}
+        one["minimal_pairs"] = "table of minimal pairs"
         one = one.get(table, table[:-1])
         problems.append(f"{where}: no {one} is called {nearest(name, config.get(table, {}))}")
         return False
@@ -123,6 +124,14 @@ def _name_problems(config: dict) -> list[str]:
             local = dependencies[role].get("local")
             if "url" in dependencies[role] and local and not Path(local).exists():
                 problems.append(f"dependencies → {name} → {role} → local: no file {local!r}")
+    for name, pairs in config.get("minimal_pairs", {}).items():
+        where, file = f"minimal_pairs → {name}", pairs.get("table", {})
+        if "sources" in pairs and not (SCRIPTS.parents[1] / pairs["sources"]).exists():
+            problems.append(f"{where} → sources: no file {pairs['sources']!r}")
+        if "table" in pairs and not file.keys() & {"url", "local", "stand_in"}:
+            problems.append(f"{where} → table: 'url', 'local' or 'stand_in' must say where it is")
+        if "local" in file and "placed" not in file and not Path(file["local"]).exists():
+            problems.append(f"{where} → table → local: no file {file['local']!r}")
     for name, settings in config.get("power", {}).items():
         if known("power", name, "datasets") and "simulate" not in config["datasets"][name]:
             problems.append(f"power → {name}: its readers are not simulated")
@@ -151,7 +160,7 @@ def _experiment_problems(config: dict, name: str, known) -> list[str]:
         for lm in pair:
             if known(f"{where} → compare", lm, "lms") and lm not in experiment["lms"]:
                 problems.append(f"{where} → compare: {lm!r} is not among the experiment's `lms`")
-    for other in ("compare", "published", "recovery"):
+    for other in ("compare", "published", "recovery", "minimal_pairs"):
         if "sensitivity" in experiment and other in experiment:
             problems.append(
                 f"{where}: `sensitivity` goes without `{other}`; give each its experiment"
@@ -162,6 +171,8 @@ def _experiment_problems(config: dict, name: str, known) -> list[str]:
         known(f"{where} → attention", experiment["attention"], "datasets")
     if "dependencies" in experiment:
         known(f"{where} → dependencies", experiment["dependencies"], "dependencies")
+    if "minimal_pairs" in experiment:
+        known(f"{where} → minimal_pairs", experiment["minimal_pairs"], "minimal_pairs")
     for design, responses in experiment.get("responses", {}).items():
         known(f"{where} → responses", design, "designs")
         for response in responses:
@@ -253,6 +264,11 @@ def missing_files(dataset: dict, mirrors: list[str]) -> list[str]:
 def missing_trees(dependencies: dict, mirrors: list[str]) -> list[str]:
     """Say which files of a table of dependencies only the user can place, and are not there."""
     return _missing([dependencies["trees"], dependencies["leaves"]], mirrors)
+
+
+def missing_pairs(pairs: dict, mirrors: list[str]) -> list[str]:
+    """Say which file of a table of minimal pairs only the user can place, and is not there."""
+    return _missing([pairs["table"]] if "table" in pairs else [], mirrors)
 
 
 def _missing(files: list[dict], mirrors: list[str]) -> list[str]:
