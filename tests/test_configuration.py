@@ -102,6 +102,21 @@ MISTAKES = {
     "dependencies: {natural_stories: {trees: {local: mine/none.txt}}}": (
         "dependencies → natural_stories → trees → local: no file 'mine/none.txt'"
     ),
+    "experiments: {mine: {title: t, lms: [Pythia], baseline: Pythia, minimal_pairs: blimpp}}": (
+        "experiments → mine → minimal_pairs: no table of minimal pairs is called 'blimpp'; "
+        "did you mean 'blimp'?"
+    ),
+    "experiments: {sensitivity: {minimal_pairs: blimp}}": "goes without `minimal_pairs`",
+    "minimal_pairs: {blimp: {sources: data/none.tsv}}": (
+        "minimal_pairs → blimp → sources: no file 'data/none.tsv'"
+    ),
+    "minimal_pairs: {mine: {label: x, table: {local: mine/none.tsv}}}": (
+        "minimal_pairs → mine → table → local: no file 'mine/none.tsv'"
+    ),
+    "minimal_pairs: {mine: {label: x, table: {placed: from me}}}": (
+        "minimal_pairs → mine → table: 'url', 'local' or 'stand_in' must say where it is"
+    ),
+    "minimal_pairs: {mine: {label: x}}": "minimal_pairs → mine: {'label': 'x'} fits none",
     "recipes: {pythia: {steps: many}}": "recipes → pythia → steps: 'many' is not of type 'integer'",
     "designs: {spr: {engine: lme5}}": "designs → spr → engine: 'lme5' is not one of",
 }
