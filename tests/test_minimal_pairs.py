@@ -303,6 +303,14 @@ def test_ngram_models(tmp_path):
     np.testing.assert_allclose(bits, np.array([1.1, 1.1, 1.3, 0.7]) * one)
     np.testing.assert_allclose(rest, np.array([0.8, 1.0, 1.0, 0.0]) * one)
     assert bits[0] == bits[1] and list(count) == [3, 3, 2, 1]
+    pairs = pd.DataFrame({"pair": [0, 1], "good": ["a b c", "b"], "bad": ["c b a", "a d"]})
+    pairs.to_parquet(tmp_path / "p.parquet")
+    out = tmp_path / "out.parquet"
+    score_pairs.main(tmp_path / "p.parquet", tmp_path / "m.arpa", None, out, "unigram")
+    found = pd.read_parquet(out)
+    assert list(found.good_bits) == [bits[0], bits[3]]
+    assert list(found.bad_bits) == [bits[1], bits[2]]
+    assert list(found.bad_rest_bits) == [rest[1], rest[2]] and list(found.bad_tokens) == [3, 2]
 
 
 def test_a_sentence_without_tokens_is_named(tokenizer):

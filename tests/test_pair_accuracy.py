@@ -239,6 +239,6 @@ def test_figures_show_what_the_table_says(windows):
     figure = figure_minimal_pairs.grid(models, wide, "base")
     cells = {text.get_gid(): text.get_text() for text in figure.axes[0].texts}
     for lm in wide.index:
-        assert cells[f"cell {lm} 0"] == f"{wide.Overall[lm]:.0f}"
+        assert cells[f"cell {lm} 0"] == f"{wide.Overall[lm]:.1f}"
     labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     assert "the base (baseline)" in labels and labels[0] == "the window-7"

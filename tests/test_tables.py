@@ -249,9 +249,11 @@ CONFIG = {
         "made": {"label": "Made up", "simulate": {"reader": "ALiBi-mix-TI"}}},
     "experiments": {
         "exp2": {"title": "Experiment 2", "lms": ["Pythia", "ALiBi-1_4-TI"], "baseline": "Pythia",
-                 "responses": {"spr": ["ucl.SPR", "made.SPR"]}, "published": "clark2025_table2"},
+                 "responses": {"spr": ["ucl.SPR", "made.SPR"]}, "published": "clark2025_table2",
+                 "minimal_pairs": "blimp"},
         "exp3": {"title": "Experiment 3", "lms": [], "baseline": "", "responses": {}}},
-    "not_run": {"ucl": "UCL is not in the mirror"},
+    "minimal_pairs": {"blimp": {"label": "BLiMP", "cite": "Warstadt et al. (2020)"}},
+    "not_run": {"ucl": "UCL is not in the mirror"}, "pairs_not_run": {"blimp": "BLiMP is not here"},
 }  # fmt: skip
 
 
@@ -282,6 +284,7 @@ def test_captions_render(caption):
             "Made up",
             "are simulated",
             "UCL is not in the mirror",
+            "BLiMP is not here",
             "Experiment 3",
             "1,000",
         ):

@@ -88,7 +88,7 @@ def grid(models: list[LM], wide: pd.DataFrame, baseline: str) -> "Figure":
             red, green, blue, _ = image.cmap(norm(value))
             dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
             best = value == wide.iloc[:, x].max()
-            axes.text(x, y, style.number(value, 0), ha="center", va="center_baseline",
+            axes.text(x, y, style.number(value), ha="center", va="center_baseline",
                       size=style.SMALL, weight="bold" if best else "normal",
                       color="white" if dark else "black", gid=f"cell {lm} {x}")  # fmt: skip
     labels = {lm.lm: lm.label + " (baseline)" * (lm.lm == baseline) for lm in models}
