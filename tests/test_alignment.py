@@ -30,6 +30,15 @@ def hard_tokenizer():
     return tokenizer
 
 
+def test_words_that_are_written_together():
+    spaces = [False, True, False, True]
+    text = alignment.align(["New", "York", "is", "big"], hard_tokenizer(), spaces=spaces)
+    assert text.ids.tolist() == [0, 0]  # "NewYork" and "isbig"
+    assert text.word.tolist() == [0, 2] and text.last.tolist() == [1, 3]
+    text = alignment.align(["New", "York", "is", "big"], hard_tokenizer())
+    assert text.ids.tolist() == [1, 3, 6] and text.last.tolist() == [1, 3, 3]
+
+
 def test_ledger_of_merged_dropped_and_rewritten_words():
     text = alignment.align(["New", "York", "\u200b", "x", "\U0001f642", "big?"], hard_tokenizer())
     care = {(each.word, each.reason): each.treatment for each in text.care}

@@ -30,6 +30,7 @@ class Text:
     word: np.ndarray  # int64 (tokens,), not decreasing
     words: int
     care: list[Care] = field(default_factory=list)
+    last: np.ndarray | None = None  # int64 (tokens,): the last word that the token reaches into
 
 
 def align(
@@ -38,6 +39,7 @@ def align(
     where: str = "",
     leading_space: bool = False,
     kind: np.ndarray | None = None,
+    spaces: list[bool] | None = None,
 ) -> Text:
     """Tokenise words joined by single spaces and give each token the word that it lies in.
 
@@ -45,16 +47,19 @@ def align(
     that is not a space, so that the space before a word counts with the word; with `leading_space`
     the first word has one too. Nothing is re-joined, re-cased or stripped. A word may end up with
     no token of its own: `care` says so, and what else was out of the ordinary. `kind` is that of
-    `kinds`, for many texts. Raises InputError for an empty word.
+    `kinds`, for many texts; `spaces` says which words have a space behind them, if not all have.
+    Raises InputError for an empty word.
     """
     for number, word in enumerate(words, 1):
         if not word.strip():
             raise InputError(f"{where}word {number} ({word!r}) is empty")
-    text = " " * leading_space + " ".join(words)
+    gaps = np.ones(len(words), int) if spaces is None else np.array(spaces, int)
+    gaps[-1:] = 0
+    text = " " * leading_space + "".join(word + " " * gap for word, gap in zip(words, gaps))
     encoding = tokenizer.encode(text, add_special_tokens=False)
     ids = np.asarray(encoding.ids, dtype=np.int64)
     spans = np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-    ends = np.cumsum([len(word) + 1 for word in words]) + leading_space  # behind the next space
+    ends = np.cumsum([len(word) for word in words] + gaps) + leading_space  # behind the next space
     visible = np.array([not character.isspace() for character in text])
     places = np.arange(len(text))
     # The next (previous) place from each that is no space.
@@ -66,7 +71,7 @@ def align(
     reach = np.minimum(np.searchsorted(ends, last, side="right"), len(words) - 1)
     kind = kinds(tokenizer) if kind is None else kind
     care = _shared(word, reach, len(words)) + _unusual(words, tokenizer, ids, spans, word, kind)
-    return Text(ids, word, len(words), sorted(care, key=lambda each: each.word))
+    return Text(ids, word, len(words), sorted(care, key=lambda each: each.word), reach)
 
 
 def _shared(word: np.ndarray, reach: np.ndarray, words: int) -> list[Care]:
