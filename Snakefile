@@ -30,6 +30,8 @@ wildcard_constraints:
     dataset=any_of(config["datasets"]),
     dependencies=any_of(config.get("dependencies", {})),
     pairs=any_of(config.get("minimal_pairs", {})),
+    treebank=any_of(config.get("treebanks", {})),
+    sentence=any_of(config.get("sentences", {})),
     measure=r"\w+",
     design=any_of(config["designs"]),
     experiment=any_of(config["experiments"]),
@@ -47,6 +49,7 @@ include: "rules/regression.smk"
 include: "rules/power.smk"
 include: "rules/attention.smk"
 include: "rules/minimal_pairs.smk"
+include: "rules/probing.smk"
 include: "rules/figures.smk"
 include: "rules/checks.smk"
 

@@ -1,4 +1,5 @@
-# Attention: dependencies in annotated stories, what heads give them, and attention by distance.
+# Attention: dependencies in annotated stories, what heads give them, attention by distance, and maps
+# of it over one sentence.
 
 GCG = sorted(str(path) for path in Path(SCRIPTS).glob("gcg/*.py"))
 HEADS = f"{SCRIPTS}/lm/heads.py"
@@ -75,6 +76,26 @@ rule attention_by_distance:
         "../workflow/scripts/attention_by_distance.py"
 
 
+rule attention_map:
+    input:
+        model=trained,
+        code=[*NETWORK, *SCORING, HEADS],
+        bias=lambda wildcards: bias_files(wildcards.lm),
+    output:
+        "<results>/attention_maps/{lm}/{sentence}.parquet",
+    log:
+        "<logs>/attention_map/{lm}/{sentence}.log",
+    conda:
+        "../envs/lm.yaml"
+    params:
+        text=lambda wildcards: config["sentences"][wildcards.sentence],
+        checkpoint=lambda wildcards: LMS[wildcards.lm].get("checkpoint"),
+        bias=lambda wildcards: inference_bias(wildcards.lm),
+        bos=lambda wildcards: LMS[wildcards.lm]["bos"],
+    script:
+        "../workflow/scripts/attention_map.py"
+
+
 rule figure_attention_heads:
     input:
         unpack(lambda wildcards: published(wildcards.experiment, "dependencies")),
@@ -118,6 +139,35 @@ rule figure_attention_by_distance:
         lms=lambda wildcards: lms_of(wildcards.experiment),
     script:
         "../workflow/scripts/figure_attention_by_distance.py"
+
+
+rule figure_attention_maps:
+    input:
+        maps=lambda wildcards: attention_map_files(
+            config["experiments"][wildcards.experiment]["attention_maps"]["lms"],
+            wildcards.experiment,
+        ),
+    output:
+        figures(
+            "<results>/experiments/{experiment}/figure_attention_maps",
+            caption="figure_attention_maps",
+            category="{experiment}",
+            name="Attention over a sentence",
+        ),
+    log:
+        "<logs>/figure_attention_maps/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: [
+            described(lm)
+            for lm in config["experiments"][wildcards.experiment]["attention_maps"]["lms"]
+        ],
+        layers=lambda wildcards: config["experiments"][wildcards.experiment]["attention_maps"][
+            "layers"
+        ],
+    script:
+        "../workflow/scripts/figure_attention_maps.py"
 
 
 rule table_dependencies:

@@ -76,6 +76,11 @@ def dataset_file(dataset, role, file):
     return f"<resources>/downloads/placed/{dataset}/{role}{suffix}"
 
 
+def treebank_file(treebank, split):
+    """Return where the train, dev or test part of a treebank is."""
+    return dataset_file(f"treebank-{treebank}", split, config["treebanks"][treebank][split])
+
+
 def counts_file(file):
     """Return where a list of word counts is: the user's own, or downloaded."""
     return file["local"] if os.path.exists(file.get("local", "")) else downloaded(file["url"])
@@ -119,6 +124,9 @@ def described_files():
     for name, pairs in minimal_pairs.items():
         if "table" in pairs:
             files[dataset_file(f"minimal_pairs-{name}", "table", pairs["table"])] = pairs["table"]
+    for name in config.get("treebanks", {}):
+        for split in configuration.SPLITS:
+            files[treebank_file(name, split)] = config["treebanks"][name][split]
     return {path: file for path, file in files.items() if path.startswith("<resources>/")}
 
 
@@ -155,6 +163,12 @@ WITHOUT_PAIRS = {
     for name, pairs in config.get("minimal_pairs", {}).items()
     if (missing := configuration.missing_pairs(pairs, MIRRORS))
 }
+TREEBANKS_ASKED = {config["experiments"][each].get("probe") for each in config["run"]}
+WITHOUT_TREEBANK = {
+    name: f"the treebank {treebank['label']} is not here: {missing[0]}"
+    for name, treebank in config.get("treebanks", {}).items()
+    if (missing := configuration.missing_treebank(treebank, MIRRORS))
+}
 if workflow.is_main_process:
     for name in sorted(ABSENT.keys() & ASKED):
         logger.warning(f"not run: {ABSENT[name]}")
@@ -162,11 +176,14 @@ if workflow.is_main_process:
         logger.warning(f"not run: {WITHOUT_TREES[name]}")
     for name in sorted(WITHOUT_PAIRS.keys() & PAIRS_ASKED):
         logger.warning(f"not run: {WITHOUT_PAIRS[name]}")
+    for name in sorted(WITHOUT_TREEBANK.keys() & TREEBANKS_ASKED):
+        logger.warning(f"not run: {WITHOUT_TREEBANK[name]}")
 NOT_RUN = {} if DRY_RUN else ABSENT
 NO_TREES = {} if DRY_RUN else WITHOUT_TREES
+NO_TREEBANK = {} if DRY_RUN else WITHOUT_TREEBANK
 NO_PAIRS = {} if DRY_RUN else WITHOUT_PAIRS
 config["pairs_not_run"] = NO_PAIRS
-config["not_run"] = NOT_RUN | NO_TREES  # for the report's front page
+config["not_run"] = NOT_RUN | NO_TREES | NO_TREEBANK  # for the report's front page
 
 # A paper's tables and figures by number, and "experiment/figure" → what the paper calls it.
 TARGETS = {

@@ -89,6 +89,9 @@ rule not_run:
             {"dataset": name, "measure": "minimal pairs", "reason": reason}
             for name, reason in NO_PAIRS.items()
             if name in PAIRS_ASKED
+            {"dataset": name, "measure": "probe", "reason": reason}
+            for name, reason in NO_TREEBANK.items()
+            if name in TREEBANKS_ASKED
         ],
     script:
         "../workflow/scripts/not_run.py"

@@ -219,15 +219,22 @@ def covered(target):
 
     def used(names):
         lms = {lm for name in names for lm in config["experiments"][name]["lms"]}
-        trees = {config["experiments"][name].get("dependencies") for name in names} - {None}
+        trees = {
+            (key, config["experiments"][name][key])
+            for name in names
+            for key in ("dependencies", "probe")
+            if key in config["experiments"][name]
+        }
         times = {(r["dataset"], r["measure"]) for name in names for r in all_responses(name)}
         pairs = {config["experiments"][name].get("minimal_pairs") for name in names} - {None}
-        others = {("dependencies", each) for each in trees} | {("pairs", each) for each in pairs}
-        return lms | times | others
+        return lms | times | trees | {("pairs", each) for each in pairs}
 
-    needed = used([TARGETS[target]["experiment"]])
-    absent = {("dependencies", each) for each in NO_TREES} | {("pairs", each) for each in NO_PAIRS}
-    return needed <= used(config["run"]) - absent
+    absent = (
+        {("dependencies", each) for each in NO_TREES}
+        | {("probe", each) for each in NO_TREEBANK}
+        | {("pairs", each) for each in NO_PAIRS}
+    )
+    return used([TARGETS[target]["experiment"]]) <= used(config["run"]) - absent
 
 
 def dependency_file(dependencies, role):
@@ -248,8 +255,8 @@ def has_trees(experiment):
     return dependencies is not None and dependencies not in NO_TREES
 
 
-def attention_outputs(experiment):
-    """Return the figures and tables of an experiment on attention, as far as its files are here."""
+def network_outputs(experiment):
+    """Return an experiment's figures and tables of its networks, as far as their files are here."""
     where = f"<results>/experiments/{experiment}"
     settings = config["experiments"][experiment]
     outputs = []
@@ -257,6 +264,13 @@ def attention_outputs(experiment):
         outputs += [f"{where}/figure_attention_heads.svg", f"{where}/table_dependencies.html"]
     if settings.get("attention") and settings["attention"] not in NOT_RUN:
         outputs.append(f"{where}/figure_attention_by_distance.svg")
+    if "attention_maps" in settings:
+        outputs += [
+            f"{where}/figure_attention_maps.svg",
+            *attention_map_files(settings["lms"], experiment),
+        ]
+    if has_treebank(experiment):
+        outputs += [f"{where}/figure_probe.svg", f"{where}/table_probe.html"]
     return outputs
 
 
@@ -295,14 +309,32 @@ def pairs_outputs(experiment):
     ] * has_pairs(experiment)
 
 
+def has_treebank(experiment):
+    """Say whether an experiment asks for a structural probe whose treebank is here."""
+    treebank = config["experiments"][experiment].get("probe")
+    return treebank is not None and treebank not in NO_TREEBANK
+
+
+def attention_map_files(lms, experiment):
+    """Return what is known of LMs' attention over the experiment's sentence."""
+    sentence = config["experiments"][experiment]["attention_maps"]["sentence"]
+    return [f"<results>/attention_maps/{lm}/{sentence}.parquet" for lm in lms]
+
+
+def probe_files(experiment):
+    """Return the structural probes of an experiment's LMs."""
+    settings = config["experiments"][experiment]
+    return [f"<results>/probe/{lm}/{settings['probe']}.csv" for lm in settings["lms"]]
+
+
 def experiment_outputs(experiment):
     """Return what the reader of an experiment looks at."""
     where = f"<results>/experiments/{experiment}"
     if not config["experiments"][experiment].get("responses"):
-        return attention_outputs(experiment) + pairs_outputs(experiment)
+        return network_outputs(experiment) + pairs_outputs(experiment)
     if "sensitivity" in config["experiments"][experiment]:
         return [f"{where}/figure_sensitivity.svg", f"{where}/table_sensitivity.html"]
-    outputs = attention_outputs(experiment) + pairs_outputs(experiment)
+    outputs = network_outputs(experiment) + pairs_outputs(experiment)
     outputs += [
         f"{where}/figure_delta_loglik.svg",
         f"{where}/figure_perplexity.svg",

@@ -117,6 +117,20 @@ MISTAKES = {
         "minimal_pairs → mine → table: 'url', 'local' or 'stand_in' must say where it is"
     ),
     "minimal_pairs: {mine: {label: x}}": "minimal_pairs → mine: {'label': 'x'} fits none",
+    "experiments: {working_memory: {probe: ewtt}}": (
+        "experiments → working_memory → probe: no treebank is called 'ewtt'; did you mean 'ewt'?"
+    ),
+    "experiments: {working_memory: {attention_maps: {sentence: pot}}}": (
+        "experiments → working_memory → attention_maps → sentence: no sentence is called 'pot'; known: kettle"
+    ),
+    "experiments: {working_memory: {attention_maps: {lms: [GPT-2, Pythia]}}}": (
+        "experiments → working_memory → attention_maps → lms: not among the experiment's 'Pythia'"
+    ),
+    "sentences: {empty: ' '}": "sentences → empty: ' ' does not match",
+    "treebanks: {ewt: {test: {local: mine/none.conllu}}}": (
+        "treebanks → ewt → test → local: no file 'mine/none.conllu'"
+    ),
+    "probe: {rank: 0}": "probe → rank: 0 is less than the minimum of 1 (rows of B;",
     "recipes: {pythia: {steps: many}}": "recipes → pythia → steps: 'many' is not of type 'integer'",
     "designs: {spr: {engine: lme5}}": "designs → spr → engine: 'lme5' is not one of",
 }
@@ -200,3 +214,6 @@ def test_missing_files(tmp_path):
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "d.tsv.gz").write_text("")
     assert configuration.missing_files(dataset, [str(tmp_path)]) == []
+    treebank = {split: {"url": "https://x.org/a"} for split in ("train", "dev")}
+    treebank |= {"label": "Mine", "test": {"local": "none.conllu", "placed": "mine, from me"}}
+    assert configuration.missing_treebank(treebank, []) == ["none.conllu: mine, from me"]

@@ -16,6 +16,8 @@ import yaml
 from job import InputError
 
 SCRIPTS = Path(__file__).resolve().parent
+#: The parts of a treebank.
+SPLITS = ("train", "dev", "test")
 #: What an lm may say otherwise than the study's scale.
 SCALE_KEYS = ("architecture", "corpus", "tokenizer", "recipe", "bos", "stride", "seed")
 
@@ -132,6 +134,11 @@ def _name_problems(config: dict) -> list[str]:
             problems.append(f"{where} → table: 'url', 'local' or 'stand_in' must say where it is")
         if "local" in file and "placed" not in file and not Path(file["local"]).exists():
             problems.append(f"{where} → table → local: no file {file['local']!r}")
+    for name, treebank in config.get("treebanks", {}).items():
+        for split in SPLITS:
+            local = treebank[split].get("local")
+            if "url" in treebank[split] and local and not Path(local).exists():
+                problems.append(f"treebanks → {name} → {split} → local: no file {local!r}")
     for name, settings in config.get("power", {}).items():
         if known("power", name, "datasets") and "simulate" not in config["datasets"][name]:
             problems.append(f"power → {name}: its readers are not simulated")
@@ -173,6 +180,17 @@ def _experiment_problems(config: dict, name: str, known) -> list[str]:
         known(f"{where} → dependencies", experiment["dependencies"], "dependencies")
     if "minimal_pairs" in experiment:
         known(f"{where} → minimal_pairs", experiment["minimal_pairs"], "minimal_pairs")
+    if "probe" in experiment:
+        known(f"{where} → probe", experiment["probe"], "treebanks")
+    if "attention_maps" in experiment:
+        maps = experiment["attention_maps"]
+        known(f"{where} → attention_maps → sentence", maps["sentence"], "sentences")
+        for lm in maps["lms"]:
+            if lm not in experiment["lms"]:
+                options = nearest(lm, experiment["lms"])
+                problems.append(
+                    f"{where} → attention_maps → lms: not among the experiment's {options}"
+                )
     for design, responses in experiment.get("responses", {}).items():
         known(f"{where} → responses", design, "designs")
         for response in responses:
@@ -269,6 +287,11 @@ def missing_trees(dependencies: dict, mirrors: list[str]) -> list[str]:
 def missing_pairs(pairs: dict, mirrors: list[str]) -> list[str]:
     """Say which file of a table of minimal pairs only the user can place, and is not there."""
     return _missing([pairs["table"]] if "table" in pairs else [], mirrors)
+
+
+def missing_treebank(treebank: dict, mirrors: list[str]) -> list[str]:
+    """Say which files of a treebank only the user can place, and are not there."""
+    return _missing([treebank[split] for split in SPLITS], mirrors)
 
 
 def _missing(files: list[dict], mirrors: list[str]) -> list[str]:

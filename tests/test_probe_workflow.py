@@ -1,0 +1,97 @@
+"""The structural probe and attention maps by Snakemake: a tiny study with a treebank of its own."""
+
+import csv
+
+import numpy as np
+import pytest
+from test_probe_trees import random_heads
+from test_workflow import TINY, copy_project, planned, snakemake
+
+PROBE = """
+run: [probe]
+treebanks:
+  mine:
+    label: Mine
+    train: {local: mine/train.conllu}
+    dev: {local: mine/dev.conllu}
+    test: {local: mine/test.conllu, placed: "test.conllu of mine, from me"}
+probe: {epochs: 2, batch: 4, relations: [nsubj, iobj]}
+sentences: {dog: "the dog ran ."}
+experiments:
+  probe:
+    title: Layers
+    lms: [Pythia, ALiBi-mix-I]
+    baseline: Pythia
+    probe: mine
+    attention_maps: {sentence: dog, lms: [Pythia, ALiBi-mix-I], layers: 2}
+targets:
+  wm_figure4: {experiment: probe}
+  wm_figure5: {experiment: probe}
+"""
+CONFIGS = [*TINY, "probe.yaml"]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    folder = copy_project(tmp_path_factory.mktemp("project"))
+    (folder / "probe.yaml").write_text(PROBE)
+    (folder / "mine").mkdir()
+    random = np.random.default_rng(6)
+    for split, count in (("train", 12), ("dev", 4), ("test", 4)):
+        lines = []
+        for _ in range(count):
+            for place, head in enumerate(random_heads(random.integers(2, 9), random), 1):
+                relation = random.choice(["nsubj", "obj"]) if head else "root"
+                word = random.choice(["dog", "cat", "ran", "the"])
+                lines.append(f"{place}\t{word}\t_\tX\t_\t_\t{head}\t{relation}\t_\t_\n")
+            lines.append("\n")
+        (folder / "mine" / f"{split}.conllu").write_text("".join(lines))
+    return folder
+
+
+def test_a_treebank_of_the_user_s_that_is_not_there_is_said(project):
+    (project / "away.yaml").write_text("treebanks: {mine: {test: {local: mine/none.conllu}}}")
+    summary = "results/tiny/cores/summary.txt"
+    run = snakemake(project, "--nocolor", summary, configs=[*CONFIGS, "away.yaml"])
+    reason = "the treebank Mine is not here: mine/none.conllu: test.conllu of mine, from me"
+    assert run.returncode == 0 and f"not run: {reason}" in run.stdout, run.stdout[-3000:]
+    assert reason in " ".join((project / summary).read_text().split())
+
+
+def test_probe_and_maps_from_text_to_report(project):
+    run = snakemake(project, configs=CONFIGS)
+    assert run.returncode == 0, run.stdout[-6000:]
+    where = project / "results" / "tiny" / "cores" / "experiments" / "probe"
+    for stem in ("figure_probe", "figure_attention_maps"):
+        for ending in ("pdf", "svg", "png", "csv"):
+            assert (where / f"{stem}.{ending}").stat().st_size > 200
+    with open(where / "table_probe.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["relation"] == "all"]
+    # For each LM: neighbours, then embeddings and one layer, trained and not.
+    assert [row["layer"] for row in rows] == ["", "0", "1", "0", "1"] * 2
+    assert {row["lm"] for row in rows} == {"Pythia", "ALiBi-mix-I"}
+    # The bias changes the layer, and not the embeddings.
+    of = {(row["lm"], row["network"], row["layer"]): row["dev_loss"] for row in rows}
+    assert of["Pythia", "trained", "0"] == of["ALiBi-mix-I", "trained", "0"]
+    assert of["Pythia", "trained", "1"] != of["ALiBi-mix-I", "trained", "1"]
+    page = (where / "table_probe.html").read_text()
+    assert "adjacent words" in page and "ALiBi-mix-I, untrained" in page
+
+    run = snakemake(project, "--report", "report.html", configs=CONFIGS)
+    assert run.returncode == 0, run.stdout[-3000:]
+    page = (project / "report.html").read_text()
+    for text in ("Figure 4 of the working-memory study", "Figure 5 of the working-memory study"):
+        assert text in page
+    assert "trained on Mine" in page and "table_probe.html" in page
+
+    # Neither the memory nor what a figure shows has a probe trained again.
+    changes = "probe: {memory_gb: 1, relations: [obj]}\nsentences: {dog: a cat ran .}"
+    (project / "more.yaml").write_text(changes)
+    jobs = planned(snakemake(project, "-n", configs=[*CONFIGS, "more.yaml"]).stdout)
+    assert jobs["figure_probe"] == jobs["table_probe"] == 1 and jobs["attention_map"] == 2
+    assert not {"structural_probe", "treebank", "train"} & jobs.keys()
+
+
+def test_the_working_memory_study_plans_it(project):
+    jobs = planned(snakemake(project, "-n", "wm_figure4", "wm_figure5").stdout)
+    assert (jobs["structural_probe"], jobs["attention_map"], jobs["train"]) == (10, 2, 10)
