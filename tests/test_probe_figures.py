@@ -53,8 +53,10 @@ def test_every_lm_has_a_line_of_its_own(tmp_path):
     titles = [each.get_title() for each in axes]
     assert titles == ["UUAS (n = 90)", "Spearman of distances", "nsubj (n = 50)", "obj (n = 30)"]
     lines = {line.get_label(): line for line in axes[0].lines}
-    assert set(lines) == {"GPT-2", "GPT-2, untrained", "window 4", "window 9", "adjacent words"}
-    assert len({line.get_color() for line in lines.values()}) >= 4  # one family, two shades
+    labels = [each["label"] for each in LMS]
+    assert set(lines) == {*labels, *(f"{each}, untrained" for each in labels), "adjacent words"}
+    assert len({lines[each].get_color() for each in labels}) == 3  # one family, two shades
+    assert lines["window 9"].get_color() == lines["window 9, untrained"].get_color()
     assert lines["GPT-2"].get_linewidth() > lines["window 4"].get_linewidth()
     np.testing.assert_allclose(lines["window 4"].get_ydata(), 0.5 + np.arange(4) / 50)
     np.testing.assert_allclose(lines["GPT-2, untrained"].get_ydata(), 0.45 + np.arange(4) / 50)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ["network", "layer", "relation", "n", "uuas", "spearman", "dev_loss", "epochs"]
 ACROSS = 4  # panels of relations in a row
+DASHED = (0, (4, 2))
+FEW = 4  # LMs whose untrained twins fit into the small panels as well
 
 
 def read(probes: Iterable[str | Path], lms: list[LM]) -> pd.DataFrame:
@@ -42,8 +44,8 @@ def draw(
     above, below = figure.subfigures(2, 1, height_ratios=(2.2, 0.2 + 1.45 * lines))
     uuas, spearman = above.subplots(1, 2)
     every = rows[rows.relation == "all"]
-    handles = _panel(uuas, every, "uuas", lms, baseline)
-    _panel(spearman, every, "spearman", lms, baseline)
+    handles = _panel(uuas, every, "uuas", lms, baseline, True)
+    _panel(spearman, every, "spearman", lms, baseline, True)
     uuas.set_title(f"UUAS (n = {_count(every)})")
     spearman.set_title("Spearman of distances")
     panels = below.subplots(max(lines, 1), ACROSS, squeeze=False, sharex=True)
@@ -52,7 +54,7 @@ def draw(
             axes.remove()
             continue
         part = rows[rows.relation == shown[number]]
-        _panel(axes, part, "uuas", lms, baseline)
+        _panel(axes, part, "uuas", lms, baseline, len(lms) <= FEW)
         axes.set_title(f"{shown[number]} (n = {_count(part)})", size=style.SMALL)
         axes.tick_params(labelbottom=True)
     for axes in (uuas, *panels[:, 0]):
@@ -72,25 +74,31 @@ def _count(rows: pd.DataFrame) -> str:
     return " to ".join(f"{each:,}" for each in dict.fromkeys((counts[0], counts[-1])))
 
 
-def _panel(axes, rows: pd.DataFrame, value: str, lms: list[LM], baseline: str) -> list:
-    """Draw a line an LM, the baseline's strong and its untrained network's thin, and neighbours."""
+def _panel(axes, rows: pd.DataFrame, value: str, lms: list[LM], baseline: str, fresh: bool) -> list:
+    """Draw a line an LM, the baseline's strong, and neighbours; return handles for a legend.
+
+    Dashed stands each network's untrained twin, or with `fresh` false the baseline's alone.
+    """
+    from matplotlib.lines import Line2D
+
     looks, colours, handles = style.looks(lms), shades(lms), []
     for lm in lms:
-        mine = rows[rows.lm == lm.lm]
-        line = mine[mine.network == "trained"].sort_values("layer")
-        strong = lm.lm == baseline
-        look = looks[lm.lm]
+        mine = rows[rows.lm == lm.lm].sort_values("layer")
+        line, twin = (mine[mine.network == name] for name in ("trained", "untrained"))
+        strong, colour = lm.lm == baseline, colours[lm.lm]
         handles += axes.plot(
-            line.layer, line[value], color=colours[lm.lm], marker=look.marker,
-            markerfacecolor="white" if look.face == "white" else colours[lm.lm], ms=3.5 if strong else 3, lw=2 if strong else 1,
-            zorder=3 if strong else 2, label=lm.label,
+            line.layer.astype(float), line[value], color=colour, marker=looks[lm.lm].marker,
+            markerfacecolor="white" if looks[lm.lm].face == "white" else colour,
+            ms=3.5 if strong else 3, lw=2 if strong else 1, zorder=3 if strong else 2,
+            label=lm.label,
         )  # fmt: skip
-        fresh = mine[mine.network == "untrained"].sort_values("layer")
-        if strong and len(fresh):
-            handles += axes.plot(
-                fresh.layer, fresh[value], color=colours[lm.lm], lw=0.9, ls=(0, (4, 2)),
+        if len(twin) and (fresh or strong):
+            axes.plot(
+                twin.layer.astype(float), twin[value], color=colour, lw=0.9, ls=DASHED,
                 label=f"{lm.label}, untrained",
             )  # fmt: skip
+    if (rows.network == "untrained").any():
+        handles.append(Line2D([], [], color=style.GREY, lw=0.9, ls=DASHED, label="untrained"))
     neighbours = rows.loc[rows.network == "adjacent words", value].mean()
     handles.append(axes.axhline(neighbours, color=style.GREY, lw=1, ls=":", label="adjacent words"))
     axes.xaxis.get_major_locator().set_params(integer=True, nbins=7, min_n_ticks=1)
@@ -124,6 +132,8 @@ def sentences(rows: pd.DataFrame, relations: list[str]) -> list[str]:
     """Say what the lines are, and which relations the treebank lacks."""
     said = ["UUAS: share of the gold edges in the minimum spanning tree of the predicted distances"]
     said.append("Layer 0: embeddings; adjacent words: a tree that joins neighbours")
+    if (rows.network == "untrained").any():
+        said.append("Dashed, of the same colour: the same network with fresh weights, its bias on")
     lacking = [each for each in relations if not (rows.relation == each).any()]
     if lacking:
         said.append(f"The treebank's test part has no edge {', '.join(lacking)}")
