@@ -7,8 +7,8 @@ HEADS = f"{SCRIPTS}/lm/heads.py"
 
 rule dependencies:
     input:
-        trees=lambda wildcards: dependency_file(wildcards.dependencies, "trees"),
-        leaves=lambda wildcards: dependency_file(wildcards.dependencies, "leaves"),
+        trees=lambda wildcards: material_file("dependencies", wildcards.dependencies, "trees"),
+        leaves=lambda wildcards: material_file("dependencies", wildcards.dependencies, "leaves"),
         words=lambda wildcards: (
             f"<results>/datasets/{config['dependencies'][wildcards.dependencies]['dataset']}/words.parquet"
         ),

@@ -76,9 +76,10 @@ def dataset_file(dataset, role, file):
     return f"<resources>/downloads/placed/{dataset}/{role}{suffix}"
 
 
-def treebank_file(treebank, split):
-    """Return where the train, dev or test part of a treebank is."""
-    return dataset_file(f"treebank-{treebank}", split, config["treebanks"][treebank][split])
+def material_file(key, name, role):
+    """Return where one file is of what experiments name with `key`, such as a treebank's `train`."""
+    table, _ = configuration.MATERIALS[key]
+    return dataset_file(f"{table}-{name}", role, config[table][name][role])
 
 
 def counts_file(file):
@@ -95,8 +96,7 @@ def dataset_files(dataset, part):
 def described_files():
     """Return path → what is known of it, for every file that the config has downloaded or placed."""
     files = {}
-    minimal_pairs = config.get("minimal_pairs", {})
-    for entry in (*config["corpora"].values(), *minimal_pairs.values()):
+    for entry in (*config["corpora"].values(), *config.get("minimal_pairs", {}).values()):
         if "sources" in entry:
             for row in sources(entry):
                 known = {key: row[key] for key in ("url", "sha256") if row[key]}
@@ -117,16 +117,10 @@ def described_files():
         for part in ("words", "responses"):
             for role, file in dataset[part].items():
                 files[dataset_file(name, role, file)] = file
-    for name, dependencies in config.get("dependencies", {}).items():
-        for role in ("trees", "leaves"):
-            file = dependencies[role]
-            files[dataset_file(f"dependencies-{name}", role, file)] = file
-    for name, pairs in minimal_pairs.items():
-        if "table" in pairs:
-            files[dataset_file(f"minimal_pairs-{name}", "table", pairs["table"])] = pairs["table"]
-    for name in config.get("treebanks", {}):
-        for split in configuration.SPLITS:
-            files[treebank_file(name, split)] = config["treebanks"][name][split]
+    for key, (table, roles) in configuration.MATERIALS.items():
+        for name, entry in config.get(table, {}).items():
+            for role in (role for role in roles if role in entry):
+                files[material_file(key, name, role)] = entry[role]
     return {path: file for path, file in files.items() if path.startswith("<resources>/")}
 
 
@@ -151,39 +145,36 @@ ABSENT = {
     for name in sorted(SELECTABLE)
     if (missing := configuration.missing_files(config["datasets"][name], MIRRORS))
 }
-TREES_ASKED = {config["experiments"][each].get("dependencies") for each in config["run"]}
-WITHOUT_TREES = {
-    name: f"the trees of {name} are not here: {missing[0]}"
-    for name in config.get("dependencies", {})
-    if (missing := configuration.missing_trees(config["dependencies"][name], MIRRORS))
+# What experiments need beside reading times: (key of the experiment, name) → why it is left out.
+MATERIALS_ASKED = {
+    (key, config["experiments"][name][key]): 0
+    for key in configuration.MATERIALS
+    for name in config["run"]
+    if key in config["experiments"][name]
 }
-PAIRS_ASKED = {config["experiments"][each].get("minimal_pairs") for each in config["run"]}
-WITHOUT_PAIRS = {
-    name: f"{pairs['label']} is not here: {missing[0]}"
-    for name, pairs in config.get("minimal_pairs", {}).items()
-    if (missing := configuration.missing_pairs(pairs, MIRRORS))
-}
-TREEBANKS_ASKED = {config["experiments"][each].get("probe") for each in config["run"]}
-WITHOUT_TREEBANK = {
-    name: f"the treebank {treebank['label']} is not here: {missing[0]}"
-    for name, treebank in config.get("treebanks", {}).items()
-    if (missing := configuration.missing_treebank(treebank, MIRRORS))
+ABSENT_MATERIALS = {
+    (key, name): f"{entry['label']} ({key.replace('_', ' ')}) is not here: {missing[0]}"
+    for key, (table, roles) in configuration.MATERIALS.items()
+    for name, entry in config.get(table, {}).items()
+    if (missing := configuration.missing_material(entry, roles, MIRRORS))
 }
 if workflow.is_main_process:
     for name in sorted(ABSENT.keys() & ASKED):
         logger.warning(f"not run: {ABSENT[name]}")
-    for name in sorted(WITHOUT_TREES.keys() & TREES_ASKED):
-        logger.warning(f"not run: {WITHOUT_TREES[name]}")
-    for name in sorted(WITHOUT_PAIRS.keys() & PAIRS_ASKED):
-        logger.warning(f"not run: {WITHOUT_PAIRS[name]}")
-    for name in sorted(WITHOUT_TREEBANK.keys() & TREEBANKS_ASKED):
-        logger.warning(f"not run: {WITHOUT_TREEBANK[name]}")
+    for each in MATERIALS_ASKED:
+        if each in ABSENT_MATERIALS:
+            logger.warning(f"not run: {ABSENT_MATERIALS[each]}")
 NOT_RUN = {} if DRY_RUN else ABSENT
-NO_TREES = {} if DRY_RUN else WITHOUT_TREES
-NO_TREEBANK = {} if DRY_RUN else WITHOUT_TREEBANK
-NO_PAIRS = {} if DRY_RUN else WITHOUT_PAIRS
-config["pairs_not_run"] = NO_PAIRS
-config["not_run"] = NOT_RUN | NO_TREES | NO_TREEBANK  # for the report's front page
+NO_MATERIAL = {} if DRY_RUN else ABSENT_MATERIALS
+
+# For the report's front page.
+config["not_run"] = NOT_RUN
+config["materials"] = [
+    {"kind": key.replace("_", " "), "reason": NO_MATERIAL.get((key, name))}
+    | {about: entry.get(about) for about in ("label", "cite", "licence")}
+    for key, name in MATERIALS_ASKED
+    for entry in [config[configuration.MATERIALS[key][0]][name]]
+]
 
 # A paper's tables and figures by number, and "experiment/figure" → what the paper calls it.
 TARGETS = {

@@ -77,21 +77,9 @@ rule not_run:
             for measure in config["datasets"][name]["measures"]
         ]
         + [
-            {
-                "dataset": config["dependencies"][name]["dataset"],
-                "measure": "dependencies",
-                "reason": reason,
-            }
-            for name, reason in NO_TREES.items()
-            if name in TREES_ASKED
-        ]
-        + [
-            {"dataset": name, "measure": "minimal pairs", "reason": reason}
-            for name, reason in NO_PAIRS.items()
-            if name in PAIRS_ASKED
-            {"dataset": name, "measure": "probe", "reason": reason}
-            for name, reason in NO_TREEBANK.items()
-            if name in TREEBANKS_ASKED
+            {"dataset": each["label"], "measure": each["kind"], "reason": each["reason"]}
+            for each in config["materials"]
+            if each["reason"]
         ],
     script:
         "../workflow/scripts/not_run.py"

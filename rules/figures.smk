@@ -238,12 +238,12 @@ rule summary:
         heads=[
             f"<results>/experiments/{name}/figure_attention_heads.csv"
             for name in config["run"]
-            if has_trees(name)
+            if has_material(name, "dependencies")
         ],
         pairs=[
             f"<results>/experiments/{name}/table_minimal_pairs.csv"
             for name in config["run"]
-            if has_pairs(name)
+            if has_material(name, "minimal_pairs")
         ],
         not_run="<results>/not_run.csv",
     output:

@@ -218,29 +218,19 @@ def covered(target):
     """Say whether a numbered table or figure needs no LM and no reading times beyond those of `run`."""
 
     def used(names):
-        lms = {lm for name in names for lm in config["experiments"][name]["lms"]}
-        trees = {
-            (key, config["experiments"][name][key])
-            for name in names
-            for key in ("dependencies", "probe")
-            if key in config["experiments"][name]
-        }
+        settings = [config["experiments"][name] for name in names]
+        lms = {lm for each in settings for lm in each["lms"]}
         times = {(r["dataset"], r["measure"]) for name in names for r in all_responses(name)}
-        pairs = {config["experiments"][name].get("minimal_pairs") for name in names} - {None}
-        return lms | times | trees | {("pairs", each) for each in pairs}
+        keys = configuration.MATERIALS
+        return lms | times | {(key, each[key]) for each in settings for key in keys if key in each}
 
-    absent = (
-        {("dependencies", each) for each in NO_TREES}
-        | {("probe", each) for each in NO_TREEBANK}
-        | {("pairs", each) for each in NO_PAIRS}
-    )
-    return used([TARGETS[target]["experiment"]]) <= used(config["run"]) - absent
+    return used([TARGETS[target]["experiment"]]) <= used(config["run"]) - NO_MATERIAL.keys()
 
 
-def dependency_file(dependencies, role):
-    """Return where the `trees` or `leaves` of a table of dependencies are."""
-    file = config["dependencies"][dependencies][role]
-    return dataset_file(f"dependencies-{dependencies}", role, file)
+def has_material(experiment, key):
+    """Say whether an experiment names something by one of configuration.MATERIALS that is here."""
+    name = config["experiments"][experiment].get(key)
+    return name is not None and (key, name) not in NO_MATERIAL
 
 
 def attention_files(experiment, ending):
@@ -249,18 +239,12 @@ def attention_files(experiment, ending):
     return [f"<results>/attention/{lm}/{settings['attention']}.{ending}" for lm in settings["lms"]]
 
 
-def has_trees(experiment):
-    """Say whether an experiment asks for a table of dependencies whose trees are here."""
-    dependencies = config["experiments"][experiment].get("dependencies")
-    return dependencies is not None and dependencies not in NO_TREES
-
-
 def network_outputs(experiment):
     """Return an experiment's figures and tables of its networks, as far as their files are here."""
     where = f"<results>/experiments/{experiment}"
     settings = config["experiments"][experiment]
     outputs = []
-    if has_trees(experiment):
+    if has_material(experiment, "dependencies"):
         outputs += [f"{where}/figure_attention_heads.svg", f"{where}/table_dependencies.html"]
     if settings.get("attention") and settings["attention"] not in NOT_RUN:
         outputs.append(f"{where}/figure_attention_by_distance.svg")
@@ -269,8 +253,14 @@ def network_outputs(experiment):
             f"{where}/figure_attention_maps.svg",
             *attention_map_files(settings["lms"], experiment),
         ]
-    if has_treebank(experiment):
+    if has_material(experiment, "probe"):
         outputs += [f"{where}/figure_probe.svg", f"{where}/table_probe.html"]
+    if has_material(experiment, "minimal_pairs"):
+        outputs += [
+            f"{where}/figure_minimal_pairs.svg",
+            f"{where}/figure_minimal_pairs_by_phenomenon.svg",
+            f"{where}/table_minimal_pairs.html",
+        ]
     return outputs
 
 
@@ -279,7 +269,7 @@ def pairs_files(pairs):
     entry = config["minimal_pairs"][pairs]
     if "sources" in entry:
         return [downloaded(row["url"]) for row in sources(entry)]
-    return [dataset_file(f"minimal_pairs-{pairs}", "table", entry["table"])]
+    return [material_file("minimal_pairs", pairs, "table")]
 
 
 def pairs_of(experiment, lm=None):
@@ -288,31 +278,9 @@ def pairs_of(experiment, lm=None):
     return f"<results>/minimal_pairs/{f'{lm}/' if lm else ''}{pairs}.parquet"
 
 
-def has_pairs(experiment):
-    """Say whether an experiment asks for minimal pairs that are here."""
-    pairs = config["experiments"][experiment].get("minimal_pairs")
-    return pairs is not None and pairs not in NO_PAIRS
-
-
 def training_words(experiment):
     """Return how the papers tell the amount of text: the end of its name, babylm-10M's 10M."""
     return LMS[config["experiments"][experiment]["baseline"]]["corpus"].rpartition("-")[2]
-
-
-def pairs_outputs(experiment):
-    """Return the figures and table of an experiment on minimal pairs, if they are here."""
-    where = f"<results>/experiments/{experiment}"
-    return [
-        f"{where}/figure_minimal_pairs.svg",
-        f"{where}/figure_minimal_pairs_by_phenomenon.svg",
-        f"{where}/table_minimal_pairs.html",
-    ] * has_pairs(experiment)
-
-
-def has_treebank(experiment):
-    """Say whether an experiment asks for a structural probe whose treebank is here."""
-    treebank = config["experiments"][experiment].get("probe")
-    return treebank is not None and treebank not in NO_TREEBANK
 
 
 def attention_map_files(lms, experiment):
@@ -331,11 +299,10 @@ def experiment_outputs(experiment):
     """Return what the reader of an experiment looks at."""
     where = f"<results>/experiments/{experiment}"
     if not config["experiments"][experiment].get("responses"):
-        return network_outputs(experiment) + pairs_outputs(experiment)
+        return network_outputs(experiment)
     if "sensitivity" in config["experiments"][experiment]:
         return [f"{where}/figure_sensitivity.svg", f"{where}/table_sensitivity.html"]
-    outputs = network_outputs(experiment) + pairs_outputs(experiment)
-    outputs += [
+    outputs = network_outputs(experiment) + [
         f"{where}/figure_delta_loglik.svg",
         f"{where}/figure_perplexity.svg",
         f"{where}/table_delta_loglik.html",

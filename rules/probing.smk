@@ -5,9 +5,9 @@ PROBING = [f"{SCRIPTS}/lm/states.py", *sorted(map(str, Path(SCRIPTS).glob("probi
 
 rule treebank:
     input:
-        train=lambda wildcards: treebank_file(wildcards.treebank, "train"),
-        dev=lambda wildcards: treebank_file(wildcards.treebank, "dev"),
-        test=lambda wildcards: treebank_file(wildcards.treebank, "test"),
+        train=lambda wildcards: material_file("probe", wildcards.treebank, "train"),
+        dev=lambda wildcards: material_file("probe", wildcards.treebank, "dev"),
+        test=lambda wildcards: material_file("probe", wildcards.treebank, "test"),
     output:
         "<results>/treebanks/{treebank}.parquet",
     log:

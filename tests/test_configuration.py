@@ -216,4 +216,5 @@ def test_missing_files(tmp_path):
     assert configuration.missing_files(dataset, [str(tmp_path)]) == []
     treebank = {split: {"url": "https://x.org/a"} for split in ("train", "dev")}
     treebank |= {"label": "Mine", "test": {"local": "none.conllu", "placed": "mine, from me"}}
-    assert configuration.missing_treebank(treebank, []) == ["none.conllu: mine, from me"]
+    _, roles = configuration.MATERIALS["probe"]
+    assert configuration.missing_material(treebank, roles, []) == ["none.conllu: mine, from me"]

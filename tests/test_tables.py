@@ -250,10 +250,14 @@ CONFIG = {
     "experiments": {
         "exp2": {"title": "Experiment 2", "lms": ["Pythia", "ALiBi-1_4-TI"], "baseline": "Pythia",
                  "responses": {"spr": ["ucl.SPR", "made.SPR"]}, "published": "clark2025_table2",
-                 "minimal_pairs": "blimp"},
+                 "minimal_pairs": "blimp", "probe": "ewt",
+                 "attention_maps": {"sentence": "kettle", "lms": ["Pythia"], "layers": 2}},
         "exp3": {"title": "Experiment 3", "lms": [], "baseline": "", "responses": {}}},
     "minimal_pairs": {"blimp": {"label": "BLiMP", "cite": "Warstadt et al. (2020)"}},
-    "not_run": {"ucl": "UCL is not in the mirror"}, "pairs_not_run": {"blimp": "BLiMP is not here"},
+    "treebanks": {"ewt": {"label": "EWT"}}, "sentences": {"kettle": "The kettle sang ."},
+    "not_run": {"ucl": "UCL is not in the mirror"},
+    "materials": [{"label": "BLiMP", "kind": "minimal pairs", "cite": "Warstadt et al. (2020)",
+                   "licence": None, "reason": "BLiMP is not here"}],
 }  # fmt: skip
 
 

@@ -190,7 +190,7 @@ def test_an_experiment_without_its_trees_is_planned_and_not_run(project):
     assert planned(snakemake(project, "-n", configs=configs).stdout)["attention_heads"] == 1
     run = snakemake(project, configs=configs)
     assert run.returncode == 0, run.stdout[-3000:]
-    reason = "the trees of mine are not here: none/trees.txt: trees of mine, from me"
+    reason = "Mine (dependencies) is not here: none/trees.txt: trees of mine, from me"
     assert f"not run: {reason}" in run.stdout
     results = project / "results" / "demo" / "cores"
     assert reason in " ".join((results / "summary.txt").read_text().split())

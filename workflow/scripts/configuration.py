@@ -16,8 +16,13 @@ import yaml
 from job import InputError
 
 SCRIPTS = Path(__file__).resolve().parent
-#: The parts of a treebank.
-SPLITS = ("train", "dev", "test")
+#: What an experiment may need beside reading times: its key → the table that defines it, and the
+#: roles of the files there.
+MATERIALS = {
+    "dependencies": ("dependencies", ("trees", "leaves")),
+    "minimal_pairs": ("minimal_pairs", ("table",)),
+    "probe": ("treebanks", ("train", "dev", "test")),
+}
 #: What an lm may say otherwise than the study's scale.
 SCALE_KEYS = ("architecture", "corpus", "tokenizer", "recipe", "bos", "stride", "seed")
 
@@ -122,23 +127,18 @@ def _name_problems(config: dict) -> list[str]:
             known(f"{where} → simulate → reader", dataset["simulate"]["reader"], "lms")
     for name, dependencies in config.get("dependencies", {}).items():
         known(f"dependencies → {name} → dataset", dependencies["dataset"], "datasets")
-        for role in ("trees", "leaves"):
-            local = dependencies[role].get("local")
-            if "url" in dependencies[role] and local and not Path(local).exists():
-                problems.append(f"dependencies → {name} → {role} → local: no file {local!r}")
     for name, pairs in config.get("minimal_pairs", {}).items():
-        where, file = f"minimal_pairs → {name}", pairs.get("table", {})
+        where = f"minimal_pairs → {name}"
         if "sources" in pairs and not (SCRIPTS.parents[1] / pairs["sources"]).exists():
             problems.append(f"{where} → sources: no file {pairs['sources']!r}")
-        if "table" in pairs and not file.keys() & {"url", "local", "stand_in"}:
+        if "table" in pairs and not pairs["table"].keys() & {"url", "local", "stand_in"}:
             problems.append(f"{where} → table: 'url', 'local' or 'stand_in' must say where it is")
-        if "local" in file and "placed" not in file and not Path(file["local"]).exists():
-            problems.append(f"{where} → table → local: no file {file['local']!r}")
-    for name, treebank in config.get("treebanks", {}).items():
-        for split in SPLITS:
-            local = treebank[split].get("local")
-            if "url" in treebank[split] and local and not Path(local).exists():
-                problems.append(f"treebanks → {name} → {split} → local: no file {local!r}")
+    for table, roles in MATERIALS.values():
+        for name, entry in config.get(table, {}).items():
+            for role in (role for role in roles if role in entry):
+                local = entry[role].get("local")
+                if local and "placed" not in entry[role] and not Path(local).exists():
+                    problems.append(f"{table} → {name} → {role} → local: no file {local!r}")
     for name, settings in config.get("power", {}).items():
         if known("power", name, "datasets") and "simulate" not in config["datasets"][name]:
             problems.append(f"power → {name}: its readers are not simulated")
@@ -176,12 +176,9 @@ def _experiment_problems(config: dict, name: str, known) -> list[str]:
         problems.append(f"{where} → baseline: not among the experiment's `lms`")
     if "attention" in experiment:
         known(f"{where} → attention", experiment["attention"], "datasets")
-    if "dependencies" in experiment:
-        known(f"{where} → dependencies", experiment["dependencies"], "dependencies")
-    if "minimal_pairs" in experiment:
-        known(f"{where} → minimal_pairs", experiment["minimal_pairs"], "minimal_pairs")
-    if "probe" in experiment:
-        known(f"{where} → probe", experiment["probe"], "treebanks")
+    for key, (table, _) in MATERIALS.items():
+        if key in experiment:
+            known(f"{where} → {key}", experiment[key], table)
     if "attention_maps" in experiment:
         maps = experiment["attention_maps"]
         known(f"{where} → attention_maps → sentence", maps["sentence"], "sentences")
@@ -279,19 +276,9 @@ def missing_files(dataset: dict, mirrors: list[str]) -> list[str]:
     return _missing([file for part in parts for file in part], mirrors)
 
 
-def missing_trees(dependencies: dict, mirrors: list[str]) -> list[str]:
-    """Say which files of a table of dependencies only the user can place, and are not there."""
-    return _missing([dependencies["trees"], dependencies["leaves"]], mirrors)
-
-
-def missing_pairs(pairs: dict, mirrors: list[str]) -> list[str]:
-    """Say which file of a table of minimal pairs only the user can place, and is not there."""
-    return _missing([pairs["table"]] if "table" in pairs else [], mirrors)
-
-
-def missing_treebank(treebank: dict, mirrors: list[str]) -> list[str]:
-    """Say which files of a treebank only the user can place, and are not there."""
-    return _missing([treebank[split] for split in SPLITS], mirrors)
+def missing_material(entry: dict, roles: Iterable[str], mirrors: list[str]) -> list[str]:
+    """Say which files of an entry of `MATERIALS` only the user can place, and are not there."""
+    return _missing([entry[role] for role in roles if role in entry], mirrors)
 
 
 def _missing(files: list[dict], mirrors: list[str]) -> list[str]:
