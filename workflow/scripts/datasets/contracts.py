@@ -13,7 +13,7 @@ from datasets.reading import note
 
 WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
 # What a corpus may tell of a word beyond the contract, for designs that ask for it.
-MORE = ("pos", "foil_length")
+MORE = ("pos", "foil_length", "given_length", "log_frequency")
 # What a response is, its unit in its name; an amplitude is no time, and has a column of its own.
 RESPONSES = ("time_ms", "amplitude_uv")
 

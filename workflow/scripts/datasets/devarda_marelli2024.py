@@ -1,8 +1,9 @@
 """The six corpora of de Varda & Marelli (2024): one mean time a word, over readers.
 
-One row a word: sent_id, word_pos (from 1), word, rt (ms; NA at the first word of each sentence or
-text, whose surprisal they left out). Whether the times are self-paced or of first pass is the
-corpus's: the config's measure says it. The subject is `mean`.
+One row a word: sent_id, word_pos (from 1), word, rt (ms), and what they took for its length and its
+frequency (`length`, in characters; `log_freq`, the logarithm of a count). All but the words are NA
+at the first word of each sentence or text, whose surprisal they left out. Whether the times are
+self-paced or of first pass is the corpus's: the config's measure says it. The subject is `mean`.
 """
 
 from __future__ import annotations
@@ -17,20 +18,31 @@ from datasets.reading import Table, note, only, read
 from datasets.sentences import ends
 
 MEASURES = ("FP", "SPR")
+_GIVEN = {"given_length": "length", "log_frequency": "log_freq"}
 
 
-def words(files: dict[str, Path], *, texts: bool = False) -> pd.DataFrame:
-    """Read the words; an item is a document (docid) if there is that column, else a sent_id.
+def words(files: dict[str, Path], *, texts: bool = False, documents: bool = True) -> pd.DataFrame:
+    """Read the words, with given_length and log_frequency where the file has them.
 
-    `texts` says that each sent_id is a whole text (MECO, Provo): `sentences.ends` parts it.
+    An item is a document (docid) if there is that column, else a sent_id; without `documents`
+    always a sent_id, which they scored by itself. `texts` says that each sent_id is a whole text
+    (MECO, Provo): `sentences.ends` parts it.
     """
-    table, frame = _rows(only(files, "words of devarda_marelli2024"), optional=["docid"])
-    items = table["docid"] if "docid" in table else padded(frame.sent_id.astype("str"))
+    path = only(files, "words of devarda_marelli2024")
+    table, frame = _rows(path, optional=["docid", *_GIVEN.values()])
+    by_document = documents and "docid" in table
+    items = table["docid"] if by_document else padded(frame.sent_id.astype("str"))
     numbers = frame.sent_id
     if texts:
         last = [e for _, text in frame.groupby("sent_id") for e in ends(text.word.tolist())]
         numbers = pd.Series(last).shift(1, fill_value=True).cumsum()
-    return word_table(items.to_numpy(), numbers.to_numpy(), frame.word.to_numpy())
+    made = word_table(items.to_numpy(), numbers.to_numpy(), frame.word.to_numpy())
+    given = {
+        name: table.numbers(column, minimum=None, missing=["NA"]).to_numpy("float64")
+        for name, column in _GIVEN.items()
+        if column in table
+    }
+    return made.assign(**given)
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:

@@ -76,7 +76,7 @@ def observed(fit: Mapping[str, Any]) -> str:
 def texts_for(
     fit: Mapping[str, Any],
     words: str | PathLike,
-    unigram: str | PathLike,
+    unigram: str | PathLike | None,
     surprisal: str | PathLike | None,
 ) -> Texts:
     """Read the words' predictors in the variant of surprisal that the model was fitted with."""

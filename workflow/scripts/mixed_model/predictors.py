@@ -23,8 +23,9 @@ PREDICTORS = (
     "previous_surprisal",
     "previous_fixated",
 )
-EXTRA = ("foil_length",)
-"""Numbers that a dataset's words may have beside those, as columns of their own."""
+EXTRA = ("foil_length", "given_length", "log_frequency")
+"""Numbers that a dataset's words may have beside those, as columns of their own: the length of a
+maze's other choice, and the length and log frequency that a corpus's authors took."""
 CATEGORICAL = ("pos",)
 """Names that a dataset's words may have, such as parts of speech, one column each."""
 GROUPS = ("subject", "sentence", "item")
@@ -65,7 +66,7 @@ class Rows:
 
 def read_texts(
     words: str | PathLike,
-    unigram: str | PathLike,
+    unigram: str | PathLike | None,
     surprisal: str | PathLike | None,
     variant: str = "plain",
     first_may_lack: bool = False,
@@ -75,7 +76,8 @@ def read_texts(
     length: characters of the word as displayed; position: in the sentence, from 1; unigram,
     surprisal: bits; previous_*: of the word before in the same item's text, 0 for its first word,
     whether or not that word is among the observations. Without an LM (`surprisal` is None) there is
-    no surprisal. `variant` is `plain` or `corrected`, for the whitespace before the next word.
+    no surprisal, without `unigram` none of that. `variant` is `plain` or `corrected`, for the
+    whitespace before the next word. A number of EXTRA may be missing where it is not asked for.
     With `first_may_lack` an item's first word may have no surprisal (nothing stands before it in a
     text that is scored without a beginning): it is NaN, and 0 as that of the word before.
     """
@@ -90,8 +92,9 @@ def read_texts(
     predictors = {
         "length": frame["word"].str.len().to_numpy(np.float64),
         "position": frame["position"].to_numpy(np.float64),
-        "unigram": _bits(unigram, "surprisal_bits", len(frame)),
     }
+    if unigram is not None:
+        predictors["unigram"] = _bits(unigram, "surprisal_bits", len(frame))
     if surprisal is not None:
         may_lack = ~same_item & first_may_lack
         predictors["surprisal"] = _bits(surprisal, SURPRISAL[variant], len(frame), may_lack)
@@ -101,14 +104,14 @@ def read_texts(
             predictors[f"previous_{name}"] = np.where(same_item, before, 0.0)
     categories = {}
     for name in more:
+        if name in EXTRA:
+            predictors[name] = frame[name].to_numpy(np.float64)
+            continue
         if frame[name].isna().any():
             word_id = int(frame[name].isna().argmax())
             raise InputError(
                 f"{words}: {name} is missing at word_id {word_id}; every word needs one"
             )
-        if name in EXTRA:
-            predictors[name] = frame[name].to_numpy(np.float64)
-            continue
         codes = levels(frame[name].map(lambda level: re.sub(r"\W", "_", str(level))))
         categories[name] = codes.names
         for code, level in enumerate(codes.names):
@@ -189,15 +192,19 @@ def values_of(
             predictors[name] = texts.predictors[name][word]
             lacking = np.isnan(predictors[name])
             if lacking.any():
+                where = f"{path}: {name} is missing for word_id {word[lacking.argmax()]}"
+                if name in EXTRA:
+                    raise InputError(f"{where}, in the dataset's own words; filter such words out")
                 raise InputError(
-                    f"{path}: {name} is missing for word_id {word[lacking.argmax()]}, the first word "
+                    f"{where}, the first word "
                     "of a text that was scored without a beginning; filter such words out (`not "
                     "sentence_first`), or set `bos: true` or `scoring: {first_word: rest}`"
                 )
         elif name in EXTRA:
             raise InputError(f"the design needs {name!r}, which the dataset's words do not have")
         else:
-            raise InputError(f"the design needs {name!r}, but no language model was given")
+            kind = "unigram model" if "unigram" in name else "language model"
+            raise InputError(f"the design needs {name!r}, but no {kind} was given")
     return predictors, y
 
 
