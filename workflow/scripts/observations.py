@@ -1,4 +1,4 @@
-"""Filter responses as the paper does, count what each step drops, and part them in three."""
+"""Filter responses as the paper does, count what each step drops, and part them in three or not."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,23 +17,27 @@ def main(
     responses: str | Path,
     filters: Sequence[Mapping[str, str]],
     out_fit: str | Path,
-    out_exploratory: str | Path,
-    out_held_out: str | Path,
     out_counts: str | Path,
+    out_exploratory: str | Path | None = None,
+    out_held_out: str | Path | None = None,
 ) -> None:
     """Write the three partitions and counts.csv (step, kept, dropped).
 
     `filters` are applied in order: each `keep` is a pandas query over the columns of `joined`, and
-    rows for which it holds stay.
+    rows for which it holds stay. Without `out_exploratory` and `out_held_out` all that is left is
+    to be fitted, and these partitions are counted as 0.
     """
     frame = joined(pd.read_parquet(words), pd.read_parquet(responses))
     value = response_column(frame, str(responses))
     columns = ["subject", "word_id", value, "previous_fixated", "partition"]
     frame, counts = filtered(frame, filters)
-    frame["partition"] = partition(frame)
+    frame["partition"] = "fit" if out_exploratory is None else partition(frame)
     outs = {"fit": out_fit, "exploratory": out_exploratory, "held_out": out_held_out}
     for name, out in outs.items():
         part = frame.loc[frame.partition == name, columns]
+        if out is None:
+            counts.append((name, 0, None))
+            continue
         if part.empty:
             raise InputError(
                 f"{responses}: no observation is left for the partition {name}, of {len(frame):,} "
@@ -129,8 +133,8 @@ if __name__ == "__main__":
             words=snakemake.input.words,
             responses=snakemake.input.responses,
             out_fit=snakemake.output.fit,
-            out_exploratory=snakemake.output.exploratory,
-            out_held_out=snakemake.output.held_out,
+            out_exploratory=snakemake.output.get("exploratory"),
+            out_held_out=snakemake.output.get("held_out"),
             out_counts=snakemake.output.counts,
             **snakemake.params,
         )

@@ -43,8 +43,8 @@ CHOICES = {
 def main(
     words: str | PathLike,
     fit: str | PathLike,
-    exploratory: str | PathLike,
-    unigram: str | PathLike,
+    exploratory: str | PathLike | None,
+    unigram: str | PathLike | None,
     out: str | PathLike,
     *,
     lm: str,
@@ -59,18 +59,21 @@ def main(
     response and surprisal. `model` is `full` or `base`, which leaves the effects of interest out.
     Without an LM (`surprisal` None) only a base without them altogether (`base: all`) can be
     fitted. A model that lme4 refuses is a result with `converged` false and the reason in `note`.
-    `out_observations` gets the log-likelihood of each exploratory observation (of each word, for
-    `ols`), given the random effects, as Parquet: subject, sentence, word_id, loglik.
+    `exploratory` is None where every observation is fitted. `out_observations` gets the
+    log-likelihood of each exploratory observation (of each word, for `ols`), given the random
+    effects, as Parquet: subject, sentence, word_id, loglik.
     """
     formula = formula_of(design, model)
     texts = read_texts(words, unigram, surprisal, design["surprisal"], first_may_lack=True)
     names = categories.names(formula, texts)
     rows = read_rows(fit, texts, names, design["response"], formula.response)
-    others = read_rows(exploratory, texts, names, design["response"], formula.response)
+    others = None
+    if exploratory is not None:
+        others = read_rows(exploratory, texts, names, design["response"], formula.response)
     subjects = len(rows.groups["subject"].names)
     least_squares = design["engine"] == "ols"
     if least_squares:
-        rows, others = word_means(rows), word_means(others)
+        rows, others = word_means(rows), others and word_means(others)
     references = categories.references(formula, texts, rows.predictors)
     formula = categories.expand(formula, texts, rows.predictors, references)
     scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts)
@@ -89,7 +92,7 @@ def main(
         "surprisal": design["surprisal"],
         "n": {
             "fit": len(rows.y),
-            "exploratory": len(others.y),
+            "exploratory": len(others.y) if others else 0,
             "subjects": subjects,
             "sentences": len(rows.groups["sentence"].names),
         },
@@ -101,7 +104,7 @@ def main(
     if least_squares and result.told:
         record |= criteria(result.told, len(rows.y))
     residuals = None
-    if result.told:
+    if result.told and others:
         residuals = others.y - prediction.predict(record, others)
     record["loglik"] = log_likelihoods(result.told, record, rows, others, residuals)
     if out_observations is not None:
@@ -162,24 +165,27 @@ def log_likelihoods(
     told: Told | None,
     record: Mapping[str, Any],
     rows: Rows,
-    others: Rows,
+    others: Rows | None,
     residuals: np.ndarray | None,
 ) -> dict[str, float]:
-    """Return log-likelihoods (natural logarithm) of both partitions; NaN without a fit.
+    """Return log-likelihoods (natural logarithm) of both partitions; NaN without a fit or the rows.
 
     fit: lme4's, marginal; exploratory: given the random effects, new levels at 0;
     exploratory_marginal: random effects drawn anew; fit_conditional: given the random effects.
     `residuals` are those of `others` from predictions with random effects.
     """
+    names = ("fit", "fit_conditional", "exploratory", "exploratory_marginal")
+    found = dict.fromkeys(names, math.nan)
     if told is None:
-        names = ("fit", "fit_conditional", "exploratory", "exploratory_marginal")
-        return dict.fromkeys(names, math.nan)
+        return found
     sigma = told.sigma
+    errors = rows.y - prediction.predict(record, rows)
+    found |= {"fit": told.loglik, "fit_conditional": likelihood.conditional(errors, sigma)}
+    if others is None:
+        return found
     predictors = scaled(others.predictors, record["scaling"])
     fixed = prediction.fixed_part(record, predictors, len(others.y))
-    return {
-        "fit": told.loglik,
-        "fit_conditional": likelihood.conditional(rows.y - prediction.predict(record, rows), sigma),
+    return found | {
         "exploratory": likelihood.conditional(residuals, sigma),
         "exploratory_marginal": likelihood.marginal(
             others.y - fixed, record, predictors, others.groups
@@ -188,9 +194,14 @@ def log_likelihoods(
 
 
 def write_observations(
-    out: str | PathLike, rows: Rows, residuals: np.ndarray | None, told: Told | None
+    out: str | PathLike, rows: Rows | None, residuals: np.ndarray | None, told: Told | None
 ) -> None:
-    """Write the log-likelihood of each row, null without a fit."""
+    """Write the log-likelihood of each row, null without a fit; an empty table without rows."""
+    if rows is None:
+        frame = pd.DataFrame(columns=["subject", "sentence", "word_id", "loglik"])
+        with job.whole(out) as path:
+            frame.to_parquet(path, compression="zstd", index=False)
+        return
     part = np.full(len(rows.y), np.nan)
     if told is not None:
         part = likelihood.contributions(residuals, told.sigma)
@@ -223,9 +234,9 @@ if __name__ == "__main__":
         main(
             words=snakemake.input.words,
             fit=snakemake.input.fit,
-            exploratory=snakemake.input.exploratory,
+            exploratory=snakemake.input.get("exploratory"),
             surprisal=snakemake.input.get("surprisal"),
-            unigram=snakemake.input.unigram,
+            unigram=snakemake.input.get("unigram"),
             out=snakemake.output[0],
             out_observations=snakemake.output.get("observations"),
             **snakemake.params,
