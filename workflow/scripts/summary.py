@@ -10,6 +10,7 @@ import figure_attention_heads
 import job
 import pandas as pd
 import style
+import table_delta_aic
 import table_minimal_pairs
 import table_observations
 import table_significance
@@ -186,13 +187,15 @@ def main(
     notes: Iterable[str] = (),
     heads: Iterable[str | Path] = (),
     pairs: Iterable[str | Path] = (),
+    delta_aic: Iterable[str | Path] = (),
     titles: Mapping[str, str] | None = None,
 ) -> None:
     """Write the summary as plain `text` and as `html`.
 
     `experiments` are dicts of experiment, title, lms, responses, baseline; delta_loglik.csv and
     permutation.csv are found by their folder's name, as are the figures of attention heads (`heads`,
-    CSV) and the tables of minimal `pairs` (CSV), whose experiments' `titles` are given by name. `files` says what is where, for the reader;
+    CSV) and the tables of minimal `pairs` and of `delta_aic` (CSV), whose experiments' `titles` are
+    given by name. `files` says what is where, for the reader;
     `notes` stand at the top (that reading times are simulated, say).
     """
     deltas = {Path(path).parent.name: Path(path) for path in delta_loglik}
@@ -237,6 +240,9 @@ def main(
         name = path.parent.name
         heading = f"{(titles or {}).get(name, name)}: accuracy on minimal pairs"
         add(heading, table_minimal_pairs.ranking(path))
+    for path in map(Path, delta_aic):
+        name = path.parent.name
+        add((titles or {}).get(name, name), table_delta_aic.ranking(path))
     if labels:
         add("Observations", observations(table_observations.sizes(counts), labels))
     add("Not run", absent(comparison.reasons(not_run), labels))
