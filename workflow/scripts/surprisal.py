@@ -102,7 +102,15 @@ def load(
     from transformers import AutoConfig, AutoModelForMaskedLM
 
     if masked is None:
-        architectures = AutoConfig.from_pretrained(model).architectures or []
+        try:
+            architectures = AutoConfig.from_pretrained(model).architectures or []
+        except OSError as error:
+            raise InputError(
+                f"checkpoint {str(model)!r} is no folder with a network and could not be had from the "
+                f"Hub ({str(error).splitlines()[0]}); without internet, save it into a folder on a "
+                "machine that has it (`save_pretrained` of the model and of its tokenizer) and name "
+                "that folder in `checkpoint:`"
+            ) from error
         masked = any(name.endswith("ForMaskedLM") for name in architectures)
     if masked:
         opened = AutoModelForMaskedLM.from_pretrained(model).eval()

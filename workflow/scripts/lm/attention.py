@@ -140,7 +140,10 @@ def attention_modules(model: PreTrainedModel) -> list[nn.Module]:
 
 
 def attach(model: PreTrainedModel, spec: dict) -> None:
-    """Put the bias that `spec` describes on the layers it names (`layers`: all, last or numbers)."""
+    """Put the bias that `spec` describes on the layers it names (`layers`: all, last or numbers).
+
+    It takes the place of a bias that was put on before.
+    """
     modules = attention_modules(model)
     if not modules:
         raise ValueError(f"{type(model).__name__} has no attention modules that a bias can go on")
