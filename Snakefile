@@ -35,6 +35,7 @@ wildcard_constraints:
     measure=r"\w+",
     design=any_of(config["designs"]),
     experiment=any_of(config["experiments"]),
+    search=any_of(config.get("searches", {})),
 
 
 report: "workflow/report/workflow.rst"
@@ -46,6 +47,7 @@ include: "rules/datasets.smk"
 include: "rules/lms.smk"
 include: "rules/unigram.smk"
 include: "rules/regression.smk"
+include: "rules/least_squares.smk"
 include: "rules/power.smk"
 include: "rules/attention.smk"
 include: "rules/minimal_pairs.smk"

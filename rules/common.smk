@@ -136,8 +136,9 @@ ASKED = {
 }
 SELECTABLE = {
     response["dataset"]
-    for experiment in config["experiments"]
-    for response in configuration.responses(config, experiment)
+    for table in ("experiments", "searches")
+    for name in config.get(table, {})
+    for response in configuration.responses(config, name, table)
 }
 READING_TIMES = [name for name in config["run"] if config["experiments"][name].get("responses")]
 ABSENT = {

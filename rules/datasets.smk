@@ -1,4 +1,6 @@
-# Reading-time corpora: words, responses → observations in three partitions.
+# Reading-time corpora: words, responses → observations, in three partitions or all to be fitted.
+
+WHOLE = [name for name in config["datasets"] if not partitioned(name)]
 
 
 rule words:
@@ -52,6 +54,28 @@ rule observations:
         counts="<results>/observations/{dataset}.{measure}/counts.csv",
     log:
         "<logs>/observations/{dataset}.{measure}.log",
+    wildcard_constraints:
+        dataset=any_of(name for name in config["datasets"] if name not in WHOLE),
+    priority: 50
+    conda:
+        "../envs/plot.yaml"
+    params:
+        filters=filter_steps,
+    script:
+        "../workflow/scripts/observations.py"
+
+
+rule observations_whole:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        responses="<results>/datasets/{dataset}/responses.{measure}.parquet",
+    output:
+        fit="<results>/observations/{dataset}.{measure}/fit.parquet",
+        counts="<results>/observations/{dataset}.{measure}/counts.csv",
+    log:
+        "<logs>/observations/{dataset}.{measure}.log",
+    wildcard_constraints:
+        dataset=any_of(WHOLE),
     priority: 50
     conda:
         "../envs/plot.yaml"

@@ -226,7 +226,12 @@ rule table_seeds:
 
 
 # A grid of settings has no ranking: its table has one row a cell.
-RANKED = [name for name in READING_TIMES if "sensitivity" not in config["experiments"][name]]
+RANKED = [
+    name
+    for name in READING_TIMES
+    if "sensitivity" not in config["experiments"][name] and not whole(name)
+]
+BY_AIC = [name for name in READING_TIMES if whole(name)]
 TESTED = [name for name in RANKED if config["experiments"][name].get("compare")]
 
 
@@ -234,6 +239,7 @@ rule summary:
     input:
         delta_loglik=[f"<results>/experiments/{name}/delta_loglik.csv" for name in RANKED],
         permutation=[f"<results>/experiments/{name}/permutation.csv" for name in TESTED],
+        delta_aic=[f"<results>/experiments/{name}/table_delta_aic.csv" for name in BY_AIC],
         counts=sorted({path for name in READING_TIMES for path in response_counts(name)}),
         heads=[
             f"<results>/experiments/{name}/figure_attention_heads.csv"

@@ -94,6 +94,11 @@ def parser_files(wildcards):
     )
 
 
+def partitioned(dataset):
+    """Say whether a dataset's observations are parted in three, or all fitted."""
+    return config["datasets"][dataset].get("partitioned", True)
+
+
 def filter_steps(wildcards):
     """Return the filters of a measure, in order, as name and query."""
     dataset = config["datasets"][wildcards.dataset]
@@ -106,7 +111,12 @@ def filter_steps(wildcards):
 
 def bias_files(lm):
     """Return the file of the form of an LM's bias, and those of forms that it builds on."""
-    own = f"{SCRIPTS}/biases/{LMS[lm]['bias']['form']}.py"
+    return form_files(LMS[lm]["bias"]["form"])
+
+
+def form_files(form):
+    """Return the file of a form of bias, and those of forms that it builds on."""
+    own = f"{SCRIPTS}/biases/{form}.py"
     text = (Path(workflow.basedir) / own).read_text()
     others = re.findall(r"^from biases\.(\w+) import", text, re.MULTILINE)
     return [own, *(f"{SCRIPTS}/biases/{other}.py" for other in others)]
@@ -125,10 +135,15 @@ def uses_gpu(lm):
 
 def trained(wildcards):
     """Return the weights behind an LM: its own, its base's, or none for a checkpoint from elsewhere."""
-    lm = LMS[wildcards.lm]
+    return weights_of(wildcards.lm)
+
+
+def weights_of(name):
+    """Return the weights behind the LM of this name, as `trained` does."""
+    lm = LMS[name]
     if "checkpoint" in lm:
         return []
-    folder = f"<results>/lms/{lm.get('base') or lm.get('weights', wildcards.lm)}"
+    folder = f"<results>/lms/{lm.get('base') or lm.get('weights', name)}"
     return [f"{folder}/config.json", f"{folder}/model.safetensors", f"{folder}/tokenizer.json"]
 
 
@@ -172,6 +187,54 @@ def predictor_files(dataset, lm):
     if lm != "none":
         files["surprisal"] = f"<results>/surprisal/{lm}/{dataset}.parquet"
     return files
+
+
+def names_unigram(design):
+    """Say whether a design's formula has the unigram surprisal of a word or of the one before."""
+    return re.search(r"\b(previous_)?unigram\b", config["designs"][design]["formula"]) is not None
+
+
+def regression_files(wildcards):
+    """Return a regression's tables of predictors, and the exploratory partition if there is one.
+
+    A unigram model is asked for by the designs that name it alone: some corpora have a frequency
+    of their own.
+    """
+    files = predictor_files(wildcards.dataset, wildcards.lm)
+    if not names_unigram(wildcards.design):
+        del files["unigram"]
+    if partitioned(wildcards.dataset):
+        where = f"<results>/observations/{wildcards.dataset}.{wildcards.measure}"
+        files["exploratory"] = f"{where}/exploratory.parquet"
+    return files
+
+
+def frequency_files(pairs):
+    """Return the unigram surprisal of each response (of response, LM), where a design names it."""
+    asked = [r for r, _ in pairs]
+    if not any(names_unigram(r["design"]) for r in asked):
+        return {}
+    return {"unigram": [predictor_files(r["dataset"], "none")["unigram"] for r in asked]}
+
+
+def fitted_observations(response):
+    """Return the partition of a response that models are fitted to."""
+    return "<results>/observations/{dataset}.{measure}/fit.parquet".format(**response)
+
+
+def search_responses(search):
+    """Return the responses of a search; a WorkflowError where one is not here."""
+    found = configuration.responses(config, search, "searches")
+    for response in found:
+        if response["dataset"] in NOT_RUN:
+            raise WorkflowError(f"searches → {search}: {NOT_RUN[response['dataset']]}")
+    return found
+
+
+def whole(experiment):
+    """Say whether an experiment's observations are all fitted, and its LMs compared by AIC."""
+    asked = all_responses(experiment)
+    return bool(asked) and not any(partitioned(r["dataset"]) for r in asked)
 
 
 def cells(experiment):
@@ -295,6 +358,18 @@ def probe_files(experiment):
     return [f"<results>/probe/{lm}/{settings['probe']}.csv" for lm in settings["lms"]]
 
 
+def least_squares_outputs(experiment):
+    """Return the figures and tables of an experiment whose LMs are compared by AIC."""
+    where = f"<results>/experiments/{experiment}"
+    outputs = [f"{where}/figure_delta_aic.svg", f"{where}/table_delta_aic.html"]
+    search = config["experiments"][experiment].get("search")
+    if search and not any(
+        r["dataset"] in NOT_RUN for r in configuration.responses(config, search, "searches")
+    ):
+        outputs.append(f"<results>/searches/{search}/figure_bias_search.svg")
+    return outputs
+
+
 def experiment_outputs(experiment):
     """Return what the reader of an experiment looks at."""
     where = f"<results>/experiments/{experiment}"
@@ -302,6 +377,8 @@ def experiment_outputs(experiment):
         return network_outputs(experiment)
     if "sensitivity" in config["experiments"][experiment]:
         return [f"{where}/figure_sensitivity.svg", f"{where}/table_sensitivity.html"]
+    if whole(experiment):
+        return network_outputs(experiment) + least_squares_outputs(experiment)
     outputs = network_outputs(experiment) + [
         f"{where}/figure_delta_loglik.svg",
         f"{where}/figure_perplexity.svg",
@@ -332,7 +409,13 @@ def check_unigram(wildcards):
     path = f"<results>/surprisal/{SCALE['unigram']}/{wildcards.dataset}.parquet"
     targets = workflow.dag_settings.targets
     alone = targets and all(str(target).startswith("check_") for target in targets)
-    made = workflow.is_main_process and wildcards.dataset in ASKED and not alone
+    named = any(
+        names_unigram(r["design"])
+        for name in config["run"]
+        for r in configuration.responses(config, name)
+        if r["dataset"] == wildcards.dataset
+    )
+    made = workflow.is_main_process and named and not alone
     return [path] if made or os.path.exists(workflow.pathvars.apply(path)) else []
 
 

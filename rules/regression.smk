@@ -1,14 +1,13 @@
 # Regression: predictors → one fit → ΔLogLik on the exploratory partition → permutation test on the
-# held-out one, which nothing else reads.
+# held-out one, which nothing else reads. A dataset that is not partitioned is fitted whole.
 
 MIXED_MODEL = sorted(str(path) for path in Path(SCRIPTS).glob("mixed_model/*.*"))
 
 
 rule regression:
     input:
-        unpack(lambda wildcards: predictor_files(wildcards.dataset, wildcards.lm)),
+        unpack(regression_files),
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",
-        exploratory="<results>/observations/{dataset}.{measure}/exploratory.parquet",
         code=MIXED_MODEL,
     output:
         "<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.json",

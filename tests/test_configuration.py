@@ -133,6 +133,48 @@ MISTAKES = {
     "probe: {rank: 0}": "probe → rank: 0 is less than the minimum of 1 (rows of B;",
     "recipes: {pythia: {steps: many}}": "recipes → pythia → steps: 'many' is not of type 'integer'",
     "designs: {spr: {engine: lme5}}": "designs → spr → engine: 'lme5' is not one of",
+    "searches: {dVM: {form: expnential}}": (
+        "searches → dVM → form: none is called 'expnential'; did you mean 'exponential'?"
+    ),
+    "searches: {dVM: {parameters: {deca: [1, 2]}}}": (
+        "searches → dVM → parameters: the form 'exponential' has no parameter 'deca'; "
+        "did you mean 'decay'?"
+    ),
+    "searches: {dVM: {parameters: {weight: [0, 1.5]}}}": (
+        "searches → dVM → parameters → weight: 1.5 is greater than the maximum of 1 (α"
+    ),
+    "searches: {dVM: {parameters: {decay: [9, 2]}}}": "decay: the bounds [9, 2] are not [low, high]",
+    "searches: {dVM: {parameters: {decay: 1, weight: 1}}}": "parameters: nothing is searched; give",
+    "searches: {x: {lm: gpt2, form: primacy_recency, parameters: {parts: [0, 1]}, "
+    "responses: {item_means: [items_provo.FP]}, trials: 1, seed: 1}}": (
+        "searches → x → parameters → parts: 0 is not one of ['both', 'primacy', 'recency'] (which "
+        "of the two terms there are); a search varies numbers alone"
+    ),
+    "searches: {x: {lm: gpt2, form: window, parameters: {width: [1.5, 3]}, "
+    "responses: {item_means: [items_provo.FP]}, trials: 1, seed: 1}}": (
+        "searches → x → parameters → width: 1.5 is not of type 'integer'"
+    ),
+    "searches: {dVM: {lm: gpt2-dVM}}": "searches → dVM → lm: 'gpt2-dVM' has a bias already",
+    "searches: {dVM: {mark: [ALiBi-mix]}}": "mark: 'ALiBi-mix' is of another form, 'linear'",
+    "searches: {dVM: {responses: {spr: [ucl_spr.SPR]}}}": (
+        "searches → dVM → responses → spr: a search fits least squares at every trial"
+    ),
+    "searches: {dVM: {responses: {item_means: [provo.FPP]}}}": (
+        "searches → dVM → responses → item_means: no measure 'provo.FPP'; did you mean 'provo.FP'?"
+    ),
+    "experiments: {devarda_marelli: {search: dVMM}}": (
+        "experiments → devarda_marelli → search: no search is called 'dVMM'; did you mean 'dVM'?"
+    ),
+    "experiments: {devarda_marelli: {compare: [[gpt2, gpt2-dVM]]}}": (
+        "experiments → devarda_marelli → compare: 'items_brown' has no partition beside the one"
+    ),
+    "experiments: {devarda_marelli: {responses: {item_means: [ucl_spr.SPR]}}}": (
+        "experiments → devarda_marelli → responses: all of 'items_brown' is fitted (`partitioned: "
+        "false`), 'ucl_spr' is not"
+    ),
+    "experiments: {devarda_marelli: {responses: {spr: [items_ucl_spr.SPR]}}}": (
+        "experiments → devarda_marelli → responses → spr: all of 'items_brown' is fitted"
+    ),
 }
 
 

@@ -217,6 +217,26 @@ def test_summary(tmp_path):
     assert not Grid((tmp_path / "s.html").read_text()).open
 
 
+def test_summary_tells_what_was_compared_by_aic(tmp_path):
+    path = tmp_path / "aic" / "table_delta_aic.csv"
+    path.parent.mkdir()
+    path.write_text(
+        "label,response,n,delta_aic\n"
+        "gpt2,Provo FP,2659,0.0\ngpt2-dVM,Provo FP,2659,-13.72\n"
+        "gpt2,UCL FP,1726,0.0\ngpt2-dVM,UCL FP,1726,\n"
+    )
+    (tmp_path / "not_run.csv").write_text("dataset,measure,reason\n")
+    summary.main(
+        experiments=[], delta_loglik=[], permutation=[], counts=[], delta_aic=[path],
+        titles={"aic": "Means"}, not_run=tmp_path / "not_run.csv", text=tmp_path / "s.txt",
+        html=tmp_path / "s.html", study="demo", files={},
+    )  # fmt: skip
+    lines = [line.split() for line in (tmp_path / "s.txt").read_text().splitlines()]
+    assert ["Means"] in lines and ["words", "2,659", "1,726"] in lines
+    assert ["gpt2-dVM", "\N{MINUS SIGN}13.72", "\N{EN DASH}"] in lines
+    assert not any(line[:1] == ["gpt2"] for line in lines)
+
+
 def test_summary_is_honest_about_the_baseline(tmp_path):
     worse = PERMUTATION.replace("10000.1,10020.3,-20.2", "10020.3,10000.1,20.2")
     assert "where Pythia has the smaller" in run_summary(tmp_path / "a", permutation=worse)
@@ -253,6 +273,7 @@ CONFIG = {
                  "minimal_pairs": "blimp", "probe": "ewt",
                  "attention_maps": {"sentence": "kettle", "lms": ["Pythia"], "layers": 2}},
         "exp3": {"title": "Experiment 3", "lms": [], "baseline": "", "responses": {}}},
+    "searches": {"dVM": {"lm": "gpt2", "form": "exponential"}},
     "minimal_pairs": {"blimp": {"label": "BLiMP", "cite": "Warstadt et al. (2020)"}},
     "treebanks": {"ewt": {"label": "EWT"}}, "sentences": {"kettle": "The kettle sang ."},
     "not_run": {"ucl": "UCL is not in the mirror"},
@@ -269,7 +290,7 @@ def test_captions_render(caption):
     jinja2, docutils = pytest.importorskip("jinja2"), pytest.importorskip("docutils.core")
     snakemake = SimpleNamespace(
         config=CONFIG, wildcards=SimpleNamespace(
-            experiment="exp2", dataset="ucl", measure="SPR", design="spr", lm="Pythia"
+            experiment="exp2", dataset="ucl", measure="SPR", design="spr", lm="Pythia", search="dVM"
         ),
         params=SimpleNamespace(responses=[response("UCL SPR")]),
     )  # fmt: skip

@@ -155,8 +155,26 @@ def test_studies_beyond_the_paper_plan(project):
     (project / "beyond.yaml").write_text("run: [maze, part_of_speech, devarda_marelli]")
     run = snakemake(project, "-n", configs=["config.open.yaml", "beyond.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
-    # 2 + 1 + 6 responses: 5 LMs and a base each.
-    assert planned(run.stdout)["regression"] == 9 * 6
+    # 2 + 1 responses: 5 LMs and a base each; 6 responses of GPT-2, without one.
+    assert planned(run.stdout)["regression"] == 3 * 6 + 6 * 3
+
+
+def test_whole_datasets_plan_without_partitions_unigrams_or_training(project):
+    """De Varda & Marelli's figure: six corpora, GPT-2 with two biases and without, one search."""
+    for arguments, more in (
+        (["dvm_figure2"], set()),
+        (["--config", "run=[devarda_marelli]"], {"bias_search", "check_dataset", "summary"}),
+    ):
+        run = snakemake(project, "-n", *arguments)
+        assert run.returncode == 0, run.stdout[-3000:]
+        jobs = planned(run.stdout)
+        assert (jobs["observations_whole"], jobs["surprisal"], jobs["regression"]) == (6, 18, 18)
+        assert more == {"bias_search", "check_dataset", "summary"} & set(jobs)
+        assert not {"observations", "estimate_ngrams", "train", "permutation"} & set(jobs)
+        assert "held_out" not in run.stdout and "exploratory" not in run.stdout
+    run = snakemake(project, "-n", "items", configs=["config.open.yaml"])
+    jobs = planned(run.stdout)
+    assert (jobs["train"], jobs["regression"], jobs["bias_search"]) == (2, 18, 1)
 
 
 def test_held_out_partition_is_read_by_permutation_alone(project):

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import jsonschema
+import selection
 import yaml
 from job import InputError
 
@@ -76,6 +77,7 @@ def _name_problems(config: dict) -> list[str]:
             return True
         one = {"corpora": "corpus", "biases": "bias", "dependencies": "table of dependencies"}
         one["minimal_pairs"] = "table of minimal pairs"
+        one["searches"] = "search"
         one = one.get(table, table[:-1])
         problems.append(f"{where}: no {one} is called {nearest(name, config.get(table, {}))}")
         return False
@@ -151,6 +153,8 @@ def _name_problems(config: dict) -> list[str]:
             )
     for name in config["experiments"]:
         problems += _experiment_problems(config, name, known)
+    for name in config.get("searches", {}):
+        problems += selection.search_problems(config, name, known)
     for name, target in config.get("targets", {}).items():
         known(f"targets → {name} → experiment", target["experiment"], "experiments")
     return problems
@@ -188,16 +192,15 @@ def _experiment_problems(config: dict, name: str, known) -> list[str]:
                 problems.append(
                     f"{where} → attention_maps → lms: not among the experiment's {options}"
                 )
-    for design, responses in experiment.get("responses", {}).items():
-        known(f"{where} → responses", design, "designs")
-        for response in responses:
-            dataset, _, measure = response.partition(".")
-            if known(f"{where} → responses → {design}", dataset, "datasets"):
-                measures = config["datasets"][dataset]["measures"]
-                if measure not in measures:
-                    options = nearest(response, [f"{dataset}.{each}" for each in measures])
-                    problems.append(f"{where} → responses → {design}: no measure {options}")
-    return problems
+    if "search" in experiment:
+        known(f"{where} → search", experiment["search"], "searches")
+    problems += selection.response_problems(config, where, experiment, known)
+    return problems + selection.whole_problems(config, where, experiment)
+
+
+def forms() -> list[str]:
+    """Return the forms of bias: the modules of biases/."""
+    return sorted(path.stem for path in (SCRIPTS / "biases").glob("[a-z]*.py"))
 
 
 def parsers() -> list[str]:
@@ -209,11 +212,10 @@ def parsers() -> list[str]:
 def _bias_problems(config: dict) -> list[str]:
     """List biases whose form has no file, or whose parameters its file does not allow."""
     problems = []
-    forms = sorted(path.stem for path in (SCRIPTS / "biases").glob("[a-z]*.py"))
     for name, bias in config["biases"].items():
-        if bias["form"] not in forms:
+        if bias["form"] not in forms():
             problems.append(
-                f"biases → {name} → form: none is called {nearest(bias['form'], forms)}"
+                f"biases → {name} → form: none is called {nearest(bias['form'], forms())}"
             )
             continue
         properties = bias_parameters(bias["form"])
@@ -261,11 +263,14 @@ def slope(bias: dict) -> float | None:
     return float(slopes) if isinstance(slopes, int | float) else None
 
 
-def responses(config: dict, experiment: str) -> list[dict]:
-    """Return the responses of an experiment: design, dataset and measure, in the config's order."""
+def responses(config: dict, name: str, table: str = "experiments") -> list[dict]:
+    """Return the responses of an experiment, or of an entry of another `table` that has them.
+
+    They are dicts of design, dataset and measure, in the config's order.
+    """
     return [
         dict(zip(("dataset", "measure"), response.split("."), strict=True), design=design)
-        for design, listed in config["experiments"][experiment].get("responses", {}).items()
+        for design, listed in config[table][name].get("responses", {}).items()
         for response in listed
     ]
 
