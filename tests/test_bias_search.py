@@ -63,7 +63,6 @@ def study(tmp_path_factory):
 
 def run(study, folder, **changes):
     """Search; return the trials and what was found best."""
-    pytest.importorskip("optuna")
     out, model = study
     folder.mkdir(exist_ok=True)
     settings = {

@@ -50,7 +50,6 @@ MADE = {
 
 
 def test_from_a_corpus_to_delta_aic_and_the_best_bias(tmp_path):
-    pytest.importorskip("optuna")
     folder = copy_project(tmp_path)
     table = pd.read_csv(items(folder / "items.tsv", sentences=12), sep="\t")
     checkpoint(folder / "model", table.groupby("sent_id").word.agg(" ".join))
