@@ -87,6 +87,7 @@ def main(
                 with whole(state) as path:
                     path.write_text(json.dumps({"specification": specification, "done": done}))
                 shown.update(len(done))
+            del found, own  # before the next layers' states are made
     neighbours = trees.score(trees.adjacent(banks["test"]), banks["test"])
     parts = [neighbours.assign(network=ADJACENT)]
     parts += [pd.DataFrame(done[f"{name} {layer}"]) for name in networks for layer in every]
@@ -146,10 +147,11 @@ def probe(found: dict, banks: dict, settings: dict, layer: int, device, said: st
     from probing import fit
 
     middle, number = fit.scaled(found["train"], banks["train"].begin)
-    data = {
-        part: fit.Sentences.of((found[part] - middle) / number, banks[part], device)
-        for part in SPLITS
-    }
+    data = {}
+    for part in SPLITS:
+        own = found[part] - middle
+        own /= number
+        data[part] = fit.Sentences.of(own, banks[part], device)
     width = found["train"].shape[1]
     keys = ("epochs", "batch", "learning_rate", "patience")
     fitted, loss, epochs = fit.train(
