@@ -154,7 +154,7 @@ MATERIALS_ASKED = {
     if key in config["experiments"][name]
 }
 ABSENT_MATERIALS = {
-    (key, name): f"{entry['label']} ({key.replace('_', ' ')}) is not here: {missing[0]}"
+    (key, name): f"{entry['label']} ({table.replace('_', ' ')}) is not here: {missing[0]}"
     for key, (table, roles) in configuration.MATERIALS.items()
     for name, entry in config.get(table, {}).items()
     if (missing := configuration.missing_material(entry, roles, MIRRORS))
@@ -171,10 +171,10 @@ NO_MATERIAL = {} if DRY_RUN else ABSENT_MATERIALS
 # For the report's front page.
 config["not_run"] = NOT_RUN
 config["materials"] = [
-    {"kind": key.replace("_", " "), "reason": NO_MATERIAL.get((key, name))}
-    | {about: entry.get(about) for about in ("label", "cite", "licence")}
+    {"kind": table.replace("_", " "), "reason": NO_MATERIAL.get((key, name))}
+    | {about: config[table][name].get(about) for about in ("label", "cite", "licence")}
     for key, name in MATERIALS_ASKED
-    for entry in [config[configuration.MATERIALS[key][0]][name]]
+    for table in [configuration.MATERIALS[key][0]]
 ]
 
 # A paper's tables and figures by number, and "experiment/figure" → what the paper calls it.

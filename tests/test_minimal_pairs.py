@@ -357,7 +357,7 @@ def test_from_a_table_to_the_figures(tokenizer, tmp_path):
     configs = ["config.demo.yaml", "mine.yaml"]
     run = snakemake(project, configs=configs)
     assert run.returncode == 0, run.stdout[-4000:]
-    reason = "Placed pairs is not here: a/b.tsv: pairs of mine, from me"
+    reason = "Placed pairs (minimal pairs) is not here: a/b.tsv: pairs of mine, from me"
     assert f"not run: {reason}" in run.stdout
     results = project / "results" / "pairs" / "cores"
     assert [path.name for path in (results / "experiments").iterdir()] == ["mine"]

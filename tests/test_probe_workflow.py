@@ -12,6 +12,8 @@ run: [probe]
 treebanks:
   mine:
     label: Mine
+    cite: Me (2026)
+    licence: none
     train: {local: mine/train.conllu}
     dev: {local: mine/dev.conllu}
     test: {local: mine/test.conllu, placed: "test.conllu of mine, from me"}
@@ -20,10 +22,10 @@ sentences: {dog: "the dog ran ."}
 experiments:
   probe:
     title: Layers
-    lms: [Pythia, ALiBi-mix-I]
-    baseline: Pythia
+    lms: [ALiBi-mix-TI]
+    baseline: ALiBi-mix-TI
     probe: mine
-    attention_maps: {sentence: dog, lms: [Pythia, ALiBi-mix-I], layers: 2}
+    attention_maps: {sentence: dog, lms: [ALiBi-mix-TI], layers: 2}
 targets:
   wm_figure4: {experiment: probe}
   wm_figure5: {experiment: probe}
@@ -53,13 +55,14 @@ def test_a_treebank_of_the_user_s_that_is_not_there_is_said(project):
     (project / "away.yaml").write_text("treebanks: {mine: {test: {local: mine/none.conllu}}}")
     summary = "results/tiny/cores/summary.txt"
     run = snakemake(project, "--nocolor", summary, configs=[*CONFIGS, "away.yaml"])
-    reason = "the treebank Mine is not here: mine/none.conllu: test.conllu of mine, from me"
+    reason = "Mine (treebanks) is not here: mine/none.conllu: test.conllu of mine, from me"
     assert run.returncode == 0 and f"not run: {reason}" in run.stdout, run.stdout[-3000:]
     assert reason in " ".join((project / summary).read_text().split())
 
 
 def test_probe_and_maps_from_text_to_report(project):
-    run = snakemake(project, configs=CONFIGS)
+    targets = ("--nocolor", "wm_figure4", "wm_figure5")
+    run = snakemake(project, *targets, configs=CONFIGS)
     assert run.returncode == 0, run.stdout[-6000:]
     where = project / "results" / "tiny" / "cores" / "experiments" / "probe"
     for stem in ("figure_probe", "figure_attention_maps"):
@@ -67,28 +70,26 @@ def test_probe_and_maps_from_text_to_report(project):
             assert (where / f"{stem}.{ending}").stat().st_size > 200
     with open(where / "table_probe.csv", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["relation"] == "all"]
-    # For each LM: neighbours, then embeddings and one layer, trained and not.
-    assert [row["layer"] for row in rows] == ["", "0", "1", "0", "1"] * 2
-    assert {row["lm"] for row in rows} == {"Pythia", "ALiBi-mix-I"}
-    # The bias changes the layer, and not the embeddings.
-    of = {(row["lm"], row["network"], row["layer"]): row["dev_loss"] for row in rows}
-    assert of["Pythia", "trained", "0"] == of["ALiBi-mix-I", "trained", "0"]
-    assert of["Pythia", "trained", "1"] != of["ALiBi-mix-I", "trained", "1"]
+    # Neighbours, then embeddings and one layer, trained and not.
+    assert [row["layer"] for row in rows] == ["", "0", "1", "0", "1"]
+    assert len({row["dev_loss"] for row in rows}) == 5
     page = (where / "table_probe.html").read_text()
-    assert "adjacent words" in page and "ALiBi-mix-I, untrained" in page
+    assert "adjacent words" in page and "ALiBi-mix-TI, untrained" in page
 
-    run = snakemake(project, "--report", "report.html", configs=CONFIGS)
+    run = snakemake(project, "--report", "report.html", *targets, configs=CONFIGS)
     assert run.returncode == 0, run.stdout[-3000:]
     page = (project / "report.html").read_text()
     for text in ("Figure 4 of the working-memory study", "Figure 5 of the working-memory study"):
         assert text in page
     assert "trained on Mine" in page and "table_probe.html" in page
+    assert "Mine (treebanks), Me (2026); licence: none" in page
 
     # Neither the memory nor what a figure shows has a probe trained again.
     changes = "probe: {memory_gb: 1, relations: [obj]}\nsentences: {dog: a cat ran .}"
     (project / "more.yaml").write_text(changes)
-    jobs = planned(snakemake(project, "-n", configs=[*CONFIGS, "more.yaml"]).stdout)
-    assert jobs["figure_probe"] == jobs["table_probe"] == 1 and jobs["attention_map"] == 2
+    run = snakemake(project, "-n", *targets, configs=[*CONFIGS, "more.yaml"])
+    jobs = planned(run.stdout)
+    assert jobs["figure_probe"] == jobs["table_probe"] == 1 and jobs["attention_map"] == 1
     assert not {"structural_probe", "treebank", "train"} & jobs.keys()
 
 
