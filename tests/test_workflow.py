@@ -174,7 +174,7 @@ def test_whole_datasets_plan_without_partitions_unigrams_or_training(project):
         assert "held_out" not in run.stdout and "exploratory" not in run.stdout
     run = snakemake(project, "-n", "items", configs=["config.open.yaml"])
     jobs = planned(run.stdout)
-    assert (jobs["train"], jobs["regression"], jobs["bias_search"]) == (2, 18, 1)
+    assert (jobs["train"], jobs["regression"], jobs["bias_search"]) == (2, 15, 1)
 
 
 def test_held_out_partition_is_read_by_permutation_alone(project):

@@ -49,7 +49,7 @@ def draw(
                 axes.plot(
                     there, places, "|", color="black", ms=9, mew=1.2, gid=f"published {lm.lm}"
                 )
-        if column != "mean_surprisal_nats":
+        if column == "delta_aic":
             axes.axvline(0, color=style.GREY, lw=0.7, zorder=1)
         axes.set_title(letter, loc="left", fontweight="bold")
         axes.set_xlabel(told.format(base))
