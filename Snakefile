@@ -13,6 +13,7 @@ configfile: "config.yaml"
 
 include: "rules/common.smk"
 include: "rules/inputs.smk"
+include: "rules/experiments.smk"
 
 
 pathvars:
