@@ -9,19 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from job import InputError
-
-
-def write(path, text, encoding="utf-8"):
-    path.write_text(text, encoding=encoding)
-    return path
-
-
-def read(name, word_files, response_files, measure, **options):
-    parser = datasets.parser(name)
-    found = parser.words(word_files, **datasets.accepted(parser, parser.words, options))
-    taken = datasets.accepted(parser, parser.responses, options)
-    return found, parser.responses(response_files, found, measure, **taken)
-
+from parsing import read, write
 
 # ---------------------------------------------------------------- Provo
 

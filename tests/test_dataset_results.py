@@ -1,14 +1,17 @@
 """ZuCo's results files, made by scipy in their format: what is read, what is damaged."""
 
+import os
+
 import datasets
 import numpy as np
 import pytest
+from datasets import zuco_results
 from datasets.contracts import check_responses, check_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from job import InputError
+from parsing import responses_of, words_of
 from scipy.io import savemat
-from test_dataset_beyond_the_paper import read, words_of
 
 NONE = np.array([])
 # By sentence: words and (FFD, GD, GPT, TRT) of each, None where not fixated.
@@ -77,7 +80,7 @@ def test_results_files(corpus, capsys, measure, first, film):
     texts = words.groupby("sentence").word.agg(" ".join).tolist()
     assert texts == ["Presents a case.", "Fun!", "The film. is empty,", "Fun!", "He won."]
     assert words["item"].is_monotonic_increasing
-    found = read("zuco", corpus, words, measure)
+    found = responses_of("zuco", corpus, words, measure)
     mine = found[found.subject == "ZAB"]
     assert mine.time_ms.tolist() == [*first, *film, 300]
     assert mine.word_id.tolist() == [0, 1, 2, 4, 5, 6, 7, 8]
@@ -102,7 +105,9 @@ def test_a_zip_of_results_files_is_the_same(corpus, tmp_path):
     files = {"results": tmp_path / "zuco.zip"}
     words = words_of("zuco", files)
     assert words.equals(words_of("zuco", corpus))
-    assert read("zuco", files, words, "GP").equals(read("zuco", corpus, words, "GP"))
+    assert responses_of("zuco", files, words, "GP").equals(
+        responses_of("zuco", corpus, words, "GP")
+    )
     cut = tmp_path / "cut.zip"
     data = bytearray(files["results"].read_bytes())
     data[300] ^= 0xFF
@@ -166,7 +171,14 @@ def test_means_have_no_go_past(tmp_path):
     path.write_text("split\tsentence_num\tword\tfirst_pass_dur\ntrain\t1\tNo.\t9\n")
     words = words_of("zuco", {"t": path})
     with pytest.raises(InputError, match="item means, without GP; it has: FFD, FP, TFT"):
-        read("zuco", {"t": path}, words, "GP")
+        responses_of("zuco", {"t": path}, words, "GP")
+
+
+def test_a_file_that_scipy_crashes_on_is_damaged(corpus, monkeypatch):
+    """Some damage makes scipy's reader, which is compiled, end its whole process."""
+    monkeypatch.setattr(zuco_results, "_sentence_data", lambda *_: os.kill(os.getpid(), 9))
+    with pytest.raises(InputError, match=r"resultsZAB_SR.mat is damaged \(scipy crashed on it\)"):
+        words_of("zuco", corpus)
 
 
 @settings(max_examples=40, deadline=None)

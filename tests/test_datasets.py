@@ -8,7 +8,7 @@ import observations
 import pandas as pd
 import pytest
 from datasets import natural_stories
-from datasets.contracts import check_responses, check_words
+from datasets.contracts import check_responses
 from job import InputError
 
 EDGES = "not sentence_first and not sentence_last"
@@ -16,14 +16,7 @@ SPR = {"times": "100 < time_ms < 3000", "edges": EDGES}
 FIXATED = {"fixated": "time_ms > 0", "edges": EDGES, "saccade": "words_since_fixation <= 4"}
 
 
-def read(name: str, words: dict, responses: dict, measure: str, **options):
-    """Read words and responses as the rules do, and check both contracts."""
-    parser = datasets.parser(name)
-    found = parser.words(words, **datasets.accepted(parser, parser.words, options))
-    check_words(found, name)
-    options = datasets.accepted(parser, parser.responses, options)
-    times = parser.responses(responses, found, measure, **options)
-    return found, check_responses(times, found, name)
+from parsing import read
 
 
 def sizes(words: pd.DataFrame, responses: pd.DataFrame, filters: dict) -> tuple[int, int, int]:

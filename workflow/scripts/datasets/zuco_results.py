@@ -12,12 +12,15 @@ Files of MATLAB 7.3 (HDF5: ZuCo 2.0) are refused: reading them takes h5py, which
 from __future__ import annotations
 
 import io
+import multiprocessing
 import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -111,7 +114,9 @@ def _read(
                 f"options → tasks: {task!r} is none; {nearest(task, TASKS)}There are: {there}"
             )
     readings, seen = {}, {}
-    for where, name, file in _opened(files):
+    for path, member in _found(files):
+        where = str(path) if member is None else f"{path}/{member}"
+        name = path.name if member is None else PurePosixPath(member).name
         match = _NAME.fullmatch(name)
         if match is None:
             raise InputError(f"{where}: the name is not results<reader>_<SR, NR or TSR>.mat")
@@ -120,7 +125,7 @@ def _read(
             raise InputError(f"{where}: there is {seen[key]} already, of the same reader and task")
         seen[key] = where
         if key[0] in tasks:
-            readings[key] = _sentences(where, file)
+            readings[key] = _sentences(where, path, member)
     if not readings:
         there = ", ".join(sorted({task for task, _ in seen})) or "none"
         raise InputError(
@@ -130,31 +135,70 @@ def _read(
     return dict(sorted(readings.items(), key=lambda item: (TASKS.index(item[0][0]), item[0][1])))
 
 
-def _opened(files: Mapping[str, str | Path]) -> Iterator[tuple[str, str, BinaryIO]]:
-    """Open each results file, of a zip those within: where it is, its name, the file."""
+def _found(files: Mapping[str, str | Path]) -> Iterator[tuple[Path, str | None]]:
+    """Give each results file: its path, and of a zip the path and the name of each within."""
     for path in map(Path, files.values()):
         if not zipfile.is_zipfile(path):
-            with open(path, "rb") as file:
-                yield str(path), path.name, file
+            yield path, None
             continue
         try:
             with zipfile.ZipFile(path) as archive:
                 names = [
                     n for n in archive.namelist() if n.endswith(".mat") and "__MACOSX" not in n
                 ]
-                if not names:
-                    raise InputError(f"{path} has no .mat file")
-                for name in sorted(names):
-                    file = io.BytesIO(archive.read(name))
-                    yield f"{path}/{name}", PurePosixPath(name).name, file
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        except zipfile.BadZipFile as error:
             raise InputError(f"{path} is damaged ({error}); get it again") from error
+        if not names:
+            raise InputError(f"{path} has no .mat file")
+        for name in sorted(names):
+            yield path, name
 
 
-def _sentences(where: str, file: BinaryIO) -> dict[int, Sentence]:
-    """Read a results file: number (from 1) → sentence, without those the reader has no data of."""
+def _sentences(where: str, path: Path, member: str | None) -> dict[int, Sentence]:
+    """Read a results file: number (from 1) → sentence, without those the reader has no data of.
+
+    A process of its own reads it, since scipy may crash on a damaged one and take this one along.
+    """
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as apart:
+        try:
+            sentences, odd = apart.submit(_parse, where, path, member).result()
+        except BrokenProcessPool:
+            raise InputError(f"{where} is damaged (scipy crashed on it); get it again") from None
+    if odd:
+        told = f"{odd[0][1]!r} in sentence {odd[0][0]} is one"
+        note(where, f"{len(odd):,} sentences dropped, with a word that is none or several ({told})")
+    if not sentences:
+        raise InputError(f"{where} has no words in any sentence; get it again")
+    return sentences
+
+
+def _parse(
+    where: str, path: Path, member: str | None
+) -> tuple[dict[int, Sentence], list[tuple[int, str]]]:
+    """Read a results file's sentences, and the numbers of those with an odd word, and that word."""
+    sentences, odd = {}, []
+    for number, element in enumerate(_sentence_data(where, path, member), start=1):
+        said = np.atleast_1d(_field(element, "word", f"{where}, sentence {number}"))
+        if not all(hasattr(word, "_fieldnames") for word in said) or not len(said):
+            continue
+        tokens, times = _words(said, f"{where}, sentence {number}")
+        if wrong := [token for token in tokens if len(token.split()) != 1]:
+            odd.append((number, wrong[0]))
+        else:
+            sentences[number] = tokens, times
+    return sentences, odd
+
+
+def _sentence_data(where: str, path: Path, member: str | None) -> np.ndarray:
+    """Return MATLAB's array `sentenceData` of a file, or of a zip's member."""
     from scipy.io import loadmat
 
+    file: Path | io.BytesIO = path
+    if member is not None:
+        try:
+            file = io.BytesIO(zipfile.ZipFile(path).read(member))
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise InputError(f"{path} is damaged ({error}); get it again") from error
     try:
         found = loadmat(
             file, squeeze_me=True, struct_as_record=False, variable_names=["sentenceData"]
@@ -168,22 +212,7 @@ def _sentences(where: str, file: BinaryIO) -> dict[int, Sentence]:
         raise InputError(f"{where} is damaged ({error}); get it again") from error
     if "sentenceData" not in found:
         raise InputError(f"{where} has no sentenceData; take the results… files of ZuCo")
-    sentences, odd = {}, []
-    for number, element in enumerate(np.atleast_1d(found["sentenceData"]), start=1):
-        said = np.atleast_1d(_field(element, "word", f"{where}, sentence {number}"))
-        if not all(hasattr(word, "_fieldnames") for word in said) or not len(said):
-            continue
-        tokens, times = _words(said, f"{where}, sentence {number}")
-        if wrong := [token for token in tokens if len(token.split()) != 1]:
-            odd.append((number, wrong[0]))
-        else:
-            sentences[number] = tokens, times
-    if odd:
-        told = f"{odd[0][1]!r} in sentence {odd[0][0]} is one"
-        note(where, f"{len(odd):,} sentences dropped, with a word that is none or several ({told})")
-    if not sentences:
-        raise InputError(f"{where} has no words in any sentence; get it again")
-    return sentences
+    return np.atleast_1d(found["sentenceData"])
 
 
 def _words(said: np.ndarray, where: str) -> Sentence:
