@@ -10,13 +10,14 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow" / "scripts"))
+import config_checks
 import configuration
 import grids
 import machine
 from job import InputError
 
 try:
-    configuration.check(config, Path(workflow.basedir) / "config.schema.yaml")
+    config_checks.check(config, Path(workflow.basedir) / "config.schema.yaml")
 except InputError as error:
     raise WorkflowError(str(error)) from None
 

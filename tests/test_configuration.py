@@ -4,6 +4,7 @@ import copy
 import re
 from pathlib import Path
 
+import config_checks
 import configuration
 import pytest
 import yaml
@@ -40,7 +41,7 @@ STUDIES = [
 
 @pytest.mark.parametrize("overlays", STUDIES)
 def test_the_studies_are_right(overlays):
-    configuration.check(load(*overlays), SCHEMA)
+    config_checks.check(load(*overlays), SCHEMA)
 
 
 MISTAKES = {
@@ -182,13 +183,13 @@ MISTAKES = {
 def test_mistakes_are_named(overlay):
     config = merged(load(), yaml.safe_load(overlay))
     with pytest.raises(InputError, match=re.escape(MISTAKES[overlay])):
-        configuration.check(config, SCHEMA)
+        config_checks.check(config, SCHEMA)
 
 
 def test_all_mistakes_are_told_at_once():
     config = merged(load(), {"scale": "x", "run": ["y"]})
     with pytest.raises(InputError, match=r"(?s)scale: no scale.*run: no experiment"):
-        configuration.check(config, SCHEMA)
+        config_checks.check(config, SCHEMA)
 
 
 def undescribed(schema, where):

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import configuration
+import config_checks
 import datasets
 import observations
 import pandas as pd
@@ -28,7 +28,7 @@ def example():
 def test_the_entry_is_a_right_config(example):
     config = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
     config["datasets"]["mine"] = example[1]
-    configuration.check(config, ROOT / "config.schema.yaml")
+    config_checks.check(config, ROOT / "config.schema.yaml")
 
 
 def read(folder, csv, entry):

@@ -5,6 +5,7 @@ import csv
 import re
 from pathlib import Path
 
+import config_checks
 import configuration
 import grids
 import pytest
@@ -36,7 +37,7 @@ def config():
 
 
 def test_a_grid_is_written_out(config):
-    configuration.check(config, SCHEMA)
+    config_checks.check(config, SCHEMA)
     grid = grids.expand(config)["grid"]
     experiment = config["experiments"]["grid"]
     assert experiment["lms"] == list(grid["lms"]) and len(grid["lms"]) == 3 * 8
@@ -99,7 +100,7 @@ def test_experiments_without_a_grid_stay(config):
 def test_mistakes_are_named(config, change, said):
     merged(config["experiments"]["grid"], change)
     with pytest.raises(InputError, match=re.escape(said)):
-        configuration.check(config, SCHEMA)
+        config_checks.check(config, SCHEMA)
 
 
 def test_a_grid_plans_each_fit_once(tmp_path):

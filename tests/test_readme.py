@@ -4,6 +4,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+import config_checks
 import configuration
 import torch
 import yaml
@@ -25,7 +26,7 @@ def test_config_examples_are_right():
     for line in inline:
         entry = yaml.safe_load(line)
         merged(config, entry if "corpora" in entry else {"lms": entry})
-    configuration.check(config, Path(__file__).resolve().parents[1] / "config.schema.yaml")
+    config_checks.check(config, Path(__file__).resolve().parents[1] / "config.schema.yaml")
     assert configuration.language_model(config, "gpt2-window")["bias"]["width"] == 7
 
 

@@ -2,8 +2,46 @@
 
 from __future__ import annotations
 
-import configuration
 import jsonschema
+from configuration import MATERIALS, bias_parameters, forms, nearest
+
+
+def experiment_problems(config: dict, name: str, known) -> list[str]:
+    """List what an experiment selects that does not exist or does not go together."""
+    problems, experiment = [], config["experiments"][name]
+    where = f"experiments → {name}"
+    for lm in experiment["lms"]:
+        known(f"{where} → lms", lm, "lms")
+    known(f"{where} → baseline", experiment["baseline"], "lms")
+    for pair in experiment.get("compare", []):
+        for lm in pair:
+            if known(f"{where} → compare", lm, "lms") and lm not in experiment["lms"]:
+                problems.append(f"{where} → compare: {lm!r} is not among the experiment's `lms`")
+    for other in ("compare", "published", "recovery", "minimal_pairs"):
+        if "sensitivity" in experiment and other in experiment:
+            problems.append(
+                f"{where}: `sensitivity` goes without `{other}`; give each its experiment"
+            )
+    if experiment["baseline"] not in experiment["lms"]:
+        problems.append(f"{where} → baseline: not among the experiment's `lms`")
+    if "attention" in experiment:
+        known(f"{where} → attention", experiment["attention"], "datasets")
+    for key, (table, _) in MATERIALS.items():
+        if key in experiment:
+            known(f"{where} → {key}", experiment[key], table)
+    if "attention_maps" in experiment:
+        maps = experiment["attention_maps"]
+        known(f"{where} → attention_maps → sentence", maps["sentence"], "sentences")
+        for lm in maps["lms"]:
+            if lm not in experiment["lms"]:
+                options = nearest(lm, experiment["lms"])
+                problems.append(
+                    f"{where} → attention_maps → lms: not among the experiment's {options}"
+                )
+    if "search" in experiment:
+        known(f"{where} → search", experiment["search"], "searches")
+    problems += response_problems(config, where, experiment, known)
+    return problems + whole_problems(config, where, experiment)
 
 
 def response_problems(config: dict, where: str, entry: dict, known) -> list[str]:
@@ -16,9 +54,7 @@ def response_problems(config: dict, where: str, entry: dict, known) -> list[str]
             if known(f"{where} → responses → {design}", dataset, "datasets"):
                 measures = config["datasets"][dataset]["measures"]
                 if measure not in measures:
-                    options = configuration.nearest(
-                        response, [f"{dataset}.{each}" for each in measures]
-                    )
+                    options = nearest(response, [f"{dataset}.{each}" for each in measures])
                     problems.append(f"{where} → responses → {design}: no measure {options}")
     return problems
 
@@ -72,9 +108,8 @@ def search_problems(config: dict, name: str, known) -> list[str]:
             form = config["biases"][mark]["form"]
             if form != search["form"]:
                 problems.append(f"{where} → mark: {mark!r} is of another form, {form!r}")
-    forms = configuration.forms()
-    if search["form"] not in forms:
-        told = configuration.nearest(search["form"], forms)
+    if search["form"] not in forms():
+        told = nearest(search["form"], forms())
         return [*problems, f"{where} → form: none is called {told}"]
     return problems + parameter_problems(f"{where} → parameters", search)
 
@@ -82,10 +117,10 @@ def search_problems(config: dict, name: str, known) -> list[str]:
 def parameter_problems(where: str, search: dict) -> list[str]:
     """List what of a search's `parameters` does not fit the form: [low, high], or a value that stays."""
     problems, form, parameters = [], search["form"], search["parameters"]
-    known = configuration.bias_parameters(form)
+    known = bias_parameters(form)
     for name, value in parameters.items():
         if name not in known:
-            told = configuration.nearest(name, known)
+            told = nearest(name, known)
             problems.append(f"{where}: the form {form!r} has no parameter {told}")
             continue
         validator = jsonschema.Draft202012Validator(known[name])
