@@ -37,9 +37,10 @@ def main(
     """Write COLUMNS for each network, layer and relation ("all" first), measured on test.
 
     `settings` are the config's `probe:`; `seed` is the LM's, of the weights that an untrained
-    network has; half of `memory_gb` is for hidden states. Layer 0 is the embeddings, the last behind the final norm; neighbours joined have
-    no layer. spearman, dev_loss and epochs stand in the rows of all relations. Layers done are kept
-    beside `out` until all are, so that a killed job goes on.
+    network has; half of `memory_gb` is for hidden states. Layer 0 is the embeddings, the last
+    behind the final norm; neighbours joined have no layer. spearman, dev_loss and epochs stand in
+    the rows of all relations. Layers done are kept beside `out` until all are, so that a killed job
+    goes on.
     """
     import torch
     from lm import states

@@ -195,8 +195,8 @@ def main(
     `experiments` are dicts of experiment, title, lms, responses, baseline; delta_loglik.csv and
     permutation.csv are found by their folder's name, as are the figures of attention heads (`heads`,
     CSV) and the tables of minimal `pairs` and of `delta_aic` (CSV), whose experiments' `titles` are
-    given by name. `files` says what is where, for the reader;
-    `notes` stand at the top (that reading times are simulated, say).
+    given by name. `files` says what is where, for the reader; `notes` stand at the top (that
+    reading times are simulated, say).
     """
     deltas = {Path(path).parent.name: Path(path) for path in delta_loglik}
     permuted = {Path(path).parent.name: Path(path) for path in permutation}
