@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 from lm import network
-from surprisal import score_words, word_surprisal
+from score_pairs import score
+from surprisal import Model, score_words, word_surprisal
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -99,6 +100,16 @@ def test_minicons_agrees(minicons, model, tokenizer):
     for text, expected in zip(TEXTS, corrected):
         got = word_surprisal(text.split(), model, tokenizer, correction="oh_schuler")
         np.testing.assert_allclose(got["corrected_bits"], expected, atol=1e-4)
+
+
+def test_sentences_as_minicons_scores_them(minicons, model, tokenizer):
+    """With a begin token all tokens count, without one all but the first: score_pairs gives both."""
+    settings = {"reduction": lambda scores: -scores.sum().item() / np.log(2)}
+    for bos in (True, False):
+        every, rest, _ = score(TEXTS, Model(model, tokenizer), bos=bos)
+        peer = minicons.sequence_score(TEXTS, bos_token=bos, **settings)
+        np.testing.assert_allclose(every if bos else rest, peer, atol=1e-3)
+        assert np.isfinite(every).all() == bos
 
 
 def test_minicons_without_bos_gives_words_their_neighbours_tokens(minicons, model, tokenizer):
