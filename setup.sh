@@ -64,6 +64,18 @@ find_python() {
     return 1
 }
 
+# The Debian package of Python's headers, if they are not here. Compiling a network, as a training on
+# a GPU does, needs them; nothing else does, so that a machine may lack them.
+apt_headers() {
+    local python=.venv/bin/python package
+    venv_works || python=$(find_python) || return 0
+    package=$("$python" -c 'if True:
+        import pathlib, sys, sysconfig
+        if not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists():
+            print("python{}.{}-dev".format(*sys.version_info))')
+    [[ -z $package ]] || ! apt-cache show "$package" >/dev/null 2>&1 || echo "$package"
+}
+
 # The first Rscript that can load lme4 and whose R is a library too, as rpy2 needs it; and the folder
 # of its lme4.
 find_rscript() {
@@ -122,7 +134,7 @@ apt_python() {
             break
         fi
     done
-    echo "$name" "$name-venv"
+    echo "$name" "$name-venv" "$name-dev"
 }
 
 apt_packages() {
@@ -132,6 +144,7 @@ apt_packages() {
             python) apt_python ;;
             r) echo "${APT_R[@]}" ;;
             build) echo "${APT_BUILD[@]}" ;;
+            headers) apt_headers ;;
         esac
     done
 }
@@ -178,9 +191,10 @@ get_missing() {
     # A conda environment that was not finished is made anew.
     [[ ! -e $CONDA || -e $CONDA/complete ]] || rm -rf "$CONDA"
     lacks=$(missing)
-    if [[ -n $lacks ]] && may_apt; then
+    if may_apt; then
+        [[ -z $lacks && -z $(apt_headers) ]] || lacks+=" headers"
         # shellcheck disable=SC2086
-        install_by_apt $lacks
+        [[ -z $lacks ]] || install_by_apt $lacks
         lacks=$(missing)
     fi
     if [[ -n $lacks ]] && find_conda >/dev/null; then

@@ -1,13 +1,22 @@
 """Fixtures: the scripts on the path, and folders of real data that tests skip without."""
 
 import os
+import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+
+
+HEADERS = Path(sysconfig.get_path("include"), "Python.h")
+needs_compiler = pytest.mark.skipif(
+    not (shutil.which("g++") and HEADERS.exists()),
+    reason=f"torch.compile needs g++ and Python's headers ({HEADERS}) here",
+)
 
 
 def _folder(variable: str, name: str) -> Path:

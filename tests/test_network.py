@@ -1,10 +1,10 @@
 """Networks: the paper's shape, saving and loading, and that no biased one loads as unbiased."""
 
 import functools
-import shutil
 
 import pytest
 import torch
+from conftest import needs_compiler
 from lm import network, training
 from lm.attention import WITH_WEIGHTS, attach, attention_modules, biased_attention
 from transformers import (
@@ -202,7 +202,7 @@ def test_a_masked_lm_takes_biases_of_both_directions_alone():
     assert (model(ids).logits - plain).abs().max() > 1e-4
 
 
-@pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs g++ here")
+@needs_compiler
 def test_flex_compiled_gives_the_same_states(ids):
     """As a GPU runs it, with rotary embedding; PyTorch mixes strides up where they differ."""
     model = network.new(TINY | {"width": 64}, {"form": "none"}, 100, 1).eval().requires_grad_(False)

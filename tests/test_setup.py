@@ -144,7 +144,7 @@ def test_root_gets_what_is_missing_from_apt(machine):
     assert result.returncode == 0, result.stderr
     calls = machine.called("apt-get")
     assert calls[0].endswith("update")
-    assert "python3.12 python3.12-venv r-base-core r-cran-lme4 cmake" in calls[1]
+    assert "python3.12 python3.12-venv python3.12-dev r-base-core r-cran-lme4 cmake" in calls[1]
     assert not machine.called("sudo") and not machine.called("conda")
 
 
@@ -155,6 +155,21 @@ def test_only_what_is_missing_is_asked_of_apt(machine):
     result = machine.run("get_missing")
     assert result.returncode == 0, result.stderr
     assert machine.called("apt-get")[1].endswith("recommends r-base-core r-cran-lme4")
+
+
+def test_headers_are_fetched_where_they_can_be(machine):
+    """Compiling a network for a GPU needs them; without root the set-up goes on without."""
+    lacks = "[[ $* != *Python.h* ]] || echo python3.12-dev"
+    machine.add(**EVERYTHING | {"python3_12": lacks})
+    result = machine.run("get_missing")
+    assert result.returncode == 0, result.stderr
+    machine.with_apt()
+    machine.add(id=ROOT_ID, apt_cache="[[ $2 == python3.12-dev ]]")
+    machine.offer(python3_12=WORKS)
+    result = machine.run("get_missing; get_missing")
+    assert result.returncode == 0, result.stderr
+    (installed,) = [call for call in machine.called("apt-get") if " install " in call]
+    assert installed.endswith("recommends python3.12-dev")
 
 
 def test_sudo_without_password_serves_as_well(machine):

@@ -9,6 +9,7 @@ import shutil
 import numpy as np
 import pytest
 import train
+from conftest import needs_compiler
 from job import InputError
 from lm.schedule import learning_rate
 from lm.stream import TokenStream
@@ -267,7 +268,17 @@ def test_saving_takes_a_small_part_of_the_time(job, monkeypatch):
     assert saved == [20, 60]
 
 
-@pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs g++ here")
+def test_a_gpu_without_pythons_headers_is_said(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(train.sysconfig, "get_path", lambda name: "/nowhere")
+    with pytest.raises(InputError, match="Python's headers, and /nowhere/Python.h is not here"):
+        train._device("auto", 1)
+    assert train._device("cpu", 1) == "cpu"
+
+
+@needs_compiler
 def test_a_compiled_network_trains_as_the_plain_one_and_is_checked(job, monkeypatch):
     from lm import network, training
 

@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 import socket
+import sysconfig
 import time
 from pathlib import Path
 
@@ -160,7 +161,14 @@ def _device(wanted: str, gpus: int) -> str:
             f"the recipe has `device: cuda` and asks for {gpus} GPU(s), but PyTorch sees "
             f"{found or 'no GPU'} here; run on a machine that has them, or choose a scale made for a CPU"
         )
-    return ("cuda" if found >= gpus else "cpu") if wanted == "auto" else wanted
+    device = ("cuda" if found >= gpus else "cpu") if wanted == "auto" else wanted
+    headers = Path(sysconfig.get_path("include"), "Python.h")
+    if device == "cuda" and not headers.exists():
+        raise InputError(
+            f"on a GPU the network is compiled, which needs Python's headers, and {headers} is not "
+            "here; `make setup` as root (or with sudo) installs them, Python from conda has them"
+        )
+    return device
 
 
 if __name__ == "__main__":
