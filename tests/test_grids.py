@@ -13,8 +13,8 @@ import sensitivity_grid
 import table_seeds
 import yaml
 from job import InputError
+from project import TINY, planned, snakemake
 from test_configuration import SCHEMA, load, merged
-from test_workflow import TINY, planned, snakemake
 
 ROOT = Path(__file__).resolve().parents[1]
 GRID = """
@@ -104,7 +104,7 @@ def test_mistakes_are_named(config, change, said):
 
 
 def test_a_grid_plans_each_fit_once(tmp_path):
-    from test_workflow import copy_project
+    from project import copy_project
 
     folder = copy_project(tmp_path)
     (folder / "grid.yaml").write_text(GRID)

@@ -5,9 +5,9 @@ import json
 import pandas as pd
 import pytest
 import yaml
+from project import copy_project, planned, snakemake
 from test_bias_search import checkpoint
 from test_delta_aic import items
-from test_workflow import copy_project, planned, snakemake
 
 HUB = {"checkpoint": "model", "bos": False}
 MADE = {

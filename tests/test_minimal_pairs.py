@@ -16,11 +16,11 @@ import score_pairs
 import torch
 from job import InputError
 from lm import network, scoring
+from project import copy_project, snakemake
 from score_pairs import score
 from surprisal import Model
 from test_configuration import load
 from test_surprisal import MIX, TINY
-from test_workflow import copy_project, snakemake
 from tokenizers import (
     Tokenizer,
     decoders,

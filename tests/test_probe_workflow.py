@@ -4,8 +4,8 @@ import csv
 
 import numpy as np
 import pytest
+from project import TINY, copy_project, planned, snakemake
 from test_probe_trees import random_heads
-from test_workflow import TINY, copy_project, planned, snakemake
 
 PROBE = """
 run: [probe]

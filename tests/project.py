@@ -1,0 +1,54 @@
+"""How tests run Snakemake: on a copy of the project, as a user would."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TINY = ["config.demo.yaml", "tests/config.tiny.yaml"]
+
+
+def copy_project(folder):
+    """Copy what git would clone, so that a run touches nothing of the developer's."""
+    for name in ("Snakefile", "rules", "workflow", "envs", "profiles", "tests", "data/published"):
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / name)
+    shutil.copytree(ROOT / "data" / "sources", folder / "data" / "sources")
+    for path in ROOT.glob("config*.yaml"):
+        shutil.copy(path, folder)
+    return folder
+
+
+def environment():
+    tools = [ROOT / ".venv" / "bin", ROOT / ".tools" / "bin", ROOT / ".tools" / "kenlm" / "bin"]
+    path = ":".join([str(Path(sys.executable).parent), *map(str, tools), os.environ["PATH"]])
+    return os.environ | {"PATH": path, "RPY2_CFFI_MODE": "ABI", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def command(*arguments, configs=()):
+    overlays = ["--configfile", *configs] if configs else []
+    return [sys.executable, "-m", "snakemake", "--cores", "2", *overlays, *arguments]
+
+
+def snakemake(folder, *arguments, configs=(), **variables):
+    return subprocess.run(
+        command(*arguments, configs=configs),
+        check=False,
+        cwd=folder,
+        env=environment() | variables,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def planned(output):
+    """Return rule → number of jobs of a dry run."""
+    table = output.split("Job stats:")[1].split("\n\n")[0] if "Job stats:" in output else ""
+    return {name: int(n) for name, n in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}
