@@ -92,3 +92,9 @@ for name in TARGETS:
         input:
             lambda wildcards, name=name: target_files(name),
         localrule: True
+
+
+code.track(
+    workflow.rules,
+    lambda rule, wildcards: configuration.chosen(config, wildcards, Path(workflow.basedir)),
+)

@@ -52,9 +52,9 @@ class Ours:
     """This project's step."""
 
     def __init__(self, bias: dict, recipe: dict, device: str):
-        from lm import network, training
+        from recency.networks import architectures, training
 
-        model = network.new(PAPER, bias, 50_277, 1)
+        model = architectures.new(PAPER, bias, 50_277, 1)
         stream = Stream(recipe["sequence_length"], 50_277)
         self.run = training.Training(model, stream, recipe, device)
         self.done = 0
@@ -72,8 +72,9 @@ class WithLibraryLoss(Ours):
 
     def steps(self, count: int) -> float:
         """Do `count` steps; return the last one's loss in nats."""
-        from lm import training
         from torch.nn import LinearCrossEntropyOptions, functional
+
+        from recency.networks import training
 
         def by_library(hidden, weight, targets):
             chunk = 256 if hidden.device.type == "cpu" else None  # the fastest on a CPU
@@ -95,10 +96,11 @@ class WithLibraryLoss(Ours):
 def plain_network(recipe: dict, device: str):
     """Return plain GPT-NeoX without rotary embedding, our weights, and ALiBi as a mask."""
     import torch
-    from lm import network
     from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
-    source = network.new(PAPER, MIX, 50_277, 1)
+    from recency.networks import architectures
+
+    source = architectures.new(PAPER, MIX, 50_277, 1)
     settings = {k: v for k, v in source.config.to_dict().items() if k not in ("bias", "model_type")}
     config = GPTNeoXConfig(**settings | {"hidden_act": "gelu_pytorch_tanh"})
     model = GPTNeoXForCausalLM(config)
@@ -114,7 +116,8 @@ class Loop:
 
     def __init__(self, recipe: dict, device: str):
         import torch
-        from lm import training
+
+        from recency.networks import training
 
         self.recipe, self.device, self.done = recipe, device, 0
         self.model, self.mask = plain_network(recipe, device)
@@ -156,8 +159,9 @@ class ByTrainer:
 
     def __init__(self, recipe: dict, device: str):
         import torch
-        from lm import training
         from transformers import Trainer, TrainerCallback, TrainingArguments, trainer
+
+        from recency.networks import training
 
         trainer.is_datasets_available = lambda: False  # ours is another package of that name
         self.recipe, self.done, self.folder = recipe, 0, tempfile.TemporaryDirectory()

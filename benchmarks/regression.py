@@ -31,15 +31,16 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+sys.path.insert(0, str(ROOT / "src"))
 sys.path.append(str(ROOT / "benchmarks"))
 
-from mixed_model import lme4
-from mixed_model.fit import crossed_factors, fit_model, products_of
-from mixed_model.formula import parse
-from mixed_model.predictors import Levels
-from mixed_model.theta_search import search
 from result import keep, processor
+
+from recency.mixed import lme4
+from recency.mixed.fit import crossed_factors, fit_model, products_of
+from recency.mixed.formula import parse
+from recency.mixed.theta_search import search
+from recency.regression.predictors import Levels
 
 PREDICTORS = ("length", "position", "unigram", "surprisal", "previous_surprisal")
 FIXED = "time_ms ~ " + " + ".join(PREDICTORS)

@@ -35,12 +35,12 @@ from regression import plain, say
 from result import keep, processor
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+sys.path.insert(0, str(ROOT / "src"))
 
-import configuration
-from observations import partition
+from recency.reading.observations import partition
+from recency.workflow import configuration
 
-PROJECT = ("Snakefile", "rules", "workflow", "envs", "profiles", "config.yaml")
+PROJECT = ("Snakefile", "rules", "src", "workflow", "envs", "profiles", "config.yaml")
 PROJECT += ("config.schema.yaml", "data/published", "data/sources")
 RESULTS = "results/paper/paper"
 TARGETS = {"minutes": 15.0, "peak_memory_gib": 6.0}

@@ -10,8 +10,6 @@ for a machine that others use; then one thread says most. The last line is one J
 """
 
 import argparse
-import importlib
-import importlib.util
 import os
 import resource
 import statistics
@@ -37,14 +35,11 @@ PAPER_WORDS, PAPER_LMS = 135_000, 19
 
 
 def ours():
-    """Import this project's module `surprisal` beside the peer of that name."""
-    sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
-    path = ROOT / "workflow" / "scripts" / "surprisal.py"
-    spec = importlib.util.spec_from_file_location("recency_surprisal", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["recency_surprisal"] = module
-    spec.loader.exec_module(module)
-    return module
+    """Import this project's module."""
+    sys.path.insert(0, str(ROOT / "src"))
+    from recency.scoring import surprisal
+
+    return surprisal
 
 
 def tokenizer_of(vocabulary: int):
@@ -134,7 +129,7 @@ def by_minicons(folder, network, fast):
 
 def by_surprisal(folder, network, fast):
     """Return plain surprisal by the package surprisal, a text at a time."""
-    from surprisal import AutoHuggingFaceModel
+    from recency.scoring.surprisal import AutoHuggingFaceModel
 
     made = AutoHuggingFaceModel.from_pretrained(folder, model_class="gpt")
 
@@ -245,10 +240,6 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     if arguments.peers:
         sys.path.insert(0, str(arguments.peers))
-    try:
-        importlib.import_module("surprisal")  # before ours, which has the same name
-    except ImportError:
-        pass
     import torch
 
     torch.set_num_threads(arguments.threads)

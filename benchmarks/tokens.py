@@ -28,8 +28,8 @@ TARGETS = {"words_per_second": 1_000_000, "memory_growth": 1.2}
 
 def generated(folder: Path, stories: int) -> tuple[Path, Path]:
     """Make text from the project's own grammar and a tokenizer of it."""
-    import simulate_text
-    import train_tokenizer
+    from recency.simulation import text as simulate_text
+    from recency.text import tokenizer as train_tokenizer
 
     text, tokenizer = folder / "text.parquet", folder / "tokenizer.json"
     simulate_text.main(text, stories, 1)
@@ -56,8 +56,9 @@ def by_library(text: Path, tokenizer: Path, out: Path) -> None:
     """Encode with `encode_batch`, a row group at a time."""
     import numpy as np
     import pyarrow.parquet as pq
-    from tokenize_text import END_OF_DOCUMENT, documents
     from tokenizers import Tokenizer
+
+    from recency.text.tokens import END_OF_DOCUMENT, documents
 
     made = Tokenizer.from_file(str(tokenizer))
     made.encode_special_tokens = True
@@ -71,7 +72,7 @@ def by_library(text: Path, tokenizer: Path, out: Path) -> None:
 
 def ours(text: Path, tokenizer: Path, out: Path, threads: int) -> None:
     """Encode with this project's rule."""
-    import tokenize_text
+    from recency.text import tokens as tokenize_text
 
     tokenize_text.main(text, tokenizer, out, out.with_suffix(".json"), threads=threads)
 
@@ -84,7 +85,7 @@ def peak_mib(text: Path, tokenizer: Path, folder: Path) -> float:
         "status = pathlib.Path('/proc/self/status').read_text();"
         "print(int(status.split('VmHWM:')[1].split()[0]) / 1024)"
     )
-    paths = [ROOT / "benchmarks", ROOT / "workflow" / "scripts", text, tokenizer, folder / "m.bin"]
+    paths = [ROOT / "benchmarks", ROOT / "src", text, tokenizer, folder / "m.bin"]
     command = [sys.executable, "-c", code, *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])
@@ -99,7 +100,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, help="its tokenizer.json")
     parser.add_argument("--out", type=Path, help="file that also gets the JSON object")
     arguments = parser.parse_args()
-    sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+    sys.path.insert(0, str(ROOT / "src"))
     os.environ["RAYON_NUM_THREADS"] = str(arguments.threads)
     metrics: dict = {}
     with tempfile.TemporaryDirectory() as name:

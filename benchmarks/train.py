@@ -163,7 +163,7 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     warnings.filterwarnings("ignore")
-    sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+    sys.path.insert(0, str(ROOT / "src"))
     if arguments.peers:
         sys.path.append(str(arguments.peers))
     import torch

@@ -1,8 +1,6 @@
 # Attention: dependencies in annotated stories, what heads give them, attention by distance, and maps
 # of it over one sentence.
 
-GCG = sorted(str(path) for path in Path(SCRIPTS).glob("gcg/*.py"))
-HEADS = f"{SCRIPTS}/lm/heads.py"
 
 
 rule dependencies:
@@ -12,7 +10,6 @@ rule dependencies:
         words=lambda wildcards: (
             f"<results>/datasets/{config['dependencies'][wildcards.dependencies]['dataset']}/words.parquet"
         ),
-        code=GCG,
     output:
         "<results>/dependencies/{dependencies}.parquet",
         counts="<results>/dependencies/{dependencies}.counts.csv",
@@ -23,7 +20,7 @@ rule dependencies:
     params:
         options=lambda wildcards: config["dependencies"][wildcards.dependencies].get("options", {}),
     script:
-        "../workflow/scripts/dependencies.py"
+        "../workflow/scripts/dependencies/dependencies.py"
 
 
 rule attention_heads:
@@ -33,8 +30,6 @@ rule attention_heads:
         ),
         dependencies="<results>/dependencies/{dependencies}.parquet",
         model=trained,
-        code=[*NETWORK, *SCORING, HEADS],
-        bias=lambda wildcards: bias_files(wildcards.lm),
     output:
         "<results>/attention/{lm}/{dependencies}.dependencies.parquet",
         summary="<results>/attention/{lm}/{dependencies}.heads.csv",
@@ -50,15 +45,13 @@ rule attention_heads:
         stride=lambda wildcards: LMS[wildcards.lm]["stride"],
         seed=SCALE["seed"],
     script:
-        "../workflow/scripts/attention_heads.py"
+        "../workflow/scripts/dependencies/attention_heads.py"
 
 
 rule attention_by_distance:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         model=trained,
-        code=[*NETWORK, *SCORING, HEADS],
-        bias=lambda wildcards: bias_files(wildcards.lm),
     output:
         "<results>/attention/{lm}/{dataset}.by_distance.parquet",
         summary="<results>/attention/{lm}/{dataset}.by_head.csv",
@@ -73,14 +66,12 @@ rule attention_by_distance:
         bos=lambda wildcards: LMS[wildcards.lm]["bos"],
         stride=lambda wildcards: LMS[wildcards.lm]["stride"],
     script:
-        "../workflow/scripts/attention_by_distance.py"
+        "../workflow/scripts/attention_by_distance/attention_by_distance.py"
 
 
 rule attention_map:
     input:
         model=trained,
-        code=[*NETWORK, *SCORING, HEADS],
-        bias=lambda wildcards: bias_files(wildcards.lm),
     output:
         "<results>/attention_maps/{lm}/{sentence}.parquet",
     log:
@@ -93,7 +84,7 @@ rule attention_map:
         bias=lambda wildcards: inference_bias(wildcards.lm),
         bos=lambda wildcards: LMS[wildcards.lm]["bos"],
     script:
-        "../workflow/scripts/attention_map.py"
+        "../workflow/scripts/attention_maps/attention_map.py"
 
 
 rule figure_attention_heads:
@@ -117,7 +108,7 @@ rule figure_attention_heads:
     params:
         lms=lambda wildcards: lms_of(wildcards.experiment),
     script:
-        "../workflow/scripts/figure_attention_heads.py"
+        "../workflow/scripts/dependencies/figure_attention_heads.py"
 
 
 rule figure_attention_by_distance:
@@ -138,7 +129,7 @@ rule figure_attention_by_distance:
     params:
         lms=lambda wildcards: lms_of(wildcards.experiment),
     script:
-        "../workflow/scripts/figure_attention_by_distance.py"
+        "../workflow/scripts/attention_by_distance/figure_attention_by_distance.py"
 
 
 rule figure_attention_maps:
@@ -167,7 +158,7 @@ rule figure_attention_maps:
             "layers"
         ],
     script:
-        "../workflow/scripts/figure_attention_maps.py"
+        "../workflow/scripts/attention_maps/figure_attention_maps.py"
 
 
 rule table_dependencies:
@@ -188,4 +179,4 @@ rule table_dependencies:
     conda:
         "../envs/plot.yaml"
     script:
-        "../workflow/scripts/table_dependencies.py"
+        "../workflow/scripts/dependencies/table_dependencies.py"

@@ -30,7 +30,7 @@ rule check_dataset:
         about=lambda wildcards: origin_of(wildcards.dataset),
         files=lambda wildcards: origins_of_files(wildcards.dataset),
     script:
-        "../workflow/scripts/check_dataset.py"
+        "../workflow/scripts/datasets/check_dataset.py"
 
 
 for name in config["datasets"]:

@@ -9,15 +9,14 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-sys.path.insert(0, str(Path(workflow.basedir) / "workflow" / "scripts"))
-import config_checks
-import configuration
-import grids
-import machine
-from job import InputError
+# Jobs find the package here too, in a conda environment and on a cluster.
+sys.path.insert(0, str(Path(workflow.basedir) / "src"))
+os.environ["PYTHONPATH"] = sys.path[0]
+from recency.errors import InputError
+from recency.workflow import checks, code, configuration, grids, machine
 
 try:
-    config_checks.check(config, Path(workflow.basedir) / "config.schema.yaml")
+    checks.check(config, Path(workflow.basedir) / "config.schema.yaml")
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
@@ -37,7 +36,6 @@ envvars:
     "RECENCY_MIRROR",
 
 
-SCRIPTS = "workflow/scripts"
 SCALE = config["scales"][config["scale"]]
 LMS = {name: configuration.language_model(config, name) for name in config["lms"]}
 

@@ -16,7 +16,7 @@ rule download:
     params:
         file=lambda wildcards: FILES[f"<resources>/downloads/{wildcards.file}"],
     script:
-        "../workflow/scripts/download.py"
+        "../workflow/scripts/corpora/download.py"
 
 
 rule prepare_text:
@@ -37,7 +37,7 @@ rule prepare_text:
         reader=lambda wildcards: config["corpora"][wildcards.corpus].get("reader"),
         options=lambda wildcards: config["corpora"][wildcards.corpus].get("options", {}),
     script:
-        "../workflow/scripts/prepare_text.py"
+        "../workflow/scripts/corpora/prepare_text.py"
 
 
 rule train_tokenizer:
@@ -53,7 +53,7 @@ rule train_tokenizer:
     params:
         vocabulary=lambda wildcards: config["tokenizers"][wildcards.tokenizer]["vocabulary"],
     script:
-        "../workflow/scripts/train_tokenizer.py"
+        "../workflow/scripts/corpora/train_tokenizer.py"
 
 
 rule tokenize_text:
@@ -69,7 +69,7 @@ rule tokenize_text:
         "../envs/lm.yaml"
     threads: 2
     script:
-        "../workflow/scripts/tokenize_text.py"
+        "../workflow/scripts/corpora/tokenize_text.py"
 
 
 rule pretokenized:
@@ -83,4 +83,4 @@ rule pretokenized:
     conda:
         "../envs/lm.yaml"
     script:
-        "../workflow/scripts/pretokenized.py"
+        "../workflow/scripts/corpora/pretokenized.py"

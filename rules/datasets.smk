@@ -6,7 +6,6 @@ WHOLE = [name for name in config["datasets"] if not partitioned(name)]
 rule words:
     input:
         files=lambda wildcards: list(dataset_files(wildcards.dataset, "words").values()),
-        code=parser_files,
     output:
         "<results>/datasets/{dataset}/words.parquet",
     log:
@@ -19,14 +18,13 @@ rule words:
         parser=lambda wildcards: config["datasets"][wildcards.dataset]["parser"],
         options=lambda wildcards: config["datasets"][wildcards.dataset].get("options", {}),
     script:
-        "../workflow/scripts/words.py"
+        "../workflow/scripts/datasets/words.py"
 
 
 rule responses:
     input:
         files=lambda wildcards: list(dataset_files(wildcards.dataset, "responses").values()),
         words="<results>/datasets/{dataset}/words.parquet",
-        code=parser_files,
     output:
         "<results>/datasets/{dataset}/responses.{measure}.parquet",
     log:
@@ -40,7 +38,7 @@ rule responses:
         measure="{measure}",
         options=lambda wildcards: config["datasets"][wildcards.dataset].get("options", {}),
     script:
-        "../workflow/scripts/responses.py"
+        "../workflow/scripts/datasets/responses.py"
 
 
 rule observations:
@@ -62,7 +60,7 @@ rule observations:
     params:
         filters=filter_steps,
     script:
-        "../workflow/scripts/observations.py"
+        "../workflow/scripts/datasets/observations.py"
 
 
 rule observations_whole:
@@ -82,7 +80,7 @@ rule observations_whole:
     params:
         filters=filter_steps,
     script:
-        "../workflow/scripts/observations.py"
+        "../workflow/scripts/datasets/observations.py"
 
 
 rule not_run:
@@ -106,4 +104,4 @@ rule not_run:
             if each["reason"]
         ],
     script:
-        "../workflow/scripts/not_run.py"
+        "../workflow/scripts/datasets/not_run.py"

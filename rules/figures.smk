@@ -27,7 +27,7 @@ rule figure_delta_loglik:
         responses=lambda wildcards: all_responses(wildcards.experiment),
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
     script:
-        "../workflow/scripts/figure_delta_loglik.py"
+        "../workflow/scripts/reading_times/figure_delta_loglik.py"
 
 
 rule figure_slopes:
@@ -49,7 +49,7 @@ rule figure_slopes:
         lms=lambda wildcards: sloped(wildcards.experiment),
         responses=lambda wildcards: all_responses(wildcards.experiment),
     script:
-        "../workflow/scripts/figure_slopes.py"
+        "../workflow/scripts/reading_times/figure_slopes.py"
 
 
 rule perplexity:
@@ -68,7 +68,7 @@ rule perplexity:
     params:
         lms=lambda wildcards: lms_of(wildcards.experiment),
     script:
-        "../workflow/scripts/perplexity.py"
+        "../workflow/scripts/reading_times/perplexity.py"
 
 
 rule figure_perplexity:
@@ -91,7 +91,7 @@ rule figure_perplexity:
         lms=lambda wildcards: lms_of(wildcards.experiment),
         responses=lambda wildcards: all_responses(wildcards.experiment),
     script:
-        "../workflow/scripts/figure_perplexity.py"
+        "../workflow/scripts/reading_times/figure_perplexity.py"
 
 
 rule table_delta_loglik:
@@ -114,7 +114,7 @@ rule table_delta_loglik:
         lms=lambda wildcards: lms_of(wildcards.experiment),
         responses=lambda wildcards: all_responses(wildcards.experiment),
     script:
-        "../workflow/scripts/table_delta_loglik.py"
+        "../workflow/scripts/reading_times/table_delta_loglik.py"
 
 
 rule table_observations:
@@ -136,7 +136,7 @@ rule table_observations:
     params:
         responses=lambda wildcards: all_responses(wildcards.experiment),
     script:
-        "../workflow/scripts/table_observations.py"
+        "../workflow/scripts/reading_times/table_observations.py"
 
 
 rule table_significance:
@@ -158,7 +158,7 @@ rule table_significance:
         lms=lambda wildcards: lms_of(wildcards.experiment),
         responses=lambda wildcards: all_responses(wildcards.experiment),
     script:
-        "../workflow/scripts/table_significance.py"
+        "../workflow/scripts/reading_times/table_significance.py"
 
 
 rule sensitivity_grid:
@@ -198,7 +198,7 @@ rule sensitivity_grid:
         ]["lm"],
         title=lambda wildcards: config["experiments"][wildcards.experiment]["title"],
     script:
-        "../workflow/scripts/sensitivity_grid.py"
+        "../workflow/scripts/reading_times/sensitivity_grid.py"
 
 
 rule table_seeds:
@@ -222,7 +222,7 @@ rule table_seeds:
         ],
         responses=lambda wildcards: all_responses(wildcards.experiment),
     script:
-        "../workflow/scripts/table_seeds.py"
+        "../workflow/scripts/reading_times/table_seeds.py"
 
 
 # A grid of settings has no ranking: its table has one row a cell.
@@ -283,4 +283,4 @@ rule summary:
             }
         ),
     script:
-        "../workflow/scripts/summary.py"
+        "../workflow/scripts/reading_times/summary.py"

@@ -86,14 +86,6 @@ def recovered(wildcards):
 # Reading-time corpora
 
 
-def parser_files(wildcards):
-    """Return the parser of a dataset and what parsers share; a change of either parses again."""
-    others = set(configuration.parsers()) - {config["datasets"][wildcards.dataset]["parser"]}
-    return sorted(
-        str(path) for path in Path(SCRIPTS).glob("datasets/*.py") if path.stem not in others
-    )
-
-
 def partitioned(dataset):
     """Say whether a dataset's observations are parted in three, or all fitted."""
     return config["datasets"][dataset].get("partitioned", True)
@@ -107,19 +99,6 @@ def filter_steps(wildcards):
 
 
 # Language models
-
-
-def bias_files(lm):
-    """Return the file of the form of an LM's bias, and those of forms that it builds on."""
-    return form_files(LMS[lm]["bias"]["form"])
-
-
-def form_files(form):
-    """Return the file of a form of bias, and those of forms that it builds on."""
-    own = f"{SCRIPTS}/biases/{form}.py"
-    text = (Path(workflow.basedir) / own).read_text()
-    others = re.findall(r"^from biases\.(\w+) import", text, re.MULTILINE)
-    return [own, *(f"{SCRIPTS}/biases/{other}.py" for other in others)]
 
 
 def inference_bias(lm):

@@ -17,7 +17,6 @@ rule delta_aic:
             predictor_files(r["dataset"], lm["lm"])["surprisal"]
             for r, lm in cells(wildcards.experiment)
         ],
-        code=MIXED_MODEL,
     output:
         "<results>/experiments/{experiment}/delta_aic.csv",
     log:
@@ -31,7 +30,7 @@ rule delta_aic:
         ],
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
     script:
-        "../workflow/scripts/delta_aic.py"
+        "../workflow/scripts/item_means/delta_aic.py"
 
 
 rule table_delta_aic:
@@ -55,7 +54,7 @@ rule table_delta_aic:
         responses=lambda wildcards: all_responses(wildcards.experiment),
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
     script:
-        "../workflow/scripts/table_delta_aic.py"
+        "../workflow/scripts/item_means/table_delta_aic.py"
 
 
 rule figure_delta_aic:
@@ -79,7 +78,7 @@ rule figure_delta_aic:
         responses=lambda wildcards: all_responses(wildcards.experiment),
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
     script:
-        "../workflow/scripts/figure_delta_aic.py"
+        "../workflow/scripts/item_means/figure_delta_aic.py"
 
 
 SEARCHES = config.get("searches", {})
@@ -98,8 +97,6 @@ rule bias_search:
         ],
         fit=lambda wildcards: [fitted_observations(r) for r in search_responses(wildcards.search)],
         model=lambda wildcards: weights_of(SEARCHES[wildcards.search]["lm"]),
-        code=[*NETWORK, *SCORING, *MIXED_MODEL, f"{SCRIPTS}/surprisal.py"],
-        bias=lambda wildcards: form_files(SEARCHES[wildcards.search]["form"]),
     output:
         trials="<results>/searches/{search}/trials.csv",
         best="<results>/searches/{search}/best.json",
@@ -129,7 +126,7 @@ rule bias_search:
             name: config["biases"][name] for name in SEARCHES[wildcards.search].get("mark", [])
         },
     script:
-        "../workflow/scripts/bias_search.py"
+        "../workflow/scripts/item_means/bias_search.py"
 
 
 rule figure_bias_search:
@@ -148,7 +145,7 @@ rule figure_bias_search:
     conda:
         "../envs/plot.yaml"
     script:
-        "../workflow/scripts/figure_bias_search.py"
+        "../workflow/scripts/item_means/figure_bias_search.py"
 
 
 for name in SEARCHES:

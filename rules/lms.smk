@@ -1,16 +1,5 @@
 # Language models: train → surprisal of every word.
 
-# Files that decide what a network computes. They are inputs, compared by content, so that a change
-# reruns what it changes and a mere touch nothing.
-NETWORK = collect(
-    f"{SCRIPTS}/{{file}}.py",
-    file=["biases/__init__", "lm/attention", "lm/network"],
-)
-TRAINING = collect(f"{SCRIPTS}/lm/{{file}}.py", file=["training", "loss", "schedule", "stream"])
-SCORING = collect(
-    f"{SCRIPTS}/lm/{{file}}.py", file=["alignment", "masked", "results", "scoring", "whitespace"]
-)
-
 
 rule train:
     input:
@@ -21,8 +10,6 @@ rule train:
             LMS[wildcards.lm]["corpus"], LMS[wildcards.lm]["tokenizer"]
         )[1],
         tokenizer=lambda wildcards: tokenizer_file(LMS[wildcards.lm]["tokenizer"]),
-        code=[*NETWORK, *TRAINING],
-        bias=lambda wildcards: bias_files(wildcards.lm),
     output:
         config="<results>/lms/{lm}/config.json",
         weights="<results>/lms/{lm}/model.safetensors",
@@ -44,15 +31,13 @@ rule train:
         recipe=lambda wildcards: config["recipes"][LMS[wildcards.lm]["recipe"]],
         seed=lambda wildcards: LMS[wildcards.lm]["seed"],
     script:
-        "../workflow/scripts/train.py"
+        "../workflow/scripts/lms/train.py"
 
 
 rule surprisal:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         model=trained,
-        code=[*NETWORK, *SCORING],
-        bias=lambda wildcards: bias_files(wildcards.lm),
     output:
         "<results>/surprisal/{lm}/{dataset}.parquet",
         ledger="<results>/surprisal/{lm}/{dataset}.ledger.csv",
@@ -68,4 +53,4 @@ rule surprisal:
         stride=lambda wildcards: LMS[wildcards.lm]["stride"],
         scoring=lambda wildcards: LMS[wildcards.lm].get("scoring", {}),
     script:
-        "../workflow/scripts/surprisal.py"
+        "../workflow/scripts/lms/surprisal.py"

@@ -14,15 +14,13 @@ rule minimal_pairs:
     params:
         labels=lambda wildcards: config["minimal_pairs"][wildcards.pairs].get("labels", {}),
     script:
-        "../workflow/scripts/minimal_pairs.py"
+        "../workflow/scripts/minimal_pairs/minimal_pairs.py"
 
 
 rule score_pairs:
     input:
         pairs="<results>/minimal_pairs/{pairs}.parquet",
         model=trained,
-        code=[*NETWORK, *SCORING],
-        bias=lambda wildcards: bias_files(wildcards.lm),
     output:
         "<results>/minimal_pairs/{lm}/{pairs}.parquet",
     log:
@@ -37,7 +35,7 @@ rule score_pairs:
         stride=lambda wildcards: LMS[wildcards.lm]["stride"],
         scoring=lambda wildcards: LMS[wildcards.lm].get("scoring", {}),
     script:
-        "../workflow/scripts/score_pairs.py"
+        "../workflow/scripts/minimal_pairs/score_pairs.py"
 
 
 rule pair_accuracy:
@@ -58,7 +56,7 @@ rule pair_accuracy:
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
         seed=SCALE["seed"],
     script:
-        "../workflow/scripts/pair_accuracy.py"
+        "../workflow/scripts/minimal_pairs/pair_accuracy.py"
 
 
 rule table_minimal_pairs:
@@ -81,7 +79,7 @@ rule table_minimal_pairs:
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
         training_words=lambda wildcards: training_words(wildcards.experiment),
     script:
-        "../workflow/scripts/table_minimal_pairs.py"
+        "../workflow/scripts/minimal_pairs/table_minimal_pairs.py"
 
 
 rule figure_minimal_pairs:
@@ -108,4 +106,4 @@ rule figure_minimal_pairs:
         lms=lambda wildcards: lms_of(wildcards.experiment),
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
     script:
-        "../workflow/scripts/figure_minimal_pairs.py"
+        "../workflow/scripts/minimal_pairs/figure_minimal_pairs.py"

@@ -19,7 +19,6 @@ rule simulate_power:
             f"<results>/surprisal/{simulated(wildcards.dataset)['reader']}/{wildcards.dataset}.parquet"
         ),
         unigram=f"<results>/surprisal/{SCALE['unigram']}/{{dataset}}.parquet",
-        code=[*MIXED_MODEL, f"{SCRIPTS}/simulation/readers.py", f"{SCRIPTS}/permutation.py"],
     output:
         "<results>/power/{dataset}.{design}.chances.csv",
     log:
@@ -36,7 +35,7 @@ rule simulate_power:
         },
         seed=lambda wildcards: SCALE["seed"],
     script:
-        "../workflow/scripts/simulate_power.py"
+        "../workflow/scripts/power/simulate_power.py"
 
 
 rule figure_power:
@@ -56,4 +55,4 @@ rule figure_power:
     conda:
         "../envs/plot.yaml"
     script:
-        "../workflow/scripts/figure_power.py"
+        "../workflow/scripts/power/figure_power.py"

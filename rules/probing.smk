@@ -1,6 +1,5 @@
 # The structural probe: treebank → a probe for each layer of each LM → figure and table.
 
-PROBING = [f"{SCRIPTS}/lm/states.py", *sorted(map(str, Path(SCRIPTS).glob("probing/*.py")))]
 
 
 rule treebank:
@@ -15,15 +14,13 @@ rule treebank:
     conda:
         "../envs/plot.yaml"
     script:
-        "../workflow/scripts/treebank.py"
+        "../workflow/scripts/probe/treebank.py"
 
 
 rule structural_probe:
     input:
         treebank="<results>/treebanks/{treebank}.parquet",
         model=trained,
-        code=[*NETWORK, *SCORING, *PROBING],
-        bias=lambda wildcards: bias_files(wildcards.lm),
     output:
         "<results>/probe/{lm}/{treebank}.csv",
     log:
@@ -52,7 +49,7 @@ rule structural_probe:
         stride=lambda wildcards: LMS[wildcards.lm]["stride"],
         seed=lambda wildcards: LMS[wildcards.lm]["seed"],
     script:
-        "../workflow/scripts/structural_probe.py"
+        "../workflow/scripts/probe/structural_probe.py"
 
 
 rule figure_probe:
@@ -74,7 +71,7 @@ rule figure_probe:
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
         relations=config["probe"]["relations"],
     script:
-        "../workflow/scripts/figure_probe.py"
+        "../workflow/scripts/probe/figure_probe.py"
 
 
 rule table_probe:
@@ -95,4 +92,4 @@ rule table_probe:
         lms=lambda wildcards: lms_of(wildcards.experiment),
         relations=config["probe"]["relations"],
     script:
-        "../workflow/scripts/table_probe.py"
+        "../workflow/scripts/probe/table_probe.py"

@@ -1,14 +1,12 @@
 # Regression: predictors → one fit → ΔLogLik on the exploratory partition → permutation test on the
 # held-out one, which nothing else reads. A dataset that is not partitioned is fitted whole.
 
-MIXED_MODEL = sorted(str(path) for path in Path(SCRIPTS).glob("mixed_model/*.*"))
 
 
 rule regression:
     input:
         unpack(regression_files),
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",
-        code=MIXED_MODEL,
     output:
         "<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.json",
         observations="<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.parquet",
@@ -26,7 +24,7 @@ rule regression:
         design=lambda wildcards: config["designs"][wildcards.design],
         model="{model}",
     script:
-        "../workflow/scripts/regression.py"
+        "../workflow/scripts/regression/regression.py"
 
 
 rule delta_loglik:
@@ -41,7 +39,6 @@ rule delta_loglik:
         base_observations=lambda wildcards: [
             observations_of(base_of(r, lm["lm"])) for r, lm in cells(wildcards.experiment)
         ],
-        code=f"{SCRIPTS}/mixed_model/bootstrap.py",
     output:
         "<results>/experiments/{experiment}/delta_loglik.csv",
         subjects="<results>/experiments/{experiment}/delta_loglik_by_subject.parquet",
@@ -57,7 +54,7 @@ rule delta_loglik:
         ],
         seed=lambda wildcards: SCALE["seed"],
     script:
-        "../workflow/scripts/delta_loglik.py"
+        "../workflow/scripts/regression/delta_loglik.py"
 
 
 # Asked for by name, such as results/paper/paper/random_effects/spr/ucl_spr.SPR/Pythia.html.
@@ -65,7 +62,6 @@ rule random_effects:
     input:
         unpack(lambda wildcards: predictor_files(wildcards.dataset, wildcards.lm)),
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",
-        code=MIXED_MODEL,
     output:
         table(
             "<results>/random_effects/{design}/{dataset}.{measure}/{lm}",
@@ -80,7 +76,7 @@ rule random_effects:
     params:
         design=lambda wildcards: config["designs"][wildcards.design],
     script:
-        "../workflow/scripts/random_effects.py"
+        "../workflow/scripts/regression/random_effects.py"
 
 
 rule seeds:
@@ -91,7 +87,6 @@ rule seeds:
         base_observations=lambda wildcards: [
             observations_of(base_of(r, lm["lm"])) for r, lm in cells(wildcards.experiment)
         ],
-        code=f"{SCRIPTS}/delta_loglik.py",
     output:
         "<results>/experiments/{experiment}/seeds.csv",
     log:
@@ -105,7 +100,7 @@ rule seeds:
             for r, lm in cells(wildcards.experiment)
         ],
     script:
-        "../workflow/scripts/seeds.py"
+        "../workflow/scripts/regression/seeds.py"
 
 
 rule permutation:
@@ -136,7 +131,6 @@ rule permutation:
         fit_b=lambda wildcards: [
             fit_file(r, b, "full") for r, _, b in comparisons(wildcards.experiment)
         ],
-        code=MIXED_MODEL,
     output:
         "<results>/experiments/{experiment}/permutation.csv",
     log:
@@ -151,4 +145,4 @@ rule permutation:
         permutations=10_000,
         seed=lambda wildcards: SCALE["seed"],
     script:
-        "../workflow/scripts/permutation.py"
+        "../workflow/scripts/regression/permutation.py"

@@ -2,8 +2,6 @@
 
 
 rule simulate_text:
-    input:
-        code=sorted(str(path) for path in Path(SCRIPTS).glob("simulation/*.py")),
     output:
         "<results>/corpora/{corpus}/text.parquet",
     log:
@@ -16,12 +14,10 @@ rule simulate_text:
         documents=lambda wildcards: config["corpora"][wildcards.corpus]["simulate"]["documents"],
         seed=lambda wildcards: config["corpora"][wildcards.corpus]["simulate"]["seed"],
     script:
-        "../workflow/scripts/simulate_text.py"
+        "../workflow/scripts/simulation/simulate_text.py"
 
 
 rule simulate_stimuli:
-    input:
-        code=sorted(str(path) for path in Path(SCRIPTS).glob("simulation/*.py")),
     output:
         "<results>/simulation/{dataset}/stimuli.csv",
     log:
@@ -32,7 +28,7 @@ rule simulate_stimuli:
         stories=lambda wildcards: simulated(wildcards.dataset)["stories"],
         seed=lambda wildcards: simulated(wildcards.dataset)["stimuli_seed"],
     script:
-        "../workflow/scripts/simulate_stimuli.py"
+        "../workflow/scripts/simulation/simulate_stimuli.py"
 
 
 rule simulate_readers:
@@ -40,7 +36,6 @@ rule simulate_readers:
         words="<results>/datasets/{dataset}/words.parquet",
         surprisal=lambda wildcards: f"<results>/surprisal/{simulated(wildcards.dataset)['reader']}/{wildcards.dataset}.parquet",
         unigram=f"<results>/surprisal/{SCALE['unigram']}/{{dataset}}.parquet",
-        code=f"{SCRIPTS}/simulation/readers.py",
     output:
         responses="<results>/simulation/{dataset}/responses.csv",
         truth="<results>/simulation/{dataset}/truth.json",
@@ -53,7 +48,7 @@ rule simulate_readers:
         reader=lambda wildcards: simulated(wildcards.dataset)["reader"],
         readers=lambda wildcards: simulated(wildcards.dataset)["readers"],
     script:
-        "../workflow/scripts/simulate_readers.py"
+        "../workflow/scripts/simulation/simulate_readers.py"
 
 
 rule recovery:
@@ -79,4 +74,4 @@ rule recovery:
     params:
         lms=recovered,
     script:
-        "../workflow/scripts/recovery.py"
+        "../workflow/scripts/simulation/recovery.py"

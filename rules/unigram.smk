@@ -20,14 +20,13 @@ rule estimate_ngrams:
         memory=lambda wildcards: config["unigrams"][wildcards.unigram].get("memory", "1G"),
         order=lambda wildcards: config["unigrams"][wildcards.unigram].get("order", 1),
     script:
-        "../workflow/scripts/estimate_ngrams.py"
+        "../workflow/scripts/ngrams/estimate_ngrams.py"
 
 
 rule ngram_surprisal:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         arpa="<results>/unigrams/{unigram}.arpa",
-        code=[f"{SCRIPTS}/lm/ngram.py", f"{SCRIPTS}/lm/results.py"],
     output:
         "<results>/surprisal/{unigram}/{dataset}.parquet",
         ledger="<results>/surprisal/{unigram}/{dataset}.ledger.csv",
@@ -38,14 +37,13 @@ rule ngram_surprisal:
     conda:
         "../envs/kenlm.yaml"
     script:
-        "../workflow/scripts/ngram_surprisal.py"
+        "../workflow/scripts/ngrams/ngram_surprisal.py"
 
 
 rule frequency_surprisal:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         counts=lambda wildcards: counts_file(config["unigrams"][wildcards.unigram]["counts"]),
-        code=f"{SCRIPTS}/lm/results.py",
     output:
         "<results>/surprisal/{unigram}/{dataset}.parquet",
         ledger="<results>/surprisal/{unigram}/{dataset}.ledger.csv",
@@ -58,4 +56,4 @@ rule frequency_surprisal:
     params:
         columns=lambda wildcards: config["unigrams"][wildcards.unigram]["columns"],
     script:
-        "../workflow/scripts/frequency_surprisal.py"
+        "../workflow/scripts/ngrams/frequency_surprisal.py"

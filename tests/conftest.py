@@ -1,15 +1,13 @@
-"""Fixtures: the scripts on the path, and folders of real data that tests skip without."""
+"""Fixtures: folders of real data that tests skip without."""
 
 import os
 import shutil
-import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
 
 
 HEADERS = Path(sysconfig.get_path("include"), "Python.h")

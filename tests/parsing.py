@@ -1,7 +1,7 @@
 """How tests read a reading-time corpus: as the rules words and responses do, contracts checked."""
 
-import datasets
-from datasets.contracts import check_responses, check_words
+from recency.reading import parsers
+from recency.reading.contracts import check_responses, check_words
 
 
 def write(path, text, encoding="utf-8"):
@@ -12,15 +12,15 @@ def write(path, text, encoding="utf-8"):
 
 def words_of(name, files, **options):
     """Read the words of parser `name`; options that it does not take are left out."""
-    parser = datasets.parser(name)
-    found = parser.words(files, **datasets.accepted(parser, parser.words, options))
+    parser = parsers.parser(name)
+    found = parser.words(files, **parsers.accepted(parser, parser.words, options))
     return check_words(found, name)
 
 
 def responses_of(name, files, words, measure, **options):
     """Read the responses to `words`."""
-    parser = datasets.parser(name)
-    options = datasets.accepted(parser, parser.responses, options)
+    parser = parsers.parser(name)
+    options = parsers.accepted(parser, parser.responses, options)
     return check_responses(parser.responses(files, words, measure, **options), words, name)
 
 

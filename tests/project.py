@@ -1,5 +1,6 @@
 """How tests run Snakemake: on a copy of the project, as a user would."""
 
+import copy
 import os
 import re
 import shutil
@@ -7,13 +8,25 @@ import subprocess
 import sys
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[1]
+SCHEMA = ROOT / "config.schema.yaml"
 TINY = ["config.demo.yaml", "tests/config.tiny.yaml"]
 
 
 def copy_project(folder):
     """Copy what git would clone, so that a run touches nothing of the developer's."""
-    for name in ("Snakefile", "rules", "workflow", "envs", "profiles", "tests", "data/published"):
+    for name in (
+        "Snakefile",
+        "rules",
+        "src",
+        "workflow",
+        "envs",
+        "profiles",
+        "tests",
+        "data/published",
+    ):
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -52,3 +65,20 @@ def planned(output):
     """Return rule → number of jobs of a dry run."""
     table = output.split("Job stats:")[1].split("\n\n")[0] if "Job stats:" in output else ""
     return {name: int(n) for name, n in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}
+
+
+def merged(base, over):
+    """Lay one config over another as --configfile does: mappings merge, lists are replaced."""
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            merged(base[key], value)
+        else:
+            base[key] = copy.deepcopy(value)
+    return base
+
+
+def load(*names):
+    config = {}
+    for name in ("config.yaml", *names):
+        merged(config, yaml.safe_load((ROOT / name).read_text()))
+    return config

@@ -40,9 +40,9 @@ def where(file: dict, folders: list[Path]) -> Path | None:
 
 def main(config: Path, folders: list[Path]) -> dict:
     """Read words and every measure of what is there; both keep their contracts or this fails."""
-    sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
-    import datasets
-    from datasets.contracts import check_responses, check_words
+    sys.path.insert(0, str(ROOT / "src"))
+    from recency.reading import parsers
+    from recency.reading.contracts import check_responses, check_words
 
     found = {}
     for name, entry in yaml.safe_load(config.read_text())["datasets"].items():
@@ -52,10 +52,10 @@ def main(config: Path, folders: list[Path]) -> dict:
         }
         if None in {path for files in parts.values() for path in files.values()}:
             continue
-        parser, options = datasets.parser(entry["parser"]), entry.get("options", {})
-        taken = datasets.accepted(parser, parser.words, options)
+        parser, options = parsers.parser(entry["parser"]), entry.get("options", {})
+        taken = parsers.accepted(parser, parser.words, options)
         words = check_words(parser.words(parts["words"], **taken), name)
-        taken = datasets.accepted(parser, parser.responses, options)
+        taken = parsers.accepted(parser, parser.responses, options)
         rows = 0
         for measure in entry["measures"]:
             frame = parser.responses(parts["responses"], words, measure, **taken)

@@ -4,11 +4,12 @@ import importlib.util
 import re
 from pathlib import Path
 
-import config_checks
-import configuration
 import torch
 import yaml
-from test_configuration import load, merged
+from project import load, merged
+
+from recency.workflow import checks as config_checks
+from recency.workflow import configuration
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
 

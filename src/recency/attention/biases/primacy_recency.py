@@ -1,0 +1,43 @@
+"""Primacy and recency: b = w_p p_j + w_r r_j, with learned weights.
+
+p_j ∝ e^(-j/L) and r_j ∝ e^(-(L - 1 - j)/L), both normalised over the L positions of the sequence.
+The working-memory study; its ablations keep only one of the two.
+"""
+
+import math
+
+import torch
+from torch import nn
+
+from recency.attention.biases import Affine, Bias
+
+PARAMETERS = {
+    "parts": {
+        "description": "which of the two terms there are",
+        "enum": ["both", "primacy", "recency"],
+        "default": "both",
+    },
+    "weight": {"description": "w_p and w_r at the start", "type": "number", "default": 0.5},
+}
+
+
+class Form(Bias):
+    """The first and the last positions of a sequence are lifted."""
+
+    uses_length = True
+
+    def __init__(self, heads: int, parts: str = "both", weight: float = 0.5):
+        super().__init__(heads)
+        self.primacy = nn.Parameter(torch.tensor(weight)) if parts != "recency" else None
+        self.recency = nn.Parameter(torch.tensor(weight)) if parts != "primacy" else None
+
+    def forward(self, head, query, key, length) -> Affine:
+        """Return a = 1, b = w_p p_j + w_r r_j."""
+        # Σ e^(-k/L) over k = 0 … L - 1, the same for both curves, since each is the other reversed.
+        total = math.expm1(-1) / math.expm1(-1 / length)
+        b = 0.0
+        if self.primacy is not None:
+            b = b + self.primacy * torch.exp(-key / length) / total
+        if self.recency is not None:
+            b = b + self.recency * torch.exp(-(length - 1 - key) / length) / total
+        return 1.0, b

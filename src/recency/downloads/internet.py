@@ -1,0 +1,202 @@
+"""Download a file over HTTP so that what has come is never lost: resumed, tried again, checked."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from recency.errors import InputError
+from recency.files import atomic, full_disk, no_room
+from recency.progress import progress
+
+CHUNK = 1 << 20
+USER_AGENT = "recency-workflow (language models and reading times)"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the file, or the asked range of it, must be; None where nothing is known."""
+
+    sha256: str | None = None
+    git_blob: str | None = None
+    size: int | None = None
+
+    def mismatch(self, path: Path) -> str | None:
+        """Say how the file differs from what is expected; None when it does not."""
+        size = path.stat().st_size
+        if self.size is not None and size != self.size:
+            return f"expected {self.size:,} bytes, got {size:,}"
+        digests = []
+        if self.sha256:
+            digests.append(("sha256", self.sha256, hashlib.sha256()))
+        if self.git_blob:
+            digests.append(("git blob id", self.git_blob, hashlib.sha1(b"blob %d\0" % size)))
+        with open(path, "rb") as stream:
+            while digests and (chunk := stream.read(CHUNK)):
+                for _, _, digest in digests:
+                    digest.update(chunk)
+        for name, expected, digest in digests:
+            if digest.hexdigest() != expected.lower():
+                return f"expected {name} {expected.lower()}, got {digest.hexdigest()}"
+        return None
+
+
+class _Temporary(Exception):
+    """A failure that another try may not meet."""
+
+
+def download(
+    url: str,
+    out: Path,
+    expected: Expected,
+    byte_range: tuple[int, int] | None,
+    tries: int,
+    wait: float,
+    timeout: float,
+    hint: str,
+) -> None:
+    """Download into `<out>.part`, which a later try or job goes on from, then check and rename.
+
+    `tries` in a row without a new byte end it; the pause after the first is `wait` seconds, then
+    double. `hint` ends the message of an InputError: what else the user can do.
+    """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_name(out.name + ".part")
+    state = out.with_name(out.name + ".part.json")
+    source = {"url": url, "byte_range": list(byte_range) if byte_range else None}
+    known = _load(state)
+    if not part.exists() or {key: known.get(key) for key in source} != source:
+        part.unlink(missing_ok=True)
+        known = source
+    resumed = part.exists() and part.stat().st_size > 0
+    failures = 0
+    while True:
+        before = part.stat().st_size if part.exists() else 0
+        try:
+            pieces = _fetch(url, part, state, known, expected, byte_range, timeout, hint)
+            resumed = resumed or pieces
+        except (_Temporary, OSError, http.client.HTTPException) as error:
+            if full_disk(error):  # what has come stays in the part file
+                raise no_room(part) from error
+            resumed = True
+            known = _load(state) or source
+            now = part.stat().st_size if part.exists() else 0
+            failures = 0 if now > before else failures + 1
+            if failures >= tries:
+                reason = f"{error or type(error).__name__}, {tries} times in a row"
+                raise InputError(
+                    f"{url}: no download ({reason}); try again later, {hint}"
+                ) from error
+            pause = wait * 2 ** max(failures - 1, 0)
+            print(f"{url}: {error or type(error).__name__}; again in {pause:g} s", file=sys.stderr)
+            time.sleep(pause)
+            continue
+        wrong = expected.mismatch(part)
+        if wrong is None:
+            break
+        part.unlink()
+        state.unlink(missing_ok=True)
+        if not resumed:
+            raise InputError(
+                f"{url} is not the file that is needed: {wrong}; it may have changed since, so "
+                f"check the URL and its checksum in the config, {hint}"
+            )
+        # Pieces of two versions may have met in the part file: once more, in one go.
+        print(f"{url}: {wrong}; again from the start", file=sys.stderr)
+        resumed, known, failures = False, source, 0
+    os.replace(part, out)
+    state.unlink(missing_ok=True)
+
+
+def _load(state: Path) -> dict:
+    try:
+        return json.loads(state.read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def _fetch(
+    url: str,
+    part: Path,
+    state: Path,
+    known: dict,
+    expected: Expected,
+    byte_range: tuple[int, int] | None,
+    timeout: float,
+    hint: str,
+) -> bool:
+    """Append what `part` lacks, in one request; True if it was not all got in this request."""
+    have = part.stat().st_size if part.exists() else 0
+    if expected.size is not None and have >= expected.size:
+        if have > expected.size:
+            part.unlink()
+            raise _Temporary(f"{part.name} is too long")
+        return True
+    first, last = byte_range or (0, None)
+    request = urllib.request.Request(url)
+    request.add_header("User-Agent", USER_AGENT)
+    request.add_header("Accept-Encoding", "identity")
+    if have or byte_range:
+        request.add_header("Range", f"bytes={first + have}-{'' if last is None else last}")
+        if have and known.get("validator"):
+            request.add_header("If-Range", known["validator"])
+    try:
+        answer = urllib.request.urlopen(request, timeout=timeout)
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code == 416 and have:
+                # Nothing is left to send, or the part file does not belong to this file.
+                if error.headers.get("Content-Range", "").endswith(f"/{first + have}"):
+                    return True
+                part.unlink()
+                raise _Temporary("the part file did not fit") from error
+            if error.code in (408, 425, 429) or error.code >= 500:
+                raise _Temporary(f"HTTP {error.code} {error.reason}") from error
+            answer = f"HTTP {error.code} {error.reason}"
+            raise InputError(f"{url} answers {answer}: correct the URL, {hint}") from error
+    with answer:
+        length = answer.headers.get("Content-Length")
+        length = int(length) if length and length.isdigit() else None
+        skip = 0
+        if answer.status == 206:
+            got = answer.headers.get("Content-Range", "").removeprefix("bytes").strip()
+            if not got.startswith(f"{first + have}-"):
+                part.unlink(missing_ok=True)
+                raise _Temporary(f"asked for bytes from {first + have}, got {got or 'no range'}")
+        else:
+            # The server ignored the range, or the file changed: begin anew, skip what is not asked.
+            have, skip = 0, first
+            if length is not None:
+                length -= skip
+        total = expected.size if length is None or byte_range else have + length
+        validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
+        if validator and validator.startswith("W/"):
+            validator = None
+        with atomic(state) as temporary:  # a full disk would leave an empty one
+            temporary.write_text(json.dumps({**known, "validator": validator}))
+        name = part.name.removesuffix(".part")
+        line = progress(total / 1e6, f"download {name}", "MB") if total else None
+        done = have
+        with open(part, "r+b" if have else "wb") as sink:
+            sink.seek(have)
+            while skip and (chunk := answer.read(min(CHUNK, skip))):
+                skip -= len(chunk)
+            while total is None or done < total:
+                chunk = answer.read1(CHUNK if total is None else min(CHUNK, total - done))
+                if not chunk:
+                    break
+                sink.write(chunk)
+                done += len(chunk)
+                if line:
+                    line.update(done / 1e6)
+    if total is not None and done < total:
+        raise _Temporary(f"the connection ended after {done:,} of {total:,} bytes")
+    return have > 0

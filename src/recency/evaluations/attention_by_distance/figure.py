@@ -1,0 +1,127 @@
+"""How far back each head looks: the attention within a distance, one panel an LM and layer."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from recency.evaluations.dependencies import figure as figure_attention_heads
+from recency.figures import comparison, style
+from recency.figures.comparison import LM
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUMMARY = ["layer", "head", "slope", "queries", "windows", "entropy_bits", "relative_entropy",
+           "own", "first", "mean_distance", "total_variation"]  # fmt: skip
+LAYERS = 3  # columns of panels at most: the first, a middle and the last layer of a deep network
+
+
+def shown_layers(layers: int) -> list[int]:
+    """Choose the layers that are drawn, evenly from the first to the last."""
+    return sorted({round(each) for each in np.linspace(1, layers, min(layers, LAYERS))})
+
+
+def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str]) -> "Figure":
+    """Draw cumulative attention over distance (log), a line a head, dashed if it were uniform."""
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    chosen = {lm.lm: shown_layers(int(heads[heads.lm == lm.lm].layer.max())) for lm in lms}
+    columns = max(len(layers) for layers in chosen.values())
+    figure = Figure(figsize=(style.WIDTH, 0.85 + 1.35 * len(lms)), layout="constrained")
+    grid = figure.subplots(len(lms), columns, squeeze=False, sharex=True, sharey=True)
+    most = int(heads["head"].max())
+    colours = [colormaps["viridis"](0.9 * h / max(1, most - 1)) for h in range(most)]
+    for row, lm in zip(grid, lms):
+        for axes, layer in zip(row, chosen[lm.lm]):
+            panel = rows[(rows.lm == lm.lm) & (rows.layer == layer)]
+            for number, line in panel.groupby("head"):
+                # The own token is drawn at distance 1/2: a logarithm has no place for 0.
+                x = np.maximum(line.distance, 0.5)
+                axes.plot(x, line.mass.cumsum(), color=colours[number - 1], lw=1.1)
+            axes.plot(x, line.uniform.cumsum(), color=style.GREY, lw=0.9, ls=(0, (3, 2)))
+            said = heads[(heads.lm == lm.lm) & (heads.layer == layer)]
+            axes.set_title(_title(lm, layer, said), size=style.SMALL)
+            axes.set_xscale("log", base=2)
+            axes.grid()
+        for axes in row[len(chosen[lm.lm]) :]:
+            axes.remove()
+        row[0].set_ylabel("attention within")
+    for axes in grid[-1, : len(chosen[lms[-1].lm])]:
+        longest = int(rows.distance.max())
+        ticks = [0.5] + [2**k for k in range(0, max(1, longest).bit_length(), 2)]
+        axes.set_xticks(ticks, ["own"] + [str(tick) for tick in ticks[1:]])
+        axes.set_xlabel("distance (tokens)")
+        axes.set_ylim(0, 1.03)
+    handles = [Line2D([], [], color=colours[h], lw=1.1, label=f"head {h + 1}") for h in range(most)]
+    handles.append(
+        Line2D([], [], color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="all tokens alike")
+    )
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(7, len(handles)),
+                  columnspacing=1.2, handletextpad=0.5, borderpad=0.2)  # fmt: skip
+    style.notes(figure, words)
+    return figure
+
+
+def _title(lm: LM, layer: int, said: pd.DataFrame) -> str:
+    """Title a panel, with the total variation to the unbiased network where there is one."""
+    title = f"{lm.label}, layer {layer}"
+    apart = said.total_variation.dropna()
+    if len(apart):
+        title += f" (TV {apart.min():.2f} to {apart.max():.2f})"
+    return title
+
+
+def sentences(heads: pd.DataFrame, lms: list[LM]) -> list[str]:
+    """Say what the panels leave out."""
+    said = []
+    if heads.total_variation.notna().any():
+        said.append("TV: total variation to the same network without the bias, mean over queries, "
+                    "least and greatest head; 0 is no difference")  # fmt: skip
+    for lm in lms:
+        mine = heads[heads.lm == lm.lm]
+        layers = int(mine.layer.max())
+        if len(shown_layers(layers)) < layers:
+            said.append(f"{lm.label} has {layers} layers; the CSV has them all")
+        if mine["first"].max() > 0.2:
+            worst = mine.sort_values("first").iloc[-1]
+            slope = figure_attention_heads.name(worst.slope, worst["head"])
+            said.append(
+                f"{lm.label}: layer {worst.layer}'s head {slope} gives the first input "
+                f"{worst['first']:.0%} of its attention"
+            )
+    return said
+
+
+def main(
+    *,
+    by_distance: Iterable[str | Path],
+    by_head: Iterable[str | Path],
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+) -> None:
+    """Draw the figure to `out` (.pdf, .svg, .png) with the heads' summaries as .csv.
+
+    `by_distance` and `by_head` are attention_by_distance's files in the order of `lms`.
+    """
+    models, _ = comparison.records(lms, [])
+    rows = pd.concat(
+        [
+            pd.read_parquet(path).assign(lm=lm.lm)
+            for lm, path in zip(models, by_distance, strict=True)
+        ]
+    )
+    heads = pd.concat(
+        [
+            comparison.table(path, SUMMARY)[SUMMARY].assign(lm=lm.lm, label=lm.label)
+            for lm, path in zip(models, by_head, strict=True)
+        ],
+        ignore_index=True,
+    )
+    with style.use():
+        figure = draw(rows, heads, models, sentences(heads, models))
+        style.save(figure, out, heads[["lm", "label", *SUMMARY]])

@@ -1,0 +1,151 @@
+"""Rule attention_by_distance: where each head of an LM looks, by distance, and how it spreads.
+
+Whether a bias does anything shows here: attention by distance beside that of the unbiased network,
+and, for a bias put on at inference, the total variation between the two.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.progress import progress
+
+#: Sums of `Totals.sums`, in its order.
+SUMS = ("entropy", "relative_entropy", "own", "first", "total_variation")
+
+
+class Totals:
+    """Sums over the queries of all windows, for each layer and head."""
+
+    def __init__(self, layers: int, heads: int, length: int):
+        self.mass = np.zeros((layers, heads, length))  # by distance, 0 being the own token
+        self.sums = np.zeros((len(SUMS), layers, heads))
+        self.uniform = np.zeros(length)  # mass if all tokens seen were attended to alike
+        self.queries = 0
+        self.later = 0  # queries that have a token before them
+
+    def count(self, length: int, fresh: int) -> None:
+        """Take note of a window's queries, those from `fresh` on."""
+        seen = np.arange(fresh, length) + 1
+        self.queries += len(seen)
+        self.later += int((seen > 1).sum())
+        # A query that sees n tokens gives each distance below n the mass 1/n.
+        shares = np.zeros(length + 1)
+        np.add.at(shares, seen, 1 / seen)
+        self.uniform[:length] += np.cumsum(shares[::-1])[::-1][1:]
+
+    def add(self, layer: int, attention, fresh: int, unbiased=None) -> None:
+        """Add a layer's attention (heads, queries, keys), the queries from `fresh` on."""
+        import torch
+
+        heads, length, _ = attention.shape
+        rows = attention[:, fresh:].double()
+        places = torch.arange(length, device=rows.device)
+        away = (places[fresh:, None] - places).clamp(min=0)  # what is ahead has no attention
+        mass = torch.zeros(heads, length, dtype=rows.dtype, device=rows.device)
+        mass.index_add_(1, away.reshape(-1), rows.reshape(heads, -1))
+        self.mass[layer][:, :length] += mass.cpu().numpy()
+        entropy = -(rows * rows.clamp(min=1e-300).log2()).sum(2)
+        later = places[fresh:] > 0
+        most = torch.log2(places[fresh:].double() + 1).clamp(min=1e-300)
+        own = rows.diagonal(offset=fresh, dim1=1, dim2=2)
+        per_query = [entropy, (entropy / most)[:, later], own, rows[:, later, 0]]
+        if unbiased is not None:
+            per_query.append((rows - unbiased[:, fresh:].double()).abs().sum(2) / 2)
+        for number, values in enumerate(per_query):
+            self.sums[number, layer] += values.sum(1).cpu().numpy()
+
+
+def main(
+    words: str | Path,
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out: str | Path,
+    summary: str | Path,
+    lm: str,
+    bias: dict | None = None,
+    bos: bool | str = True,
+    stride: int | None = None,
+    threads: int = 1,
+) -> None:
+    """Write attention by distance (parquet) and what each head does on the whole (CSV).
+
+    `out`: layer, head, distance (tokens, 0 the own token), mass (mean over queries; a head's sum to
+    1) and uniform (the mass if all tokens seen were attended to alike). `summary`: layer, head,
+    slope (of a linear bias), queries, windows, entropy_bits, relative_entropy (of its greatest
+    value, over queries that see two tokens or more), own (mass on the own token), first (on the
+    text's or window's first input, over later queries), mean_distance (tokens) and total_variation
+    to the same network without the bias (where `bias` is put on at inference; 0 same, 1 disjoint).
+    """
+    import torch
+
+    from recency.scoring import alignment
+    from recency.scoring import attention_weights as network
+    from recency.scoring.causal import window_of
+    from recency.scoring.surprisal import begin_token, load
+
+    torch.set_num_threads(threads)
+    table = pd.read_parquet(words)
+    opened = load(model, tokenizer, bias)
+    if opened.masked:
+        raise InputError(f"{lm} is a masked LM; attention by distance is for causal ones")
+    unbiased = load(model, tokenizer).network if bias is not None else None
+    for each in filter(None, (opened.network, unbiased)):
+        network.with_weights(each)
+    start = begin_token(opened.tokenizer, bos)
+    known = network.heads(opened.network)
+    layers = known[-1].layer
+    width = len(known) // layers
+    items = table.groupby("item", sort=False)
+    texts = [
+        alignment.align(list(rows.word), opened.tokenizer, f"item {item}: ", kind=opened.kind)
+        for item, rows in items
+    ]
+    windows = [w for text in texts for w in network.cut(text, opened.network, start, stride)]
+    longest = max(len(window.ids) for window in windows)
+    totals = Totals(layers, width, min(longest, window_of(opened.network)))
+    shown = progress(len(windows), f"attention by distance of {lm}", "windows")
+    for number, window in enumerate(windows, 1):
+        plain = {}
+        if unbiased is not None:
+            network.each_layer(unbiased, window.ids, plain.__setitem__)
+        totals.count(len(window.ids), window.fresh)
+
+        def see(layer: int, attention, window=window, plain=plain) -> None:
+            totals.add(layer, attention, window.fresh, plain.pop(layer, None))
+
+        network.each_layer(opened.network, window.ids, see)
+        shown.update(number)
+    rows = _summary(totals, known, unbiased is not None).assign(windows=len(windows))
+    with atomic(summary) as path:
+        rows.to_csv(path, index=False, lineterminator="\n")
+    layer, head, distance = (axis.ravel() for axis in np.indices(totals.mass.shape))
+    by_distance = pd.DataFrame({"layer": layer + 1, "head": head + 1, "distance": distance})
+    by_distance["mass"] = totals.mass.ravel() / totals.queries
+    by_distance["uniform"] = np.tile(totals.uniform / totals.queries, layers * width)
+    with atomic(out) as path:
+        by_distance.to_parquet(path, compression="zstd", index=False)
+
+
+def _summary(totals: Totals, known: list, compared: bool) -> pd.DataFrame:
+    """Turn the sums into means, one row a head."""
+    over = {name: totals.queries for name in SUMS}
+    over |= {name: max(totals.later, 1) for name in ("relative_entropy", "first")}
+    table = pd.DataFrame(
+        {
+            "layer": [each.layer for each in known],
+            "head": [each.head for each in known],
+            "slope": [each.slope for each in known],
+            "queries": totals.queries,
+        }
+    )
+    for name, sums in zip(SUMS, totals.sums):
+        table[name] = sums.ravel() / over[name]
+    distances = np.arange(totals.mass.shape[2])
+    table["mean_distance"] = (totals.mass @ distances).ravel() / totals.queries
+    if not compared:
+        table["total_variation"] = np.nan
+    return table.rename(columns={"entropy": "entropy_bits"})

@@ -1,0 +1,110 @@
+"""Attention over one sentence, a panel for each head: heads × first layers, LMs side by side."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from recency.figures import comparison, style
+from recency.figures.comparison import LM
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = ["layer", "head", "query", "key", "query_token", "key_token", "attention"]
+TALLEST = 8.2  # inches, of all panels: with title and notes the figure fits a page
+APART = 1.2 * style.SMALL / 72  # inches from one token's name to the next
+
+
+def draw(rows: pd.DataFrame, lms: list[LM], layers: int, words: list[str]) -> "Figure":
+    """Draw a row a head and a column an LM and layer; queries downwards, keys to the right."""
+    from matplotlib.figure import Figure
+
+    columns = [
+        (lm, layer)
+        for lm in lms
+        for layer in range(1, min(layers, int(rows[rows.lm == lm.lm].layer.max())) + 1)
+    ]
+    heads = int(rows["head"].max())
+    length = int(rows["query"].max()) + 1
+    width = (style.WIDTH - 1.1) / len(columns)
+    height = min(width, TALLEST / heads)
+    figure = Figure(figsize=(style.WIDTH, heads * height + 1.25), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0, hspace=0)
+    grid = figure.subplots(heads, len(columns), squeeze=False)
+    for column, (lm, layer) in zip(grid.T, columns):
+        mine = rows[(rows.lm == lm.lm) & (rows.layer == layer)]
+        for number, axes in enumerate(column, 1):
+            image = _panel(axes, mine[mine["head"] == number], length)
+        column[0].set_title(f"{lm.label}\nlayer {layer}", size=style.SMALL)
+    names = {lm.lm: _tokens(rows[rows.lm == lm.lm]) for lm in lms}
+    down, right = (
+        slice(None, None, int(np.ceil(APART * length / side))) for side in (height, width)
+    )
+    places = np.arange(length)
+    for number, axes in enumerate(grid[:, 0], 1):
+        axes.set_ylabel(f"head {number}", size=style.SMALL)
+        axes.set_yticks(places[down], names[columns[0][0].lm][down])
+    for axes, (lm, _) in zip(grid[-1], columns):
+        own = names[lm.lm]
+        axes.set_xticks(places[: len(own)][right], own[right], rotation=90)
+    bar = figure.colorbar(image, ax=grid, location="bottom", aspect=60, pad=0.01, shrink=0.5)
+    bar.set_label("attention", size=style.SMALL)
+    bar.ax.xaxis.set_major_formatter(lambda value, _: style.tick(value))
+    style.notes(figure, words)
+    return figure
+
+
+def _panel(axes, panel: pd.DataFrame, length: int):
+    """Draw one head's attention, from 0 (white) to 1; what a query does not see stays grey."""
+    values = np.full((length, length), np.nan)
+    values[panel["query"], panel["key"]] = panel.attention
+    axes.set_facecolor("#ececec")
+    axes.set(xticks=[], yticks=[])
+    for side in axes.spines.values():
+        side.set(visible=True, lw=0.4)
+    axes.tick_params(length=0, pad=1)
+    return axes.imshow(
+        values, cmap="Purples", vmin=0, vmax=1, aspect="auto", interpolation="nearest"
+    )
+
+
+def _tokens(rows: pd.DataFrame) -> list[str]:
+    """Return the tokens in order, a begin token (<|endoftext|>, <s>) by a short name."""
+    tokens = list(rows.drop_duplicates("query").sort_values("query").query_token)
+    begins = tokens[0].startswith("<") and tokens[0].endswith(">")
+    return ["(begin)", *tokens[1:]] if begins else tokens
+
+
+def sentences(rows: pd.DataFrame, lms: list[LM], layers: int) -> list[str]:
+    """Say what was read and what is left out."""
+    said = ["Rows of a panel: the tokens that attend; columns: those attended to"]
+    read = {}
+    for lm in lms:
+        mine = rows[rows.lm == lm.lm]
+        read.setdefault(" ".join(_tokens(mine)), []).append(lm.label)
+        if mine.layer.max() > layers:
+            said.append(f"{lm.label} has {mine.layer.max()} layers; its Parquet file has them all")
+    return said + [f"All tokens of {', '.join(labels)}: {text}" for text, labels in read.items()]
+
+
+def main(
+    *, maps: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping], layers: int
+) -> None:
+    """Draw the figure to `out` (.pdf, .svg, .png, and what it shows as .csv).
+
+    `maps` are attention_map's files in the order of `lms`; the first `layers` are drawn.
+    """
+    models, _ = comparison.records(lms, [])
+    rows = pd.concat(
+        [
+            pd.read_parquet(path, columns=COLUMNS).assign(lm=lm.lm, label=lm.label)
+            for lm, path in zip(models, maps, strict=True)
+        ],
+        ignore_index=True,
+    )
+    with style.use():
+        figure = draw(rows, models, layers, sentences(rows, models, layers))
+        style.save(figure, out, rows[rows.layer <= layers][["lm", "label", *COLUMNS]])

@@ -1,0 +1,67 @@
+"""Rule attention_map: the attention of every head of every layer over one sentence."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+
+
+def main(
+    text: str,
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out: str | Path,
+    lm: str,
+    bias: dict | None = None,
+    bos: bool | str = True,
+) -> None:
+    """Write layer, head (both from 1), query, key, query_token, key_token and attention.
+
+    Queries and keys are places among the inputs, from 0, the begin token first if there is one; a
+    query's attention, after softmax, sums to 1 over the keys that it sees, the others being left
+    out. The sentence must fit into one window.
+    """
+    from recency.scoring import alignment
+    from recency.scoring import attention_weights as network
+    from recency.scoring.surprisal import begin_token, load
+
+    opened = load(model, tokenizer, bias)
+    if opened.masked:
+        raise InputError(f"{lm} is a masked LM; attention maps are for causal ones")
+    network.with_weights(opened.network)
+    start = begin_token(opened.tokenizer, bos)
+    aligned = alignment.align(text.split(), opened.tokenizer, kind=opened.kind)
+    windows = network.cut(aligned, opened.network, start, None)
+    if len(windows) > 1:
+        raise InputError(
+            f"sentences: {text[:40]!r} has {len(aligned.ids)} tokens, more than {lm} reads at once"
+        )
+    maps: dict[int, np.ndarray] = {}
+    network.each_layer(
+        opened.network, windows[0].ids, lambda layer, seen: maps.update({layer: seen.cpu().numpy()})
+    )
+    found = np.stack([maps[layer] for layer in sorted(maps)])
+    layer, head, query, key = (axis.ravel() for axis in np.indices(found.shape))
+    names = np.array([_name(opened.tokenizer, number) for number in windows[0].ids], dtype=object)
+    table = pd.DataFrame(
+        {
+            "layer": layer + 1,
+            "head": head + 1,
+            "query": query,
+            "key": key,
+            "query_token": names[query],
+            "key_token": names[key],
+            "attention": found.ravel(),
+        }
+    )
+    with atomic(out) as path:
+        table[table.key <= table["query"]].to_parquet(path, compression="zstd", index=False)
+
+
+def _name(tokenizer, number: int) -> str:
+    """Write a token as text, a bare space or a piece of a character as the vocabulary has it."""
+    text = tokenizer.decode([number], skip_special_tokens=False).strip()
+    return text if text and "\ufffd" not in text else tokenizer.id_to_token(number)

@@ -1,0 +1,91 @@
+"""What a search of a bias's parameters tried: their gain in log-likelihood over the unbiased LM."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from recency.figures import comparison, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+GAIN = "Log-likelihood above\nthe unbiased LM's (nats)"
+
+
+def draw(trials: pd.DataFrame, best: Mapping[str, Any], words: list[str]) -> "Figure":
+    """Draw two parameters as a plane coloured by the gain, others each against the gain."""
+    from matplotlib.figure import Figure
+
+    names = list(best["searched"])
+    points = [("best", "*", best["bias"], best["loglik"] - best["unbiased"])]
+    for (name, known), marker in zip(best["marked"].items(), "DsPX" * len(best["marked"])):
+        if known["loglik"] is not None and set(names) <= set(known["bias"]):
+            points.append((name, marker, known["bias"], known["loglik"] - best["unbiased"]))
+    plane = len(names) == 2
+    size = (style.WIDTH * (0.8 if plane else 1), 3.4 if plane else 2.6)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = (
+        [figure.subplots()]
+        if plane
+        else figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    )
+    for number, axes in enumerate(grid):
+        x = names[number]
+        if plane:
+            shown = axes.scatter(
+                trials[x], trials[names[1]], c=trials.gain, s=22, cmap="viridis", gid="trials"
+            )
+            figure.colorbar(shown, ax=axes, label=GAIN, aspect=30)
+            axes.set_ylabel(names[1])
+        else:
+            axes.plot(trials[x], trials.gain, ".", color=style.GREY, gid="trials")
+            axes.axhline(0, color="black", lw=0.7)
+            axes.set_ylabel("" if number else GAIN)
+        for name, marker, bias, gain in points:
+            axes.plot(
+                bias[x], bias[names[1]] if plane else gain, marker, mfc="none", mec="#D55E00",
+                mew=1.4, ms=12 if marker == "*" else 9, ls="", gid=name, label=name, clip_on=False,
+            )  # fmt: skip
+        axes.set_xlabel(x)
+        axes.set_xlim(around(best["searched"][x]))
+        if plane:
+            axes.set_ylim(around(best["searched"][names[1]]))
+    handles, labels = grid[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=4)
+    style.notes(figure, words)
+    return figure
+
+
+def around(bounds: list[float]) -> tuple[float, float]:
+    """Widen bounds a little, so that a marker on them is whole."""
+    low, high = bounds
+    return low - 0.03 * (high - low), high + 0.03 * (high - low)
+
+
+def told(trials: pd.DataFrame, best: Mapping[str, Any]) -> list[str]:
+    """Say in sentences what was found, for the foot."""
+
+    def written(bias: Mapping[str, Any]) -> str:
+        return ", ".join(f"{name} {bias[name]:.4g}" for name in best["searched"] if name in bias)
+
+    failed = int(trials.loglik.isna().sum())
+    first = f"{len(trials)} trials on {best['lm']}, {', '.join(best['responses'])}; log-likelihood "
+    first += f"{style.number(best['unbiased'], 2)} without a bias, "
+    first += f"{style.number(best['loglik'], 2)} with the best "
+    words = [first + f"({written(best['bias'])}; trial {best['trial']})"]
+    for name, known in best["marked"].items():
+        value = "no fit" if known["loglik"] is None else style.number(known["loglik"], 2)
+        words.append(f"with {name} ({written(known['bias'])}): {value}")
+    return words + ([f"trials without a fit: {failed}"] if failed else [])
+
+
+def main(*, trials: str | Path, best: str | Path, out: Iterable[str | Path]) -> None:
+    """Draw trials.csv and best.json of a search to `out` (.pdf, .svg, .png, .csv)."""
+    found = json.loads(Path(best).read_text())
+    rows = comparison.table(trials, ["trial", *found["searched"], "loglik"])
+    rows["gain"] = rows.loglik.astype(float) - found["unbiased"]
+    with style.use():
+        style.save(draw(rows, found, told(rows, found)), out, rows)

@@ -1,0 +1,236 @@
+"""Search a bias's parameters for the best fit to mean reading times (de Varda & Marelli 2024, 3.4).
+
+A Tree-structured Parzen Estimator proposes parameters; the bias is put on the loaded network, the
+words are scored, and what is maximised is the log-likelihood of the regression, the workflow's own.
+"""
+
+import hashlib
+import json
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from recency import plugins
+from recency.errors import InputError
+from recency.files import atomic
+from recency.progress import progress
+from recency.regression import fit as regression
+from recency.scoring import surprisal
+
+
+def main(
+    words: Sequence[str | Path],
+    fit: Sequence[str | Path],
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out_trials: str | Path,
+    out_best: str | Path,
+    *,
+    responses: Sequence[Mapping[str, Any]],
+    search: Mapping[str, Any],
+    lm: str,
+    unigram: Sequence[str | Path] = (),
+    mark: Mapping[str, Mapping[str, Any]] | None = None,
+    bos: bool | str = True,
+    stride: int | None = None,
+    scoring: Mapping[str, Any] | None = None,
+    code: Mapping[str, str] | None = None,
+    threads: int = 1,
+) -> None:
+    """Write a row a trial (trial, the parameters, loglik; CSV), and the best of them (JSON).
+
+    `words`, `fit` and, where a design asks for it, `unigram` are listed in the order of `responses`
+    (dataset, measure, and the `design` itself, of `engine: ols`), whose log-likelihoods (nats) are
+    summed. `search` has form, parameters, trials, seed, and maybe layers; `mark` are biases that
+    are evaluated beside it. `model`, an unbiased network, and the settings of scoring are those of
+    `surprisal`. Values are kept as they come in a file beside `out_trials`, with all that they
+    depend on (`code` too): a search that was killed repeats its proposals and goes on.
+    """
+    import optuna
+    import torch
+
+    torch.set_num_threads(threads)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    settings = {"bos": bos, "stride": stride, "scoring": dict(scoring or {})}
+    files = [*words, *fit, *unigram, *_files(model), *([tokenizer] if tokenizer else [])]
+    specification = settings | {
+        "lm": lm,
+        "responses": [dict(response) for response in responses],
+        "files": {Path(path).name + _digest(path): None for path in map(Path, files)},
+        "model": "" if _files(model) else str(model),
+        "code": dict(code or {}),
+    }
+    opened = surprisal.load(model, tokenizer)
+
+    def evaluate(bias: Mapping[str, Any] | None) -> float | None:
+        if bias is not None:
+            put_on(opened.network, bias)
+        return loglik(opened, words, fit, unigram, responses, settings)
+
+    state = Path(out_trials).with_name(f".{Path(out_trials).stem}.state.jsonl")
+    value = remembered(state, specification, evaluate)
+    fixed = {key: search[key] for key in ("form", "layers") if key in search}
+    fixed |= {k: v for k, v in search["parameters"].items() if not isinstance(v, list)}
+    bounds = {k: tuple(v) for k, v in search["parameters"].items() if isinstance(v, list)}
+    shown = progress(search["trials"], f"search on {lm}", "trials")
+    unbiased = value(None)  # before a bias is put on
+    if unbiased is None:
+        raise InputError(f"search on {lm}: its own surprisal has no fit; see the log for why")
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=search["seed"]))
+    space = distributions(search["form"], bounds)
+    rows, best = [], None
+    for number in range(search["trials"]):
+        trial = study.ask(space)
+        found = value(fixed | trial.params)
+        if found is None:
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        else:
+            study.tell(trial, -found)
+        rows.append({"trial": number} | trial.params | {"loglik": found})
+        if found is not None and (best is None or found > best["loglik"]):
+            best = rows[-1]
+        shown.update(number + 1, f"best log-likelihood {best['loglik']:.2f}" if best else "")
+    if best is None:
+        raise InputError(
+            f"search on {lm}: none of the {len(rows)} trials could be fitted, see the log for why; "
+            "the bounds of its `parameters` may be out of reach"
+        )
+    told = {
+        "lm": lm,
+        "bias": fixed | {name: best[name] for name in bounds},
+        "trial": best["trial"],
+        "loglik": best["loglik"],
+        "unbiased": unbiased,
+        "marked": {
+            name: {"bias": dict(bias), "loglik": value(bias)} for name, bias in (mark or {}).items()
+        },
+        "responses": [f"{r['dataset']}.{r['measure']}" for r in responses],
+        "searched": {name: list(ends) for name, ends in bounds.items()},
+    }
+    table = pd.DataFrame(rows, columns=["trial", *bounds, "loglik"])
+    with atomic(out_trials) as path:
+        table.to_csv(path, index=False, lineterminator="\n")
+    with atomic(out_best) as path:
+        path.write_text(json.dumps(told, indent=1) + "\n")
+
+
+def put_on(network, bias: Mapping[str, Any]) -> None:
+    """Put a bias on a network in the place of the one before."""
+    from recency.attention import biased
+
+    biased.attach(network, dict(bias))
+    network.to(network.device)  # weights of a learned form begin on the CPU
+    if network.device.type == "cuda":
+        # Each trial's numbers would be compiled into a kernel of its own.
+        network.config._attn_implementation = biased.WITHOUT_FLEX
+
+
+def loglik(
+    model: surprisal.Model,
+    words: Sequence[str | Path],
+    fit: Sequence[str | Path],
+    unigram: Sequence[str | Path],
+    responses: Sequence[Mapping[str, Any]],
+    settings: Mapping[str, Any],
+) -> float | None:
+    """Return the sum of the regressions' log-likelihoods (nats); None where one has no fit.
+
+    The network is scored as it stands, each dataset once.
+    """
+    total, scored = 0.0, {}
+    with tempfile.TemporaryDirectory() as folder:
+        for index, response in enumerate(responses):
+            table = words[index]
+            if table not in scored:
+                scored[table] = Path(folder) / f"{len(scored)}.parquet"
+                given = {"bos": settings["bos"], "stride": settings["stride"]}
+                result = surprisal.score_words(
+                    pd.read_parquet(table), model, **given, **settings["scoring"]
+                )
+                result.table.to_parquet(scored[table], index=False)
+            made = Path(folder) / "fit.json"
+            regression.main(
+                words=table,
+                fit=fit[index],
+                exploratory=None,
+                unigram=unigram[index] if unigram else None,
+                surprisal=scored[table],
+                out=made,
+                lm="search",
+                design=response["design"],
+                model="full",
+            )
+            record = json.loads(made.read_text())
+            if record["loglik"]["fit"] is None:
+                name = f"{response['dataset']}.{response['measure']}"
+                print(f"{name}: {record['note'] or 'no log-likelihood'}", file=sys.stderr)
+                return None
+            total += record["loglik"]["fit"]
+    return total
+
+
+def distributions(form: str, bounds: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+    """Return what Optuna draws each parameter from: whole numbers where the form takes those."""
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    known = plugins.constant("recency.attention.biases", form, "PARAMETERS")
+    whole = {name: known[name].get("type") == "integer" for name in bounds}
+    return {
+        name: IntDistribution(*ends) if whole[name] else FloatDistribution(*map(float, ends))
+        for name, ends in bounds.items()
+    }
+
+
+def remembered(
+    state: Path,
+    specification: Mapping[str, Any],
+    evaluate: Callable[[Mapping[str, Any] | None], float | None],
+) -> Callable[[Mapping[str, Any] | None], float | None]:
+    """Return `evaluate` with a memory in the file `state`, which a killed job leaves behind.
+
+    Its first line is the specification; a state of another one is not used. A line that was cut off
+    while it was written is passed over.
+    """
+    head = json.dumps(specification, sort_keys=True)
+    lines = state.read_text().splitlines() if state.exists() else []
+    known = {}
+    if lines and lines[0] == head:
+        for line in lines[1:]:
+            try:
+                entry = json.loads(line)
+            except json.JSONDecodeError:
+                continue
+            known[json.dumps(entry["bias"], sort_keys=True)] = entry["loglik"]
+    elif lines:
+        print(f"{state} is of another specification and is not used", file=sys.stderr)
+    kept = [json.dumps({"bias": json.loads(k), "loglik": v}) for k, v in known.items()]
+    with atomic(state) as path:
+        path.write_text("".join(f"{line}\n" for line in [head, *kept]))
+
+    def value(bias: Mapping[str, Any] | None) -> float | None:
+        key = json.dumps(bias, sort_keys=True)
+        if key not in known:
+            found = evaluate(bias)
+            known[key] = found if found is not None and math.isfinite(found) else None
+            with state.open("a") as file:
+                file.write(json.dumps({"bias": bias, "loglik": known[key]}) + "\n")
+        return known[key]
+
+    return value
+
+
+def _files(model: str | Path) -> list[Path]:
+    """Return the files of a model's folder; none for a name from the Hub."""
+    folder = Path(model)
+    names = ("config.json", "model.safetensors", "pytorch_model.bin")
+    return [folder / name for name in names if (folder / name).is_file()]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

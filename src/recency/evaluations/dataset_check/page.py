@@ -1,0 +1,285 @@
+"""Rule check_dataset: look a reading-time corpus over, on one page, before anything is fitted to it."""
+
+import html
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from recency.figures import style, tables
+from recency.figures.tables import Cell, Table
+from recency.files import atomic
+from recency.reading import checks as dataset_checks
+from recency.reading.checks import Finding
+from recency.reading.contracts import response_column
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLUMNS = ["measure", "kind", "name", "value"]
+UNITS = {"time_ms": "ms", "amplitude_uv": "µV"}
+_COLOUR, _OTHER = "#0072B2", "#999999"
+
+
+def main(
+    *,
+    words: str | Path,
+    responses: Sequence[str | Path],
+    measures: Sequence[str],
+    out: Iterable[str | Path],
+    dataset: str,
+    label: str | None = None,
+    about: Mapping[str, str] | None = None,
+    files: Iterable[Mapping[str, str]] = (),
+    unigram: str | Path | Sequence = (),
+) -> None:
+    """Write the page (.html), what was counted and found (.csv) and the figure (.svg, .png).
+
+    `responses` are the files of `measures`, `about` says licence and citation, `files` where each
+    file of the corpus is from (role, from, checksum). With `unigram` (contract 3) the correlation
+    with frequency is there, too.
+    """
+    known = pd.read_parquet(words)
+    frames = {m: pd.read_parquet(path) for m, path in zip(measures, responses, strict=True)}
+    values = {m: response_column(frame, str(m)) for m, frame in frames.items()}
+    bits = pd.read_parquet(unigram) if unigram else None
+    counts, shifts, frequency = {}, {}, {}
+    findings = {"": dataset_checks.words(known)}
+    for measure, frame in frames.items():
+        value = values[measure]
+        mean = dataset_checks.means(known, frame, value)
+        counts[measure] = dataset_checks.counts(known, frame, value)
+        shifts[measure] = dataset_checks.alignment(known, mean)
+        if bits is not None:
+            frequency[measure] = dataset_checks.with_frequency(known, mean, bits)
+        findings[measure] = dataset_checks.responses(known, frame, value)
+        if value == "time_ms":
+            skips = bool((frame[value] == 0).mean() > 0.01)
+            judged = dataset_checks.shifted(shifts[measure], skips)
+            findings[measure] += judged
+            if skips and not any(f.level == "warning" for f in judged):
+                findings[measure] += dataset_checks.shifted_items(known, mean)
+    timed = {
+        m: f for m, f in frames.items() if values[m] == "time_ms" and "fixation" not in f.columns
+    }
+    findings[""] += dataset_checks.between(timed)
+
+    paths = {Path(path).suffix: Path(path) for path in out}
+    with style.use():
+        figure = draw(known, frames, values, shifts)
+        style.save(figure, [path for suffix, path in paths.items() if suffix in (".svg", ".png")])
+    with atomic(paths[".csv"]) as temporary:
+        rows = tidy(counts, shifts, frequency, findings)
+        rows.to_csv(temporary, index=False, lineterminator="\n")
+    title = f"Check of {label or dataset}" + (f" ({dataset})" if label else "")
+    parts = [
+        _found(findings),
+        _titled(_counted(counts, values)),
+        _figure(paths[".svg"].read_text(encoding="utf-8")),
+        _titled(_aligned(shifts, frequency)),
+        _provenance(about or {}, list(files)),
+    ]
+    with atomic(paths[".html"]) as temporary:
+        temporary.write_text(tables.page(title, parts), encoding="utf-8")
+
+
+def tidy(
+    counts: Mapping[str, Mapping[str, float]],
+    shifts: Mapping[str, pd.DataFrame],
+    frequency: Mapping[str, float],
+    findings: Mapping[str, Iterable[Finding]],
+) -> pd.DataFrame:
+    """Set everything out as measure, kind (count, r, warning, note), name, value."""
+    rows = []
+    for measure, found in findings.items():
+        rows += [(measure, f.level, f.check, f.text) for f in found]
+    for measure, counted in counts.items():
+        rows += [(measure, "count", name, _plain(value)) for name, value in counted.items()]
+        for row in shifts[measure].itertuples():
+            name = f"mean with word length, offset {row.offset:+d}"
+            rows.append((measure, "r", name, _plain(row.r)))
+        if measure in frequency:
+            rows.append((measure, "r", "mean with unigram surprisal", _plain(frequency[measure])))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def draw(
+    words: pd.DataFrame,
+    frames: Mapping[str, pd.DataFrame],
+    values: Mapping[str, str],
+    shifts: Mapping[str, pd.DataFrame],
+) -> "Figure":
+    """Draw a row for each measure: distribution, mean by word length, r by offset."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    size = (style.WIDTH, 1.55 * len(frames) + 0.35)
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(len(frames), 3, squeeze=False)
+    for row, (measure, frame) in zip(grid, frames.items(), strict=True):
+        value = values[measure]
+        _distribution(row[0], frame[value], value)
+        _by_length(row[1], words, dataset_checks.means(words, frame, value), UNITS[value])
+        _by_offset(row[2], shifts[measure])
+        row[0].set_ylabel(measure, fontweight="bold")
+    for axes, title in zip(
+        grid[0], ("Distribution", "Mean by word length", "r with length"), strict=True
+    ):
+        axes.set_title(title, loc="left")
+    for axes, text in zip(
+        grid[-1], ("", "letters of the word", "of the word k places on"), strict=True
+    ):
+        axes.set_xlabel(text or axes.get_xlabel())
+    return figure
+
+
+def _distribution(axes: "Axes", values: pd.Series, value: str) -> None:
+    """Draw a histogram; times above 0 on a log axis, with the share of unfixated words said."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if value == "time_ms":
+        real = values[values > 0]
+        edges = np.geomspace(max(real.min(), 1e-3), real.max() * 1.0001, 41) if len(real) else 10
+        axes.hist(real, bins=edges, color=_COLOUR)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(numticks=4))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: style.tick(x)))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        if (skipped := float((values == 0).mean())) >= 0.005:
+            axes.text(
+                0.98, 0.95, f"{skipped:.0%} are 0", transform=axes.transAxes, ha="right", va="top",
+                size=style.SMALL,
+            )  # fmt: skip
+    else:
+        axes.hist(values, bins=40, color=_COLOUR)
+    axes.set_xlabel(UNITS[value])
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+
+
+def _by_length(axes: "Axes", words: pd.DataFrame, mean: pd.Series, unit: str) -> None:
+    """Draw the mean of words of each length, with 95 % of it; lengths of at least 5 words."""
+    length = words.word.str.len()
+    found = mean.groupby(length).agg(["mean", "std", "count"])
+    found = found[found["count"] >= min(5, int(found["count"].max()))]
+    half = (1.96 * found["std"] / np.sqrt(found["count"])).fillna(0)
+    axes.errorbar(
+        found.index, found["mean"], half, color=_COLOUR, marker="o", ms=2.5, lw=1, elinewidth=0.8
+    )
+    axes.set_ylabel(unit)
+    axes.grid(axis="y")
+    axes.locator_params(nbins=5)
+
+
+def _by_offset(axes: "Axes", table: pd.DataFrame) -> None:
+    colours = [_COLOUR if offset == 0 else _OTHER for offset in table.offset]
+    axes.bar(table.offset, table.r.fillna(0), color=colours, width=0.7)
+    axes.axhline(0, color=style.GREY, lw=0.7)
+    axes.set_xticks(table.offset, [style.signed(k, 0) if k else "0" for k in table.offset])
+    axes.locator_params(axis="y", nbins=4)
+
+
+def _found(findings: Mapping[str, Iterable[Finding]]) -> str:
+    """List warnings, then notes."""
+    parts = []
+    for level, title in (("warning", "Warnings"), ("note", "Notes")):
+        lines = [
+            f"<li><b>{html.escape(': '.join(filter(None, (measure, f.check))))}</b>: "
+            f"{html.escape(f.text)}</li>"
+            for measure, found in findings.items()
+            for f in found
+            if f.level == level
+        ]
+        if level == "warning" and not lines:
+            parts.append("<p>No warnings.</p>")
+        elif lines:
+            parts += [f"<h2>{title}</h2>", "<ul>", *lines, "</ul>"]
+    return "\n".join(parts)
+
+
+def _titled(table: Table) -> str:
+    return f"<h2>{html.escape(table.title)}</h2>\n{tables.body(table)}"
+
+
+def _counted(counts: Mapping[str, Mapping[str, float]], values: Mapping[str, str]) -> Table:
+    header = [Cell("", left=True), *(Cell(f"{m} ({UNITS[values[m]]})") for m in counts)]
+    names = list(dict.fromkeys(name for counted in counts.values() for name in counted))
+    rows = [
+        [
+            Cell(name, left=True),
+            *(Cell(_shown(counted.get(name, 0))) for counted in counts.values()),
+        ]
+        for name in names
+    ]
+    notes = [
+        "the statistics from mean to highest are of responses above 0 where these are times",
+        "filters are not yet applied here: counts.csv of the observations has each step's drops",
+    ]
+    return Table("Counts", [header], rows, notes, rules=(names.index("mean"),))
+
+
+def _aligned(shifts: Mapping[str, pd.DataFrame], frequency: Mapping[str, float]) -> Table:
+    header = [Cell("", left=True), *(Cell(_offset(k)) for k in dataset_checks.OFFSETS)]
+    if frequency:
+        header.append(Cell("unigram surprisal"))
+    header.append(Cell("words"))
+    rows = []
+    for measure, table in shifts.items():
+        best = table.r.idxmax() if table.r.notna().any() else -1
+        cells = [Cell(_r(r), bold=at == best) for at, r in table.r.items()]
+        if frequency:
+            cells.append(Cell(_r(frequency[measure])))
+        rows.append([Cell(measure, left=True), *cells, Cell(f"{table.n.iloc[0]:,}")])
+    meaning = (
+        "correlation of a word's mean response (pauses above the 99th percentile cut to it, "
+        "unfixated words 0) with the length of the word so many places on, the highest in bold"
+    )
+    reading = (
+        "over words inside sentences; where words and times belong together it is highest at 0, "
+        "or, in self-paced reading, at −1"
+    )
+    notes = [meaning, reading]
+    if not frequency:
+        notes.append("the correlation with frequency comes with the study's unigram surprisal")
+    return Table("Words and times", [header], rows, notes)
+
+
+def _provenance(about: Mapping[str, str], files: list[Mapping[str, str]]) -> str:
+    lines = [
+        f"<p class='note'>{html.escape(name)}: {html.escape(text)}</p>"
+        for name, text in about.items()
+    ]
+    header = [Cell(name, left=True) for name in ("File", "From", "Checksum")]
+    rows = [[Cell(f.get(k, ""), left=True) for k in ("role", "from", "checksum")] for f in files]
+    listed = tables.body(Table("Files", [header], rows, [])) if rows else ""
+    return "\n".join(["<h2>Provenance</h2>", *lines, listed])
+
+
+def _figure(svg: str) -> str:
+    return f"<figure style='margin:1em 0;max-width:50em'>{svg[svg.index('<svg') :]}</figure>"
+
+
+def _offset(k: int) -> str:
+    return "itself" if k == 0 else style.signed(k, 0)
+
+
+def _r(value: float) -> str:
+    return style.number(value, 2)
+
+
+def _plain(value: float) -> str:
+    """Write a number for the CSV, without digits that differ between machines."""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return str(value)
+
+
+def _shown(value: float) -> str:
+    if not isinstance(value, float):
+        return f"{value:,}"
+    return style.number(value, 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2)

@@ -1,0 +1,109 @@
+"""Rule dependencies: what depends on what in the words of a dataset, from its annotated trees."""
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.evaluations.dependencies.gcg import annotation
+from recency.evaluations.dependencies.gcg.derivation import dependencies
+from recency.files import atomic
+
+FIRST, SECOND, COREFERENCE = TYPES = ("first_argument", "second_argument", "coreference")
+OPTIONS = ("antecedents", "raising")
+COLUMNS = ["type", "item", "sentence", "head", "dependent"]
+NUMBERS = {1: FIRST, 2: SECOND}
+
+
+def main(
+    trees: str | Path,
+    leaves: str | Path,
+    words: str | Path,
+    out: str | Path,
+    counts: str | Path,
+    options: Mapping | None = None,
+) -> None:
+    """Write the dependencies whose head follows its dependent, and how many each reading gives.
+
+    `out` (parquet) has type, item, sentence, head, dependent, the last two being word_ids of
+    `words`. `counts` (CSV) has reading, type, tokens, words, chosen: dependencies between tokens of
+    the trees and between words of the dataset, for each combination of the `options` antecedents
+    and raising of gcg/derivation.py. Third and further arguments are left out.
+    """
+    options = {name: False for name in OPTIONS} | dict(options or {})
+    stories = annotation.read(Path(trees), Path(leaves))
+    known = _words(pd.read_parquet(words), Path(leaves))
+    rows, chosen = [], []
+    for values in product((False, True), repeat=len(OPTIONS)):
+        reading = dict(zip(OPTIONS, values))
+        tokens = _between_tokens(stories, **reading)
+        found = _between_words(tokens, known)
+        if reading == options:
+            chosen = found
+        name = " and ".join(["arguments", *(name for name in OPTIONS if reading[name])])
+        by_token = Counter(each[0] for each in tokens)
+        by_word = Counter(each[0] for each in found)
+        rows += [(name, t, by_token[t], by_word[t], reading == options) for t in TYPES]
+    table = pd.DataFrame(chosen, columns=COLUMNS).sort_values(
+        ["head", "type", "dependent"], kind="stable"
+    )
+    with atomic(out) as path:
+        table.to_parquet(path, compression="zstd", index=False)
+    with atomic(counts) as path:
+        pd.DataFrame(rows, columns=["reading", "type", "tokens", "words", "chosen"]).to_csv(
+            path, index=False, lineterminator="\n"
+        )
+
+
+def _words(words: pd.DataFrame, leaves: Path) -> dict[tuple[int, int], tuple[int, str, int]]:
+    """Return (story, number) → word_id, item and sentence; items are named by their number."""
+    stories = pd.to_numeric(words["item"], errors="coerce")
+    if stories.isna().any():
+        item = words["item"][stories.isna()].iloc[0]
+        raise InputError(f"{leaves} numbers its stories; the dataset has an item {item!r}")
+    numbers = words.groupby("item", sort=False).cumcount() + 1
+    places = zip(stories.astype(int), numbers)
+    return dict(zip(places, zip(words.word_id, words["item"], words.sentence)))
+
+
+Place = tuple[int, int]
+
+
+def _between_tokens(
+    stories: list[list[annotation.Sentence]], **reading: bool
+) -> list[tuple[str, Place, Place]]:
+    """Return (type, the head's place, the dependent's) where the head's token is the later one."""
+    found = []
+    for story in stories:
+        for sentence in story:
+            for each in dependencies(sentence.tree, **reading):
+                if each.dependent < each.head and each.number in NUMBERS:
+                    pair = (sentence.places[each.head], sentence.places[each.dependent])
+                    found.append((NUMBERS[each.number], *pair))
+            for token, (number, other) in sentence.coreference():
+                if number >= len(story) or other >= len(story[number].places):
+                    continue  # the tag points to no token
+                if (number, other) < (sentence.number, token):
+                    pair = (sentence.places[token], story[number].places[other])
+                    found.append((COREFERENCE, *pair))
+    return found
+
+
+def _between_words(tokens: list[tuple[str, Place, Place]], known: dict) -> list[tuple]:
+    """Return rows of COLUMNS, each once; those within a word, as of "boar" and "'s", are none."""
+    rows = {}
+    for kind, head, dependent in tokens:
+        for place in (head, dependent):
+            if place not in known:
+                raise InputError(
+                    f"dependencies: story {place[0]} has a word {place[1]} in the trees and none "
+                    "in the dataset; the two are of different versions"
+                )
+        word, item, sentence = known[head]
+        other = known[dependent][0]
+        if other < word:
+            rows[kind, word, other] = (kind, item, sentence, word, other)
+    return list(rows.values())

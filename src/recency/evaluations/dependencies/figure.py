@@ -1,0 +1,185 @@
+"""What each head gives to each kind of dependency (Clark et al. 2025, Figure 5), with its control."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from recency.figures import comparison, style
+from recency.figures.comparison import LM
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAMES = {
+    "first_argument": "First argument",
+    "second_argument": "Second argument",
+    "coreference": "Coreference",
+}
+COLUMNS = ["type", "layer", "head", "slope", "dependencies", "left_out", "distance", "attention",
+           "control", "difference", "low", "high", "p", "p_holm", "texts", "windows"]  # fmt: skip
+ALPHA = 0.05
+BARS = 16  # heads that fit as bars; more are a map
+
+
+def name(slope: float, head: int) -> str:
+    """Name a head by its slope (1/16), or by its number where it has none."""
+    if not np.isfinite(slope):
+        return str(head)
+    return str(Fraction(slope).limit_denominator(4096))
+
+
+def draw(rows: pd.DataFrame, lms: list[LM], words: list[str]) -> "Figure":
+    """Draw one row of panels an LM and one column a kind of dependency, of one scale."""
+    from matplotlib.figure import Figure
+
+    kinds = [kind for kind in NAMES if (rows.type == kind).any()]
+    lms = [lm for lm in lms if (rows.lm == lm.lm).any()]
+    bars = _as_bars(rows)
+    height = 0.75 + 1.55 * len(lms) if bars else 0.75 + 2.0 * len(lms)
+    figure = Figure(figsize=(style.WIDTH, height), layout="constrained")
+    grid = figure.subplots(len(lms), len(kinds), squeeze=False)
+    highest = np.maximum(rows.attention, rows.control + rows.high).groupby(rows.type).max()
+    for row, lm in zip(grid, lms):
+        for axes, kind in zip(row, kinds):
+            panel = rows[(rows.lm == lm.lm) & (rows.type == kind)].sort_values(["layer", "head"])
+            if bars:
+                _bars(axes, panel, style.looks(lms)[lm.lm])
+                axes.set_ylim(0, 1.35 * max(highest[kind], 1e-9))  # room for ns and the layers
+            else:
+                _map(figure, axes, panel)
+            if axes in grid[0]:
+                n = panel.dependencies.iloc[0] if len(panel) else 0
+                axes.set_title(f"{NAMES[kind]}\nn = {n:,}", size=8.5)
+        row[0].set_ylabel(f"{lm.label}\n{'attention' if bars else 'layer'}")
+    if bars:
+        _key(figure)
+    style.notes(figure, words)
+    return figure
+
+
+def _as_bars(rows: pd.DataFrame) -> bool:
+    """Say whether every LM's heads are few enough for bars."""
+    return rows.groupby("lm")[["layer", "head"]].max().prod(axis=1).max() <= BARS
+
+
+def _bars(axes, panel: pd.DataFrame, look: style.Look) -> None:
+    """Draw a bar a head, its control as a dash, and the interval of the difference."""
+    x = np.arange(len(panel)) + 0.7 * (panel.layer.to_numpy() - 1)
+    axes.bar(x, panel.attention, 0.8, color=look.bar, edgecolor=look.colour, lw=0.8)
+    low, high = panel.control + panel.low, panel.control + panel.high
+    axes.vlines(x, low, high, color="black", lw=0.9, zorder=3)
+    axes.hlines(panel.control, x - 0.46, x + 0.46, color="black", lw=1.6, zorder=4)
+    top = np.maximum(np.maximum(panel.attention, high), panel.control)
+    for place, height, p in zip(x, top, panel.p_holm):
+        if p >= ALPHA:
+            axes.annotate("ns", (place, height), xytext=(0, 1), textcoords="offset points",
+                          ha="center", va="bottom", size=style.SMALL, color=style.GREY)  # fmt: skip
+    axes.set_xticks(x, [name(s, h) for s, h in zip(panel.slope, panel["head"])], rotation=90)
+    axes.tick_params(axis="x", length=0)
+    for layer, places in pd.Series(x).groupby(panel.layer.to_numpy()):
+        axes.annotate(f"layer {layer}", (places.mean(), 1), xycoords=("data", "axes fraction"),
+                      ha="center", va="top", size=style.SMALL, color=style.GREY)  # fmt: skip
+    axes.grid(axis="y")
+    axes.yaxis.set_major_formatter(lambda value, _: style.tick(value))
+
+
+def _map(figure: "Figure", axes, panel: pd.DataFrame) -> None:
+    """Draw layers × heads, coloured by how much more the dependency gets than its control."""
+    values = panel.pivot(index="layer", columns="head", values="difference")
+    most = np.abs(values.to_numpy()).max() or 1
+    image = axes.imshow(values, cmap="PuOr_r", vmin=-most, vmax=most, aspect="auto")
+    figure.colorbar(image, ax=axes, label="attention − control", format=lambda v, _: style.tick(v))
+    for axis, names in ((axes.xaxis, values.columns), (axes.yaxis, values.index)):
+        step = -(-len(names) // 6)
+        axis.set_ticks(range(0, len(names), step), names[::step])
+    axes.set_xlabel("head")
+
+
+def _key(figure: "Figure") -> None:
+    """Draw the legend of the bars."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles = [
+        Patch(facecolor="#b0b0b0", edgecolor="#808080", label="dependencies"),
+        Line2D([], [], color="black", lw=1.6, label="random places, same distance"),
+        Line2D([], [], color="black", lw=0.9, marker="|", ms=8, ls="", label="95 % of the difference"),
+    ]  # fmt: skip
+    figure.legend(handles=handles, loc="outside upper left", ncols=3,
+                  columnspacing=1.4, handletextpad=0.6, borderpad=0.2)  # fmt: skip
+
+
+def sentences(rows: pd.DataFrame, lms: list[LM], published: pd.DataFrame | None) -> list[str]:
+    """Say what the bars are, what was left out, and how the strongest heads compare."""
+    said = ["Colours: attention to dependents minus that to random places at the same distances"]
+    if _as_bars(rows):
+        test = f"p ≥ {style.tick(ALPHA)} against random places (Holm over all bars of an LM)"
+        said = [f"Heads are named by their slope, or their number. ns: {test}"]
+    said += _read_in_windows(rows, lms)
+    for lm in lms:
+        mine = rows[rows.lm == lm.lm]
+        if published is not None and lm.applied == "training" and mine.slope.nunique() > 1:
+            said.append(_strongest(mine, lm, published))
+    return said
+
+
+def _read_in_windows(rows: pd.DataFrame, lms: list[LM]) -> list[str]:
+    """Say once for all LMs of which it is true that texts were cut and dependencies lost."""
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for lm in lms:
+        mine = rows[rows.lm == lm.lm]
+        if len(mine) and mine.windows.iloc[0] > mine.texts.iloc[0]:
+            lost = int(mine.groupby("type").left_out.first().sum())
+            groups.setdefault((*mine[["texts", "windows"]].iloc[0], lost), []).append(lm.label)
+    return [
+        f"Windows of {', '.join(names)}: {texts} texts were read in {windows}, each overlapping "
+        f"the next; {lost:,} dependencies between words that no window holds are left out"
+        for (texts, windows, lost), names in groups.items()
+    ]
+
+
+def _strongest(mine: pd.DataFrame, lm: LM, published: pd.DataFrame) -> str:
+    """Compare the strongest head of each layer with the paper's."""
+    parts = []
+    for kind, title in NAMES.items():
+        ours = mine[mine.type == kind]
+        for layer in sorted(ours.layer.unique()):
+            best = ours[ours.layer == layer].sort_values("attention").iloc[-1]
+            column = f"layer_{layer}"
+            if kind not in published.index or column not in published:
+                continue
+            theirs = [float(each) for each in str(published.loc[kind, column]).split()]
+            there = " or ".join(name(each, 0) for each in theirs)
+            here = name(best.slope, best["head"])
+            parts.append(f"{title.lower()}, layer {layer}, {here} ({there})")
+    return f"Strongest heads of {lm.label}, in parentheses the paper's: {'; '.join(parts)}"
+
+
+def main(
+    *,
+    heads: Iterable[str | Path],
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    published: str | Path | None = None,
+) -> None:
+    """Draw the figure to `out` (.pdf, .svg, .png, and its data as .csv).
+
+    `heads` are attention_heads' summaries in the order of `lms`; `published` has dependency, count
+    and the slopes of the strongest heads of each layer, as the paper's text says them.
+    """
+    models, _ = comparison.records(lms, [])
+    tables = [comparison.table(path, COLUMNS) for path in heads]
+    rows = pd.concat(
+        [t[COLUMNS].assign(lm=lm.lm, label=lm.label) for lm, t in zip(models, tables, strict=True)],
+        ignore_index=True,
+    )
+    there = None
+    if published is not None:
+        there = comparison.table(published, ["dependency", "count"]).set_index("dependency")
+    with style.use():
+        figure = draw(rows, models, sentences(rows, models, there))
+        style.save(figure, out, rows[["lm", "label", *COLUMNS]])

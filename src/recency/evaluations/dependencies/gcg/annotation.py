@@ -1,0 +1,81 @@
+"""Annotated stories: trees without words, and the words' places in the stories, put together."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from recency.errors import InputError
+from recency.evaluations.dependencies.gcg.categories import parse
+from recency.evaluations.dependencies.gcg.trees import Tree
+from recency.evaluations.dependencies.gcg.trees import parse as read_trees
+
+#: What stands for a word in trees that were published without their words; begins a new story.
+LEAF, STORY = "LEAF!", "!ARTICLE"
+_CODE = re.compile(r"(.+)/(\d+)\.(\d+)(?:\.\w+)?")
+
+
+@dataclass
+class Sentence:
+    """A tree, its tokens' places (story, word of the story from 1), its number in the story."""
+
+    tree: Tree
+    places: list[tuple[int, int]]
+    number: int  # in its story, from 0
+
+    def coreference(self) -> list[tuple[int, tuple[int, int]]]:
+        """Return (token from 0, (sentence of the story from 0, token from 0) of its antecedent)."""
+        tags = [parse(leaf.label).antecedent for leaf in self.tree.leaves()]
+        return [(token, (tag[0], tag[1] - 1)) for token, tag in enumerate(tags) if tag]
+
+
+def read(trees: Path, leaves: Path) -> list[list[Sentence]]:
+    """Read stories of sentences: one tree a line, and a treebank whose words have `/story.word`.
+
+    `leaves` are Penn trees (traces are left out) in the same order, `word/1.10.2` being a part of
+    story 1's tenth word. Raises InputError where the two differ in their numbers of words, or where
+    a tree has words that are others.
+    """
+    words = _leaves(leaves)
+    stories: list[list[Sentence]] = []
+    used = 0
+    for line, text in enumerate(Path(trees).read_text(encoding="utf-8").splitlines(), 1):
+        if text.strip() == STORY:
+            stories.append([])
+            continue
+        where = f"{trees}, line {line}"
+        for tree in read_trees(text, where):
+            if not stories:
+                raise InputError(f"{where}: a tree stands before the first {STORY}")
+            tokens = tree.leaves()
+            here = words[used : used + len(tokens)]
+            used += len(tokens)
+            if len(here) < len(tokens):
+                raise InputError(f"{where}: {leaves} ends before; it has {len(words):,} words")
+            for leaf, (word, _) in zip(tokens, here):
+                if leaf.word not in (LEAF, word):
+                    raise InputError(f"{where}: {leaf.word!r} is {word!r} in {leaves}")
+            places = [place for _, place in here]
+            if len({story for story, _ in places}) > 1:
+                raise InputError(f"{where}: the sentence runs over two stories of {leaves}")
+            stories[-1].append(Sentence(tree, places, len(stories[-1])))
+    if used != len(words):
+        raise InputError(f"{trees} has {used:,} words, {leaves} has {len(words):,}; get both again")
+    return stories
+
+
+def _leaves(path: Path) -> list[tuple[str, tuple[int, int]]]:
+    """Return the words of a treebank with their places."""
+    found = []
+    for tree in read_trees(Path(path).read_text(encoding="utf-8"), str(path)):
+        for leaf in tree.leaves():
+            if leaf.label == "-NONE-":
+                continue
+            match = _CODE.fullmatch(leaf.word)
+            if match is None:
+                raise InputError(
+                    f"{path}: {leaf.word!r} is not word/story.number, as in moors/1.21"
+                )
+            found.append((match[1], (int(match[2]), int(match[3]))))
+    return found

@@ -1,0 +1,275 @@
+"""Predicates and arguments of a tree of the generalized categorial grammar.
+
+A word's category says what it lacks: `V-aN-bN` lacks an N before it and an N after it. These are
+its argument slots, numbered in that order: the subject is the first argument of a transitive verb,
+the object the second; what a preposition (`R-aN-bN`) attaches to is its first argument, its noun
+the second; a possessor is a noun's (`N-aD`) first. A slot is a variable, which the rules above the
+word fill with the head word of another constituent (Nguyen et al. 2012):
+
+- Argument (`-lA`): the sister is the functor; the argument's head fills its last open slot on that
+  side. The functor's head is the whole's, but a determiner (`N-b{N-aD}`) leaves that to its noun,
+  as the corpus's coreference tags do.
+- Modifier (`-lM`): the modified constituent's head fills the modifier's first slot.
+- Conjunct (`-lC`): its open slots are those of the coordination, whose head is the conjunction.
+- Non-local (`-lN`), at the left: a filler fills the gap (`-g`) of its sister. At the right: it is
+  what its sister had shifted (`-h`), or a relative clause, whose `-r` the sister's head fills.
+- One label over another, with a slot turned into a gap (`V-aN-gN` over `V-aN-bN`): the slot keeps
+  its number and is filled by what fills the gap. A gap that no slot turned into, as
+  `V-g{R-aN}` over `V`, is that of a modifier of this constituent.
+
+Two more readings are on request: with `antecedents`, what a relative pronoun stands for is an
+argument too (and the second one of a relative adverb such as "where"); with `raising`, the first
+argument of a functor over a predicate, as of an auxiliary (`V-aN-b{A-aN}`), is also that of the
+predicate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from recency.evaluations.dependencies.gcg.categories import LOCAL, Category, parse
+from recency.evaluations.dependencies.gcg.trees import Tree
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """Token numbers, from 0 in the sentence, of a predicate (head) and of its argument."""
+
+    head: int
+    dependent: int
+    number: int  # 1 for a first argument
+
+
+class Slot:
+    """An argument place; several that must be filled alike are joined."""
+
+    def __init__(self, word: int | None = None):
+        self._word, self._joined = word, None
+
+    def _last(self) -> Slot:
+        slot = self
+        while slot._joined is not None:
+            slot = slot._joined
+        return slot
+
+    @property
+    def word(self) -> int | None:
+        """The token that fills it, if one does."""
+        return self._last()._word
+
+    def fill(self, other: Slot) -> None:
+        """Make both one; where both are filled already, nothing changes."""
+        a, b = self._last(), other._last()
+        if a is b:
+            return
+        if a._word is None:
+            a._joined = b
+        elif b._word is None:
+            b._joined = a
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of a constituent's category and the slot that it speaks of."""
+
+    kind: str
+    category: str
+    slot: Slot
+
+    @property
+    def local(self) -> bool:
+        """Whether it is an argument beside the word, not a gap or the like."""
+        return self.kind in LOCAL
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A constituent: what its category lacks, and its head word."""
+
+    primitive: str
+    operators: tuple[Operator, ...]
+    head: Slot
+    tag: str = ""
+
+    def without(self, operator: Operator) -> tuple[Operator, ...]:
+        """Return its operators but this one."""
+        return tuple(each for each in self.operators if each is not operator)
+
+    @property
+    def local(self) -> list[Operator]:
+        """Its arguments that are still open."""
+        return [each for each in self.operators if each.local]
+
+    @property
+    def non_local(self) -> tuple[Operator, ...]:
+        """Its gaps and other non-local operators."""
+        return tuple(each for each in self.operators if not each.local)
+
+
+def dependencies(tree: Tree, antecedents: bool = False, raising: bool = False) -> list[Dependency]:
+    """Return the argument dependencies of a sentence, each once, in the order of its tokens."""
+    sentence = _Sentence(raising)
+    sentence.sign(tree)
+    found = {
+        Dependency(head.word, slot.word, number)
+        for head, number, slot in sentence.slots
+        if head.word is not None and slot.word is not None and head.word != slot.word
+    }
+    if antecedents:
+        found |= sentence.of_antecedents(found)
+    return sorted(found, key=lambda each: (each.head, each.number, each.dependent))
+
+
+class _Sentence:
+    """The slots of one sentence, collected on the way up from its words."""
+
+    def __init__(self, raising: bool):
+        self.raising = raising
+        self.words = 0
+        self.slots: list[tuple[Slot, int, Slot]] = []  # (predicate, number, argument)
+        self.relatives: dict[int, tuple[str, Slot]] = {}  # a relative's primitive and antecedent
+
+    def sign(self, tree: Tree) -> Sign:
+        category = parse(tree.label)
+        if tree.word is not None:
+            return self._word(category)
+        signs = [self.sign(child) for child in tree.children]
+        whole = signs[0]
+        for sister in signs[1:]:
+            whole = self._join(whole, sister, category)
+        return self._relabel(whole, category)
+
+    def of_antecedents(self, found: set[Dependency]) -> set[Dependency]:
+        """Return the dependencies of the words that relative pronouns stand for."""
+        more = set()
+        for each in found:
+            _, antecedent = self.relatives.get(each.dependent, ("", Slot()))
+            if antecedent.word not in (None, each.head):
+                more.add(replace(each, dependent=antecedent.word))
+        for relative, (primitive, antecedent) in self.relatives.items():
+            if primitive in ("A", "R") and antecedent.word is not None:
+                more.add(Dependency(relative, antecedent.word, 2))
+        return more
+
+    def _word(self, category: Category) -> Sign:
+        number, head = self.words, Slot(self.words)
+        self.words += 1
+        operators = tuple(Operator(*each, Slot()) for each in category.operators)
+        sign = Sign(category.primitive, operators, head, category.tag)
+        for place, operator in enumerate(sign.local, 1):
+            self.slots.append((head, place, operator.slot))
+        for operator in operators:
+            if operator.kind == "r":
+                self.relatives[number] = (category.primitive, operator.slot)
+        return sign
+
+    def _relabel(self, sign: Sign, category: Category) -> Sign:
+        """Give a constituent the operators that its label names, each with the slot it had."""
+        left, wanted = list(sign.operators), category.operators
+        chosen: list[Operator | None] = [None] * len(wanted)
+
+        def take(place: int, matches: list[Operator]) -> None:
+            if matches:
+                kind, argument = wanted[place]
+                chosen[place] = Operator(kind, argument, matches[0].slot)
+                left.remove(matches[0])
+
+        for place, (kind, argument) in enumerate(wanted):
+            take(place, [e for e in left if (e.kind, e.category) == (kind, argument)])
+        for place, (kind, argument) in enumerate(wanted):  # of the same category, now non-local
+            if chosen[place] is None:
+                same = [e for e in reversed(left) if e.category == argument]
+                take(place, [e for e in same if e.local <= (kind in LOCAL)])
+        for place, (kind, argument) in enumerate(wanted):
+            if chosen[place] is not None:
+                continue
+            fewer = len(sign.local) > sum(each in LOCAL for each, _ in wanted)
+            modifier = kind not in LOCAL and "-a" in argument
+            if not modifier or fewer:
+                take(place, [e for e in reversed(left) if e.local])
+            if chosen[place] is None:
+                chosen[place] = Operator(kind, argument, Slot())
+                if modifier:
+                    self.slots.append((chosen[place].slot, 1, sign.head))
+                elif kind in LOCAL:  # a predicate made of a noun: "was a legend"
+                    number = sum(each in LOCAL for each, _ in wanted[: place + 1])
+                    self.slots.append((sign.head, number, chosen[place].slot))
+        return Sign(category.primitive, tuple(chosen), sign.head, category.tag)
+
+    def _join(self, left: Sign, right: Sign, whole: Category) -> Sign:
+        """Join two constituents by the tag of one of them."""
+        if "M" in (left.tag, right.tag):
+            modifier, modified = (left, right) if left.tag == "M" else (right, left)
+            if modifier.local:
+                modifier.local[0].slot.fill(modified.head)
+            return Sign(modified.primitive, modified.operators + modifier.non_local, modified.head)
+        if "A" in (left.tag, right.tag):
+            return self._apply(left, right)
+        if "C" in (left.tag, right.tag):
+            conjunct, rest = (left, right) if left.tag == "C" else (right, left)
+            _share(conjunct, rest)
+            return Sign(conjunct.primitive, conjunct.operators, rest.head)
+        if left.tag == "N":
+            return _filled_from_left(left, right)
+        if right.tag == "N":
+            return _filled_from_right(left, right)
+        # An untagged pair: the sister that has the label's primitive is the head.
+        head, other = (right, left) if whole.primitive == right.primitive else (left, right)
+        return Sign(head.primitive, head.operators + other.non_local, head.head)
+
+    def _apply(self, left: Sign, right: Sign) -> Sign:
+        """Give a functor its argument."""
+        argument, functor = (left, right) if left.tag == "A" else (right, left)
+        if not functor.local:
+            operators = functor.operators + argument.non_local
+            return Sign(functor.primitive, operators, functor.head)
+        side = "a" if left.tag == "A" else "b"
+        used = ([e for e in functor.local if e.kind == side] or functor.local)[-1]
+        used.slot.fill(argument.head)
+        rest = functor.without(used)
+        before = [each for each in rest if each.kind == "a"]
+        if self.raising and side == "b" and "-aN" in used.category and argument.local and before:
+            argument.local[0].slot.fill(before[0].slot)
+        determiner = functor.primitive == "N" and used.category.startswith("N-aD")
+        head = argument.head if determiner else functor.head
+        return Sign(functor.primitive, rest + argument.non_local, head)
+
+
+def _share(conjunct: Sign, rest: Sign) -> None:
+    """Let two conjuncts have the same arguments; the conjunction itself has none."""
+    theirs = list(rest.operators)
+    for operator in conjunct.operators:
+        same = [e for e in theirs if (e.kind, e.category) == (operator.kind, operator.category)]
+        if same:
+            operator.slot.fill(same[0].slot)
+            theirs.remove(same[0])
+
+
+def _filled_from_left(filler: Sign, clause: Sign) -> Sign:
+    """Fill the clause's gap, or let a clause that relates to the next one take its head."""
+    gaps = [each for each in clause.non_local if each.kind in "gv"] or list(clause.non_local)
+    if gaps:
+        gaps[-1].slot.fill(filler.head)
+        operators = clause.without(gaps[-1]) + filler.non_local
+    else:
+        relative = [each for each in filler.non_local if each.kind in "ir"]
+        for each in relative[-1:]:
+            each.slot.fill(clause.head)
+        rest = tuple(each for each in filler.non_local if each not in relative[-1:])
+        operators = clause.operators + rest
+    return Sign(clause.primitive, operators, clause.head)
+
+
+def _filled_from_right(left: Sign, right: Sign) -> Sign:
+    """Fill what the left one had shifted, or attach a relative clause to it."""
+    shifted = [each for each in left.non_local if each.kind == "h"]
+    if shifted:
+        shifted[-1].slot.fill(right.head)
+        return Sign(left.primitive, left.without(shifted[-1]) + right.non_local, left.head)
+    for kinds in ("ir", "g", "v"):
+        if open_ones := [each for each in right.non_local if each.kind in kinds]:
+            used = open_ones[-1]
+            used.slot.fill(left.head)
+            rest = tuple(each for each in right.non_local if each is not used)
+            return Sign(left.primitive, left.operators + rest, left.head)
+    return Sign(left.primitive, left.operators + right.non_local, left.head)

@@ -1,0 +1,237 @@
+"""Rule attention_heads: attention from head words to their dependents (Clark et al. 2025, 7.1).
+
+The score of a dependency is the attention after softmax, averaged over the tokens of the head word
+(queries) and of the dependent (keys). Attention falls with distance in any case, so each dependency
+has a control: the same shape, that is the same places of queries and keys to each other, put at
+random places of the same text. What a head gives a kind of dependency beyond its control is not
+recency. Under the null hypothesis a dependency's place is one among all places, so the mean over
+dependencies is compared with its values over many random draws of a place for each.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.progress import progress
+from recency.stats.multiple_tests import holm
+
+PLACEMENTS = 999  # random draws of a place for every dependency
+RESAMPLES = 1000  # of the bootstrap over sentences
+
+
+@dataclass
+class Shapes:
+    """Dependencies of one window as pairs of tokens; places count from the window's start."""
+
+    rows: np.ndarray  # the dependencies' numbers
+    owner: np.ndarray  # for each pair of tokens, the place of its dependency in `rows`
+    query: np.ndarray
+    key: np.ndarray
+    share: np.ndarray  # of a pair in its dependency's mean
+    shifts: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), int))  # (rows, draws)
+
+
+def shapes(
+    rows: np.ndarray, heads: list[np.ndarray], dependents: list[np.ndarray], begin: int
+) -> Shapes:
+    """Set out dependencies by the places of their words' tokens among the text's inputs."""
+    parts = [
+        (np.full(q.size * k.size, at), np.repeat(q, k.size), np.tile(k, q.size))
+        for at, (q, k) in enumerate(zip(heads, dependents))
+    ]
+    owner, query, key = (
+        np.concatenate([np.zeros(0, int), *(part[i] for part in parts)]) for i in range(3)
+    )
+    count = np.bincount(owner, minlength=len(rows))
+    return Shapes(rows, owner, query - begin, key - begin, 1 / count[owner])
+
+
+def draw(
+    made: Shapes, first: int, fresh: int, length: int, draws: int, random: np.random.Generator
+) -> None:
+    """Draw where in the window each shape is put, among all places where a dependency could be.
+
+    The text has the window's places `first` to `length` − 1. A window's own dependencies end at
+    `fresh` or later, since those before were the previous window's, and so do the shapes: queries
+    at a window's beginning share their attention among fewer tokens.
+    """
+    low = np.full(len(made.rows), length)
+    high = np.zeros(len(made.rows), int)
+    np.minimum.at(low, made.owner, np.minimum(made.key, made.query))
+    np.maximum.at(high, made.owner, np.maximum(made.key, made.query))
+    least = np.maximum(first - low, fresh - high)
+    made.shifts = random.integers(least[:, None], (length - high)[:, None], (len(made.rows), draws))
+
+
+def gather(attention, made: Shapes) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the shapes get where they are (heads, rows) and where put (heads, rows, draws).
+
+    `attention` is a tensor (heads, queries, keys).
+    """
+    import torch
+
+    heads, length, _ = attention.shape
+    flat = attention.reshape(heads, -1)
+    place = torch.from_numpy(made.query * length + made.key).to(flat.device)
+    share = torch.from_numpy(made.share).to(flat)
+    owner = torch.from_numpy(made.owner).to(flat.device)
+    here = torch.zeros(heads, len(made.rows), dtype=flat.dtype, device=flat.device)
+    here.index_add_(1, owner, flat[:, place] * share)
+    # One step down the diagonal is one row and one column further.
+    moved = place[:, None] + torch.from_numpy(made.shifts).to(flat.device)[owner] * (length + 1)
+    there = torch.zeros(heads, *made.shifts.shape, dtype=flat.dtype, device=flat.device)
+    for head in range(heads):
+        there[head].index_add_(0, owner, flat[head][moved] * share[:, None])
+    return here.double().cpu().numpy(), there.double().cpu().numpy()
+
+
+def main(
+    words: str | Path,
+    dependencies: str | Path,
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out: str | Path,
+    summary: str | Path,
+    lm: str,
+    seed: int,
+    bias: dict | None = None,
+    bos: bool | str = True,
+    stride: int | None = None,
+    threads: int = 1,
+) -> None:
+    """Write each dependency's attention by layer and head (parquet), and the means (CSV).
+
+    `out` has type, item, head, dependent (word_ids), distance (tokens), layer, head_number,
+    attention and control (the mean over its random places). `summary`: see `means`. A dependency
+    whose words no window holds together, or with a word that has no token, is left out and counted.
+    """
+    import torch
+
+    from recency.scoring import alignment
+    from recency.scoring import attention_weights as network
+    from recency.scoring.surprisal import begin_token, load
+
+    torch.set_num_threads(threads)
+    table, pairs = pd.read_parquet(words), pd.read_parquet(dependencies)
+    opened = load(model, tokenizer, bias)
+    if opened.masked:
+        raise InputError(f"{lm} is a masked LM; attention heads are compared for causal ones")
+    network.with_weights(opened.network)
+    start = begin_token(opened.tokenizer, bos)
+    shift = int(start is not None)
+    known, kinds = network.heads(opened.network), list(dict.fromkeys(pairs.type))
+    layers = known[-1].layer
+    width = len(known) // layers
+    found = np.full((2, layers, width, len(pairs)), np.nan)  # attention, control
+    drawn = np.zeros((layers, width, len(kinds), PLACEMENTS))  # sums over dependencies
+    kind_of = pairs.type.map({kind: number for number, kind in enumerate(kinds)}).to_numpy()
+    distance = np.full(len(pairs), np.nan)
+    items = table[table["item"].isin(pairs["item"])].groupby("item", sort=False)
+    shown, cuts = progress(len(items), f"attention heads of {lm}", "texts"), 0
+    for number, (item, rows) in enumerate(items):
+        text = alignment.align(
+            list(rows.word), opened.tokenizer, f"item {item}: ", kind=opened.kind
+        )
+        places = list(network.tokens_of_words(text, shift))
+        mine = np.flatnonzero((pairs["item"] == item).to_numpy())
+        first = int(rows.word_id.iloc[0])
+        head = [places[each - first] for each in pairs["head"].to_numpy()[mine]]
+        dependent = [places[each - first] for each in pairs.dependent.to_numpy()[mine]]
+        windows = network.cut(text, opened.network, start, stride)
+        cuts += len(windows)
+        for place, window in enumerate(windows):
+            chosen = [
+                at
+                for at, (q, k) in enumerate(zip(head, dependent))
+                if q.size and k.size and k[0] >= window.begin
+                and window.begin + window.fresh <= q[-1] < window.begin + len(window.ids)
+            ]  # fmt: skip
+            if not chosen:
+                continue
+            q, k = [head[at] for at in chosen], [dependent[at] for at in chosen]
+            made = shapes(mine[chosen], q, k, window.begin)
+            distance[made.rows] = [b.mean() - a.mean() for a, b in zip(k, q)]
+            random = np.random.default_rng([seed, number, place])
+            own = shift if window.begin == 0 else 0  # the begin token is no word's
+            draw(made, own, window.fresh, len(window.ids), PLACEMENTS, random)
+
+            def see(layer: int, attention, made=made) -> None:
+                here, there = gather(attention, made)
+                found[0, layer][:, made.rows] = here
+                found[1, layer][:, made.rows] = there.mean(axis=2)
+                for kind in range(len(kinds)):
+                    drawn[layer, :, kind] += there[:, kind_of[made.rows] == kind].sum(axis=1)
+
+            network.each_layer(opened.network, window.ids, see)
+        shown.update(number + 1)
+    pairs = pairs.assign(distance=distance)
+    _write(pairs, found, out)
+    rows = means(pairs, found, drawn, kinds, seed)
+    rows = rows.assign(slope=[known[i].slope for i in rows["head"] - 1 + (rows.layer - 1) * width])
+    rows = rows.assign(texts=len(items), windows=cuts)
+    with atomic(summary) as path:
+        rows.to_csv(path, index=False, lineterminator="\n")
+
+
+def means(
+    pairs: pd.DataFrame, found: np.ndarray, drawn: np.ndarray, kinds: list[str], seed: int
+) -> pd.DataFrame:
+    """Return the means of each type, layer and head, over the dependencies that have a value.
+
+    Columns: type, layer, head, dependencies, left_out, distance (mean, tokens), attention, control,
+    difference, low and high (95 % of its bootstrap over sentences), p (two-sided, by random
+    places), p_holm (over types, layers and heads).
+    """
+    rows = []
+    seen = ~np.isnan(found[0, 0, 0])
+    for number, kind in enumerate(kinds):
+        ours = (pairs.type == kind).to_numpy() & seen
+        lost = int((pairs.type == kind).sum() - ours.sum())
+        if not ours.any():
+            continue
+        sentences = pd.factorize(pairs.sentence[ours])[0]
+        weights = np.random.default_rng([seed, number]).multinomial(
+            sentences.max() + 1, np.full(sentences.max() + 1, 1 / (sentences.max() + 1)), RESAMPLES
+        )[:, sentences]
+        for layer, head in np.ndindex(found.shape[1:3]):
+            attention, control = found[:, layer, head, ours]
+            boot = weights @ (attention - control) / weights.sum(axis=1)
+            draws = drawn[layer, head, number] / ours.sum()
+            # The observed place is one of the places there are, so it counts among the draws.
+            centre = (draws.sum() + attention.mean()) / (len(draws) + 1)
+            beyond = np.abs(draws - centre) >= abs(attention.mean() - centre) * (1 - 1e-12)
+            rows.append(
+                {
+                    "type": kind,
+                    "layer": layer + 1,
+                    "head": head + 1,
+                    "dependencies": int(ours.sum()),
+                    "left_out": lost,
+                    "distance": pairs.distance[ours].mean(),
+                    "attention": attention.mean(),
+                    "control": control.mean(),
+                    "difference": (attention - control).mean(),
+                    "low": np.quantile(boot, 0.025),
+                    "high": np.quantile(boot, 0.975),
+                    "p": (1 + beyond.sum()) / (len(draws) + 1),
+                }
+            )
+    if not rows:
+        raise InputError("no dependency has both its words in one window")
+    return pd.DataFrame(rows).assign(p_holm=lambda table: holm(list(table.p)))
+
+
+def _write(pairs: pd.DataFrame, found: np.ndarray, out: str | Path) -> None:
+    """Write the table of all dependencies, layers and heads."""
+    layers, width, count = found.shape[1:]
+    layer, head, row = (axis.ravel() for axis in np.indices((layers, width, count)))
+    kept = pairs.iloc[row].reset_index(drop=True)
+    table = kept.assign(
+        layer=layer + 1, head_number=head + 1, attention=found[0].ravel(), control=found[1].ravel()
+    )
+    with atomic(out) as path:
+        table.to_parquet(path, compression="zstd", index=False)

@@ -1,0 +1,61 @@
+"""How many dependencies there are by each reading of the trees, beside the paper's counts."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from recency.evaluations.dependencies.figure import NAMES
+from recency.figures import comparison, style, tables
+from recency.figures.tables import Cell, Table
+
+NOTES = [
+    "dependencies whose head comes after its dependent; in bold the reading that is used",
+    "between tokens of the trees; between words, without those inside a word (a possessor's 's)",
+    "antecedents: with what relative pronouns stand for",
+    "raising: with the subjects of predicates under auxiliaries and raising verbs",
+]
+
+
+def layout(rows: pd.DataFrame, published: pd.Series, source: str) -> Table:
+    """Set out one row a reading, and the paper's."""
+    header = [
+        [Cell(""), *(Cell(text, span=2) for text in NAMES.values())],
+        [Cell("Reading", left=True), *[Cell("tokens"), Cell("words")] * len(NAMES)],
+    ]
+    grid = []
+    for reading, counts in rows.groupby("reading", sort=False):
+        value = counts.set_index("type")
+        chosen = bool(counts.chosen.any())
+        row = [Cell(reading, left=True, bold=chosen)]
+        for kind in NAMES:
+            for unit in ("tokens", "words"):
+                count = int(value.loc[kind, unit])
+                below = (style.signed(count - published[kind], 0),) if kind in published else ()
+                row.append(Cell(f"{count:,}", below=below, bold=chosen))
+        grid.append(row)
+    notes = list(NOTES)
+    if len(published):
+        paper = [Cell(f"{int(published[k]):,}" if k in published else "–", span=2) for k in NAMES]
+        grid.append([Cell("published", left=True), *paper])
+        notes.append(f"published: {source}; below each count: its difference from it")
+    rules = (len(grid) - 1,) if len(published) else ()
+    return Table("Dependencies", header, grid, notes, rules)
+
+
+def main(
+    *,
+    counts: str | Path,
+    out: Iterable[str | Path],
+    published: str | Path | None = None,
+    source: str = "Clark et al. (2025), section 7.1",
+) -> None:
+    """Write the table to `out` (.csv tidy, .html, .tex)."""
+    rows = comparison.table(counts, ["reading", "type", "tokens", "words", "chosen"])
+    there = pd.Series(dtype=float)
+    if published is not None:
+        there = comparison.table(published, ["dependency", "count"]).set_index("dependency")[
+            "count"
+        ]
+    data = rows.assign(published=rows.type.map(there).astype("Int64"))
+    tables.write(out, layout(rows, there, source), data)

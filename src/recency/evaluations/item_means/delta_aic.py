@@ -1,0 +1,89 @@
+"""Compare LMs by the AIC of least squares on words, and their surprisal by what it goes with.
+
+De Varda & Marelli (2024), Figure 2: mean surprisal (A), its correlation with log frequency (B) and
+with the response (C), and ΔAIC against the baseline (D). All are over the words that were fitted.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from os import PathLike
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.regression.prediction import read_fit, rows_for, texts_for
+from recency.regression.predictors import Rows
+
+COLUMNS = [
+    *("lm", "dataset", "measure", "design", "n", "words_per_text", "mean_surprisal_nats"),
+    *("r_frequency", "r_response", "aic", "delta_aic", "relative_likelihood", "note"),
+]
+
+
+def main(
+    fits: Sequence[str | PathLike],
+    words: Sequence[str | PathLike],
+    observations: Sequence[str | PathLike],
+    surprisal: Sequence[str | PathLike],
+    out: str | PathLike,
+    *,
+    cells: Sequence[Mapping[str, str]],
+    baseline: str,
+    unigram: Sequence[str | PathLike] = (),
+) -> None:
+    """Write COLUMNS (CSV), one row for each of `cells` (lm, dataset, measure, design), in order.
+
+    `fits` are the JSON files of the full models, `observations` what they were fitted to; all files
+    are listed in the order of `cells`, `unigram` where a design asks for it. ΔAIC is an LM's AIC
+    minus that of the LM `baseline`: below 0 the LM fits better. A model that could not be fitted
+    has an empty AIC and the reason in `note`.
+    """
+    rows = []
+    for index, cell in enumerate(cells):
+        fit = read_fit(fits[index])
+        frequency = unigram[index] if unigram else None
+        texts = texts_for(fit, words[index], frequency, surprisal[index])
+        found = {name: cell[name] for name in COLUMNS[:4]}
+        found |= described(rows_for(fit, observations[index], texts))
+        found["words_per_text"] = len(texts.item) / len(np.unique(texts.item))
+        rows.append(found | {"aic": fit.get("aic", math.nan), "note": fit["note"]})
+    table = pd.DataFrame(rows)
+    places = ["dataset", "measure", "design"]
+    at = table[table.lm == baseline].set_index(places)
+    for place, group in table.groupby(places, sort=False):
+        if place not in at.index:
+            raise InputError(f"delta_aic: {'.'.join(place[:2])} has no row of {baseline}")
+        if (group.n != at.n[place]).any():
+            other = group[group.n != at.n[place]].iloc[0]
+            raise InputError(
+                f"{fits[other.name]} is of {other.n} words, that of {baseline} of {at.n[place]}: "
+                "they were made from different observations; make both again"
+            )
+        table.loc[group.index, "delta_aic"] = group.aic - at.aic[place]
+    table["relative_likelihood"] = np.exp(-table.delta_aic.abs() / 2)
+    with atomic(out) as path:
+        table[COLUMNS].to_csv(path, index=False, lineterminator="\n")
+
+
+def described(rows: Rows) -> dict[str, float]:
+    """Return n, the mean surprisal (nats) of the words, and Pearson's r of their surprisal.
+
+    Log frequency is the corpus's own, or else minus unigram surprisal; without either r is NaN.
+    """
+    bits, known = rows.predictors["surprisal"], rows.predictors
+    frequency = known.get("log_frequency", -known["unigram"] if "unigram" in known else None)
+    return {
+        "n": len(bits),
+        "mean_surprisal_nats": float(bits.mean() * math.log(2)),
+        "r_frequency": correlation(bits, frequency),
+        "r_response": correlation(bits, rows.y),
+    }
+
+
+def correlation(a: np.ndarray, b: np.ndarray | None) -> float:
+    """Return Pearson's r of two arrays (n,); NaN where one is constant or there is none."""
+    if b is None or not (np.ptp(a) > 0 and np.ptp(b) > 0):
+        return math.nan
+    return float(np.corrcoef(a, b)[0, 1])

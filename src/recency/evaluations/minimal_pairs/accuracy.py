@@ -1,0 +1,179 @@
+"""How often each LM finds the acceptable sentence of a minimal pair likelier, and against the baseline.
+
+Accuracy is taken by paradigm; that of a phenomenon, and overall, is the mean over its paradigms, as
+BLiMP takes it (Warstadt et al. 2020). The pairs of a paradigm come from one template, so that they
+are no independent evidence on grammar: beside what pairs show stands what paradigms show.
+"""
+
+import math
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.evaluations.reading_times.permutation import permutation_p
+from recency.files import atomic
+from recency.stats.multiple_tests import holm
+
+#: What is summed of a sentence: column of the scores, without good_ or bad_.
+CONVENTIONS = {"all tokens": "bits", "without the first": "rest_bits"}
+KEYS = ["lm", "label", "tokens", "compared", "level", "group"]
+COLUMNS = [
+    *KEYS,
+    *("paradigms", "pairs", "ties", "accuracy", "low", "high", "low_paradigms", "high_paradigms"),
+    *("difference", "difference_low", "difference_high", "p_pairs", "p_paradigms"),
+    *("p_pairs_holm", "p_paradigms_holm"),
+]
+DRAWS = 10_000
+"""Of the bootstrap, and permutations."""
+
+
+def main(
+    pairs: str | Path,
+    scores: Sequence[str | Path],
+    lms: Sequence[Mapping],
+    baseline: str,
+    out: str | Path,
+    seed: int = 0,
+) -> None:
+    """Write a row for each LM, sum of tokens, and paradigm, phenomenon, and overall.
+
+    `scores` are in the order of `lms`. Accuracies and differences (from the baseline) are in
+    percent. low and high are Wilson's 95 % by pairs: of other sentences of these paradigms;
+    those of paradigms are a bootstrap's: of other paradigms. `compared` marks the sums by which
+    LMs are compared. p_pairs is McNemar's exact, p_paradigms of sign flips of whole paradigms'
+    differences; Holm's correction is over the LMs (overall), or LMs and phenomena.
+    """
+    table = pd.read_parquet(pairs, columns=["pair", "paradigm", "phenomenon"])
+    judged = {lm["lm"]: judge(path, table, lm["lm"]) for lm, path in zip(lms, scores, strict=True)}
+    shown = compared(judged)
+    rows = []
+    for tokens in CONVENTIONS:
+        family = []
+        for lm in lms:
+            name = lm["lm"]
+            if tokens not in judged[name]:
+                continue
+            # Where LMs share no sums, an LM is compared by its own with the baseline's own.
+            base = tokens if tokens in judged[baseline] else shown[baseline]
+            right, tied = judged[name][tokens]
+            reference = None if name == baseline else judged[baseline][base][0]
+            known = (name, lm["label"], tokens, tokens == shown[name])
+            for level, group, chosen in groups(table):
+                found = measure(right[chosen], table.paradigm[chosen], f"{seed} {group}")
+                found["ties"] = int(tied[chosen].sum())
+                if reference is not None:
+                    found |= against(
+                        right[chosen], reference[chosen], table.paradigm[chosen], f"{seed} {group}"
+                    )
+                row = dict.fromkeys(COLUMNS, math.nan)
+                row |= dict(zip(KEYS, (*known, level, group), strict=True)) | found
+                if level == "paradigm":
+                    row |= dict.fromkeys(("p_pairs", "p_paradigms"), math.nan)
+                family.append(row)
+        for level in ("overall", "phenomenon"):
+            tested = [row for row in family if row["level"] == level]
+            for p in ("p_pairs", "p_paradigms"):
+                for row, value in zip(tested, holm([row[p] for row in tested]), strict=True):
+                    row[f"{p}_holm"] = value
+        rows += family
+    with atomic(out) as path:
+        pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False, lineterminator="\n")
+
+
+def judge(
+    path: str | Path, pairs: pd.DataFrame, lm: str
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return, for each sum that an LM has, which pairs it has right, and which are ties (n,).
+
+    A tie is wrong: nothing was preferred.
+    """
+    scores = pd.read_parquet(path)
+    again = "delete the file, so that the workflow makes it anew"
+    if not np.array_equal(scores["pair"], pairs["pair"]):
+        raise InputError(f"{path} is of other pairs than the table has now; {again}")
+    found = {}
+    for tokens, column in CONVENTIONS.items():
+        good, bad = (scores[f"{side}_{column}"].to_numpy(float) for side in ("good", "bad"))
+        if np.isnan(good).all():
+            continue
+        if len(odd := np.flatnonzero(~np.isfinite(good + bad))):
+            raise InputError(
+                f"{path}: {column} of pair {odd[0]} is {good[odd[0]]} and {bad[odd[0]]}: {lm} gives "
+                "a sentence no probability; train the LM anew"
+            )
+        found[tokens] = good < bad, good == bad
+    return found
+
+
+def compared(judged: Mapping[str, Mapping]) -> dict[str, str]:
+    """Return by which sums each LM is compared: one that all have, or else the LM's first."""
+    shared = [each for each in CONVENTIONS if all(each in found for found in judged.values())]
+    return {lm: (shared or list(found))[0] for lm, found in judged.items()}
+
+
+def groups(pairs: pd.DataFrame) -> Iterable[tuple[str, str, np.ndarray]]:
+    """Yield level, name and pairs (a mask) of what accuracy is given for."""
+    yield "overall", "overall", np.ones(len(pairs), dtype=bool)
+    for level in ("phenomenon", "paradigm"):
+        for name in sorted(pairs[level].unique()):
+            yield level, name, (pairs[level] == name).to_numpy()
+
+
+def measure(right: np.ndarray, paradigm: pd.Series, seed: str) -> dict[str, float]:
+    """Return accuracy (percent) as the mean over paradigms, with its intervals."""
+    codes = pd.factorize(paradigm)[0]
+    sizes = np.bincount(codes)
+    each = 100 * np.bincount(codes, right) / sizes
+    # As many pairs as would give a single proportion the variance of this mean of proportions.
+    low, high = wilson(each.mean() / 100, len(sizes) ** 2 / (1 / sizes).sum())
+    low_paradigms, high_paradigms = bootstrap(each, seed)
+    return {
+        "paradigms": len(sizes),
+        "pairs": len(right),
+        "accuracy": each.mean(),
+        "low": 100 * low,
+        "high": 100 * high,
+        "low_paradigms": low_paradigms,
+        "high_paradigms": high_paradigms,
+    }
+
+
+def against(
+    right: np.ndarray, baseline: np.ndarray, paradigm: pd.Series, seed: str
+) -> dict[str, float]:
+    """Compare an LM's right pairs with the baseline's, by pair and by paradigm; percent."""
+    from scipy.stats import binomtest
+
+    gained, lost = int((right & ~baseline).sum()), int((~right & baseline).sum())
+    codes = pd.factorize(paradigm)[0]
+    each = 100 * np.bincount(codes, right.astype(float) - baseline) / np.bincount(codes)
+    low, high = bootstrap(each, seed)
+    alone = len(each) == 1  # one paradigm can show nothing
+    return {
+        "difference": each.mean(),
+        "difference_low": low,
+        "difference_high": high,
+        "p_pairs": binomtest(gained, gained + lost).pvalue if gained + lost else 1.0,
+        "p_paradigms": math.nan if alone else permutation_p(each, DRAWS, zlib.crc32(seed.encode())),
+    }
+
+
+def wilson(share: float, n: float, z: float = 1.959963984540054) -> tuple[float, float]:
+    """Return Wilson's interval of a proportion of n, of 95 % unless `z` says otherwise."""
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def bootstrap(each: np.ndarray, seed: str) -> tuple[float, float]:
+    """Return 95 % of the means of paradigms drawn with replacement; NaN of a single one."""
+    if len(each) == 1:
+        return math.nan, math.nan
+    # Seeded by the group: the same draws for every LM, whatever else is in the table.
+    random = np.random.default_rng(zlib.crc32(seed.encode()))
+    means = each[random.integers(len(each), size=(DRAWS, len(each)))].mean(axis=1)
+    return tuple(np.quantile(means, [0.025, 0.975]))

@@ -1,0 +1,132 @@
+"""Rule minimal_pairs: pairs of an acceptable and an unacceptable sentence, from their files."""
+
+import csv
+import gzip
+import io
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.text.readers import decoded
+
+#: The files' names of what is kept; a table without the first two has paradigms alone.
+KEYS = {
+    "linguistics_term": "phenomenon",
+    "field": "field",
+    "UID": "paradigm",
+    "sentence_good": "good",
+    "sentence_bad": "bad",
+}
+OPTIONAL = ("linguistics_term", "field")
+COLUMNS = ["pair", "paradigm", "phenomenon", "field", "good", "bad"]
+#: BLiMP itself has 7 pairs of one sentence among 67,000, at most 5 in a file of 1,000.
+SAME_ALLOWED = 0.01
+
+Row = tuple[int, dict[str, str]]
+"""A line's number in its file, and its values by the names of `KEYS`."""
+
+
+def main(files: Iterable[str | Path], out: str | Path, labels: Mapping[str, str] = {}) -> None:
+    """Write the pairs of all files, in order, to one Parquet file.
+
+    `labels` maps a phenomenon or field, as the files write it, to what it is counted and shown as.
+    """
+    pairs = pd.concat([read(path, labels) for path in files], ignore_index=True)
+    pairs.insert(0, "pair", range(len(pairs)))
+    shared = pairs.groupby("paradigm").phenomenon.nunique()
+    if len(twice := shared.index[shared > 1]):
+        found = pairs.phenomenon[pairs.paradigm == twice[0]].unique()
+        raise InputError(
+            f"the paradigm {twice[0]!r} is of several phenomena: {', '.join(found)}; give each a "
+            "paradigm of its own"
+        )
+    print(
+        f"{len(pairs):,} pairs, {pairs.paradigm.nunique()} paradigms, "
+        f"{pairs.phenomenon.nunique()} phenomena",
+        file=sys.stderr,
+    )
+    with atomic(out) as path:
+        pairs[COLUMNS].astype({"pair": "int32"}).to_parquet(path, index=False, compression="zstd")
+
+
+def read(path: str | Path, labels: Mapping[str, str] = {}) -> pd.DataFrame:
+    r"""Read a file of pairs: columns paradigm, phenomenon, field, good, bad.
+
+    JSON lines have all of `KEYS`, as BLiMP's files do; a table (.tsv) may lack `OPTIONAL`, and
+    writes a line break within a sentence as \n. Raises InputError with file and line.
+    """
+    path = Path(path)
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    text = decoded(data, path)
+    table = ".tsv" in path.suffixes
+    rows, same = [], []
+    for line, row in _table(path, text) if table else _json_lines(path, text):
+        for key in ("UID", "sentence_good", "sentence_bad"):
+            if not row[key].strip():
+                raise InputError(
+                    f"{path}, line {line}: {key} is empty; complete or remove the line"
+                )
+        if row["sentence_good"] == row["sentence_bad"]:
+            same.append(f"{path}, line {line}: both sentences are {row['sentence_good']!r}")
+        rows.append(row)
+    if not rows:
+        raise InputError(f"{path} has no pairs; put the whole file there")
+    if len(same) > SAME_ALLOWED * len(rows):
+        raise InputError(
+            f"{same[0]}, and so in {len(same)} of {len(rows)} pairs; correct or remove these lines"
+        )
+    for each in same:
+        print(f"{each}: a tie, whatever the LM", file=sys.stderr)
+    pairs = pd.DataFrame(rows).rename(columns=KEYS)
+    if "phenomenon" not in pairs:
+        pairs["phenomenon"] = pairs["paradigm"]
+    if "field" not in pairs:
+        pairs["field"] = ""
+    for column in ("phenomenon", "field"):
+        pairs[column] = pairs[column].map(lambda term: labels.get(term, term))
+    return pairs[COLUMNS[1:]]
+
+
+def _json_lines(path: Path, text: str) -> Iterator[Row]:
+    """Yield the objects of a file with one on each line."""
+    for line, written in enumerate(text.splitlines(), 1):
+        if not written.strip():
+            continue
+        try:
+            found = json.loads(written)
+        except json.JSONDecodeError as error:
+            raise InputError(
+                f"{path}, line {line}: not JSON ({error.msg}, character {error.pos + 1}); each "
+                "line must be one whole object"
+            ) from None
+        for key in KEYS:
+            if not isinstance(found, dict) or key not in found:
+                raise InputError(f"{path}, line {line}: no {key!r}; a pair needs {', '.join(KEYS)}")
+            if not isinstance(found[key], str):
+                raise InputError(f"{path}, line {line}: {key} is {found[key]!r}, not a string")
+        yield line, {key: found[key] for key in KEYS}
+
+
+def _table(path: Path, text: str) -> Iterator[Row]:
+    """Yield the rows of a tab-separated table with a header."""
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t")
+    header = rows.fieldnames or []
+    for key in KEYS:
+        if key not in header and key not in OPTIONAL:
+            raise InputError(
+                f"{path}: no column {key!r}, only {', '.join(header) or 'none'}; a table of pairs "
+                "is tab-separated, with UID, sentence_good and sentence_bad"
+            )
+    kept = [key for key in KEYS if key in header]
+    for row in rows:
+        if None in row or None in row.values():
+            raise InputError(
+                f"{path}, line {rows.line_num}: not the {len(header)} fields of the header; put "
+                "quotes around a field that has a tab or a quote in it"
+            )
+        yield rows.line_num, {key: row[key].replace("\\n", "\n") for key in kept}

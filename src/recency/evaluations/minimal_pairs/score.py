@@ -1,0 +1,112 @@
+"""Rule score_pairs: surprisal of each sentence of minimal pairs under one language model.
+
+Evaluation pipelines differ in whether a sentence's first token is scored; both sums are given.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.progress import progress
+from recency.scoring import alignment, ngram
+from recency.scoring.surprisal import Model, load, score_texts
+
+#: Settings of `scoring` that say how a word is summed; a sentence has no use for them.
+OF_WORDS = ("correction", "first_word")
+
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Of each sentence: bits of all tokens, bits without the first, number of tokens."""
+
+
+def main(
+    pairs: str | Path,
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out: str | Path,
+    lm: str,
+    bias: dict | None = None,
+    bos: bool | str = True,
+    stride: int | None = None,
+    scoring: Mapping = {},
+    threads: int = 1,
+) -> None:
+    """Write pair, good_bits, bad_bits, good_rest_bits, bad_rest_bits, good_tokens, bad_tokens.
+
+    `*_bits` is null where the LM has no begin token, `*_rest_bits` (without the first token) of a
+    masked LM, whose first token is predicted like any other. `model` is a folder, a Hub name or an
+    n-gram model's file; the settings are those of surprisal.py.
+    """
+    table = pd.read_parquet(pairs, columns=["pair", "good", "bad"])
+    codes, sentences = pd.factorize(pd.concat([table["good"], table["bad"]]))
+    sentences = list(sentences)
+    if ngram.is_ngram(model):
+        sums = score_ngram(sentences, model, bool(bos))
+    else:
+        import torch
+
+        torch.set_num_threads(threads)
+        shown = progress(len(sentences), f"{Path(pairs).stem} under {lm}", "sentences")
+        sums = score(sentences, load(model, tokenizer, bias), bos, stride, scoring, shown.update)
+    result = {"pair": table["pair"]}
+    names = ("bits", "rest_bits", "tokens")
+    for name, values in zip(names, sums, strict=True):
+        for side, chosen in zip(("good", "bad"), np.split(codes, 2), strict=True):
+            result[f"{side}_{name}"] = values[chosen]
+    with atomic(out) as path:
+        pd.DataFrame(result).to_parquet(path, index=False, compression="zstd")
+
+
+def score(
+    sentences: Sequence[str],
+    model: Model,
+    bos: bool | str = True,
+    stride: int | None = None,
+    scoring: Mapping = {},
+    report: Callable[[int], None] = lambda done: None,
+) -> Sums:
+    """Sum the surprisal of each sentence's tokens; the sentences are taken as they are written.
+
+    Of a masked LM this is the pseudo-log-likelihood. Raises InputError for a sentence that the
+    tokenizer leaves nothing of.
+    """
+    settings = {key: value for key, value in scoring.items() if key not in OF_WORDS}
+    texts = list(_texts(sentences, model, settings.pop("leading_space", False)))
+    count = np.array([len(text.ids) for text in texts], dtype=np.int32)
+    if len(nothing := np.flatnonzero(count == 0)):
+        raise InputError(f"the tokenizer leaves nothing of the sentence {sentences[nothing[0]]!r}")
+    scores = score_texts(
+        model, texts, bos, stride, report=lambda done, total: report(done * len(texts) / total),
+        **settings,
+    )  # fmt: skip
+    bits = np.array([-each.log_probability.sum() for each in scores]) / math.log(2)
+    rest = np.array([-each.log_probability[1:].sum() for each in scores]) / math.log(2)
+    return bits, np.full(len(rest), np.nan) if model.masked else rest, count
+
+
+def _texts(sentences: Sequence[str], model: Model, leading_space: bool) -> Iterable[alignment.Text]:
+    """Tokenize sentences; a masked LM is told which tokens are of one word."""
+    if model.masked:
+        for text in sentences:
+            where = f"the sentence {text!r}: "
+            words = text.split(" ")
+            yield alignment.align(words, model.tokenizer, where, leading_space, model.kind)
+        return
+    written = [" " * leading_space + text for text in sentences]
+    for encoding in model.tokenizer.encode_batch(written, add_special_tokens=False):
+        ids = np.asarray(encoding.ids, dtype=np.int64)
+        yield alignment.Text(ids, np.zeros_like(ids), 1)
+
+
+def score_ngram(sentences: Sequence[str], path: str | Path, bos: bool = True) -> Sums:
+    """Sum the surprisal of each sentence's words, which are its tokens, by an n-gram model."""
+    words = [text.split() for text in sentences]
+    found = [[-p * math.log2(10) for p in each.log10] for each in ngram.score(path, words, bos)]
+    # Exact sums: sentences of the same n-grams in another order are ties, not decided by rounding.
+    bits = np.array([math.fsum(each) for each in found])
+    rest = np.array([math.fsum(each[1:]) for each in found])
+    return bits, rest, np.array([len(each) for each in words], dtype=np.int32)

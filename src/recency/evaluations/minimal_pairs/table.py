@@ -1,0 +1,186 @@
+"""Accuracy on minimal pairs by LM and phenomenon, with tests against the baseline, published beside."""
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from recency.evaluations.minimal_pairs.accuracy import COLUMNS, CONVENTIONS
+from recency.evaluations.reading_times.table_significance import write_p
+from recency.figures import comparison, style, tables
+from recency.figures.comparison import LM
+from recency.figures.tables import Cell, Table
+
+#: How a row of data/published/wm2026_text.csv is found.
+QUANTITY = "mean BLiMP accuracy (%)"
+WINDOW = "fixed window (best)"
+
+
+def read(accuracy: str | Path, lms: Iterable[Mapping]) -> tuple[list[LM], pd.DataFrame]:
+    """Read pair_accuracy.csv; return the LMs in it and its rows without paradigms."""
+    rows = comparison.table(accuracy, COLUMNS)
+    models, _ = comparison.records(lms, [])
+    models = [lm for lm in models if lm.lm in set(rows.lm)]
+    return models, rows[rows.level != "paradigm"]
+
+
+def ranked(models: Iterable[LM], shown: pd.DataFrame) -> list[LM]:
+    """Sort LMs by overall accuracy, the best first."""
+    overall = shown[shown.level == "overall"].set_index("lm").accuracy
+    return sorted(models, key=lambda lm: -overall[lm.lm])
+
+
+def beside(
+    path: str | Path | None, words: str, models: Iterable[LM], overall: pd.Series, baseline: str
+) -> dict[str, float]:
+    """Return the published accuracy (percent) of LMs: the baseline's, and that of the best window.
+
+    `overall` is by lm; `words` is the amount of training text as the paper tells it (10M).
+    """
+    if path is None:
+        return {}
+    rows = comparison.table(path, ["quantity", "training_words", "lm", "value"])
+    rows = rows[(rows.quantity == QUANTITY) & (rows.training_words == words)]
+    known = rows.set_index("lm").value.astype(float)
+    windows = [lm.lm for lm in models if lm.family == "window"]
+    named = {"baseline": baseline} | ({WINDOW: overall[windows].idxmax()} if windows else {})
+    return {lm: known[name] for name, lm in named.items() if name in known.index}
+
+
+def main(
+    *,
+    accuracy: str | Path,
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    baseline: str,
+    published: str | Path | None = None,
+    training_words: str = "",
+    title: str = "Accuracy on minimal pairs (%)",
+    source: str = "the working-memory study, section 4.1",
+) -> None:
+    """Write the table to `out` (.csv tidy, .html, .tex), the best LM first."""
+    models, rows = read(accuracy, lms)
+    shown = rows[rows.compared]
+    models = ranked(models, shown)
+    overall = shown[shown.level == "overall"].set_index("lm")
+    known = beside(published, training_words, models, overall.accuracy, baseline)
+    rows = rows.assign(
+        published=[
+            known.get(row.lm, math.nan) if row.compared and row.level == "overall" else math.nan
+            for row in rows.itertuples()
+        ]
+    )
+    table = layout(models, rows, overall, known, baseline, title, source)
+    tables.write(out, table, rows)
+
+
+def layout(
+    models: list[LM],
+    rows: pd.DataFrame,
+    overall: pd.DataFrame,
+    known: Mapping[str, float],
+    baseline: str,
+    title: str,
+    source: str,
+) -> Table:
+    """Set the rows out: overall with its tests, the other sums of tokens, then phenomena."""
+    shown = rows[rows.compared]
+    wide = shown[shown.level == "phenomenon"].pivot(index="lm", columns="group", values="accuracy")
+    whole = rows[rows.level == "overall"].pivot(index="lm", columns="tokens", values="accuracy")
+    both = list(CONVENTIONS) if len(whole.columns) > 1 else []
+    header = ["LM", "Overall", "\N{MINUS SIGN} baseline", "p, pairs", "p, paradigms"]
+    header += [*both, *wide.columns]
+    grid = []
+    for lm in models:
+        row = overall.loc[lm.lm]
+        below = [span(row.low_paradigms, row.high_paradigms)]
+        below += [f"published {style.number(known[lm.lm], 0)}"] if lm.lm in known else []
+        best = row.accuracy == overall.accuracy.max()
+        cells = [
+            Cell(lm.label, left=True),
+            Cell(style.number(row.accuracy), tuple(below), bold=bool(best)),
+        ]
+        if lm.lm == baseline:
+            cells += [Cell()] * 3
+        else:
+            gap = (span(row.difference_low, row.difference_high, signed=True),)
+            cells.append(Cell(style.signed(row.difference), gap))
+            for p in ("p_pairs_holm", "p_paradigms_holm"):
+                cells.append(Cell(write_p(row[p]), bold=bool(row[p] < 0.05)))
+        cells += [Cell(style.number(whole.loc[lm.lm, each])) for each in both]
+        for name in wide.columns:
+            value = wide.loc[lm.lm, name]
+            cells.append(Cell(style.number(value), bold=bool(value == wide[name].max())))
+        grid.append(cells)
+    titles = [Cell(text, left=index == 0) for index, text in enumerate(header)]
+    return Table(title, [titles], grid, notes(models, rows, overall, known, source))
+
+
+def notes(
+    models: list[LM],
+    rows: pd.DataFrame,
+    overall: pd.DataFrame,
+    known: Mapping[str, float],
+    source: str,
+) -> list[str]:
+    """Say what the numbers are, and what is to be known of ties and first tokens."""
+    first = overall.iloc[0]
+    said = [
+        "percent of pairs whose acceptable sentence has the lower surprisal, the mean over paradigms "
+        + f"({first.pairs:,.0f} pairs of {first.paradigms:.0f} paradigms); 50 is chance; the best in bold",
+        *conventions(models, overall),
+        "under Overall and the difference, 95 % over paradigms (bootstrap)",
+        "tests are against the baseline: by pairs McNemar's, exact; by paradigms, sign flips of each "
+        + "one's difference. The pairs of a paradigm come from one template, so that p by pairs speaks "
+        + "of these sentences only, and is too small for a claim on grammar. Both are corrected by "
+        + "Holm's method over the LMs; below 0.05 in bold",
+    ]
+    tied = {lm.label: int(overall.ties[lm.lm]) for lm in models}
+    if len(set(tied.values())) == 1:
+        said.append(f"ties, counted as wrong: {next(iter(tied.values()))}")
+    else:
+        each = ", ".join(f"{label} {count}" for label, count in tied.items())
+        said.append(f"ties, counted as wrong: {each}")
+    if known:
+        said.append(f"published: {source}; that of the best window stands with the best one here")
+    return said
+
+
+def ranking(path: str | Path) -> Table:
+    """Rank LMs by their overall accuracy, from this table's CSV, for the summary."""
+    rows = comparison.table(path, COLUMNS)
+    rows = rows[rows.compared & (rows.level == "overall")].sort_values("accuracy", ascending=False)
+    header = [Cell("", left=True), Cell("LM", left=True), Cell("Accuracy (%)")]
+    header += [Cell("\N{MINUS SIGN} baseline"), Cell("p, paradigms (Holm)")]
+    grid = [
+        [
+            Cell(str(rank), left=True),
+            Cell(row.label, left=True),
+            Cell(style.number(row.accuracy)),
+            Cell("" if math.isnan(row.difference) else style.signed(row.difference)),
+            Cell("" if math.isnan(row.difference) else write_p(row.p_paradigms_holm)),
+        ]
+        for rank, row in enumerate(rows.itertuples(), 1)
+    ]
+    first = rows.iloc[0]
+    size = f"{first.pairs:,.0f} pairs of {first.paradigms:.0f} paradigms; 50 is chance"
+    return Table("", [header], grid, [size])
+
+
+def conventions(models: Iterable[LM], overall: pd.DataFrame) -> list[str]:
+    """Say which tokens the surprisal compared is summed over."""
+    words = {"all tokens": "all tokens", "without the first": "all tokens but the first"}
+    by_sum: dict[str, list[str]] = {}
+    for lm in models:
+        by_sum.setdefault(words[overall.tokens[lm.lm]], []).append(lm.label)
+    if len(by_sum) == 1:
+        return [f"surprisal is summed over {next(iter(by_sum))}"]
+    each = "; ".join(f"{', '.join(labels)}: {what}" for what, labels in by_sum.items())
+    return [f"surprisal is summed over other tokens for other LMs, which do not compare: {each}"]
+
+
+def span(low: float, high: float, signed: bool = False) -> str:
+    """Write an interval: "61.2 to 70.3"; nothing where there is none."""
+    write = style.signed if signed else style.number
+    return "" if math.isnan(low) else f"{write(low)} to {write(high)}"

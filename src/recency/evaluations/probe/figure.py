@@ -1,0 +1,158 @@
+"""How much of a sentence's tree each layer holds: all edges, and one small panel a relation."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from recency.figures import comparison, style
+from recency.figures.comparison import LM
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = ["network", "layer", "relation", "n", "uuas", "spearman", "dev_loss", "epochs"]
+ACROSS = 4  # panels of relations in a row
+DASHED = (0, (4, 2))
+FEW = 4  # LMs whose untrained twins fit into the small panels as well
+
+
+def read(probes: Iterable[str | Path], lms: list[LM]) -> pd.DataFrame:
+    """Return structural_probe's tables under one another, with columns lm and label."""
+    rows = pd.concat(
+        [
+            comparison.table(path, COLUMNS)[COLUMNS].assign(lm=lm.lm, label=lm.label)
+            for lm, path in zip(lms, probes, strict=True)
+        ],
+        ignore_index=True,
+    )
+    return rows.astype({"layer": "Int64", "epochs": "Int64"})
+
+
+def draw(
+    rows: pd.DataFrame, lms: list[LM], baseline: str, relations: list[str], words: list[str]
+) -> "Figure":
+    """Draw UUAS and Spearman by layer, above UUAS of each relation that the treebank has."""
+    from matplotlib.figure import Figure
+
+    shown = [each for each in relations if (rows.relation == each).any()]
+    lines = -(-len(shown) // ACROSS)
+    height = 2.6 + 1.45 * lines + 0.2 * (len(lms) // 4)
+    figure = Figure(figsize=(style.WIDTH, height), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=(2.2, 0.2 + 1.45 * lines))
+    uuas, spearman = above.subplots(1, 2)
+    every = rows[rows.relation == "all"]
+    handles = _panel(uuas, every, "uuas", lms, baseline, True)
+    _panel(spearman, every, "spearman", lms, baseline, True)
+    uuas.set_title(f"UUAS (n = {_count(every)})")
+    spearman.set_title("Spearman of distances")
+    panels = below.subplots(max(lines, 1), ACROSS, squeeze=False, sharex=True)
+    for number, axes in enumerate(panels.flat):
+        if number >= len(shown):
+            axes.remove()
+            continue
+        part = rows[rows.relation == shown[number]]
+        _panel(axes, part, "uuas", lms, baseline, len(lms) <= FEW)
+        axes.set_title(f"{shown[number]} (n = {_count(part)})", size=style.SMALL)
+        axes.tick_params(labelbottom=True)
+    for axes in (uuas, *panels[:, 0]):
+        axes.set_ylabel("UUAS")
+    for axes in (uuas, spearman):
+        axes.set_xlabel("layer")
+    below.supxlabel("layer", size=style.SMALL)
+    figure.legend(handles=handles, loc="outside upper left", ncols=4, columnspacing=1.2,
+                  handletextpad=0.5, borderpad=0.2)  # fmt: skip
+    style.notes(figure, words)
+    return figure
+
+
+def _count(rows: pd.DataFrame) -> str:
+    """Write how many edges there are: by LM, where a tokenizer dropped words of some sentences."""
+    counts = sorted({int(each) for each in rows.n})
+    return " to ".join(f"{each:,}" for each in dict.fromkeys((counts[0], counts[-1])))
+
+
+def _panel(axes, rows: pd.DataFrame, value: str, lms: list[LM], baseline: str, fresh: bool) -> list:
+    """Draw a line an LM, the baseline's strong, and neighbours; return handles for a legend.
+
+    Dashed stands each network's untrained twin, or with `fresh` false the baseline's alone.
+    """
+    from matplotlib.lines import Line2D
+
+    looks, colours, handles = style.looks(lms), shades(lms), []
+    for lm in lms:
+        mine = rows[rows.lm == lm.lm].sort_values("layer")
+        line, twin = (mine[mine.network == name] for name in ("trained", "untrained"))
+        strong, colour = lm.lm == baseline, colours[lm.lm]
+        handles += axes.plot(
+            line.layer.astype(float), line[value], color=colour, marker=looks[lm.lm].marker,
+            markerfacecolor="white" if looks[lm.lm].face == "white" else colour,
+            ms=3.5 if strong else 3, lw=2 if strong else 1, zorder=3 if strong else 2,
+            label=lm.label,
+        )  # fmt: skip
+        if len(twin) and (fresh or strong):
+            axes.plot(
+                twin.layer.astype(float), twin[value], color=colour, lw=0.9, ls=DASHED,
+                label=f"{lm.label}, untrained",
+            )  # fmt: skip
+    if (rows.network == "untrained").any():
+        handles.append(Line2D([], [], color=style.GREY, lw=0.9, ls=DASHED, label="untrained"))
+    neighbours = rows.loc[rows.network == "adjacent words", value].mean()
+    handles.append(axes.axhline(neighbours, color=style.GREY, lw=1, ls=":", label="adjacent words"))
+    axes.xaxis.get_major_locator().set_params(integer=True, nbins=7, min_n_ticks=1)
+    axes.yaxis.set_major_formatter(lambda value, _: style.tick(value))
+    axes.grid()
+    return handles
+
+
+def shades(lms: list[LM]) -> dict[str, str]:
+    """Return the colour of each LM: its family's, from dark to light where a family has several."""
+    looks, families = style.looks(lms), {}
+    for lm in lms:
+        families.setdefault(looks[lm.lm].colour, []).append(lm.lm)
+    return {
+        lm: _lighter(colour, place / (len(own) - 1)) if len(own) > 1 else colour
+        for colour, own in families.items()
+        for place, lm in enumerate(own)
+    }
+
+
+def _lighter(colour: str, share: float) -> str:
+    """Take a colour from dark (0) over itself (1/3) to light (1)."""
+    return (
+        style.shade(colour, 0.6 + 1.2 * share)
+        if share < 1 / 3
+        else style.tint(colour, 1.3 - 0.9 * share)
+    )
+
+
+def sentences(rows: pd.DataFrame, relations: list[str]) -> list[str]:
+    """Say what the lines are, and which relations the treebank lacks."""
+    said = ["UUAS: share of the gold edges in the minimum spanning tree of the predicted distances"]
+    said.append("Layer 0: embeddings; adjacent words: a tree that joins neighbours")
+    if (rows.network == "untrained").any():
+        said.append("Dashed, of the same colour: the same network with fresh weights, its bias on")
+    lacking = [each for each in relations if not (rows.relation == each).any()]
+    if lacking:
+        said.append(f"The treebank's test part has no edge {', '.join(lacking)}")
+    return said
+
+
+def main(
+    *,
+    probes: Iterable[str | Path],
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    baseline: str,
+    relations: list[str],
+) -> None:
+    """Draw the figure to `out` (.pdf, .svg, .png, and all relations as .csv).
+
+    `probes` are structural_probe's files in the order of `lms`.
+    """
+    models, _ = comparison.records(lms, [])
+    rows = read(probes, models)
+    with style.use():
+        figure = draw(rows, models, baseline, relations, sentences(rows, relations))
+        style.save(figure, out, rows[["lm", "label", *COLUMNS]])

@@ -1,0 +1,196 @@
+"""Rule structural_probe: how much of a sentence's tree lies in each layer of an LM.
+
+For each layer a matrix B is trained so that ‖B(h_i - h_j)‖² is the number of edges between words i
+and j (Hewitt & Manning 2019); the tree is read back as the minimum spanning tree of such distances.
+"""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.evaluations.probe import trees
+from recency.files import atomic
+from recency.progress import progress
+
+COLUMNS = ["network", "layer", "relation", "n", "uuas", "spearman", "dev_loss", "epochs"]
+SPLITS = ("train", "dev", "test")
+TRAINED, UNTRAINED, ADJACENT = "trained", "untrained", "adjacent words"
+
+
+def main(
+    treebank: str | Path,
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out: str | Path,
+    lm: str,
+    settings: dict,
+    architecture: dict | None = None,
+    bias: dict | None = None,
+    bos: bool | str = True,
+    stride: int | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    memory_gb: float = 4.0,
+    code: dict[str, str] | None = None,
+) -> None:
+    """Write COLUMNS for each network, layer and relation ("all" first), measured on test.
+
+    `settings` are the config's `probe:`; `seed` is the LM's, of the weights that an untrained
+    network has; half of `memory_gb` is for hidden states. Layer 0 is the embeddings, the last
+    behind the final norm; neighbours joined have no layer. spearman, dev_loss and epochs stand in
+    the rows of all relations. Layers done are kept beside `out` until all are, so that a killed job
+    goes on.
+    """
+    import torch
+
+    from recency.scoring import hidden_states
+    from recency.scoring.surprisal import begin_token, load
+
+    torch.set_num_threads(threads)
+    opened = load(model, tokenizer, bias)
+    if opened.masked:
+        raise InputError(f"{lm} is a masked LM; the structural probe is for causal ones")
+    tables = split(pd.read_parquet(treebank), settings["sentences"], settings["seed"], treebank)
+    texts = {name: align(table, opened, name) for name, table in tables.items()}
+    for name in SPLITS:
+        tables[name], texts[name] = usable(tables[name], texts[name], name)
+    banks = {name: trees.Trees.of(table) for name, table in tables.items()}
+    start = begin_token(opened.tokenizer, bos)
+    networks = {TRAINED: opened.network}
+    if settings["untrained"]:
+        networks[UNTRAINED] = hidden_states.untrained(opened.network, architecture, bias, seed)
+
+    state = Path(out).with_name(f".{Path(out).name}.state.json")
+    specification = {
+        "settings": settings,
+        "lm": [architecture, bias, bos, stride, seed, _digest(Path(model) / "model.safetensors")],
+        "treebank": _digest(treebank),
+        "code": dict(code or {}),
+    }
+    done = resumed(state, specification)
+    every = list(range(hidden_states.layers_of(opened.network) + 1))
+    shown = progress(len(networks) * len(every), f"structural probe of {lm}", "layers")
+    shown.update(len(done))
+    words = sum(len(table) for table in tables.values())
+    layer_gb = words * opened.network.config.hidden_size * 4 / 1e9
+    at_once = max(1, int(memory_gb / 2 / layer_gb))
+    for name, network in networks.items():
+        left = [layer for layer in every if f"{name} {layer}" not in done]
+        for group in (left[k : k + at_once] for k in range(0, len(left), at_once)):
+            found = {
+                part: hidden_states.of_words(network, texts[part], group, start, stride)
+                for part in SPLITS
+            }
+            for number, layer in enumerate(group):
+                own = {part: found[part][number] for part in SPLITS}
+                said = f"{lm}, {name}, layer {layer}"
+                rows = probe(own, banks, settings, layer, opened.network.device, said)
+                done[f"{name} {layer}"] = rows.assign(network=name, layer=layer).to_dict("records")
+                with atomic(state) as path:
+                    path.write_text(json.dumps({"specification": specification, "done": done}))
+                shown.update(len(done))
+            del found, own  # before the next layers' states are made
+    neighbours = trees.score(trees.adjacent(banks["test"]), banks["test"])
+    parts = [neighbours.assign(network=ADJACENT)]
+    parts += [pd.DataFrame(done[f"{name} {layer}"]) for name in networks for layer in every]
+    table = pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
+    table = table.astype({"layer": "Int64", "epochs": "Int64"})
+    with atomic(out) as path:
+        table.to_csv(path, index=False, lineterminator="\n")
+    state.unlink(missing_ok=True)
+
+
+def split(table: pd.DataFrame, sentences: int | None, seed: int, path) -> dict[str, pd.DataFrame]:
+    """Return split → its words; of the sentences of train a random sample, if they are more."""
+    parts = {name: table[table.split == name] for name in SPLITS}
+    for name, part in parts.items():
+        if part.groupby("sentence").size().max() < 2 or part.empty:
+            raise InputError(f"{path}: {name} has no sentence of two words or more")
+    train = parts["train"]
+    known = train.sentence.unique()
+    if sentences is not None and sentences < len(known):
+        chosen = np.random.default_rng(seed).choice(known, sentences, replace=False)
+        parts["train"] = train[train.sentence.isin(chosen)]
+    return parts
+
+
+def align(table: pd.DataFrame, opened, name: str) -> list:
+    """Return each sentence as the LM's tokens and their words, written as in the text."""
+    from recency.scoring import alignment
+
+    return [
+        alignment.align(
+            list(rows.word),
+            opened.tokenizer,
+            f"{name}, sentence {sentence}: ",
+            kind=opened.kind,
+            spaces=list(rows.space_after),
+        )
+        for sentence, rows in table.groupby("sentence", sort=False)
+    ]
+
+
+def usable(table: pd.DataFrame, texts: list, name: str) -> tuple[pd.DataFrame, list]:
+    """Leave out sentences with a word that the tokenizer drops, and say how many these are."""
+    from recency.scoring import hidden_states
+
+    whole_ = np.array([not hidden_states.without_token(text).any() for text in texts])
+    if not whole_.any():
+        raise InputError(f"{name}: the tokenizer drops a word of every sentence")
+    if not whole_.all():
+        print(f"{name}: {(~whole_).sum()} sentences have a word without a token", file=sys.stderr)
+    sizes = [text.words for text in texts]
+    kept = [text for text, good in zip(texts, whole_) if good]
+    return table[np.repeat(whole_, sizes)], kept
+
+
+def probe(found: dict, banks: dict, settings: dict, layer: int, device, said: str) -> pd.DataFrame:
+    """Train the probe of one layer, choose B on dev and measure on test: see `trees.score`."""
+    from recency.evaluations.probe import fit
+
+    middle, number = fit.scaled(found["train"], banks["train"].begin)
+    data = {}
+    for part in SPLITS:
+        own = found[part] - middle
+        own /= number
+        data[part] = fit.Sentences.of(own, banks[part], device)
+    width = found["train"].shape[1]
+    keys = ("epochs", "batch", "learning_rate", "patience")
+    fitted, loss, epochs = fit.train(
+        data["train"],
+        data["dev"],
+        rank=min(settings["rank"] or width, width),
+        seed=[settings["seed"], layer],
+        report=lambda epoch, rate, dev: print(
+            f"{said}: epoch {epoch}, learning rate {rate:g}, loss on dev {dev:.4f}", file=sys.stderr
+        ),
+        **{key: settings[key] for key in keys},
+    )
+    table = trees.score(fit.predictor(fitted, data["test"]), banks["test"])
+    alone = [np.nan] * (len(table) - 1)
+    return table.assign(dev_loss=[loss, *alone], epochs=[epochs, *alone])
+
+
+def resumed(state: Path, specification: dict) -> dict[str, list]:
+    """Return the layers done by a killed job of this specification; of another, none."""
+    if not state.exists():
+        return {}
+    kept = json.loads(state.read_text())
+    if kept["specification"] != json.loads(json.dumps(specification)):
+        print(f"{state} is of another specification and is not used", file=sys.stderr)
+        return {}
+    print(f"{len(kept['done'])} layers were done before", file=sys.stderr)
+    return kept["done"]
+
+
+def _digest(path: str | Path) -> str:
+    """Return a file's sha256, or the path itself where there is no such file."""
+    if not Path(path).is_file():
+        return str(path)
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

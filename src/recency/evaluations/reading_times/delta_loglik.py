@@ -1,0 +1,129 @@
+"""Collect an experiment's fits into one table of ΔLogLik: full minus base, one row per response.
+
+delta_loglik: on the exploratory partition, given the random effects (Clark et al. 2025, Section 4);
+delta_loglik_marginal: the same with random effects drawn anew; delta_loglik_fit: lme4's, on the
+partition that the models were fitted to. Natural logarithm. Where each observation's part is given,
+the table has 95 % intervals of delta_loglik too, with subjects or sentences drawn anew.
+"""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.stats.bootstrap import interval
+
+NAMES = ("lm", "label", "dataset", "measure", "design")
+COLUMNS = [
+    *NAMES,
+    *("delta_loglik", "delta_loglik_marginal", "delta_loglik_fit", "n_exploratory", "n_fit"),
+    *("converged", "note"),
+]
+CLUSTERS = ("subject", "sentence")
+INTERVALS = [f"{end}_{cluster}" for cluster in CLUSTERS for end in ("low", "high")]
+LIKELIHOODS = {
+    "delta_loglik": "exploratory",
+    "delta_loglik_marginal": "exploratory_marginal",
+    "delta_loglik_fit": "fit",
+}
+
+
+def main(
+    full: Sequence[str | PathLike],
+    base: Sequence[str | PathLike],
+    out: str | PathLike,
+    *,
+    cells: Sequence[Mapping[str, str]],
+    full_observations: Sequence[str | PathLike] = (),
+    base_observations: Sequence[str | PathLike] = (),
+    out_subjects: str | PathLike | None = None,
+    replicates: int = 10_000,
+    seed: int = 0,
+) -> None:
+    """Write one row for each of `cells` (lm, label, dataset, measure, design), in their order.
+
+    `full` and `base` are the JSON files of the fits, in the order of `cells`. A pair of which one
+    could not be fitted has empty figures and the reason in its note. With the fits' Parquet files
+    of observations (`full_observations`, `base_observations`, in the same order) the columns
+    INTERVALS follow, and `out_subjects` gets each subject's part of delta_loglik as Parquet: lm,
+    dataset, measure, design, subject, n, delta_loglik.
+    """
+    columns = COLUMNS + (INTERVALS if full_observations else [])
+    subjects: list[pd.DataFrame] = []
+    with atomic(out) as path, path.open("w", newline="") as file:
+        table = csv.DictWriter(file, columns, lineterminator="\n")
+        table.writeheader()
+        for index, (cell, with_lm, without_lm) in enumerate(zip(cells, full, base, strict=True)):
+            names = {key: cell[key] for key in NAMES}
+            row = names | compare(with_lm, without_lm)
+            if full_observations:
+                parts = contributions(full_observations[index], base_observations[index])
+                row |= intervals(parts, replicates, seed)
+                subjects.append(by_subject(parts, cell))
+            table.writerow(row)
+    if out_subjects is not None:
+        with atomic(out_subjects) as path:
+            pd.concat(subjects).to_parquet(path, compression="zstd", index=False)
+
+
+def contributions(full: str | PathLike, base: str | PathLike) -> pd.DataFrame:
+    """Return each observation's part of ΔLogLik: subject, sentence, word_id, delta_loglik."""
+    with_lm, without_lm = pd.read_parquet(full), pd.read_parquet(base)
+    names = ["subject", "sentence", "word_id"]
+    same = len(with_lm) == len(without_lm) and all(
+        np.array_equal(with_lm[name], without_lm[name]) for name in names
+    )
+    if not same:
+        raise InputError(f"{full} and {base} are not of the same observations; make both again")
+    return with_lm[names].assign(delta_loglik=with_lm["loglik"] - without_lm["loglik"])
+
+
+def intervals(parts: pd.DataFrame, replicates: int, seed: int) -> dict[str, str]:
+    """Return the 95 % bootstrap intervals of ΔLogLik by subject and by sentence."""
+    delta = parts["delta_loglik"].to_numpy()
+    ends = [
+        repr(end) if np.isfinite(end) else ""
+        for cluster in CLUSTERS
+        for end in interval(delta, parts[cluster].to_numpy(), replicates, seed)
+    ]
+    return dict(zip(INTERVALS, ends, strict=True))
+
+
+def by_subject(parts: pd.DataFrame, cell: Mapping[str, str]) -> pd.DataFrame:
+    """Return each subject's part of ΔLogLik and number of observations."""
+    grouped = parts.assign(subject=parts["subject"].astype(str)).groupby("subject")["delta_loglik"]
+    table = grouped.agg(n="size", delta_loglik=lambda part: part.sum(skipna=False)).reset_index()
+    for place, name in enumerate(("lm", "dataset", "measure", "design")):
+        table.insert(place, name, cell[name])
+    return table
+
+
+def compare(full: str | PathLike, base: str | PathLike) -> dict[str, Any]:
+    """Return the figures of one row from the two JSON files."""
+    with_lm, without_lm = (json.loads(Path(path).read_text()) for path in (full, base))
+    for partition in ("exploratory", "fit"):
+        sizes = with_lm["n"][partition], without_lm["n"][partition]
+        if sizes[0] != sizes[1]:
+            raise InputError(
+                f"{full} has {sizes[0]} observations in partition {partition}, {base} {sizes[1]}: "
+                "they were made from different observations; make both again"
+            )
+    figures: dict[str, Any] = {}
+    for name, key in LIKELIHOODS.items():
+        pair = with_lm["loglik"][key], without_lm["loglik"][key]
+        figures[name] = "" if None in pair else repr(pair[0] - pair[1])
+    notes = [f"{fit['model']}: {fit['note']}" for fit in (with_lm, without_lm) if fit["note"]]
+    return {
+        **figures,
+        "n_exploratory": with_lm["n"]["exploratory"],
+        "n_fit": with_lm["n"]["fit"],
+        "converged": with_lm["converged"] and without_lm["converged"],
+        "note": "; ".join(notes),
+    }

@@ -1,0 +1,125 @@
+"""ΔLogLik against perplexity, the variants of a bias connected (Clark et al. 2025, Figure 6)."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from recency.figures import comparison, labels, style
+from recency.figures.comparison import LM, Comparison
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def series(lms: Iterable[LM]) -> list[list[LM]]:
+    """Group LMs that differ in the strength of one bias alone: family and when it applies."""
+    groups: dict[tuple[str, str], list[LM]] = {}
+    for lm in lms:
+        alone = lm.lm if lm.applied == "none" else ""
+        groups.setdefault((lm.family, lm.applied + alone), []).append(lm)
+    return list(groups.values())
+
+
+def draw(result: Comparison, perplexity: pd.Series, words: list[str]) -> "Figure":
+    """Draw the scatter; `perplexity` is by lm, `words` are sentences for the foot."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+
+    lms = [lm for lm in result.lms if lm.lm in perplexity.index]
+    looks, totals = style.looks(result.lms), result.totals
+    figure = Figure(figsize=(style.WIDTH, 3.2 + 0.1 * min(len(lms), 19)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set_xscale("log")
+    handles = []
+    for group in series(lms):
+        look, first = looks[group[0].lm], group[0]
+        xs, ys = perplexity[[lm.lm for lm in group]], totals[[lm.lm for lm in group]]
+        if len(group) > 1:
+            axes.plot(
+                xs, ys, color=look.colour, lw=1, ls="-" if first.applied == "training" else ":"
+            )
+        axes.plot(xs, ys, look.marker, mfc=look.face, mec=look.colour, ms=6, zorder=4)
+        if len(group) > 1:
+            suffix = {"training": "-TI", "inference": "-I"}.get(first.applied, "")
+            handles.append(
+                Line2D(
+                    [],
+                    [],
+                    color=look.colour,
+                    lw=1,
+                    marker=look.marker,
+                    mfc=look.face,
+                    ls="-" if suffix != "-I" else ":",
+                    label=f"{first.family}{suffix}",
+                )
+            )
+    for applied, text in (
+        ("inference", "bias at inference only"),
+        ("training", "bias in training and inference"),
+    ):
+        if any(lm.applied == applied for lm in lms):
+            face = "white" if applied == "inference" else "#808080"
+            handles.append(Line2D([], [], color="#808080", marker="o", mfc=face, ls="", label=text))
+    if handles:
+        figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 3 if len(handles) < 4 else 2),
+                      columnspacing=1.4, handletextpad=0.6, borderpad=0.2)  # fmt: skip
+
+    axes.margins(0.14)
+    low, high = axes.get_xlim()
+    # Few and round ticks; a decade has none at all between, so linear ones stand on the log axis.
+    ticks = MaxNLocator(6, min_n_ticks=3).tick_values(low, high) if high / low < 8 else None
+    if ticks is not None:
+        axes.set_xticks([tick for tick in ticks if low < tick < high])
+        axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    axes.set_xlim(low, high)
+    axes.grid(which="major")
+    many = len(result.summed)
+    over = result.summed[0] if many == 1 else f"summed over {many} responses"
+    axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
+    axes.set_xlabel("Perplexity per token over the words read (log scale)")
+    style.notes(figure, words)
+    labels.write(
+        axes,
+        {lm.lm: (perplexity[lm.lm], totals[lm.lm]) for lm in lms},
+        {lm.lm: lm.label for lm in lms},
+        {lm.lm: style.shade(looks[lm.lm].colour) for lm in lms},
+        [[lm.lm for lm in group] for group in series(lms)],
+    )
+    return figure
+
+
+def main(
+    *,
+    delta_loglik: str | Path,
+    perplexity: str | Path,
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    not_run: str | Path | None = None,
+) -> None:
+    """Draw total ΔLogLik against perplexity over all datasets to `out` (.pdf, .svg, .png, .csv)."""
+    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+    rows = comparison.table(perplexity, ["lm", "dataset", "perplexity"])
+    values = rows[rows.dataset == "all"].set_index("lm").perplexity.astype(float)
+    words = list(result.missing)
+    if lost := [lm.label for lm in result.lms if lm.lm not in values.index]:
+        words.append(f"no perplexity of {', '.join(lost)}")
+    shown = [lm for lm in result.lms if lm.lm in values.index and len(result.totals)]
+    data = pd.DataFrame(
+        [
+            (lm.lm, lm.label, lm.family, lm.applied, values[lm.lm], result.totals[lm.lm])
+            for lm in shown
+        ],
+        columns=["lm", "label", "family", "applied", "perplexity", "delta_loglik"],
+    )
+    with style.use():
+        figure = draw(result, values, words) if shown else style.empty(words)
+        style.save(figure, out, data)

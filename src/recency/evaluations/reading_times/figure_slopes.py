@@ -1,0 +1,106 @@
+"""ΔLogLik against the slope that all heads share, mixed slopes dashed (Clark et al. 2025, Figure 4)."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from recency.evaluations.reading_times.figure_delta_loglik import sentences
+from recency.figures import comparison, style
+from recency.figures.comparison import Comparison
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DASHES = {"none": (0, (4, 2)), "training": (0, (7, 2)), "inference": (0, (1, 1.5))}
+
+
+def name(slope: float) -> str:
+    """Write a slope as the paper does: 1/256, 1/4, 1, 16; others as decimals."""
+    fraction = Fraction(slope).limit_denominator(4096)
+    return str(fraction) if fraction == Fraction(slope) else f"{slope:.4g}"
+
+
+def draw(result: Comparison, slopes: Mapping[str, float]) -> "Figure":
+    """Draw a line each for -I and -TI over the slopes (by lm), and a dashed line for every other LM."""
+    from matplotlib.figure import Figure
+    from matplotlib.patheffects import withStroke
+    from matplotlib.ticker import NullLocator
+
+    looks, totals = style.looks(result.lms), result.totals
+    figure = Figure(figsize=(style.WIDTH, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xscale("log", base=2)
+    chains: dict[tuple[str, str], list] = {}
+    for lm in sorted(result.lms, key=lambda lm: slopes.get(lm.lm, 0.0)):
+        if lm.lm in slopes:
+            chains.setdefault((lm.family, lm.applied), []).append(lm)
+    for (_, applied), chain in sorted(chains.items()):
+        look, keys = looks[chain[0].lm], [lm.lm for lm in chain]
+        axes.plot(
+            [slopes[key] for key in keys], totals[keys], marker=look.marker, color=look.colour,
+            mfc=look.face, ls=":" if applied == "inference" else "-", ms=6, zorder=4,
+            gid=f"line {' '.join(keys)}",
+            label=f"one slope for all heads, {'-I' if applied == 'inference' else '-TI'}",
+        )  # fmt: skip
+    for lm in result.lms:
+        if lm.lm not in slopes:
+            axes.axhline(
+                totals[lm.lm], color=looks[lm.lm].colour, ls=DASHES[lm.applied], lw=1.2, zorder=2,
+                label=f"{'baseline: ' if lm.applied == 'none' else ''}{lm.label}", gid=f"line {lm.lm}",
+            )  # fmt: skip
+    ticks = sorted({slopes[lm.lm] for chain in chains.values() for lm in chain})
+    axes.set_xticks(ticks, [name(tick) for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(lambda value, _: style.tick(value))
+    axes.grid(axis="y")
+    axes.margins(x=0.07, y=0.12)
+    many = len(result.summed)
+    over = result.summed[0] if many == 1 else f"summed over {many} responses"
+    axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
+    axes.set_xlabel("Slope of every attention head, per token of distance (log scale)")
+    figure.legend(loc="outside upper left", ncols=3, columnspacing=1.4, borderpad=0.2)
+    style.notes(figure, sentences(result))
+    decimals = 0 if totals.abs().max() >= 1000 else 1
+    for slope in ticks:  # the upper point's value stands above it, the others' below theirs
+        points = [lm.lm for chain in chains.values() for lm in chain if slopes[lm.lm] == slope]
+        upper = max(points, key=lambda key: totals[key])
+        for key in points:
+            side = 1 if key == upper else -1
+            axes.annotate(
+                style.number(totals[key], decimals), (slope, totals[key]), xytext=(0, 6 * side),
+                textcoords="offset points", ha="center", va="bottom" if side > 0 else "top",
+                size=style.SMALL, color=style.shade(looks[key].colour), zorder=5, gid=f"value {key}",
+                path_effects=[withStroke(linewidth=2, foreground="white")],
+            )  # fmt: skip
+    return figure
+
+
+def main(
+    *,
+    delta_loglik: str | Path,
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    not_run: str | Path | None = None,
+) -> None:
+    """Draw total ΔLogLik by slope to `out` (.pdf, .svg, .png, .csv); `lms` have a `slope` or None."""
+    lms = list(lms)
+    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+    slopes = {row["lm"]: row["slope"] for row in lms if row["slope"] is not None}
+    shown = result.lms if len(result.totals) else []
+    data = pd.DataFrame(
+        [
+            (lm.lm, lm.label, lm.family, lm.applied, slopes.get(lm.lm), result.totals[lm.lm])
+            for lm in shown
+        ],
+        columns=["lm", "label", "family", "applied", "slope", "delta_loglik"],
+    )
+    with style.use():
+        if any(lm.lm in slopes for lm in shown):
+            figure = draw(result, slopes)
+        else:
+            figure = style.empty(result.missing)
+        style.save(figure, out, data)

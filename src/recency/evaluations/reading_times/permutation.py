@@ -1,0 +1,203 @@
+"""Paired permutation tests between LMs on the held-out partition (Clark et al. 2025, Section 4).
+
+Two models' squared errors of an observation are swapped at random, observation by observation; the
+statistic is the difference of their means, two-sided. The same with all observations of a subject
+or of a sentence swapped together keeps the dependence within them. Only this rule reads the
+held-out partition.
+"""
+
+import csv
+import math
+import sys
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from recency.files import atomic
+from recency.progress import progress
+from recency.regression.prediction import observed, predict, read_fit, rows_for, texts_for
+from recency.regression.predictors import Levels
+from recency.stats.multiple_tests import holm
+
+COLUMNS = [
+    *("lm_a", "lm_b", "dataset", "measure", "n", "mse_a", "mse_b", "difference", "p"),
+    *("permutations", "p_subject", "p_sentence", "p_holm"),
+]
+ALL = "all"
+CLUSTERS = ("subject", "sentence")
+OCTETS = 4096
+"""Tables of signed sums that are made at once (8 MB)."""
+
+
+@dataclass
+class Errors:
+    """One LM's squared errors (n,) on a response's held-out observations, and their clusters.
+
+    `unit` names what was predicted: time_ms, its logarithm or amplitude_uv.
+    """
+
+    squared: np.ndarray
+    groups: dict[str, Levels]
+    unit: str = "time_ms"
+
+
+Pair = tuple[str, Errors, Errors]
+"""A dataset and the errors of two LMs on the same observations of it."""
+
+
+def main(
+    held_out: Sequence[str | PathLike],
+    words: Sequence[str | PathLike],
+    unigram: Sequence[str | PathLike],
+    surprisal_a: Sequence[str | PathLike],
+    surprisal_b: Sequence[str | PathLike],
+    fit_a: Sequence[str | PathLike],
+    fit_b: Sequence[str | PathLike],
+    out: str | PathLike,
+    *,
+    comparisons: Sequence[Mapping[str, str]],
+    permutations: int = 10_000,
+    seed: int = 0,
+) -> None:
+    """Write one row for each of `comparisons` (lm_a, lm_b, dataset, measure) and one per pair.
+
+    All files are listed in the order of `comparisons`; the fits are those of the full models. The
+    row of a pair of LMs (dataset and measure "all") tests all its observations together; where they
+    are of several units, times and amplitudes, say, there is nothing to pool: n = 0 and empty
+    figures. A response for which one LM has no fit has the same, and no part in that row. p_holm is
+    p corrected by Holm's method, among responses and, apart from them, among pairs.
+    """
+    shown = progress(len(comparisons), "permutation test", "comparisons")
+    done: dict[tuple[str, ...], Errors | None] = {}
+
+    def errors(*files: str | PathLike) -> Errors | None:
+        key = tuple(map(str, files))
+        if key not in done:
+            done[key] = squared_errors(*files)
+        return done[key]
+
+    single, pooled = [], {}
+    for index, names in enumerate(comparisons):
+        shared = held_out[index], words[index], unigram[index]
+        a = errors(*shared, surprisal_a[index], fit_a[index])
+        b = errors(*shared, surprisal_b[index], fit_b[index])
+        pairs: list[Pair] = [(names["dataset"], a, b)] if a and b else []
+        pooled.setdefault((names["lm_a"], names["lm_b"]), []).extend(pairs)
+        row = {key: names[key] for key in COLUMNS[:4]}
+        single.append(row | compare(pairs, permutations, _seed(row, seed)))
+        shown.update(index + 1)
+    together = []
+    for (lm_a, lm_b), pairs in pooled.items():
+        row = {"lm_a": lm_a, "lm_b": lm_b, "dataset": ALL, "measure": ALL}
+        if len(units := sorted({a.unit for _, a, _ in pairs})) > 1:
+            told = " and ".join(units)
+            print(f"{lm_a}, {lm_b}: errors of {told} are not tested together", file=sys.stderr)
+            pairs = []
+        together.append(row | compare(pairs, permutations, _seed(row, seed)))
+    for family in (single, together):
+        for row, p in zip(family, holm([row["p"] for row in family]), strict=True):
+            row["p_holm"] = p
+    with atomic(out) as path, path.open("w", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        for row in single + together:
+            table.writerow({key: _text(value) for key, value in row.items()})
+
+
+def squared_errors(
+    held_out: str | PathLike,
+    words: str | PathLike,
+    unigram: str | PathLike,
+    surprisal: str | PathLike,
+    fit: str | PathLike,
+) -> Errors | None:
+    """Predict a response's held-out observations; None where the LM has no fit."""
+    model = read_fit(fit)
+    if model["sigma"] is None:
+        print(f"{fit}: no fit, left out: {model['note']}", file=sys.stderr)
+        return None
+    rows = rows_for(model, held_out, texts_for(model, words, unigram, surprisal))
+    groups = {name: rows.groups[name] for name in CLUSTERS}
+    unit = observed(model) if model["response"] == "raw" else f"log {observed(model)}"
+    return Errors((rows.y - predict(model, rows)) ** 2, groups, unit)
+
+
+def compare(pairs: Sequence[Pair], permutations: int, seed: int) -> dict[str, Any]:
+    """Test LM a against b on all observations of `pairs` together; NaN where there are none."""
+    if not pairs:
+        figures = ("mse_a", "mse_b", "difference", "p", "p_subject", "p_sentence")
+        return {**dict.fromkeys(figures, math.nan), "n": 0, "permutations": permutations}
+    error_a = np.concatenate([a.squared for _, a, _ in pairs])
+    error_b = np.concatenate([b.squared for _, _, b in pairs])
+    differences = error_a - error_b
+    by_cluster = {}
+    for index, name in enumerate(CLUSTERS, 1):
+        codes = _pooled(pairs, name)
+        alone = codes.max() == codes.min()  # one cluster can show nothing
+        by_cluster[f"p_{name}"] = (
+            math.nan if alone else permutation_p(differences, permutations, seed + index, codes)
+        )
+    return {
+        "n": len(differences),
+        "mse_a": float(error_a.mean()),
+        "mse_b": float(error_b.mean()),
+        "difference": float(differences.mean()),
+        "p": permutation_p(differences, permutations, seed),
+        "permutations": permutations,
+        **by_cluster,
+    }
+
+
+def permutation_p(
+    differences: np.ndarray, permutations: int, seed: int, clusters: np.ndarray | None = None
+) -> float:
+    """Return the two-sided p, (hits + 1) / (permutations + 1), of the mean of `differences` (n,).
+
+    A permutation turns the sign of each difference at random, or of all in one of `clusters` (n,)
+    together. Every byte of random bits holds eight signs, and each eight differences have a table
+    of their 256 signed sums, so a permutation costs n / 8 look-ups.
+    """
+    if clusters is not None:
+        differences = np.bincount(np.unique(clusters, return_inverse=True)[1], differences)
+    observed = abs(differences.sum())
+    # Sums that are equal but for rounding count as hits.
+    limit = observed - 1e-12 * np.abs(differences).sum()
+    octets = -(-len(differences) // 8)
+    padded = np.zeros(octets * 8)
+    padded[: len(differences)] = differences
+    signs = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    random = np.random.default_rng(seed)
+    sums = np.zeros(permutations)
+    for start in range(0, octets, OCTETS):
+        tables = padded[start * 8 : (start + OCTETS) * 8].reshape(-1, 8) @ signs.T
+        for table in tables:
+            sums += table[np.frombuffer(random.bytes(permutations), dtype=np.uint8)]
+    hits = int((np.abs(sums) >= limit).sum())
+    return (hits + 1) / (permutations + 1)
+
+
+def _seed(row: Mapping[str, Any], seed: int) -> int:
+    """Give each row its own seed, whatever else is in the table."""
+    names = "\t".join(row[key] for key in COLUMNS[:4])
+    return seed * 2**34 + zlib.crc32(names.encode()) * 4
+
+
+def _pooled(pairs: Sequence[Pair], cluster: str) -> np.ndarray:
+    """Return cluster codes over several responses; a dataset's measures share their clusters."""
+    numbers: dict[tuple[str, str], int] = {}
+    codes = []
+    for dataset, errors, _ in pairs:
+        levels = errors.groups[cluster]
+        own = [numbers.setdefault((dataset, name), len(numbers)) for name in levels.names]
+        codes.append(np.array(own)[levels.codes])
+    return np.concatenate(codes)
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(value)
+    return value

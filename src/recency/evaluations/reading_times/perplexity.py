@@ -1,0 +1,61 @@
+"""Perplexity of each LM on the reading-time corpora, from its surprisal (Clark et al. 2025, Figure 6)."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+
+COLUMNS = ["lm", "label", "dataset", "tokens", "bits_per_token", "perplexity"]
+
+
+def scored(surprisal: str | Path) -> tuple[float, int]:
+    """Return total bits and tokens of a surprisal parquet.
+
+    Words without surprisal (nothing stood before them) are left out, and so are their tokens.
+    Plain surprisal is summed: it is the log-probability of the text as it was tokenized.
+    """
+    rows = pd.read_parquet(surprisal, columns=["surprisal_bits", "tokens"])
+    rows = rows[rows.surprisal_bits.notna()]
+    bits = rows.surprisal_bits.to_numpy(float)
+    if not np.isfinite(bits).all():
+        word = rows.index[~np.isfinite(bits)][0]
+        raise InputError(
+            f"{surprisal}: infinite surprisal_bits at row {word}: the LM gives this word no "
+            "probability; delete the file and train the LM anew"
+        )
+    return float(bits.sum()), int(rows.tokens.sum())
+
+
+def main(*, surprisal: Iterable[str | Path], lms: Iterable[Mapping], out: str | Path) -> None:
+    """Write perplexity.csv: a row per LM and dataset, and one of all datasets ("all") per LM.
+
+    `surprisal` are paths …/{lm}/{dataset}.parquet; every LM needs the same datasets, so that
+    "all" means the same text for each. Perplexity is 2 ** (bits / tokens): per token, so that
+    only LMs with the same tokenizer compare.
+    """
+    totals: dict[str, dict[str, tuple[float, int]]] = {}
+    for path in map(Path, surprisal):
+        totals.setdefault(path.parent.name, {})[path.stem] = scored(path)
+    every = sorted({dataset for found in totals.values() for dataset in found})
+    rows = []
+    for model in lms:
+        lm, label = model["lm"], model["label"]
+        found = totals.get(lm, {})
+        if absent := [dataset for dataset in every if dataset not in found]:
+            raise InputError(
+                f"perplexity: no surprisal of {lm} for {', '.join(absent)}, which other LMs have; "
+                "make it, or leave the dataset out for all"
+            )
+        found = dict(sorted(found.items()))
+        if found:
+            found["all"] = tuple(sum(values) for values in zip(*found.values()))
+        for dataset, (bits, tokens) in found.items():
+            if tokens:
+                mean = bits / tokens
+                rows.append((lm, label, dataset, tokens, mean, 2.0**mean))
+    with atomic(out) as temporary:
+        pd.DataFrame(rows, columns=COLUMNS).to_csv(temporary, index=False, lineterminator="\n")

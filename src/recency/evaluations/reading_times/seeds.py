@@ -1,0 +1,127 @@
+"""ΔLogLik of LMs trained from several seeds: variance between seeds apart from that between items.
+
+An item is a sentence. With d_si an LM's part of ΔLogLik on the exploratory partition for seed s and
+sentence i, d_si = mean + seed_s + item_i + residual_si, and the variance of the total over I
+sentences and S seeds has a part that only more seeds lower and one that only more sentences do.
+"""
+
+import csv
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.evaluations.reading_times import delta_loglik
+from recency.files import atomic
+
+COLUMNS = [
+    *("family", "against", "dataset", "measure", "design", "seeds", "sentences", "delta_loglik"),
+    *("sd_seed", "sd_sentence", "sd_residual", "se_seeds", "se_sentences", "se", "low", "high"),
+]
+Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Components:
+    """Sds of seeds, items and residual, each for one seed and item; the mean of all values."""
+
+    mean: float
+    seed: float
+    item: float
+    residual: float
+
+
+def main(
+    full_observations: Sequence[str | PathLike],
+    base_observations: Sequence[str | PathLike],
+    out: str | PathLike,
+    *,
+    cells: Sequence[Mapping[str, Any]],
+) -> None:
+    """Write one row per family and response, and one per pair of families and response.
+
+    `cells` has lm, family, seed, dataset, measure and design for each pair of Parquet files, which
+    regression.py wrote. LMs of a family differ in their seed alone. A pair's row has the difference
+    of the families, seed by seed where both have the seed. delta_loglik is the mean over seeds of
+    the sum over sentences, the sds are those of that sum for one seed; se_seeds and se_sentences
+    are its standard errors by source, se both with the residual's, low and high 1.96 se around it.
+    """
+    by_response: dict[tuple[str, str, str], dict[str, dict[Any, pd.Series]]] = {}
+    for cell, full, base in zip(cells, full_observations, base_observations, strict=True):
+        parts = delta_loglik.contributions(full, base)
+        sums = parts.groupby("sentence")["delta_loglik"].agg(lambda part: part.sum(skipna=False))
+        response = (cell["dataset"], cell["measure"], cell["design"])
+        families = by_response.setdefault(response, {})
+        seeds = families.setdefault(cell["family"], {})
+        if cell["seed"] in seeds:
+            raise InputError(
+                f"lms: two LMs of family {cell['family']!r} have the seed {cell['seed']}; "
+                "give each one of its own"
+            )
+        seeds[cell["seed"]] = sums
+    with atomic(out) as path, path.open("w", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        for response, families in by_response.items():
+            names = dict(zip(("dataset", "measure", "design"), response, strict=True))
+            for family, seeds in families.items():
+                values = np.array([seeds[seed] for seed in sorted(seeds)])
+                table.writerow({"family": family, "against": "", **names, **row(values)})
+            for a, b in itertools.combinations(families, 2):
+                shared = sorted(families[a].keys() & families[b].keys())
+                if not shared:
+                    continue
+                values = np.array([families[a][seed] - families[b][seed] for seed in shared])
+                table.writerow({"family": a, "against": b, **names, **row(values)})
+
+
+def components(values: np.ndarray) -> Components:
+    """Part the variance of values (S, I) by seed and item: a two-way analysis of random effects.
+
+    A component that would be negative is 0; with one seed those of seed and residual are NaN.
+    """
+    S, I = values.shape
+    mean = values.mean()
+    by_seed, by_item = values.mean(1) - mean, values.mean(0) - mean
+    if S < 2 or I < 2:
+        item = by_item.std(ddof=1) if I > 1 else math.nan
+        return Components(float(mean), math.nan, float(item), math.nan)
+    left = values - mean - by_seed[:, None] - by_item
+    residual = (left**2).sum() / ((S - 1) * (I - 1))
+    seed = max(0.0, (I * (by_seed**2).sum() / (S - 1) - residual) / I)
+    item = max(0.0, (S * (by_item**2).sum() / (I - 1) - residual) / S)
+    return Components(float(mean), math.sqrt(seed), math.sqrt(item), math.sqrt(residual))
+
+
+def row(values: np.ndarray) -> dict[str, Any]:
+    """Return the figures of ΔLogLik by seed and sentence (S, I): sums over the sentences."""
+    S, I = values.shape
+    found = components(values)
+    total = I * found.mean
+    se_seeds = I * found.seed / math.sqrt(S)
+    se_sentences = math.sqrt(I) * found.item
+    residual = 0.0 if math.isnan(found.residual) else found.residual
+    # With one seed nothing is known of other seeds: the standard error is that of the sentences.
+    between = 0.0 if math.isnan(se_seeds) else se_seeds
+    se = math.sqrt(between**2 + se_sentences**2 + I * residual**2 / S)
+    figures = {
+        "delta_loglik": total,
+        "sd_seed": I * found.seed,
+        "sd_sentence": math.sqrt(I) * found.item,
+        "sd_residual": math.sqrt(I) * found.residual,
+        "se_seeds": se_seeds,
+        "se_sentences": se_sentences,
+        "se": se,
+        "low": total - Z95 * se,
+        "high": total + Z95 * se,
+    }
+    text = {
+        name: "" if math.isnan(value) else repr(float(value)) for name, value in figures.items()
+    }
+    return {"seeds": S, "sentences": I, **text}

@@ -1,0 +1,114 @@
+"""Observations per partition, published beside reproduced (Clark et al. 2025, Table 1)."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.figures import comparison, style, tables
+from recency.figures.comparison import Response
+from recency.figures.tables import Cell, Table
+
+PARTITIONS = {"fit": "Fit", "exploratory": "Exploratory", "held_out": "Held-out"}
+
+
+def sizes(counts: Iterable[str | Path]) -> dict[str, dict[str, int]]:
+    """Read the partitions' sizes from …/observations/{dataset}.{measure}/counts.csv, by folder."""
+    found = {}
+    for path in map(Path, counts):
+        rows = comparison.table(path, ["step", "kept"]).set_index("step").kept
+        if absent := [name for name in PARTITIONS if name not in rows.index]:
+            raise InputError(f"{path}: no row {', '.join(absent)}; delete it to make it anew")
+        found[path.parent.name] = {name: int(rows[name]) for name in PARTITIONS}
+    return found
+
+
+def data(
+    responses: list[Response], found: Mapping[str, Mapping[str, int]], published: pd.DataFrame
+) -> pd.DataFrame:
+    """Give one row a response and partition; the "Total" is over those that were run."""
+    rows, total = [], {name: [0, 0] for name in PARTITIONS}
+    run = [r for r in responses if f"{r.dataset}.{r.measure}" in found]
+    all_published = bool(run) and all(r.label in published.index for r in run)
+    for response in responses:
+        counted = found.get(f"{response.dataset}.{response.measure}")
+        for name in PARTITIONS:
+            here = counted[name] if counted else pd.NA
+            there = (
+                int(published.loc[response.label, name])
+                if response.label in published.index
+                else pd.NA
+            )
+            rows.append((response.label, name, here, there))
+            if counted:
+                total[name][0] += here
+                total[name][1] += there if all_published else 0
+    if len(run) > 1:
+        for name, (here, there) in total.items():
+            rows.append(("Total", name, here, there if all_published else pd.NA))
+    frame = pd.DataFrame(rows, columns=["response", "partition", "reproduced", "published"])
+    frame[["reproduced", "published"]] = frame[["reproduced", "published"]].astype("Int64")
+    frame["difference"] = frame.reproduced - frame.published
+    return frame
+
+
+def layout(rows: pd.DataFrame, missing: list[str], title: str, source: str) -> Table:
+    """Set the rows out: per partition reproduced, published and the difference."""
+    beside = rows.published.notna().any()
+    kinds = ["reproduced", "published", "difference"] if beside else ["reproduced"]
+    header = [[Cell("Response", left=True), *(Cell(text) for text in PARTITIONS.values())]]
+    if beside:
+        tops = [Cell(text, span=3) for text in PARTITIONS.values()]
+        header = [[Cell("")] + tops, [Cell("Response", left=True)] + [Cell(k) for k in kinds * 3]]
+    value = rows.set_index(["response", "partition"])
+    labels = list(dict.fromkeys(rows.response))
+    grid = [
+        [
+            Cell(label, left=True),
+            *(
+                Cell(write(value.loc[(label, name), kind], kind))
+                for name in PARTITIONS
+                for kind in kinds
+            ),
+        ]
+        for label in labels
+    ]
+    notes = ["numbers of observations left by the filters, by partition"]
+    if beside:
+        notes.append(
+            f"published: {source}; difference: reproduced minus published; "
+            "totals, published ones too, are over the responses that were run"
+        )
+    rules = (len(labels) - 1,) if labels and labels[-1] == "Total" else ()
+    return Table(title, header, grid, notes + missing, rules)
+
+
+def write(value: int, kind: str) -> str:
+    """Write a count with its thousands apart, a difference with its sign, a missing one as –."""
+    if pd.isna(value):
+        return "\N{EN DASH}"
+    return style.signed(value, 0) if kind == "difference" else f"{value:,}"
+
+
+def main(
+    *,
+    counts: Iterable[str | Path],
+    out: Iterable[str | Path],
+    responses: Iterable[Mapping],
+    published: str | Path | None = None,
+    not_run: str | Path | None = None,
+    source: str = "Clark et al. (2025), Table 1",
+    title: str = "Observations in each partition",
+) -> None:
+    """Write the table to `out` (.csv tidy, .html, .tex); `counts` are those that were run."""
+    _, measured = comparison.records([], responses)
+    found = sizes(counts)
+    absent = [r for r in measured if f"{r.dataset}.{r.measure}" not in found]
+    there = pd.DataFrame()
+    if published is not None:
+        there = comparison.table(published, ["corpus_measure", *PARTITIONS])
+        there = there.set_index("corpus_measure")
+    rows = data(measured, found, there)
+    missing = comparison.absent_responses(absent, comparison.reasons(not_run))
+    tables.write(out, layout(rows, missing, title, source), rows)

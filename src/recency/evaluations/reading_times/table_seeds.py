@@ -1,0 +1,63 @@
+"""ΔLogLik of LMs trained from several seeds, and how much of its uncertainty is the seeds'."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from recency.figures import comparison, style, tables
+from recency.figures.tables import Cell, Table
+
+FIGURES = {
+    "seeds": "Seeds",
+    "delta_loglik": "ΔLogLik",
+    "sd_seed": "SD between seeds",
+    "se_seeds": "SE of seeds",
+    "se_sentences": "SE of sentences",
+    "se": "SE",
+}
+
+
+def main(
+    *,
+    seeds: str | Path,
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    title: str = "ΔLogLik over seeds",
+) -> None:
+    """Write the table to `out` (.csv, .html, .tex) from seeds.csv; `lms` are one a family."""
+    models, measured = comparison.records(lms, responses)
+    labels = {lm.lm: lm.label for lm in models}
+    names = {(r.dataset, r.measure): r.label for r in measured}
+    rows = comparison.table(seeds, ["family", "against", "dataset", "measure", *FIGURES])
+    rows["against"] = rows.against.fillna("")
+    grid, rules, before = [], [], None
+    for row in rows.itertuples(index=False):
+        kind = (row.dataset, row.measure, row.against != "")
+        if before not in (None, kind):
+            rules.append(len(grid))
+        before = kind
+        name = labels.get(row.family, row.family)
+        if row.against:
+            name += f" \N{MINUS SIGN} {labels.get(row.against, row.against)}"
+        line = [Cell(names[row.dataset, row.measure], left=True), Cell(name, left=True)]
+        line.append(Cell(f"{row.seeds}"))
+        sure = row.low > 0 or row.high < 0
+        line.append(
+            Cell(
+                style.number(row.delta_loglik),
+                (f"{style.number(row.low)} to {style.number(row.high)}",),
+                bold=bool(sure),
+            )
+        )
+        line += [Cell(style.number(getattr(row, key))) for key in list(FIGURES)[2:]]
+        grid.append(line)
+    header = [Cell("Response", left=True), Cell("LM, or two", left=True)]
+    header += [Cell(text) for text in FIGURES.values()]
+    notes = [
+        "ΔLogLik in nats on the exploratory partition, the mean over seeds, with its 95 % interval "
+        + "beneath; in bold where that leaves zero out",
+        "SD between seeds: of the sum over sentences, for one seed. Standard errors are of the mean "
+        + "over seeds, by source; SE has both, and the residual's",
+        "of two LMs: the difference, over the seeds that both have",
+    ]
+    tables.write(out, Table(title, [header], grid, notes, tuple(rules)), rows)

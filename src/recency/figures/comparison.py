@@ -1,0 +1,223 @@
+"""An experiment's ΔLogLik as figures and tables read it: LMs × responses, what is missing, totals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+
+APPLIED = ("none", "inference", "training")
+
+
+@dataclass(frozen=True)
+class LM:
+    """One language model: key, label of the figures, family of its bias, when the bias applies."""
+
+    lm: str
+    label: str
+    family: str
+    applied: str
+
+
+@dataclass(frozen=True)
+class Response:
+    """One measure of one dataset, and its label ("UCL SPR")."""
+
+    dataset: str
+    measure: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """ΔLogLik in nats on the exploratory partition, and what of the experiment is missing."""
+
+    lms: list[LM]
+    responses: list[Response]
+    delta: pd.DataFrame  # index: lm, columns: response labels; NaN where a pair was not run
+    observations: pd.Series  # exploratory observations by response label
+    unconverged: frozenset[tuple[str, str]] = frozenset()  # (lm, response label)
+    missing: list[str] = field(default_factory=list)  # sentences for the reader
+
+    @property
+    def summed(self) -> list[str]:
+        """Labels of the responses that every LM has: totals over these compare like with like."""
+        return [label for label in self.delta.columns if self.delta[label].notna().all()]
+
+    @property
+    def totals(self) -> pd.Series:
+        """ΔLogLik summed over `summed`, by lm; empty where no response is shared by all LMs."""
+        if not self.summed:
+            return pd.Series(dtype=float)
+        return self.delta[self.summed].sum(axis=1)
+
+
+def family(bias: str) -> str:
+    """Give the family of a bias: its name without the number in which its variants differ.
+
+    >>> family("ALiBi-1_256"), family("window-7"), family("ALiBi-mix")
+    ('ALiBi-uniform', 'window', 'ALiBi-mix')
+    """
+    name = re.sub(r"[-_]\d[\d_./]*$", "", bias)
+    return "ALiBi-uniform" if name == "ALiBi" else name
+
+
+def records(
+    lms: Iterable[Mapping], responses: Iterable[Mapping]
+) -> tuple[list[LM], list[Response]]:
+    """Turn a rule's params into records; other keys of the mappings are ignored.
+
+    A response's `label` may be its dataset's: the measure is added to it.
+    """
+    models = [
+        LM(str(row["lm"]), str(row["label"]), family(str(row["family"])), str(row["applied"]))
+        for row in lms
+    ]
+    for model in models:
+        if model.applied not in APPLIED:
+            raise InputError(
+                f"lms: {model.lm}: applied is {model.applied!r}; it is one of {', '.join(APPLIED)}"
+            )
+    measured = []
+    for row in responses:
+        dataset, measure, label = (str(row[name]) for name in ("dataset", "measure", "label"))
+        whole = label if label.split()[-1:] == [measure] else f"{label} {measure}"
+        measured.append(Response(dataset, measure, whole))
+    for what, labels in (
+        ("lms", [m.label for m in models]),
+        ("responses", [r.label for r in measured]),
+    ):
+        if twice := [label for label in dict.fromkeys(labels) if labels.count(label) > 1]:
+            raise InputError(f"{what}: two have the label {twice[0]!r}; give each one of its own")
+    return models, measured
+
+
+def reasons(path: str | Path | None) -> pd.DataFrame:
+    """Read not_run.csv (`dataset,measure,reason`); an empty measure stands for all of a dataset."""
+    columns = ["dataset", "measure", "reason"]
+    if path is None:
+        return pd.DataFrame(columns=columns)
+    return table(path, columns)[columns].astype(object).fillna("").astype(str)
+
+
+def table(path: str | Path, columns: Iterable[str]) -> pd.DataFrame:
+    """Read a CSV that must have these columns; "NA" and the like stay text in text columns."""
+    try:
+        rows = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except pd.errors.EmptyDataError:
+        rows = pd.DataFrame()
+    absent = [column for column in columns if column not in rows.columns]
+    if absent:
+        raise InputError(
+            f"{path}: no column {', '.join(absent)}; delete the file, so that the workflow makes it anew"
+        )
+    return rows
+
+
+def why(not_run: pd.DataFrame, dataset: str, measure: str) -> str:
+    """Say why a response was not run, or "" where not_run.csv does not tell."""
+    rows = not_run[(not_run.dataset == dataset) & not_run.measure.isin([measure, ""])]
+    return "; ".join(dict.fromkeys(rows.reason))
+
+
+def absent_responses(responses: Iterable[Response], not_run: pd.DataFrame) -> list[str]:
+    """Name responses that were not run, by dataset: "not run: Dundee SP, FP, GP (not in mirror)"."""
+    groups: dict[tuple[str, str], list[Response]] = {}
+    for response in responses:
+        key = (response.dataset, why(not_run, response.dataset, response.measure))
+        groups.setdefault(key, []).append(response)
+    sentences = []
+    for (_, reason), group in groups.items():
+        first, *rest = group
+        names = ", ".join([first.label, *(response.measure for response in rest)])
+        sentences.append(f"not run: {names}" + (f" ({reason})" if reason else ""))
+    return sentences
+
+
+def read(
+    delta_loglik: str | Path,
+    *,
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    not_run: str | Path | None = None,
+) -> Comparison:
+    """Read delta_loglik.csv in the order of `lms` and `responses`; rows of others are left out.
+
+    Raises InputError where a pair has two rows, or a response other observations for other LMs.
+    """
+    models, measured = records(lms, responses)
+    columns = ["lm", "dataset", "measure", "delta_loglik", "n_exploratory", "converged"]
+    rows = table(delta_loglik, columns)
+    names = {(r.dataset, r.measure): r.label for r in measured}
+    keys = pd.Series(list(zip(rows.dataset, rows.measure)), index=rows.index, dtype=object)
+    rows = rows.assign(response=keys.map(names))
+    known = rows.response.notna() & rows.lm.isin([model.lm for model in models])
+    rows = rows[known & rows.delta_loglik.notna()]
+
+    twice = rows[rows.duplicated(["lm", "response"])]
+    if len(twice):
+        row = twice.iloc[0]
+        raise InputError(
+            f"{delta_loglik}: two rows of {row.lm} on {row.response}; "
+            "give each design an experiment of its own"
+        )
+    for response, sizes in rows.groupby("response", sort=False).n_exploratory:
+        if sizes.nunique() > 1:
+            odd = rows.lm[sizes.index[sizes != sizes.iloc[0]][0]]
+            raise InputError(
+                f"{delta_loglik}: {response} has {sizes.iloc[0]:,.0f} observations for "
+                f"{rows.lm[sizes.index[0]]} and others for {odd}: not comparable; "
+                "delete the older of their regressions and run again"
+            )
+
+    delta = rows.pivot(index="lm", columns="response", values="delta_loglik")
+    done = [model for model in models if model.lm in delta.index]
+    measured_done = [response for response in measured if response.label in delta.columns]
+    delta = delta.reindex(
+        index=[model.lm for model in done], columns=[response.label for response in measured_done]
+    ).astype(float)
+    delta.index.name = delta.columns.name = None
+    sizes = rows.drop_duplicates("response").set_index("response").n_exploratory
+    failed = rows[rows.converged.astype(str).str.lower().isin(["false", "0", "0.0"])]
+
+    missing = absent_responses([r for r in measured if r not in measured_done], reasons(not_run))
+    if lacking := [model.label for model in models if model not in done]:
+        missing.append(f"not run: {', '.join(lacking)}")
+    for response in measured_done:
+        without = [model.label for model in done if pd.isna(delta.loc[model.lm, response.label])]
+        if without:
+            missing.append(
+                f"{response.label} has no fit for {', '.join(without)} and is left out of the total"
+            )
+    return Comparison(
+        lms=done,
+        responses=measured_done,
+        delta=delta,
+        observations=sizes.reindex(delta.columns).astype("int64"),
+        unconverged=frozenset(zip(failed.lm, failed.response)),
+        missing=missing,
+    )
+
+
+def published_delta(path: str | Path | None) -> pd.DataFrame:
+    """Read a published LM × response table, indexed by LM label; empty without one."""
+    if path is None:
+        return pd.DataFrame()
+    return table(path, ["lm"]).set_index("lm").astype(float)
+
+
+def published_total(published: pd.DataFrame, label: str, summed: list[str]) -> float:
+    """Give an LM's published total over just the responses `summed`; NaN unless all were published.
+
+    The printed total stands where every response of the table is in, since it was rounded once.
+    """
+    if label not in published.index or not summed or not set(summed) <= set(published.columns):
+        return float("nan")
+    if "Total" in published.columns and set(summed) == set(published.columns) - {"Total"}:
+        return float(published.loc[label, "Total"])
+    return float(published.loc[label, summed].sum(skipna=False))

@@ -1,0 +1,194 @@
+"""The look of every figure: sizes for print, one colour and marker per LM family, stable bytes."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recency.figures.comparison import LM
+from recency.files import atomic
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+WIDTH = 6.5  # inches: the text width of A4 or letter paper with one-inch margins
+SMALL = 8.0  # points: no text is smaller at final size
+LINE = 0.15  # inches from one line of notes to the next
+GREY = "#595959"
+
+# Okabe & Ito's colours, told apart with all common forms of colour blindness; markers differ too.
+FAMILIES = {
+    "baseline": ("#404040", "D"),
+    "dVM": ("#D55E00", "s"),
+    "ALiBi-mix": ("#0072B2", "o"),
+    "ALiBi-uniform": ("#009E73", "^"),
+    "window": ("#CC79A7", "v"),
+    "logistic": ("#E69F00", "p"),
+    "primacy-recency": ("#56B4E9", "h"),
+    "ALiBi-learned": ("#332288", "X"),
+    "identity": ("#882255", "P"),
+    "temperature": ("#999933", "<"),
+}
+OTHERS = (("#AA4499", ">"), ("#661100", "8"), ("#44AA99", "d"), ("#888888", "*"), ("#6699CC", "H"))
+
+RC = {
+    "figure.dpi": 100,
+    "savefig.dpi": 300,
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same figure on every machine
+    "font.size": 9.0,
+    "axes.titlesize": 9.0,
+    "axes.labelsize": 9.0,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "legend.fontsize": SMALL,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "axes.edgecolor": GREY,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": True,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": "black",
+    "ytick.labelcolor": "black",
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 5.5,
+    "pdf.fonttype": 42,  # TrueType: text stays text, as journals ask
+    "svg.fonttype": "path",
+    "svg.hashsalt": "recency",
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one LM is drawn: its family's colour and marker, filled where the bias was trained."""
+
+    colour: str
+    marker: str
+    face: str  # inside of a marker: white for an inference-only bias
+    bar: str  # inside of a bar: a light tint for an inference-only bias
+
+
+@contextmanager
+def use() -> Iterator[None]:
+    """Apply the style to the figures drawn inside, on top of matplotlib's defaults alone."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(RC)
+        yield
+
+
+def looks(lms: Iterable[LM]) -> dict[str, Look]:
+    """Give every LM its look; families without a colour of their own take the others in order."""
+    lms = list(lms)
+    named = [lm.family for lm in lms if lm.applied != "none" and lm.family not in FAMILIES]
+    extra = {family: OTHERS[i % len(OTHERS)] for i, family in enumerate(dict.fromkeys(named))}
+    result = {}
+    for lm in lms:
+        family = "baseline" if lm.applied == "none" else lm.family
+        colour, marker = FAMILIES.get(family) or extra[family]
+        hollow = lm.applied == "inference"
+        result[lm.lm] = Look(
+            colour, marker, "white" if hollow else colour, tint(colour) if hollow else colour
+        )
+    return result
+
+
+def tint(colour: str, share: float = 0.25) -> str:
+    """Mix `share` of a colour with white."""
+    channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - share * (255 - c)):02x}" for c in channels)
+
+
+def shade(colour: str, share: float = 0.75) -> str:
+    """Darken a colour, for text: thin strokes need more contrast than areas do."""
+    return "#" + "".join(f"{round(share * int(colour[i : i + 2], 16)):02x}" for i in (1, 3, 5))
+
+
+def signed(value: float, decimals: int = 1) -> str:
+    """Write a number with its sign, the minus as a minus: +404.2, −29.0, 0.0."""
+    if math.isnan(value):
+        return "\N{EN DASH}"
+    text = f"{value:+,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+    return text if any(digit in text for digit in "123456789") else text[1:]
+
+
+def number(value: float, decimals: int = 1) -> str:
+    """Write a number, the minus as a minus."""
+    return signed(value, decimals).removeprefix("+")
+
+
+def tick(value: float) -> str:
+    """Write a tick's value with as many decimals as it has: 2,500, 0.05, −20."""
+    return f"{round(value, 10):,.10g}".replace("-", "\N{MINUS SIGN}")
+
+
+def notes(figure: Figure, sentences: Iterable[str]) -> None:
+    """Write sentences under a figure with constrained layout, and keep the space for them."""
+    width = figure.get_figwidth()
+    lines = [
+        line
+        for sentence in sentences
+        for line in textwrap.wrap(sentence[:1].upper() + sentence[1:], int(width / 0.068))
+    ]
+    if not lines:
+        return
+    height = figure.get_figheight() + LINE * len(lines)
+    figure.set_figheight(height)
+    share = (LINE * len(lines) + 0.05) / height
+    figure.get_layout_engine().set(rect=(0, share, 1, 1 - share))
+    figure.text(
+        0.05 / width, 0.05 / height, "\n".join(lines), size=SMALL, color=GREY, va="bottom",
+        linespacing=LINE * 72 / SMALL / 1.2, gid="notes",
+    )  # fmt: skip
+
+
+def empty(sentences: Iterable[str]) -> Figure:
+    """Draw the figure of an experiment of which nothing was run: it says so."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, 0.6), layout="constrained")
+    figure.text(0.5, 0.9, "Nothing of this was run.", ha="center", va="top", size=9)
+    notes(figure, sentences)
+    return figure
+
+
+def save(figure: Figure, paths: Iterable[str | Path], data: DataFrame | None = None) -> None:
+    """Write a figure to every path, by its ending (.pdf, .svg, .png), the same bytes every time.
+
+    Paths that end in .csv get its `data`.
+    """
+    metadata = {
+        ".pdf": {"CreationDate": None, "ModDate": None},
+        ".svg": {"Date": None},
+        ".png": {"Software": None},
+    }
+    _settle(figure)
+    for path in map(Path, paths):
+        with atomic(path) as temporary:
+            if path.suffix == ".csv":
+                data.to_csv(temporary, index=False, lineterminator="\n")
+            else:
+                figure.savefig(temporary, format=path.suffix[1:], metadata=metadata[path.suffix])
+
+
+def _settle(figure: Figure) -> None:
+    """Lay the figure out once and for all: the solver's last digits differ from run to run."""
+    for _ in range(2):
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position([round(side, 6) for side in axes.get_position().bounds])

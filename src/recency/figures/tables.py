@@ -1,0 +1,166 @@
+"""A table of cells as an HTML page or a LaTeX tabular; a cell may have smaller lines under it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+
+CSS = """
+body { font: 14px/1.35 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff; }
+h1 { font-size: 1.25em; } h2 { font-size: 1.1em; margin-top: 1.6em; }
+table { border-collapse: collapse; border-top: 2px solid #222; border-bottom: 2px solid #222;
+  font-variant-numeric: tabular-nums; }
+th, td { padding: .25em .7em; text-align: right; vertical-align: top; white-space: nowrap; }
+th { font-weight: 600; } td:first-child, th:first-child, .text { text-align: left; }
+thead th { border-bottom: 1px solid #999; } thead th[colspan] { text-align: center; }
+tbody tr + tr td { border-top: 1px solid #eee; } tr.rule td { border-top: 1px solid #222; }
+small { display: block; color: #666; font-size: .85em; } .scroll { overflow-x: auto; }
+p.note { color: #555; margin: .4em 0; max-width: 60em; }
+"""
+LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": "$<$", ">": "$>$", "\N{MINUS SIGN}": "$-$", "\N{EN DASH}": "--", "Δ": r"$\Delta$",
+    "†": r"\textdagger{}", "²": "$^2$", "×": r"$\times$", "…": r"\ldots{}",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Text, and smaller lines beneath it ("499.0", "published 499.0", "0.0")."""
+
+    text: str = ""
+    below: tuple[str, ...] = ()
+    bold: bool = False
+    span: int = 1
+    left: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Header rows, rows (a rule stands above those in `rules`, by index), sentences beneath."""
+
+    title: str
+    header: list[list[Cell]]
+    rows: list[list[Cell]]
+    notes: list[str]
+    rules: tuple[int, ...] = ()
+
+
+def body(table: Table) -> str:
+    """Give the HTML of a table and its notes, without the page around it."""
+    lines = ["<div class='scroll'><table>", "<thead>"]
+    for row in table.header:
+        lines.append(f"<tr>{''.join(_th(cell) for cell in row)}</tr>")
+    lines += ["</thead>", "<tbody>"]
+    for index, row in enumerate(table.rows):
+        rule = " class='rule'" if index in table.rules else ""
+        lines.append(f"<tr{rule}>{''.join(_td(cell) for cell in row)}</tr>")
+    lines += ["</tbody>", "</table></div>"]
+    lines += [f"<p class='note'>{html.escape(_sentence(note))}</p>" for note in table.notes]
+    return "\n".join(lines)
+
+
+def _th(cell: Cell) -> str:
+    span = f" colspan='{cell.span}'" if cell.span > 1 else ""
+    kind = " class='text'" if cell.left else ""
+    return f"<th{span}{kind}>{html.escape(cell.text)}</th>"
+
+
+def _td(cell: Cell) -> str:
+    text = html.escape(cell.text)
+    text = f"<b>{text}</b>" if cell.bold else text
+    below = "".join(f"<small>{html.escape(line) or '&nbsp;'}</small>" for line in cell.below)
+    span = f" colspan='{cell.span}'" if cell.span > 1 else ""
+    kind = " class='text'" if cell.left else ""
+    return f"<td{span}{kind}>{text}{below}</td>"
+
+
+def _sentence(text: str) -> str:
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def page(title: str, parts: Iterable[str]) -> str:
+    """Give a whole HTML page; it needs no other file."""
+    return "\n".join(
+        [
+            "<!DOCTYPE html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
+            f"<title>{html.escape(title)}</title>", f"<style>{CSS}</style>", "</head>", "<body>",
+            f"<h1>{html.escape(title)}</h1>", *parts, "</body>", "</html>", "",
+        ]
+    )  # fmt: skip
+
+
+def latex(table: Table) -> str:
+    r"""Give a tabular for \input (package booktabs; \textbf for bold, \scriptsize lines below)."""
+    width = sum(cell.span for cell in table.header[-1])
+    aligned = "".join(
+        "l" if cell.left or i == 0 else "r" for i, cell in enumerate(table.header[-1])
+    )
+    lines = [f"% {tex(table.title)}; needs \\usepackage{{booktabs}}"]
+    lines += [rf"\begin{{tabular}}{{@{{}}{aligned}@{{}}}}", r"\toprule"]
+    for row in table.header:
+        lines.append(" & ".join(_tex_head(cell) for cell in row) + r" \\")
+        column, rules = 1, []
+        for cell in row:
+            if cell.span > 1:
+                rules.append(rf"\cmidrule(lr){{{column}-{column + cell.span - 1}}}")
+            column += cell.span
+        if rules:
+            lines.append("".join(rules))
+    lines.append(r"\midrule")
+    for index, row in enumerate(table.rows):
+        if index in table.rules:
+            lines.append(r"\midrule")
+        lines.append(" & ".join(_tex_cell(cell, cell.text, cell.bold) for cell in row) + r" \\")
+        for k in range(max((len(cell.below) for cell in row), default=0)):
+            texts = [cell.below[k] if k < len(cell.below) else "" for cell in row]
+            small = [rf"\scriptsize {tex(text)}" if text else "" for text in texts]
+            lines.append(" & ".join(small) + r" \\")
+    lines.append(r"\bottomrule")
+    for note in table.notes:
+        note = tex(_sentence(note))
+        lines.append(
+            rf"\multicolumn{{{width}}}{{@{{}}p{{\linewidth}}@{{}}}}{{\footnotesize {note}}} \\"
+        )
+    return "\n".join([*lines, r"\end{tabular}", ""])
+
+
+def _tex_head(cell: Cell) -> str:
+    return (
+        rf"\multicolumn{{{cell.span}}}{{c}}{{{tex(cell.text)}}}"
+        if cell.span > 1
+        else tex(cell.text)
+    )
+
+
+def _tex_cell(cell: Cell, text: str, bold: bool) -> str:
+    text = rf"\textbf{{{tex(text)}}}" if bold else tex(text)
+    return rf"\multicolumn{{{cell.span}}}{{l}}{{{text}}}" if cell.span > 1 else text
+
+
+def tex(text: str) -> str:
+    """Escape text for LaTeX."""
+    return "".join(LATEX.get(character, character) for character in text)
+
+
+def write(out: Iterable[str | Path], table: Table, data: pd.DataFrame) -> None:
+    """Write `data` to the .csv of `out`, the table to its .html and .tex."""
+    for path in map(Path, out):
+        with atomic(path) as temporary:
+            if path.suffix == ".csv":
+                data.to_csv(temporary, index=False, lineterminator="\n")
+            elif path.suffix == ".html":
+                temporary.write_text(page(table.title, [body(table)]), encoding="utf-8")
+            elif path.suffix == ".tex":
+                temporary.write_text(latex(table), encoding="utf-8")
+            else:
+                raise InputError(f"{path}: a table is written as .csv, .html or .tex")

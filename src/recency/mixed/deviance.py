@@ -1,0 +1,191 @@
+"""The deviance of a mixed model on cross-products, with its gradient.
+
+With Lambda the block-diagonal matrix of the L_f, P = Lambda'Z'Z Lambda + I and r^2 the penalised
+residual sum of squares at the best b,
+
+    deviance = log|P| + n (1 + log(2 pi r^2 / n)),
+
+-2 log-likelihood profiled over b and sigma (Bates et al. 2015, eq. 34 and following). Factor a is
+eliminated first (its part of P is block-diagonal), so that what is factored is the Schur
+complement on factor b. With V = I + Z Lambda Lambda'Z', e = y - X b, u the spherical random effects
+(P u = Lambda'Z'e) and w = Z'V^-1 e = Z'e - Z'Z Lambda u, the gradient is
+
+    d deviance / d L_f = 2 sum_g (Z'Z Lambda P^-1)_gg - 2 (n / r^2) sum_g w_g u_g',
+
+the sums running over the levels g of f.
+
+A nested intercept (of each pair of levels of a and b, with relative sd t) is eliminated before all
+else: a pair's n rows have V_c^-1 = I - t^2 / (1 + t^2 n) 1 1', so every cross-product loses
+t^2 / (1 + t^2 n) times the product of the pair's sums, and log|P| gains the sum of log(1 + t^2 n).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import lapack
+
+from recency.mixed.cross_products import Products
+
+
+@dataclass
+class Solution:
+    """A model at given La (i, i), Lb (j, j) and t: deviance, gradients, estimates."""
+
+    deviance: float
+    by_La: np.ndarray
+    by_Lb: np.ndarray
+    by_t: float
+    beta: np.ndarray
+    """fixed effects (p,)"""
+    sigma: float
+    modes_a: np.ndarray
+    """conditional modes of factor a (G, i)"""
+    modes_b: np.ndarray
+    """conditional modes of factor b (H, j)"""
+
+
+def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) -> Solution:
+    """Solve the penalised least squares at lower triangular La and Lb and the nested sd t.
+
+    Raises numpy.linalg.LinAlgError where X is short of full rank or the residuals vanish.
+    """
+    cells = products.cells
+    if cells is not None:
+        products = _without_cells(products, t)
+    aa, bb, ab, aw, bw = products.aa, products.bb, products.ab, products.aw, products.bw
+    G, i, H, j = ab.shape
+    n, p, K = products.n, products.ww.shape[0] - 1, H * j
+
+    # P = [A, B; B', D]; A = C C' is block-diagonal. M = C^-1 Lambda_a' Z_a'[Z_b, W], so that
+    # Lambda_b, K columns wide at most, comes in after the sums over the levels of a.
+    C = np.linalg.cholesky(La.T @ aa @ La + np.eye(i))
+    inverse_C = np.linalg.inv(C)
+    T, back = inverse_C @ La.T, inverse_C.transpose(0, 2, 1)
+    ab = ab.reshape(G, i, K)
+    M, MW = T @ ab, T @ aw
+    flat, flat_W = M.reshape(G * i, K), MW.reshape(G * i, p + 1)
+
+    # The Schur complement on b, S = Lambda_b'(Z_b'Z_b - M'M) Lambda_b + I = F F'.
+    schur = -(flat.T @ flat)
+    levels = np.arange(H)
+    schur.reshape(H, j, H, j)[levels, :, levels, :] += bb
+    S = _rows(Lb.T, _rows(Lb.T, schur).T)
+    S.flat[:: K + 1] += 1
+    F = _cholesky(S)
+    R = _solve(F, _rows(Lb.T, bw.reshape(K, p + 1) - flat.T @ flat_W))
+
+    # What is left of W'W belongs to the fixed effects; its corner is r^2.
+    E = np.linalg.cholesky(products.ww - flat_W.T @ flat_W - R.T @ R)
+    r2 = E[p, p] ** 2
+    weights = np.ones(p + 1)  # e = W weights
+    weights[:p] = -_solve(E[:p, :p], E[p, :p], transposed=True)
+    log_determinant = 2 * (
+        np.log(np.diagonal(C, axis1=1, axis2=2)).sum() + np.log(np.diagonal(F)).sum()
+    )
+    value = log_determinant + n * (1 + np.log(2 * np.pi * r2 / n))
+
+    # Spherical random effects u and w = Z'V^-1 e, by level.
+    ub = _solve(F, R @ weights, transposed=True).reshape(H, j)
+    Lub = ub @ Lb.T
+    ua = MW @ weights - M @ Lub.ravel()
+    ua = (back @ ua[:, :, None])[:, :, 0]
+    Lua = ua @ La.T
+    wa = aw @ weights - (aa @ Lua[:, :, None])[:, :, 0] - ab @ Lub.ravel()
+    wb = bw @ weights - (bb @ Lub[:, :, None])[:, :, 0]
+    wb -= (Lua.ravel() @ ab.reshape(G * i, K)).reshape(H, j)
+
+    # With U = Lambda_b S^-1 Lambda_b' and N = M U, the blocks of Lambda P^-1 Lambda' that matter:
+    # b with b is U, a with b is -La C^-T N, a with a is La (A^-1 + C^-T N M' C^-1) La'.
+    half = _rows(Lb, _inverse(F))
+    U = _rows(Lb, half.T)
+    N = (flat @ U).reshape(G, i, K)
+    inverse_aa = back @ (np.eye(i) + N @ M.transpose(0, 2, 1)) @ inverse_C
+    trace_a = (aa @ La @ inverse_aa).sum(0) - (ab @ N.transpose(0, 2, 1) @ inverse_C).sum(0)
+    trace_b = (schur.reshape(H, j, K) @ half.T.reshape(H, j, K).transpose(0, 2, 1)).sum(0)
+
+    slope = 2 * n / r2
+    by_t = 0.0
+    if cells is not None:
+        # Z_c'V^-1 e by pair, and the trace of Z_c'V^-1 Z_c.
+        shrunk = 1 + t * t * cells[:, :, 0]
+        value += np.log(shrunk).sum()
+        sa, sb, sw = np.split(cells[:, :, 1:], [i, i + j], axis=2)
+        wc = sw @ weights - np.einsum("ghi,gi->gh", sa, Lua) - np.einsum("ghj,hj->gh", sb, Lub)
+        qa, Ub = sa @ La, U.reshape(H, j, H, j)[levels, :, levels, :]
+        inside = ((qa @ inverse_aa) * qa).sum(2)
+        inside += np.einsum("ghj,hjk,ghk->gh", sb, Ub, sb)
+        inside -= 2 * np.einsum("ghi,gihj,ghj->gh", qa, (back @ N).reshape(G, i, H, j), sb)
+        trace = (cells[:, :, 0] / shrunk - inside / shrunk**2).sum()
+        by_t = t * (2 * trace - slope * ((wc / shrunk) ** 2).sum())
+    return Solution(
+        deviance=value,
+        by_La=2 * trace_a - slope * wa.T @ ua,
+        by_Lb=2 * trace_b - slope * wb.T @ ub,
+        by_t=float(by_t),
+        beta=-weights[:p],
+        sigma=float(np.sqrt(r2 / n)),
+        modes_a=Lua,
+        modes_b=Lub,
+    )
+
+
+def deviance(
+    products: Products, La: np.ndarray, Lb: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the deviance and its gradients by La (i, i) and Lb (j, j), both lower triangular."""
+    solution = solve(products, La, Lb)
+    return solution.deviance, solution.by_La, solution.by_Lb
+
+
+def _without_cells(products: Products, t: float) -> Products:
+    """Eliminate the nested intercept of relative sd t: the cross-products under V_c^-1."""
+    i, j = products.aa.shape[1], products.bb.shape[1]
+    n, sums = products.cells[:, :, 0], products.cells[:, :, 1:]
+    sa, sb, sw = np.split(sums, [i, i + j], axis=2)
+    weighted = (t * t / (1 + t * t * n))[:, :, None] * sums
+    by_a = sa.transpose(0, 2, 1) @ weighted
+    by_b = sb.transpose(1, 2, 0) @ weighted.transpose(1, 0, 2)
+    flat = sw.reshape(-1, sw.shape[2])
+    return replace(
+        products,
+        aa=products.aa - by_a[:, :, :i],
+        bb=products.bb - by_b[:, :, i : i + j],
+        ab=products.ab
+        - (sa[:, :, :, None] * weighted[:, :, None, i : i + j]).transpose(0, 2, 1, 3),
+        aw=products.aw - by_a[:, :, i + j :],
+        bw=products.bw - by_b[:, :, i + j :],
+        ww=products.ww - flat.T @ weighted[:, :, i + j :].reshape(flat.shape),
+        cells=None,
+    )
+
+
+def _rows(L: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Multiply each level's rows of `values` (levels * k, c) by L (k, k)."""
+    if len(L) < 2:
+        return L.sum() * values
+    return (L @ values.reshape(-1, len(L), values.shape[1])).reshape(values.shape)
+
+
+def _cholesky(S: np.ndarray) -> np.ndarray:
+    """Return the lower factor of a symmetric S, which is lost."""
+    if not len(S):
+        return S
+    factor, failed = lapack.dpotrf(S.T, lower=1, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("the Schur complement is not positive definite")
+    return factor
+
+
+def _solve(F: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:
+    return lapack.dtrtrs(F, right, lower=1, trans=int(transposed))[0] if len(F) else right
+
+
+def _inverse(F: np.ndarray) -> np.ndarray:
+    """Return (F F')^-1, both triangles filled."""
+    if not len(F):
+        return F
+    half = lapack.dpotri(F, lower=1)[0]
+    half.T.flat[:: len(F) + 1] /= 2
+    return half + half.T

@@ -1,0 +1,85 @@
+"""Ordinary least squares on the means over subjects (de Varda & Marelli 2024), with AIC and BIC."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from recency.mixed.formula import Formula, column
+from recency.mixed.lme4 import Told
+from recency.regression.predictors import Levels, Rows, levels
+
+
+def word_means(rows: Rows) -> Rows:
+    """Average response and predictors of each word over the subjects; words in reading order.
+
+    Of a log response this is the mean of logarithms. There is one level of `subject`.
+    """
+    word, first, codes = np.unique(rows.word, return_index=True, return_inverse=True)
+    counts = np.bincount(codes)
+
+    def mean(values: np.ndarray) -> np.ndarray:
+        return np.bincount(codes, values) / counts
+
+    groups = {"subject": Levels(np.zeros(len(word), dtype=int), ["mean"])}
+    for name in ("sentence", "item"):
+        old = rows.groups[name]
+        chosen = levels(old.codes[first])
+        groups[name] = Levels(chosen.codes, [old.names[int(code)] for code in chosen.names])
+    return Rows({k: mean(v) for k, v in rows.predictors.items()}, mean(rows.y), groups, word)
+
+
+def fit_least_squares(
+    formula: Formula, predictors: Mapping[str, np.ndarray], y: np.ndarray
+) -> tuple[Told, list[str]]:
+    """Fit y (n,) and return the figures, sigma by maximum likelihood, and notes.
+
+    Standard errors have n - p degrees of freedom. A column that depends on earlier ones is left
+    out, as R does.
+    """
+    n = len(y)
+    names: list[str] = []
+    basis = np.empty((n, 0))
+    for name in formula.fixed:
+        values = column(name, predictors, n)
+        left = values
+        for _ in range(2):  # the second time for the digits that the first one lost
+            left = left - basis @ (basis.T @ left)
+        size = np.linalg.norm(left)
+        if size > 1e-7 * max(np.linalg.norm(values), np.finfo(float).tiny) and len(names) < n:
+            names.append(name)
+            basis = np.column_stack([basis, left / size])
+    dropped = len(formula.fixed) - len(names)
+    notes = [f"{dropped} of the columns depend on others and were dropped"] if dropped else []
+    X = np.column_stack([column(name, predictors, n) for name in names])
+    R = basis.T @ X
+    estimates = np.linalg.solve(R, basis.T @ y)
+    rss = float(np.sum((y - X @ estimates) ** 2))
+    free = n - len(names)
+    inverse = np.linalg.inv(R)
+    se = np.sqrt((inverse**2).sum(1) * rss / free) if free else np.full(len(names), math.nan)
+    sigma = math.sqrt(rss / n)
+    fitted = free > 0 and sigma > 0
+    if not fitted:
+        notes.append(f"not fitted: {n} words for {len(names)} columns, residual sd {sigma:.3g}")
+    told = Told(
+        fixed=dict(zip(names, map(float, estimates), strict=True)),
+        se=[float(value) for value in se],
+        theta=[],
+        sigma=sigma,
+        loglik=-n / 2 * (math.log(2 * math.pi * sigma**2) + 1) if fitted else math.nan,
+        singular=False,
+        random={},
+        modes={},
+        messages=[],
+        converged=fitted,
+    )
+    return told, notes
+
+
+def criteria(told: Told, n: int) -> dict[str, float]:
+    """Return AIC and BIC of a least-squares fit to n words; sigma counts as a parameter, as in R."""
+    k = len(told.fixed) + 1
+    return {"aic": 2 * k - 2 * told.loglik, "bic": k * math.log(n) - 2 * told.loglik}

@@ -1,0 +1,206 @@
+"""One optimiser step of the paper's recipe, and the state that lets a killed job go on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+import torch
+from torch import distributed
+from transformers import PreTrainedModel
+
+from recency.attention import biased
+from recency.errors import InputError
+from recency.files import atomic
+from recency.networks.loss import cross_entropy_sum
+from recency.networks.schedule import learning_rate
+from recency.networks.stream import TokenStream
+
+
+def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.AdamW:
+    """AdamW; no weight decay on biases, LayerNorms and learned weights of an attention bias."""
+    decayed = [p for p in model.parameters() if p.dim() >= 2]
+    others = [p for p in model.parameters() if p.dim() < 2]
+    groups = [
+        {"params": decayed, "weight_decay": recipe["weight_decay"]},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(
+        groups, lr=0.0, betas=tuple(recipe["betas"]), eps=recipe["epsilon"], fused=True
+    )
+
+
+class Training:
+    """A model, its optimiser and its token stream, on one device of `world` that share each step.
+
+    On a GPU the network is compiled and nothing in a step waits for the device. The first step
+    asks whether the compiled network computes what the plain one does.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        stream: TokenStream,
+        recipe: dict,
+        device: str = "cpu",
+        rank: int = 0,
+        world: int = 1,
+        compiled: bool | None = None,
+    ):
+        self.model, self.stream, self.recipe, self.device = model.to(device), stream, recipe, device
+        self.rank, self.world = rank, world
+        self.optimizer = optimizer(model, recipe)
+        self.network = model.base_model
+        self.unchecked = compiled = device != "cpu" if compiled is None else compiled
+        if compiled:
+            if not any(hasattr(m, "recency_bias") for m in model.modules()):
+                biased.attach(model, {"form": "none"})  # its causal mask is free when compiled
+            length = recipe["sequence_length"]
+            for module in biased.attention_modules(model):  # made before, not while, compiling
+                biased.visible_blocks(module.recency_bias.reach, length, length, model.device)
+            self.network = torch.compile(model.base_model, dynamic=False)
+
+    def step(self, number: int) -> torch.Tensor:
+        """Do step `number` (from 1) and return its mean loss in nats, left on the device.
+
+        The step's sequences are dealt out to the devices a micro-batch at a time; gradients are
+        summed over all of them, so that their number changes a result by rounding alone.
+        """
+        self.model.train()
+        self._seed_dropout(number)
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate(number, self.recipe)
+        sequences, at_once = self.recipe["batch_sequences"], self.recipe["micro_batch"]
+        first, targets_in_step = (
+            (number - 1) * sequences,
+            sequences * self.recipe["sequence_length"],
+        )
+        total = torch.zeros((), device=self.device)
+        for start in range(self.rank * at_once, sequences, self.world * at_once):
+            batch = self.stream.batch(first + start, min(at_once, sequences - start))
+            inputs, targets = (self._sent(tokens) for tokens in batch)
+            if self.unchecked:
+                self._check_compiled(inputs)
+            loss = self.loss_sum(inputs, targets) / targets_in_step
+            loss.backward()
+            total += loss.detach()
+        if self.world > 1:
+            for gradient in self._gradients():
+                distributed.all_reduce(gradient)
+            distributed.all_reduce(total)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe["clip"])
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return total
+
+    def loss_sum(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the summed cross-entropy in nats of targets (batch, length)."""
+        with self._autocast():
+            hidden = self.network(input_ids=inputs, use_cache=False).last_hidden_state
+            hidden = hidden.to(torch.bfloat16) if self.recipe["precision"] == "bf16" else hidden
+            return cross_entropy_sum(hidden, self.model.get_output_embeddings().weight, targets)
+
+    def _autocast(self) -> contextlib.AbstractContextManager:
+        """Return the context of the recipe's precision."""
+        bf16 = self.recipe["precision"] == "bf16"
+        kind = torch.device(self.device).type
+        return torch.autocast(kind, torch.bfloat16) if bf16 else contextlib.nullcontext()
+
+    def _check_compiled(self, inputs: torch.Tensor) -> None:
+        """Raise RuntimeError if the compiled network gives other states than the plain one."""
+        self.unchecked = False
+        config, chosen = self.model.config, self.model.config._attn_implementation
+        drops = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in self.model.modules())
+        self.model.train(not drops)  # dropout would be drawn differently
+        with self._autocast():
+            got = self.network(input_ids=inputs, use_cache=False).last_hidden_state.detach()
+            config._attn_implementation = biased.WITHOUT_FLEX
+            with torch.no_grad():
+                plain = self.model.base_model(input_ids=inputs, use_cache=False).last_hidden_state
+        config._attn_implementation = chosen
+        self.model.train()
+        error = ((got - plain).norm() / plain.norm()).item()
+        if not error < 0.03:
+            raise RuntimeError(
+                f"the compiled network differs from the plain one by {error:.0%} of its states: a "
+                "fault of this version of PyTorch on this device; train with `device: cpu` or "
+                "another version"
+            )
+
+    def _sent(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Send tokens to the device without waiting for it."""
+        if self.device == "cpu":
+            return tokens
+        return tokens.pin_memory().to(self.device, non_blocking=True)
+
+    def _seed_dropout(self, number: int) -> None:
+        """Seed what a step draws, so that it draws the same after a resume."""
+        numbers = torch.Generator().manual_seed(self.stream.seed)
+        offset = torch.randint(2**40, (1,), generator=numbers).item()
+        torch.manual_seed(offset + number * self.world + self.rank)
+
+    def _gradients(self) -> list[torch.Tensor]:
+        """Return every parameter's gradient; a device without sequences of its own has zeros."""
+        for parameter in self.model.parameters():
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        return [parameter.grad for parameter in self.model.parameters()]
+
+
+def save(
+    path: Path,
+    specification: dict,
+    run: Training,
+    done: int,
+    losses: list[float],
+) -> None:
+    """Write the state whole; the one before stays until then. The last needs no optimiser."""
+    finished = done == specification["recipe"]["steps"]
+    # Into an open file: given a path, torch does not say that the disk is full.
+    with atomic(path) as temporary, temporary.open("wb") as file:
+        torch.save(
+            {
+                "specification": json.dumps(specification, sort_keys=True),
+                "model": run.model.state_dict(),
+                "optimizer": None if finished else run.optimizer.state_dict(),
+                "done": done,
+                "losses": losses,
+            },
+            file,
+        )
+
+
+def resume(path: Path, specification: dict, run: Training) -> tuple[int, list[float]]:
+    """Load a state if there is one; return the steps done and their losses.
+
+    A finished training keeps its state, for a job whose outputs were lost after it; of another
+    specification it is passed over. An unfinished one of another specification raises InputError
+    with the difference.
+    """
+    if not path.exists():
+        return 0, []
+    state = torch.load(path, weights_only=True, map_location=run.device)
+    made_for = json.loads(state["specification"])
+    if made_for != specification:
+        if state["done"] == made_for["recipe"]["steps"]:
+            return 0, []
+        raise InputError(
+            f"{path} is the state of a training run of another specification:\n"
+            + "\n".join(_difference(made_for, specification))
+            + "\nDelete the file to train from the start, or set the config back to go on."
+        )
+    run.model.load_state_dict(state["model"])
+    if state["optimizer"] is not None:
+        run.optimizer.load_state_dict(state["optimizer"])
+    return state["done"], state["losses"]
+
+
+def _difference(old: object, new: object, where: str = "") -> list[str]:
+    """List `key: old -> new` for every leaf that differs."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        lines = []
+        for key in sorted(old.keys() | new.keys()):
+            lines += _difference(old.get(key), new.get(key), f"{where}.{key}".lstrip("."))
+        return lines
+    return [] if old == new else [f"  {where}: {old!r} in the state, {new!r} now"]

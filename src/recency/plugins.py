@@ -1,0 +1,62 @@
+"""Modules that a config chooses by name: forms of bias, parsers of corpora, readers of text.
+
+Each kind is a package with one module for each name. `load` is the one place where a module is
+imported by a name that is not written in the code, so that recency.workflow.code finds what a
+rule depends on.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+from recency.errors import InputError
+from recency.names import nearest
+
+
+def folder(package: str) -> Path:
+    """Return the folder of a package such as `recency.attention.biases`, without importing it."""
+    parts = package.split(".")
+    return Path(find_spec(parts[0]).submodule_search_locations[0]).joinpath(*parts[1:])
+
+
+def names(package: str, marker: str) -> list[str]:
+    """Return the modules of a package that define `marker` at their top level, sorted.
+
+    None is imported, so that a config is checked without PyTorch.
+    """
+    modules = sorted(folder(package).glob("[a-z]*.py"))
+    return [path.stem for path in modules if _defined(path, marker) is not None]
+
+
+def constant(package: str, name: str, constant: str) -> object:
+    """Return the value of a literal constant of a module, read without importing it."""
+    node = _defined(folder(package) / f"{name}.py", constant)
+    if node is None:
+        raise InputError(f"{package}.{name} sets no {constant}; see its neighbours for an example")
+    return ast.literal_eval(node.value)
+
+
+def load(package: str, name: str, what: str, marker: str) -> ModuleType:
+    """Import the module `name` of a package; `what` says in an InputError what it was to be."""
+    if name not in (known := names(package, marker)):
+        raise InputError(
+            f"no {what} is called {nearest(name, known)}; a new one is a file in "
+            f"src/{package.replace('.', '/')}/"
+        )
+    return importlib.import_module(f"{package}.{name}")
+
+
+def _defined(path: Path, name: str) -> ast.stmt | None:
+    """Return the statement at a module's top level that defines `name`."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return node
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = node.targets if isinstance(node, ast.Assign) else targets
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            return node
+    return None

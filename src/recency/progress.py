@@ -1,0 +1,37 @@
+"""How far a long job is, on the terminal and in its log."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+
+class progress:
+    """Say on the terminal how far a long job is, at most every `every` seconds."""
+
+    def __init__(self, total: float, what: str, unit: str = "", every: float = 10.0):
+        self.total, self.what, self.unit, self.every = total, what, unit, every
+        self.started = self.last = time.monotonic()
+        self.first: float | None = None
+
+    def update(self, done: float, note: str = "") -> None:
+        """Report `done` of `total`; the rate counts from the first call (after a resume, too)."""
+        now = time.monotonic()
+        if self.first is None:
+            self.first = done
+        if now - self.last < self.every:
+            return
+        self.last = now
+        rate = (done - self.first) / (now - self.started)
+        left = f", {_clock((self.total - done) / rate)} left" if rate > 0 else ""
+        note = f", {note}" if note else ""
+        line = f"{self.what}: {done / self.total:4.0%}, {rate:,.0f} {self.unit}/s{left}{note}"
+        print(line, flush=True)
+        print(line, file=sys.stderr)
+
+
+def _clock(seconds: float) -> str:
+    """Write a duration as m:ss or h:mm:ss."""
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

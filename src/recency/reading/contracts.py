@@ -1,0 +1,158 @@
+"""The two tables that every parser gives, built and checked (contract 1; responses)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.tables import note
+
+WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
+# What a corpus may tell of a word beyond the contract, for designs that ask for it.
+MORE = ("pos", "foil_length", "given_length", "log_frequency")
+# What a response is, its unit in its name; an amplitude is no time, and has a column of its own.
+RESPONSES = ("time_ms", "amplitude_uv")
+
+_END_MARK = r"[.?!…:;][\W_]*$"
+
+
+def word_table(
+    items: Sequence[str], sentences: Sequence[int], words: Sequence[str]
+) -> pd.DataFrame:
+    """Build contract 1 from words in reading order, their texts and their sentence numbers."""
+    frame = pd.DataFrame(
+        {"item": pd.Series(items, dtype="str"), "sentence": np.asarray(sentences, dtype=np.int32)}
+    )
+    frame["position"] = (frame.groupby("sentence", sort=False).cumcount() + 1).astype(np.int32)
+    frame["word_id"] = np.arange(len(frame), dtype=np.int32)
+    frame["word"] = pd.Series(words, dtype="str")
+    return _checked(frame, "words")
+
+
+def check_words(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Raise InputError, naming the first word at fault, unless `frame` keeps contract 1."""
+    frame = _checked(frame, where)
+    _cut_words(frame, where)
+    return frame
+
+
+def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    _columns(frame, WORD_COLUMNS, where)
+    if frame.empty:
+        raise InputError(f"{where}: no words")
+    kept = [*WORD_COLUMNS, *(name for name in MORE if name in frame)]
+    frame = frame[kept].reset_index(drop=True)
+    new = frame.sentence != frame.sentence.shift()
+    wrongs = {
+        "is not the number of its row": frame.word_id != frame.index,
+        "is empty or has a space inside": ~frame.word.str.fullmatch(r"\S+"),
+        "belongs to a sentence that stands in two places": new & frame.sentence.duplicated(),
+        "has not the next position of its sentence": frame.position
+        != frame.groupby("sentence").cumcount() + 1,
+        "belongs to another item than the word before it in its sentence": ~new
+        & (frame["item"] != frame["item"].shift()),
+        "belongs to an item that stands in two places": (frame["item"] != frame["item"].shift())
+        & frame["item"].duplicated(),
+    }
+    for problem, wrong in wrongs.items():
+        if wrong.any():
+            row = frame[wrong].iloc[0]
+            raise InputError(
+                f"{where}: word {row.word_id} ({row.word!r}, sentence {row.sentence}) {problem}"
+            )
+    types = {"sentence": "int32", "position": "int32", "word_id": "int32"}
+    return frame.astype({"item": "str", "word": "str", **types})
+
+
+def response_column(frame: pd.DataFrame, where: str) -> str:
+    """Say which column holds the responses: time_ms, or amplitude_uv for an ERP component."""
+    found = [name for name in RESPONSES if name in frame.columns]
+    if len(found) != 1:
+        told = "both" if found else f"neither of them; there are {', '.join(frame.columns)}"
+        raise InputError(f"{where}: one column of {' and '.join(RESPONSES)} is needed, not {told}")
+    return found[0]
+
+
+def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Raise InputError unless `frame` has responses to `words`: times >= 0 in ms, or amplitudes.
+
+    A subject may respond to a word once, or, if there is a column `fixation`, once a fixation.
+    Amplitudes, in microvolts, may be negative; both are finite.
+    """
+    value = response_column(frame, where)
+    _columns(frame, ["subject", "word_id", value], where)
+    if frame.empty:
+        raise InputError(f"{where}: no responses")
+    keys = ["subject", "word_id", *(["fixation"] if "fixation" in frame else [])]
+    kind = "time" if value == "time_ms" else "amplitude"
+    wrongs = {
+        "is to a word that there is not": ~frame.word_id.isin(words.word_id),
+        f"is not a finite {kind}": ~np.isfinite(frame[value].astype("float64")),
+        "is negative": (frame[value] < 0) & (kind == "time"),
+        "repeats an earlier one of its subject": frame.duplicated(keys),
+    }
+    for problem, wrong in wrongs.items():
+        if wrong.any():
+            row = frame[wrong].iloc[0]
+            response = f"the response {row[value]} of {row.subject} to word {row.word_id}"
+            raise InputError(f"{where}: {response} {problem}")
+    _cut_responses(frame, words, where)
+    types = {"subject": "str", "word_id": "int32", value: "float64"}
+    if "previous_fixated" in frame:
+        types["previous_fixated"] = "boolean"
+    return frame.astype(types).reset_index(drop=True)
+
+
+def _cut_words(frame: pd.DataFrame, where: str) -> None:
+    """Report an end within a sentence, if it shows: its file may have been cut off."""
+    last = frame.word[frame.sentence != frame.sentence.shift(-1)]
+    marked = last.str.contains(_END_MARK)
+    if not marked.iloc[-1] and (len(last) == 1 or marked.iloc[:-1].mean() > 0.9):
+        told = f"the last word, {last.iloc[-1]!r}, ends no sentence, as almost all others do"
+        note(where, f"{told}; if the file was cut off, get it again")
+
+
+def _cut_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> None:
+    """Report an end within a text, if subjects read whole ones: the file may have been cut off.
+
+    That words lack is one sign, that the eyes came no further than 3/4 of the text another.
+    """
+    known = words.set_index("word_id")["item"]
+    pairs = pd.DataFrame({"subject": frame.subject, "item": frame.word_id.map(known)})
+    pairs["word_id"] = frame.word_id
+    pairs["place"] = frame.word_id.map(words.groupby("item").cumcount()) + 1
+    if "time_ms" in frame:
+        pairs["place"] = pairs.place.where((frame.time_ms > 0).to_numpy(), 0)
+    readings = pairs.groupby(["subject", "item"], sort=False)
+    length = words.groupby("item").size().reindex(readings.size().index.get_level_values(1))
+    last = tuple(pairs.iloc[-1][["subject", "item"]])
+    for got, what in (
+        (readings.word_id.nunique() == length.to_numpy(), "lack words that others have"),
+        (readings.place.max() > 0.75 * length.to_numpy(), "end far from the end of the text"),
+    ):
+        others = got.drop(last)
+        if not got[last] and (others.empty or others.mean() > 0.9):
+            told = f"the last rows, of subject {last[0]} in text {last[1]}, {what}"
+            return note(where, f"{told}; if the file was cut off, get it again")
+
+
+def padded(names: pd.Series) -> pd.Series:
+    """Spell numbered names with leading zeros, so that their order as text is the natural one."""
+    parts = {name: re.fullmatch(r"(.*?)(\d*)", str(name)).groups() for name in names.unique()}
+    width = max((len(digits) for _, digits in parts.values()), default=0)
+    if len({prefix for prefix, _ in parts.values()}) > 1 or not all(d for _, d in parts.values()):
+        return names.astype("str")
+    spelled = {name: prefix + digits.zfill(width) for name, (prefix, digits) in parts.items()}
+    if len(set(spelled.values())) < len(spelled):
+        return names.astype("str")
+    return names.map(spelled).astype("str")
+
+
+def _columns(frame: pd.DataFrame, needed: list[str], where: str) -> None:
+    for name in needed:
+        if name not in frame.columns:
+            raise InputError(f"{where}: no column {name}; there are {', '.join(frame.columns)}")

@@ -1,0 +1,128 @@
+"""Filter responses as the paper does, count what each step drops, and part them in three or not."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.names import hint
+from recency.reading.contracts import response_column
+
+PARTITIONS = ("fit", "fit", "exploratory", "held_out")
+
+
+def main(
+    words: str | Path,
+    responses: str | Path,
+    filters: Sequence[Mapping[str, str]],
+    out_fit: str | Path,
+    out_counts: str | Path,
+    out_exploratory: str | Path | None = None,
+    out_held_out: str | Path | None = None,
+) -> None:
+    """Write the three partitions and counts.csv (step, kept, dropped).
+
+    `filters` are applied in order: each `keep` is a pandas query over the columns of `joined`, and
+    rows for which it holds stay. Without `out_exploratory` and `out_held_out` all that is left is
+    to be fitted, and these partitions are counted as 0.
+    """
+    frame = joined(pd.read_parquet(words), pd.read_parquet(responses))
+    value = response_column(frame, str(responses))
+    columns = ["subject", "word_id", value, "previous_fixated", "partition"]
+    frame, counts = filtered(frame, filters)
+    frame["partition"] = "fit" if out_exploratory is None else partition(frame)
+    outs = {"fit": out_fit, "exploratory": out_exploratory, "held_out": out_held_out}
+    for name, out in outs.items():
+        part = frame.loc[frame.partition == name, columns]
+        if out is None:
+            counts.append((name, 0, None))
+            continue
+        if part.empty:
+            raise InputError(
+                f"{responses}: no observation is left for the partition {name}, of {len(frame):,} "
+                f"by {frame.subject.nunique():,} subjects over {frame.sentence.nunique():,} "
+                "sentences; that is too little data to part in three"
+            )
+        counts.append((name, len(part), None))
+        with atomic(out) as temporary:
+            part.to_parquet(temporary, compression="zstd", index=False)
+    with atomic(out_counts) as temporary:
+        table = pd.DataFrame(counts, columns=["step", "kept", "dropped"])
+        table.astype({"dropped": "Int64"}).to_csv(temporary, index=False, lineterminator="\n")
+
+
+def joined(words: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
+    """Give each response its word and the flags sentence_first, _last, item_first and item_last.
+
+    The rows stay in the order of `responses`.
+    """
+    words = words.sort_values("word_id")
+    flags = {}
+    for name in ("sentence", "item"):
+        flags[f"{name}_first"] = ~words[name].duplicated()
+        flags[f"{name}_last"] = ~words[name].duplicated(keep="last")
+    known = words.assign(**flags).set_index("word_id")
+    if (lost := ~responses.word_id.isin(known.index)).any():
+        raise InputError(
+            f"{lost.sum():,} responses are to words that there are not (word_id "
+            f"{responses.word_id[lost].iloc[0]} is one): the two files are of different data sets"
+        )
+    shared = [name for name in known if name in responses]
+    frame = responses.drop(columns=shared).join(known, on="word_id")
+    if "previous_fixated" not in frame:
+        frame["previous_fixated"] = pd.NA
+    return frame.astype({"previous_fixated": "boolean"})
+
+
+def filtered(
+    frame: pd.DataFrame, filters: Sequence[Mapping[str, str]]
+) -> tuple[pd.DataFrame, list[tuple[str, int, int | None]]]:
+    """Apply the filters in order; give the rest and (step, rows kept, rows dropped) per step."""
+    counts: list[tuple[str, int, int | None]] = [("presented", len(frame), 0)]
+    for step in filters:
+        keep = _holds(frame, step["name"], step["keep"])
+        counts.append((step["name"], int(keep.sum()), int((~keep).sum())))
+        if not keep.any():
+            raise InputError(
+                f"filters → {step['name']}: {step['keep']!r} drops all {len(frame):,} responses "
+                "that were left"
+            )
+        frame = frame[keep]
+    return frame.copy(), counts
+
+
+def partition(observations: pd.DataFrame) -> pd.Series:
+    """Assign each observation to fit, exploratory or held_out (Clark et al. 2025, footnote 7).
+
+    By (number of the subject + number of the sentence) mod 4: 0 and 1 fit, 2 exploratory, 3 held
+    out, so that a sentence as read by a subject stays whole. The numbers are ranks from 0 among
+    those in `observations` (columns subject, sentence), which is to be filtered first.
+    """
+    ranks = [
+        observations[name].rank(method="dense").astype("int64") - 1
+        for name in ("subject", "sentence")
+    ]
+    return ((ranks[0] + ranks[1]) % len(PARTITIONS)).map(dict(enumerate(PARTITIONS))).astype("str")
+
+
+def _holds(frame: pd.DataFrame, name: str, keep: str) -> pd.Series:
+    """Evaluate a filter; raise InputError unless it is a yes or no of each row."""
+    where = f"filters → {name}: {keep!r}"
+    columns = ", ".join(frame.columns)
+    try:
+        found = frame.eval(keep, engine="python", local_dict={}, global_dict={})
+    except pd.errors.UndefinedVariableError as error:
+        unknown = str(error).split("'")[1]
+        near = hint(unknown, frame.columns)
+        raise InputError(f"{where}: no column {unknown}; {near}There are: {columns}") from error
+    except Exception as error:
+        raise InputError(
+            f"{where} cannot be evaluated ({error}); the columns are: {columns}"
+        ) from error
+    if not isinstance(found, pd.Series) or not pd.api.types.is_bool_dtype(found.dtype):
+        raise InputError(
+            f"{where} is not true or false of each row; compare a column, as in time_ms > 0"
+        )
+    return found.fillna(False).astype(bool)

@@ -1,0 +1,48 @@
+"""Reading-time corpora, one module each; `parser` finds a module by the name in the config.
+
+A parser module gives `MEASURES` (the measures it can give; None: any that the options map to a
+column), `words(files, **options)` and `responses(files, words, measure, **options)`. It reads and
+checks, and filters nothing: the filters stand in the config, and `recency.reading.observations` counts them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+
+from recency import plugins
+from recency.errors import InputError
+from recency.names import nearest
+
+
+def names() -> list[str]:
+    """List the parsers there are."""
+    return plugins.names("recency.reading.parsers", "MEASURES")
+
+
+def parser(name: str) -> ModuleType:
+    """Load the parser `name`; raise an InputError with the nearest name if there is none."""
+    return plugins.load("recency.reading.parsers", name, "parser", "MEASURES")
+
+
+def accepted(module: ModuleType, function: Callable, options: dict) -> dict:
+    """Pick the options that `function` takes; an option that no function of the parser takes fails.
+
+    A dataset's options serve both functions of its parser, and each takes what it names.
+    """
+    own = _keywords(function)
+    known = sorted(_keywords(module.words) | _keywords(module.responses))
+    for key in options:
+        if key not in known:
+            parser_name = module.__name__.rpartition(".")[2]
+            raise InputError(
+                f"options: {parser_name} has no option {nearest(key, known)}; it has: "
+                f"{', '.join(known) or 'none'}"
+            )
+    return {key: value for key, value in options.items() if key in own}
+
+
+def _keywords(function: Callable) -> set[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}

@@ -1,0 +1,85 @@
+"""Brown corpus, self-paced reading (Smith & Levy, 2013): brown_spr.csv.
+
+35 subjects read 13 passages. One row a subject and word: subject, text_id, text_pos (the word's
+place in its passage), word, time (ms). words: the same file, and optionally `sentences`, one
+sentence per line over all passages; without it, the rule of `sentences.ends` finds them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.contracts import padded, word_table
+from recency.reading.sentences import aligned, ends
+from recency.reading.tables import content, only, read
+
+MEASURES = ("SPR",)
+
+_KEYS = ["text_id", "text_pos"]
+
+
+def words(files: dict[str, Path]) -> pd.DataFrame:
+    """Read the words that any subject was shown, each passage an item; inner spaces are closed."""
+    files = dict(files)
+    given = files.pop("sentences", None)
+    path = only(files, "words of brown")
+    frame = _rows(path)
+    first = frame.drop_duplicates(_KEYS)
+    both = frame.merge(first, on=_KEYS, how="left", suffixes=("", "_first"))
+    wrong = both.word != both.word_first
+    if wrong.any():
+        line, row = frame.index[wrong][0], both[wrong].iloc[0]
+        raise InputError(
+            f"{path}, line {line}: word {row.text_pos} of text {row.text_id} is {row.word!r}, "
+            f"before it was {row.word_first!r}"
+        )
+    first = first.sort_values(_KEYS)
+    if given is None:
+        last = [end for _, text in first.groupby("text_id") for end in ends(text.word.tolist())]
+    else:
+        lines = content(Path(given)).decode("utf-8-sig").splitlines()
+        try:
+            last = aligned(first.word.tolist(), [line for line in lines if line.strip()])
+        except ValueError as error:
+            raise InputError(f"{given} does not fit the words of {path}: {error}") from error
+    starts = pd.Series(last).shift(1, fill_value=True)
+    items = padded(first.text_id.astype("str"))
+    return word_table(items.to_numpy(), starts.cumsum(), first.word.to_numpy())
+
+
+def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Read reading times in ms; a subject's repeat of a word is dropped and reported."""
+    path = only(files, "responses of brown")
+    frame = _rows(path, times=True)
+    places = frame[_KEYS].drop_duplicates().sort_values(_KEYS)
+    if len(places) > len(words):
+        raise InputError(f"{path} has {len(places):,} words, its words were read from another file")
+    rank = frame.groupby("text_id").text_pos.rank(method="dense").astype("int64")
+    known = words.set_index([words["item"].astype("int64"), words.groupby("item").cumcount() + 1])
+    found = known.reindex(pd.MultiIndex.from_arrays([frame.text_id, rank])).set_axis(frame.index)
+    wrong = found.word.to_numpy() != frame.word.to_numpy()
+    if wrong.any():
+        at = frame[wrong].iloc[0]
+        raise InputError(
+            f"{path}, line {frame.index[wrong][0]}: word {at.text_pos} of text {at.text_id} is "
+            f"{at.word!r}, in the words it is {found.word[wrong].iloc[0]!r}"
+        )
+    frame["word_id"] = found.word_id.astype("int32")
+    return frame[["subject", "word_id", "time_ms"]].reset_index(drop=True)
+
+
+def _rows(path: Path, times: bool = False) -> pd.DataFrame:
+    """Read subject, text_id, text_pos, word (and time_ms), one row a line of the file."""
+    names = ["subject", *_KEYS, "word"] + (["time"] if times else [])
+    table = read(path, names, separator=None)
+    if times:
+        table = table.once(["subject", *_KEYS], drop=True)
+    frame = pd.DataFrame({key: table.numbers(key, whole=True) for key in _KEYS})
+    frame["word"] = table["word"].str.replace(r"\s+", "", regex=True)
+    frame["subject"] = padded(table["subject"])
+    if times:
+        frame["time_ms"] = table.numbers("time")
+    return frame

@@ -1,0 +1,81 @@
+"""The six corpora of de Varda & Marelli (2024): one mean time a word, over readers.
+
+One row a word: sent_id, word_pos (from 1), word, rt (ms), and what they took for its length and its
+frequency (`length`, in characters; `log_freq`, the logarithm of a count). All but the words are NA
+at the first word of each sentence or text, whose surprisal they left out. Whether the times are
+self-paced or of first pass is the corpus's: the config's measure says it. The subject is `mean`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.contracts import padded, word_table
+from recency.reading.sentences import ends
+from recency.reading.tables import Table, note, only, read
+
+MEASURES = ("FP", "SPR")
+_GIVEN = {"given_length": "length", "log_frequency": "log_freq"}
+
+
+def words(files: dict[str, Path], *, texts: bool = False, documents: bool = True) -> pd.DataFrame:
+    """Read the words, with given_length and log_frequency where the file has them.
+
+    An item is a document (docid) if there is that column, else a sent_id; without `documents`
+    always a sent_id, which they scored by itself. `texts` says that each sent_id is a whole text
+    (MECO, Provo): `sentences.ends` parts it.
+    """
+    path = only(files, "words of devarda_marelli2024")
+    table, frame = _rows(path, optional=["docid", *_GIVEN.values()])
+    by_document = documents and "docid" in table
+    items = table["docid"] if by_document else padded(frame.sent_id.astype("str"))
+    numbers = frame.sent_id
+    if texts:
+        last = [e for _, text in frame.groupby("sent_id") for e in ends(text.word.tolist())]
+        numbers = pd.Series(last).shift(1, fill_value=True).cumsum()
+    made = word_table(items.to_numpy(), numbers.to_numpy(), frame.word.to_numpy())
+    given = {
+        name: table.numbers(column, minimum=None, missing=["NA"]).to_numpy("float64")
+        for name, column in _GIVEN.items()
+        if column in table
+    }
+    return made.assign(**given)
+
+
+def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Read the mean times in ms; words without one are left out and counted."""
+    path = only(files, "responses of devarda_marelli2024")
+    table, frame = _rows(path, ["rt"])
+    if frame.word.tolist() != words.word.tolist():
+        raise InputError(f"{path}: its words are not those that the words were read from")
+    times = table.numbers("rt", missing=["NA"])
+    absent = times.isna()
+    inside = absent & (frame.word_pos > 1)
+    if inside.any():
+        note(path, f"{inside.sum():,} words without a time that start no sentence or text")
+    if absent.any():
+        note(path, f"{absent.sum():,} of {len(times):,} words have no time")
+    made = pd.DataFrame({"subject": "mean", "word_id": words.word_id.to_numpy()})
+    return made.assign(time_ms=times.to_numpy())[~absent.to_numpy()].reset_index(drop=True)
+
+
+def _rows(
+    path: Path, columns: list[str] | None = None, optional: list[str] | None = None
+) -> tuple[Table, pd.DataFrame]:
+    """Read sent_id, word_pos and word; sentences must be in order, without a gap."""
+    names = ["sent_id", "word_pos"]
+    table = read(path, [*names, "word", *(columns or [])], optional=optional or []).once(names)
+    frame = pd.DataFrame({name: table.numbers(name, whole=True) for name in names})
+    frame["word"] = table["word"]
+    wrong = frame.word_pos != frame.groupby("sent_id").cumcount() + 1
+    wrong |= (frame.sent_id.diff() < 0) | ((frame.sent_id.diff() > 0) & (frame.word_pos != 1))
+    if wrong.any():
+        line = frame.index[wrong][0]
+        table.fail(
+            line,
+            f"word {frame.word_pos[line]} of {frame.sent_id[line]} does not follow the word before",
+        )
+    return table, frame

@@ -1,0 +1,162 @@
+"""MECO, the English part, eye tracking (Siegelman et al., 2022): 12 texts, one screen each.
+
+Two formats, told apart by their columns:
+- item means (mecoL1_clean.csv of rycolab/psycho-toke): StimulusID, ContextLength (place from 0),
+  Region, FirstFixationDuration, GazeDuration, TotalDuration; one subject, `mean`, words that a
+  reader skipped counted as 0;
+- the corpus's own word report, `joint.data` of joint_data_trimmed.rda, that file or a CSV of it:
+  uniform_id, lang, trialid (text), sentnum, ianum and ia (or wordnum and word), dur, firstrun.skip,
+  firstrun.dur, firstrun.gopast, firstfix.dur; NA where a word was not fixated. Its "first run" is
+  the first visit whenever it came: after `firstrun.skip` first-pass times are 0 here.
+
+Of the word report, responses carry `words_since_fixation` and `previous_fixated`, as counted over
+the words in reading order by first pass. Words are those that most readers have at a place; rows
+with another word, and rows without one (double spaces in the texts), are dropped and reported.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.names import hint
+from recency.reading import rda
+from recency.reading.contracts import padded, word_table
+from recency.reading.fixations import previous_fixated, since_fixation
+from recency.reading.sentences import ends
+from recency.reading.tables import Table, content, note, only, read
+
+_MEANS = {"FFD": "FirstFixationDuration", "FP": "GazeDuration", "TFT": "TotalDuration"}
+_REPORT = {"FFD": "firstfix.dur", "FP": "firstrun.dur", "GP": "firstrun.gopast", "TFT": "dur"}
+MEASURES = tuple(_REPORT)
+
+_MISSING = ("NA", "")
+# The column that tells the data frame, and the one that its rows are chosen by.
+_FRAME = ("uniform_id", "lang")
+_AREA = (("ianum", "ia"), ("wordnum", "word"))
+
+
+def words(files: dict[str, Path], *, language: str = "en") -> pd.DataFrame:
+    """Read the texts, one item each; item means have no sentences: `sentences.ends` finds them."""
+    with rda.as_csv(only(files, "words of meco"), *_FRAME, language) as path:
+        return _words(path, language)
+
+
+def _words(path: Path, language: str) -> pd.DataFrame:
+    if not _is_report(path):
+        _, frame = _means(path)
+        last = [end for _, text in frame.groupby("text") for end in ends(text.word.tolist())]
+        starts = pd.Series(last).shift(1, fill_value=True)
+        return word_table(padded(frame.text.astype("str")), starts.cumsum(), frame.word)
+    _, frame = _report(path, language)
+    first = _agreed(frame)
+    if (back := first.groupby("text").sentnum.diff() < 0).any():
+        text, place = first[back].iloc[0][["text", "place"]]
+        raise InputError(f"{path}: in text {text} the sentence numbers go back at place {place}")
+    new = (first.text != first.text.shift()) | (first.sentnum != first.sentnum.shift())
+    return word_table(padded(first.text.astype("str")), new.cumsum(), first.word)
+
+
+def responses(
+    files: dict[str, Path], words: pd.DataFrame, measure: str, *, language: str = "en"
+) -> pd.DataFrame:
+    """Read `measure` in ms: FFD, FP (first pass), GP (go past; word report alone) or TFT (total).
+
+    `language` is a code of the word report's `lang`.
+    """
+    with rda.as_csv(only(files, "responses of meco"), *_FRAME, language) as path:
+        if _is_report(path):
+            return _of_readers(path, words, measure, language)
+        return _of_means(path, words, measure)
+
+
+def _of_means(path: Path, words: pd.DataFrame, measure: str) -> pd.DataFrame:
+    if measure not in _MEANS:
+        raise InputError(
+            f"{path} has item means, without {measure}; it has: {', '.join(_MEANS)}; {measure} is "
+            "in the corpus's own word report (joint_data_trimmed)"
+        )
+    table, frame = _means(path, _MEANS[measure])
+    if frame.word.tolist() != words.word.tolist():
+        raise InputError(f"{path}: its words are not those that the words were read from")
+    times = table.numbers(_MEANS[measure])[frame.index]
+    made = pd.DataFrame({"subject": "mean", "word_id": words.word_id.to_numpy()})
+    return made.assign(time_ms=times.to_numpy())
+
+
+def _is_report(path: Path) -> bool:
+    return b"StimulusID" not in content(path).split(b"\n", 1)[0]
+
+
+def _means(path: Path, *columns: str) -> tuple[Table, pd.DataFrame]:
+    """Read text, place (from 0) and word of item means, in reading order."""
+    names = ["StimulusID", "ContextLength"]
+    table = read(path, [*names, "Region", *columns], separator=",").once(names)
+    frame = pd.DataFrame({name: table.numbers(name, whole=True) for name in names})
+    frame = frame.set_axis(["text", "place"], axis=1).assign(word=table["Region"])
+    frame = frame.sort_values(["text", "place"])
+    gap = frame.place != frame.groupby("text").cumcount()
+    if gap.any():
+        line = frame.index[gap][0]
+        table.fail(line, f"text {frame.text[line]} has no word before {frame.place[line]}")
+    return table, frame
+
+
+def _report(path: Path, language: str, column: str = "dur") -> tuple[Table, pd.DataFrame]:
+    """Read the rows of one language: subject, text, sentnum, area, word; the index is the line."""
+    header = content(path).split(b"\n", 1)[0].decode("utf-8", "replace")
+    number, word = _AREA[0] if "ianum" in header else _AREA[1]
+    keys = ["uniform_id", "trialid", number]
+    table = read(
+        path, [*keys, "lang", "sentnum", word, "firstrun.skip", column], separator=",", quoted=True
+    )
+    there = table["lang"].unique()
+    if language not in there:
+        known = f"{hint(language, there)}There are: {', '.join(sorted(there))}"
+        raise InputError(f"options → language: {path} has no {language!r}; {known}")
+    table = Table(path, table.frame[table["lang"] == language])
+    table = table.without(table[word].isin(_MISSING), "interest areas without a word")
+    table = table.once(keys, drop=True)
+    frame = pd.DataFrame({"subject": table["uniform_id"]})
+    for name, source in {"text": "trialid", "sentnum": "sentnum", "area": number}.items():
+        frame[name] = table.numbers(source, whole=True)
+    frame["word"] = table[word].str.replace(r"\s+", "", regex=True)
+    return table, frame
+
+
+def _agreed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Give the words that most readers have: text, area, place (from 1), word, sentnum."""
+    counts = frame.groupby(["text", "area", "word", "sentnum"]).size().rename("n").reset_index()
+    counts = counts.sort_values(["text", "area", "n"], ascending=[True, True, False], kind="stable")
+    first = counts.drop_duplicates(["text", "area"]).reset_index(drop=True)
+    return first.assign(place=first.groupby("text").cumcount() + 1)
+
+
+def _of_readers(path: Path, words: pd.DataFrame, measure: str, language: str) -> pd.DataFrame:
+    """Read one measure of each reader from the word report."""
+    table, frame = _report(path, language, _REPORT[measure])
+    first = _agreed(frame)
+    if first.word.tolist() != words.word.tolist():
+        raise InputError(f"{path}: its words are not those that the words were read from")
+    known = first.assign(word_id=range(len(first))).set_index(["text", "area"])
+    found = known.reindex(pd.MultiIndex.from_frame(frame[["text", "area"]])).set_axis(frame.index)
+    frame["word_id"] = found.word_id.astype("int32")
+    times = table.numbers(_REPORT[measure], missing=_MISSING)
+    skipped = table.numbers("firstrun.skip", missing=_MISSING).fillna(1) != 0
+    if measure != "TFT":
+        times = times.mask(skipped, 0)
+    frame["time_ms"] = times.fillna(0.0) if measure == "TFT" else times
+    frame["fixated"] = ~skipped
+    frame = frame[(frame.word == found.word).to_numpy()]
+    if other := len(found) - len(frame):
+        note(path, f"{other:,} rows dropped, with another word than most readers' there")
+    frame = frame.assign(subject=padded(frame.subject))
+    frame = frame.sort_values(["subject", "word_id"], kind="stable")
+    frame["words_since_fixation"] = since_fixation(frame.fixated)
+    frame["previous_fixated"] = previous_fixated(frame.fixated, [frame.subject, frame.text])
+    if (unknown := frame.time_ms.isna()).any():
+        note(path, f"{unknown.sum():,} rows dropped, of fixated words without {measure}")
+    columns = ["subject", "word_id", "time_ms", "words_since_fixation", "previous_fixated"]
+    return frame.loc[~unknown, columns].reset_index(drop=True)

@@ -1,0 +1,218 @@
+"""Natural Stories, self-paced reading (Futrell et al., 2021).
+
+words: all_stories.tok (word, zone, item). responses, told apart by their columns:
+- processed_RTs.tsv (WorkerId, correct, item, zone, RT, word …), zones of all_stories.tok;
+- batch files (WorkerId or subject, correct, item, zone, RT), zones of the experiment: two screens
+  stand before each story, and story 3 had one more word, its 229th, that the text lacks.
+
+In May 2025 the authors moved the times of processed_RTs.tsv by one word. The paper used the
+alignment before, which processed_wordinfo.tsv still has: given in the role `readers`, its
+counts of readers per word tell how far a file was moved, and the times are moved back.
+
+With a role `trees` among the words' files (all-parses-aligned.txt.penn) each word has a part of
+speech: noun, verb (neither modal nor auxiliary is set apart) or other.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.contracts import padded, word_table
+from recency.reading.sentences import ends
+from recency.reading.tables import Table, content, note, only, read
+
+MEASURES = ("SPR",)
+
+_SCREENS_BEFORE = 2
+_EXTRA_ZONE = (3, 231)  # story and raw zone of the word that the text lacks
+_MOVES = (0, -1, 1, -2, 2)
+_KEPT_MS = (100, 3000)  # of the times that processed_wordinfo.tsv counts
+_KEPT_CORRECT = 4
+_LEAF = re.compile(r"\(([^\s()]+) [^\s()]+/(\d+)\.(\d+)(?:\.\w+)*\)")
+_POS = {"NN": "noun", "NP": "noun", "VB": "verb", "VP": "verb"}  # NP, VPZ: slips of the trees
+
+
+def words(files: dict[str, Path]) -> pd.DataFrame:
+    """Read the stories, one item each, and find their sentences by the rule of `sentences.ends`."""
+    files = dict(files)
+    trees = files.pop("trees", None)
+    path = only(files, "words of natural_stories")
+    table = read(path, ["item", "zone", "word"]).once(["item", "zone"])
+    frame = pd.DataFrame(
+        {name: table.numbers(name, whole=True, minimum=1) for name in ["item", "zone"]}
+    )
+    frame["word"] = table["word"]
+    frame = frame.sort_values(["item", "zone"], kind="stable")
+    gap = frame.zone != frame.groupby("item").cumcount() + 1
+    if gap.any():
+        line = frame.index[gap][0]
+        table.fail(
+            line,
+            f"story {frame.item[line]} has no zone before {frame.zone[line]}; zones "
+            "count from 1 without a gap",
+        )
+    last = [end for _, story in frame.groupby("item") for end in ends(story.word.tolist())]
+    starts = pd.Series(last).shift(1, fill_value=True)
+    made = word_table(padded(frame["item"].astype("str")), starts.cumsum(), frame.word)
+    return made if trees is None else made.assign(pos=_parts_of_speech(trees, frame))
+
+
+def _parts_of_speech(trees: Path, frame: pd.DataFrame) -> list[str]:
+    """Find the part of speech of each word of `frame` (item, zone): its first noun or verb's."""
+    found: dict[tuple[int, int], str] = {}
+    for tag, story, zone in _LEAF.findall(content(trees).decode()):
+        key = int(story), int(zone)
+        if found.get(key, "other") == "other":
+            found[key] = _POS.get(tag[:2], "other")
+    keys = list(zip(frame["item"], frame.zone, strict=True))
+    lost = [key for key in keys if key not in found]
+    if lost:
+        raise InputError(
+            f"{trees}: no leaf is word {lost[0][1]} of story {lost[0][0]}, nor are {len(lost) - 1:,} "
+            "others; the trees are to be all-parses-aligned.txt.penn of the same stories"
+        )
+    return [found[key] for key in keys]
+
+
+def responses(
+    files: dict[str, Path],
+    words: pd.DataFrame,
+    measure: str,
+    *,
+    offset: int = 0,
+    file_offset: int | None = None,
+) -> pd.DataFrame:
+    """Read reading times in ms, with `correct` (of 6 questions, per subject and story).
+
+    `offset` words are added to the paper's alignment: 0 is the paper's, 1 gives each time to the
+    next word. `file_offset` says where the file itself has its times, in the same count; None:
+    found with the role `readers`. A batch file has the paper's alignment once its zones are
+    counted from the first word.
+    """
+    files = dict(files)
+    readers = files.pop("readers", None)
+    if not files:
+        raise InputError("responses of natural_stories: no file of reading times is named")
+    parts = [_times(Path(path), words, readers, file_offset) for path in files.values()]
+    frame = pd.concat(parts, ignore_index=True)
+    again = frame.duplicated(["subject", "item", "zone"])
+    if again.any():
+        note(
+            "responses", f"{again.sum():,} repeats dropped, of a subject's earlier time for a word"
+        )
+        frame = frame[~again]
+    frame["zone"] += offset
+    found = _reindexed(words, frame.item, frame.zone)
+    outside = found.word_id.isna()
+    if outside.any():
+        note("responses", f"{outside.sum():,} times dropped, of zones outside the stories' words")
+    kept = frame[~outside.to_numpy()]
+    return pd.DataFrame(
+        {
+            "subject": padded(kept.subject),
+            "word_id": found.word_id[~outside].astype("int32").to_numpy(),
+            "time_ms": kept.time_ms,
+            "correct": kept.correct,
+        }
+    ).reset_index(drop=True)
+
+
+def _times(
+    path: Path, words: pd.DataFrame, readers: Path | None, file_offset: int | None
+) -> pd.DataFrame:
+    """Read one file: subject, item, zone (in the paper's alignment), time_ms, correct."""
+    named = ["WorkerId", "subject", "word"]
+    table = read(path, ["correct", "item", "zone", "RT"], optional=named, separator=None)
+    subject = next((name for name in named[:2] if name in table), None)
+    if subject is None:
+        raise InputError(
+            f"{path} has no column WorkerId (nor subject, as the shared batch file has)"
+        )
+    frame = pd.DataFrame(
+        {name: table.numbers(name, whole=True) for name in ["correct", "item", "zone"]}
+    )
+    frame.insert(0, "subject", table[subject])
+    frame["time_ms"] = table.numbers("RT")
+    if "word" in table:
+        _check_words(table, frame, words)
+        moved = _moved(path, frame, readers) if file_offset is None else file_offset
+        return frame.assign(zone=frame.zone - moved)
+    return _from_raw(path, frame, file_offset or 0)
+
+
+def _from_raw(path: Path, frame: pd.DataFrame, file_offset: int) -> pd.DataFrame:
+    """Count zones from the story's first word."""
+    story, extra = _EXTRA_ZONE
+    third = frame.item == story
+    dropped = third & (frame.zone == extra)
+    if dropped.any():
+        note(
+            path,
+            f"{dropped.sum():,} times dropped, of story {story}'s zone {extra}, not in its text",
+        )
+    before = _SCREENS_BEFORE + (third & (frame.zone > extra)).astype("int64")
+    frame = frame.assign(zone=frame.zone - before - file_offset)[~dropped]
+    ahead = frame.zone < 1
+    if ahead.any():
+        note(path, f"{ahead.sum():,} times dropped, of the screens before the stories")
+    return frame[~ahead]
+
+
+def _moved(path: Path, frame: pd.DataFrame, readers: Path | None) -> int:
+    """Find by how many words the file's times stand after those of the readers' counts."""
+    if readers is None:
+        raise InputError(
+            f"{path}: whether its times are those of the paper or were moved (May 2025) shows in "
+            "processed_wordinfo.tsv: name that file as `readers` under the data set's `responses`, "
+            "or set the option file_offset (0: as the paper's)"
+        )
+    table = read(readers, ["item", "zone", "nItem"]).once(["item", "zone"])
+    expected = pd.DataFrame(
+        {name: table.numbers(name, whole=True) for name in ["item", "zone", "nItem"]}
+    ).set_index(["item", "zone"])["nItem"]
+    low, high = _KEPT_MS
+    kept = frame[(frame.time_ms > low) & (frame.time_ms < high) & (frame.correct > _KEPT_CORRECT)]
+    agree = {}
+    for move in _MOVES:
+        counts = kept.assign(zone=kept.zone - move).groupby(["item", "zone"]).size()
+        both = pd.concat([counts, expected], axis=1, keys=["n", "nItem"]).dropna()
+        agree[move] = (both.n == both.nItem).mean() if len(both) else 0.0
+    best = max(agree, key=agree.get)
+    if agree[best] < 0.99:
+        raise InputError(
+            f"{path}: its readers per word agree with {readers} at no alignment (at best {best:+d}, "
+            f"{agree[best]:.0%} of the words); it may be another version: set the option "
+            "file_offset"
+        )
+    if best:
+        note(path, f"times stand {best:+d} word from the paper's alignment, moved back")
+    return best
+
+
+def _check_words(table: Table, frame: pd.DataFrame, words: pd.DataFrame) -> None:
+    """Compare the file's words with the stories'."""
+    expected = _reindexed(words, frame["item"], frame.zone).word.to_numpy()
+    wrong = expected != table["word"].to_numpy()
+    if wrong.any():
+        line = frame.index[wrong][0]
+        item, zone = frame["item"][line], frame.zone[line]
+        where = f"story {item}, zone {zone}"
+        told = expected[wrong][0]
+        told = repr(told) if isinstance(told, str) else "no such word"
+        table.fail(
+            line,
+            f"{where} is {table['word'][line]!r}, the stories have {told} "
+            f"({wrong.sum():,} such rows); the two files are of different versions",
+        )
+
+
+def _reindexed(words: pd.DataFrame, items: pd.Series, zones: pd.Series) -> pd.DataFrame:
+    """Look words up by story and zone; NaN where there is none."""
+    keys = [words["item"].astype("int64"), words.groupby("item").cumcount() + 1]
+    known = words.set_index(pd.MultiIndex.from_arrays(keys))
+    found = known.reindex(pd.MultiIndex.from_arrays([items, zones]))
+    return found.set_axis(items.index)

@@ -1,0 +1,202 @@
+"""Provo, eye tracking (Luke & Christianson, 2018): 84 subjects, 55 passages, one page each.
+
+words: Provo_Corpus-Predictability_Norms.csv, or a table of words (text_id, word_number, word).
+responses, told apart by their columns: Provo_Corpus-Additional_Eyetracking_Data-Fixation_Report.csv,
+a table of fixations (subject, text_id, trial_order, fix_num, fix_dur, word_text), or the summary
+Provo_Corpus-Eyetracking_Data.csv (`provo_areas.py`). A passage that a subject was shown twice counts
+the first time.
+
+Of fixations, responses carry `words_since_fixation` (the length of the saccade that brought the fixation, in
+words; 0 at the start of a page), `previous_fixated` (it is 1), `page_first` and `page_last` (the
+page's first and last fixation on a word), and `word_matches`: the paper's pipeline joins two
+files by their words and loses those that they spell differently, with quotes or apostrophes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.names import hint
+from recency.reading import fixations
+from recency.reading.contracts import padded, word_table
+from recency.reading.parsers import provo_areas
+from recency.reading.sentences import ends
+from recency.reading.tables import content, note, only, read
+
+MEASURES = ("SP", "FP", "GP", "FFD", "TFT")
+
+_OF_FIXATIONS = MEASURES[:3]
+
+# The table of words has ? for characters that its source lost: apostrophes, and one dash.
+_LOST = {"?": "—", "doesn?t": "doesn’t", "women?s": "women’s", "bonds?": "bonds’"}
+_REPORT = {
+    "subject": "RECORDING_SESSION_LABEL",
+    "text": "page",
+    "trial": "TRIAL_START_TIME",
+    "onset": "PREVIOUS_SAC_END_TIME",
+    "place": "CURRENT_FIX_INTEREST_AREA_INDEX",
+    "label": "CURRENT_FIX_INTEREST_AREA_LABEL",
+    "duration": "CURRENT_FIX_DURATION",
+}
+_FIXATIONS = {
+    "subject": "subject",
+    "text": "text_id",
+    "trial": "trial_order",
+    "onset": "fix_num",
+    "place": "word_text",
+    "duration": "fix_dur",
+}
+_OFF_TEXT = (".", "NA", "")
+
+
+def words(files: dict[str, Path]) -> pd.DataFrame:
+    """Read the passages, one item each; sentences are found by the rule of `sentences.ends`."""
+    path = only(files, "words of provo")
+    encoding = _encoding(path)
+    if b"Word_Number" in content(path).split(b"\n", 1)[0]:
+        table = read(path, ["Text_ID", "Text"], separator=",", encoding=encoding)
+        numbers = table.numbers("Text_ID", whole=True, minimum=1)
+        texts = table["Text"].groupby(numbers).first().str.split()
+    else:
+        table = read(path, ["text_id", "word_number", "word"], encoding=encoding)
+        frame = pd.DataFrame({c: table.numbers(c, whole=True) for c in ["text_id", "word_number"]})
+        frame["word"] = table["word"].replace(_LOST)
+        frame = frame.sort_values(["text_id", "word_number"])
+        wrong = frame.word_number != frame.groupby("text_id").cumcount() + 1
+        if wrong.any():
+            line = frame.index[wrong][0]
+            table.fail(
+                line, f"text {frame.text_id[line]} has no word before {frame.word_number[line]}"
+            )
+        texts = frame.groupby("text_id").word.agg(list)
+    last = [end for text in texts for end in ends(text)]
+    items = padded(texts.explode().index.astype("str").to_series())
+    starts = pd.Series(last).shift(1, fill_value=True)
+    return word_table(items.to_numpy(), starts.cumsum(), texts.explode().to_numpy())
+
+
+def responses(
+    files: dict[str, Path],
+    words: pd.DataFrame,
+    measure: str,
+    *,
+    report: str | None = None,
+    scan_path: str = "fixation",
+    durations: str | None = None,
+) -> pd.DataFrame:
+    """Read `measure` in ms: SP (scan path), FP (first pass), GP (go past), FFD or TFT (total).
+
+    SP is of fixations alone, FFD and TFT of the summary. `report`: `fixations` or `areas` says which
+    the file must be, where it matters that it is no other; None: either.
+    `scan_path`: `fixation` (one row a fixation, as the counts of the paper's Table 1 have it) or
+    `visit` (one row for all fixations until another word is fixated, as its Appendix A words it).
+    `durations`: `fixation`, or `onset` (up to the onset of the next fixation on a word, saccade
+    included, as in the paper's pipeline; a table of fixations has no onsets); None: what there is.
+    """
+    _one_of("scan_path", scan_path, ["fixation", "visit"])
+    path = only(files, "responses of provo")
+    areas = b"IA_DWELL_TIME" in content(path).split(b"\n", 1)[0]
+    _one_of("report", report or "areas", ["fixations", "areas"])
+    if report and (report == "areas") != areas:
+        there = "areas" if areas else "fixations"
+        raise InputError(f"options → report: {report}, but {path} is a report of {there}")
+    there = tuple(provo_areas.COLUMNS) if areas else _OF_FIXATIONS
+    if measure not in there:
+        what = "the summary by areas" if areas else "a report of fixations"
+        raise InputError(f"{path} is {what}: it gives {', '.join(there)}, and no {measure}")
+    if areas:
+        return provo_areas.responses(path, words, measure, _encoding(path))
+    frame, labels = _fixations(path, durations)
+    known = words.assign(place=words.groupby("item").cumcount() + 1)
+    known["text"] = known["item"].astype("int64")
+    frame = frame.merge(known, on=["text", "place"], how="left")
+    if (lost := frame.word_id.isna()).any():
+        at = frame[lost].iloc[0]
+        more = f"({lost.sum():,} such rows)"
+        raise InputError(f"{path}, line {at.line}: text {at.text} has no word {at.place} {more}")
+    keys = [frame.subject.to_numpy(), frame.text.to_numpy(), frame.place.to_numpy()]
+    never = pd.Series(False, index=frame.index).to_numpy()
+    sums = fixations.measure(*keys, frame.duration.to_numpy(), never)
+    times = {"SP": frame.duration if scan_path == "fixation" else sums.visit}
+    page = frame.groupby(["subject", "text"], sort=False)
+    plain = frame.word.str.replace('[’"]', "'", regex=True)
+    quotes = ~frame.word.str.contains("['’\"—]")
+    out = pd.DataFrame(
+        {
+            "subject": padded(frame.subject),
+            "word_id": frame.word_id.astype("int32"),
+            "time_ms": times.get(measure, sums.get(measure)),
+            "words_since_fixation": sums.words_since_fixation,
+            "previous_fixated": sums.words_since_fixation == 1,
+            "page_first": page.cumcount() == 0,
+            "page_last": page.cumcount(ascending=False) == 0,
+            "word_matches": frame.label == plain if labels else quotes,
+        }
+    )
+    if measure == "SP":
+        out["fixation"] = page.cumcount() + 1
+    if labels:
+        letters = (
+            column.str.replace(r"\W", "", regex=True) for column in (frame.label, frame.word)
+        )
+        out = _same_words(path, out, *letters)
+    return fixations.presented(out, words)
+
+
+def _same_words(path: Path, out: pd.DataFrame, label: pd.Series, word: pd.Series) -> pd.DataFrame:
+    """Drop fixations on areas that hold another word than the text has there (text 55, mostly)."""
+    other = (label != word).to_numpy()
+    if other.any():
+        example = f"{label[other].iloc[0]} for {word[other].iloc[0]}"
+        note(
+            path, f"{other.sum():,} fixations dropped, on another word than the text's ({example})"
+        )
+    return out[~other]
+
+
+def _fixations(path: Path, durations: str | None) -> tuple[pd.DataFrame, bool]:
+    """Read fixations on words, in order: subject, text, place, duration in ms, label, line."""
+    encoding = _encoding(path)
+    report = b"CURRENT_FIX" in content(path).split(b"\n", 1)[0]
+    _one_of("durations", durations or "fixation", ["fixation", "onset"] if report else ["fixation"])
+    names = _REPORT if report else _FIXATIONS
+    table = read(path, names.values(), separator=None, encoding=encoding)
+    table = table.once(list(names.values()), drop=True)
+    frame = pd.DataFrame({"subject": table[names["subject"]]})
+    for name in ("text", "trial"):
+        frame[name] = table.numbers(names[name], whole=True)
+    frame["onset"] = table.numbers(names["onset"], missing=_OFF_TEXT).fillna(0)
+    frame["place"] = table.numbers(names["place"], missing=_OFF_TEXT)
+    frame["duration"] = table.numbers(names["duration"])
+    frame["label"] = table[names["label"]] if report else ""
+    frame["line"] = frame.index
+    again = frame.trial != frame.groupby(["subject", "text"]).trial.transform("min")
+    if again.any():
+        note(path, f"{again.sum():,} fixations dropped, of passages shown a second time")
+    frame = frame[~again & frame.place.gt(0)]
+    order = ["subject", "trial", "onset"] if report else []
+    frame = frame.sort_values(order, kind="stable") if order else frame
+    if report and durations != "fixation":
+        following = frame.groupby(["subject", "text"], sort=False).onset.shift(-1)
+        frame["duration"] = (following - frame.onset).fillna(frame.duration)
+    return frame.astype({"place": "int64"}).reset_index(drop=True), report
+
+
+def _encoding(path: Path) -> str:
+    """Tell the corpus as saved on a Macintosh from later copies in UTF-8."""
+    try:
+        content(path).decode("utf-8")
+    except UnicodeDecodeError:
+        return "mac_roman"
+    return "utf-8"
+
+
+def _one_of(option: str, value: str, known: list[str]) -> None:
+    if value not in known:
+        raise InputError(
+            f"options → {option}: {value!r} is not possible here; {hint(value, known)}"
+            f"There are: {', '.join(known)}"
+        )

@@ -1,0 +1,107 @@
+"""Provo's own summary by interest area, Provo_Corpus-Eyetracking_Data.csv: a row a subject and word.
+
+Columns (EyeLink Data Viewer): Participant_ID, Text_ID, TRIAL_INDEX, IA_ID (the area's number in the
+text), IA_LABEL (its word), IA_SKIP (1: no fixation in first-pass reading),
+IA_FIRST_FIXATION_DURATION, IA_FIRST_RUN_DWELL_TIME, IA_REGRESSION_PATH_DURATION, IA_DWELL_TIME (ms;
+NA or . where there is none). Its "first run" is the first visit whenever it came: after IA_SKIP
+first-pass measures are 0 here. What the file says of a word (Word_Number, Word …) is absent for
+the first word of a text and wrong in a few: words are found by their areas, which must follow the
+text in order.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.contracts import padded
+from recency.reading.fixations import previous_fixated, since_fixation
+from recency.reading.tables import Table, note, read
+
+COLUMNS = {
+    "FFD": "IA_FIRST_FIXATION_DURATION",
+    "FP": "IA_FIRST_RUN_DWELL_TIME",
+    "GP": "IA_REGRESSION_PATH_DURATION",
+    "TFT": "IA_DWELL_TIME",
+}
+_KEYS = ["Participant_ID", "Text_ID", "IA_ID"]
+_MISSING = ("NA", ".", "")
+
+
+def responses(path: Path, words: pd.DataFrame, measure: str, encoding: str) -> pd.DataFrame:
+    """Read `measure` in ms: FFD, FP (first pass), GP (go past) or TFT (total)."""
+    names = [*_KEYS, "TRIAL_INDEX", "IA_LABEL", "IA_SKIP", COLUMNS[measure]]
+    table = read(path, names, separator=None, encoding=encoding)
+    table = table.without(table["Text_ID"].isin(_MISSING), "without a text")
+    table = _shown_first(table)
+    frame = pd.DataFrame({"subject": padded(table["Participant_ID"]), "label": table["IA_LABEL"]})
+    for name, column in {"text": "Text_ID", "area": "IA_ID"}.items():
+        frame[name] = table.numbers(column, whole=True, minimum=1)
+    skipped = table.numbers("IA_SKIP")
+    if (odd := ~skipped.isin([0, 1])).any():
+        table.fail(skipped.index[odd][0], f"IA_SKIP is {skipped[odd].iloc[0]:g}, expected 0 or 1")
+    times = table.numbers(COLUMNS[measure], missing=_MISSING)
+    frame["fixated"] = skipped == 0
+    frame["time_ms"] = times.fillna(0.0) if measure == "TFT" else times.where(frame.fixated, 0.0)
+    frame["word_id"] = _places(path, frame, words)
+    if (lost := frame.word_id.isna()).any():
+        told = f"area {frame.area[lost].iloc[0]} of text {frame.text[lost].iloc[0]}, "
+        told += repr(frame.label[lost].iloc[0])
+        note(
+            path,
+            f"{lost.sum():,} rows dropped, on areas with another word than the text's ({told})",
+        )
+    frame = frame[~lost].astype({"word_id": "int32"})
+    frame = frame.sort_values(["subject", "word_id"], kind="stable").reset_index(drop=True)
+    frame["words_since_fixation"] = since_fixation(frame.fixated)
+    before = previous_fixated(frame.fixated, [frame.subject, frame.text])
+    frame["previous_fixated"] = before & (frame.word_id.diff() == 1)
+    word = frame.word_id.map(words.word)
+    frame["word_matches"] = ~word.str.contains("['’\"—]")
+    if (unknown := frame.time_ms.isna()).any():
+        note(path, f"{unknown.sum():,} rows dropped, of fixated words without {COLUMNS[measure]}")
+    return frame.loc[~unknown].drop(columns=["label", "text", "area", "fixated"])
+
+
+def _shown_first(table: Table) -> Table:
+    """Keep a text's first reading by a subject; a row twice within one is dropped and reported."""
+    trial = table.numbers("TRIAL_INDEX", whole=True)
+    pairs = [table["Participant_ID"], table["Text_ID"]]
+    again = trial != trial.groupby(pairs).transform("min")
+    return table.without(again, "of texts shown a second time").once(_KEYS, drop=True)
+
+
+def _places(path: Path, frame: pd.DataFrame, words: pd.DataFrame) -> pd.Series:
+    """Give each row's word_id; NA where its area holds another word than the text in that place."""
+    areas = frame.groupby(["text", "area"]).label.agg(lambda labels: labels.mode().iloc[0])
+    known = {}
+    texts = {int(item): text for item, text in words.groupby("item", sort=False)}
+    for text, own in areas.groupby(level="text"):
+        if text not in texts:
+            raise InputError(
+                f"{path}: there is no text {text} in the words, only 1 to {len(texts)}"
+            )
+        ours, theirs = _letters(texts[text].word), _letters(own)
+        matcher = difflib.SequenceMatcher(None, theirs, ours, autojunk=False)
+        ids = np.full(len(own), -1)
+        for start, to, size in matcher.get_matching_blocks():
+            ids[start : start + size] = texts[text].word_id.iloc[to : to + size]
+        if (ids >= 0).mean() < 0.5:
+            raise InputError(
+                f"{path}: the areas of text {text} are not its words, but {theirs[:5]}…"
+            )
+        known |= {key: word_id for key, word_id in zip(own.index, ids, strict=True) if word_id >= 0}
+    found = [known.get(key) for key in zip(frame.text, frame.area, strict=True)]
+    found = pd.Series(found, frame.index, dtype="Int32")
+    # A row with another label than most of its area's is another word.
+    usual = areas.reindex(pd.MultiIndex.from_frame(frame[["text", "area"]])).to_numpy()
+    return found.mask(np.array(_letters(frame.label)) != np.array(_letters(pd.Series(usual))))
+
+
+def _letters(labels: pd.Series) -> list[str]:
+    """Spell words by letters and digits of ASCII: the rest is spelled in more than one way."""
+    return labels.str.replace(r"[^A-Za-z0-9]", "", regex=True).str.casefold().tolist()

@@ -1,0 +1,76 @@
+"""What the two studies of the UCL corpus share (Frank et al., 2013): sentences and trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.contracts import padded, word_table
+from recency.reading.tables import Table, note, read
+
+ENCODING = "latin-1"
+KEYS = ["subj_nr", "sent_nr", "word_pos"]
+
+
+def sentences(path: Path) -> pd.Series:
+    """Read stimuli.txt: the sentences by number, in its order."""
+    table = read(path, ["sent_nr", "sentence"], encoding=ENCODING).once(["sent_nr"])
+    numbers = table.numbers("sent_nr", whole=True, minimum=1)
+    return pd.Series(table["sentence"].to_numpy(), index=numbers.to_numpy()).sort_index()
+
+
+def words_of(sentences: pd.Series) -> pd.DataFrame:
+    """Build contract 1: sentences were read in isolation, so each is an item of its own."""
+    split = sentences.str.split().explode()
+    items = padded(split.index.astype("str").to_series())
+    return word_table(items.to_numpy(), split.index.to_numpy(), split.to_numpy())
+
+
+def trials(path: Path, words: pd.DataFrame, times: list[str]) -> tuple[Table, pd.DataFrame]:
+    """Read a file of reading times, its words checked against `words`.
+
+    The frame has subject, word_id and correct, row by row as in the file.
+    """
+    table = read(path, [*KEYS, "correct", "word", *times], encoding=ENCODING).once(KEYS)
+    frame = pd.DataFrame({key: table.numbers(key, whole=True, minimum=1) for key in KEYS})
+    known = words.set_index(["sentence", "position"])
+    places = pd.MultiIndex.from_frame(frame[["sent_nr", "word_pos"]])
+    found = known.reindex(places).set_axis(frame.index)
+    wrong = found.word.to_numpy() != table["word"].to_numpy()
+    if wrong.any():
+        line = frame.index[wrong][0]
+        sentence, position = frame.loc[line, ["sent_nr", "word_pos"]]
+        expected = found.word[line]
+        told = f"there is {expected!r}" if isinstance(expected, str) else "there is no such word"
+        table.fail(
+            line,
+            f"word {position} of sentence {sentence} is {table['word'][line]!r}; {told}"
+            f" in the stimuli ({wrong.sum():,} such rows)",
+        )
+    answers = table["correct"]
+    if (odd := ~answers.isin(["c", "e", "-"])).any():
+        line = answers.index[odd][0]
+        table.fail(line, f"correct is {answers[line]!r}, expected c, e or -")
+    _complete(path, frame, words)
+    frame["subject"] = padded(frame.subj_nr.astype("str"))
+    frame["word_id"] = found.word_id.astype("int32")
+    frame["correct"] = answers
+    return table, frame[["subject", "word_id", "correct"]]
+
+
+def _complete(path: Path, frame: pd.DataFrame, words: pd.DataFrame) -> None:
+    """Refuse a file that ends within a trial; report other trials that lack words."""
+    read = frame.groupby(["subj_nr", "sent_nr"], sort=False).size()
+    length = words.groupby("sentence").size()
+    short = read < length.reindex(read.index.get_level_values("sent_nr")).to_numpy()
+    if short.any():
+        subject, sentence = read.index[short.to_numpy()][-1]
+        what = f"subject {subject} has {read[subject, sentence]} of the {length[sentence]} words"
+        if tuple(frame.iloc[-1][["subj_nr", "sent_nr"]]) == (subject, sentence):
+            raise InputError(
+                f"{path} ends within a trial: {what} of sentence {sentence}; it looks cut off: get "
+                "it again"
+            )
+        note(path, f"{short.sum():,} trials lack words ({what} of sentence {sentence})")

@@ -1,0 +1,45 @@
+"""UCL corpus, eye tracking (Frank et al., 2013): eyetracking.RT.txt.
+
+43 subjects read, in isolation, the 205 sentences that fitted on one line. One row a word; a time of
+0 means that the word was not fixated before a word to its right. Responses carry `correct` (c, e
+or -), `words_since_fixation` (the paper's wdelta) and `previous_fixated`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from recency.reading.fixations import previous_fixated, since_fixation
+from recency.reading.parsers import ucl
+from recency.reading.tables import only
+
+_COLUMNS = {
+    "FP": "RTfirstpass",
+    "GP": "RTgopast",
+    "FFD": "RTfirstfix",
+    "RB": "RTrightbound",
+}
+MEASURES = tuple(_COLUMNS)
+# The study used the sentences with the fewest characters (README of the corpus).
+_SENTENCES = 205
+
+
+def words(files: dict[str, Path]) -> pd.DataFrame:
+    """Read the sentences of stimuli.txt that this study used; ties in length go by number."""
+    sentences = ucl.sentences(only(files, "words of ucl_eye_tracking"))
+    shortest = sentences.str.len().sort_values(kind="stable").index[:_SENTENCES]
+    return ucl.words_of(sentences[shortest].sort_index())
+
+
+def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Read `measure` in ms, one of FP, GP, FFD, RB (right-bounded)."""
+    column = _COLUMNS[measure]
+    table, frame = ucl.trials(only(files, "responses of ucl_eye_tracking"), words, [column])
+    frame["time_ms"] = table.numbers(column)
+    fixated = frame.time_ms > 0
+    sentence = frame.word_id.map(words.set_index("word_id").sentence)
+    frame["words_since_fixation"] = since_fixation(fixated)
+    frame["previous_fixated"] = previous_fixated(fixated, [frame.subject, sentence])
+    return frame

@@ -1,0 +1,41 @@
+"""UCL corpus, self-paced reading (Frank et al., 2013): selfpacedreading.RT.txt.
+
+117 subjects read 361 sentences in isolation. Responses carry `correct`, the answer to the trial's
+question: c right, e wrong, - none asked.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.parsers import ucl
+from recency.reading.tables import only
+
+MEASURES = ("SPR",)
+
+# Words as they were presented; stimuli.txt has them corrected (README of the corpus).
+_PRESENTED = {43: ("Scott", "Sott"), 269: ("at", "that"), 337: ("Margaret", "Margeret")}
+
+
+def words(files: dict[str, Path]) -> pd.DataFrame:
+    """Read the sentences of stimuli.txt as presented in this study."""
+    path = only(files, "words of ucl_spr")
+    sentences = ucl.sentences(path)
+    for number, (corrected, presented) in _PRESENTED.items():
+        if number in sentences:
+            split = sentences[number].split()
+            if corrected not in split and presented not in split:
+                raise InputError(
+                    f"{path}: sentence {number} has neither {corrected} nor {presented}"
+                )
+            sentences[number] = " ".join(presented if w == corrected else w for w in split)
+    return ucl.words_of(sentences)
+
+
+def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Read the time from each word's onset to the key press, ms."""
+    table, frame = ucl.trials(only(files, "responses of ucl_spr"), words, ["RT"])
+    return frame.assign(time_ms=table.numbers("RT"))

@@ -1,0 +1,167 @@
+"""English G-maze and self-paced reading (Witzel, Witzel & Forster, 2012): single sentences.
+
+words: for the maze a table of sentences (list, item, sentence), for self-paced reading its own
+times, since three sentences there are spelled otherwise. A sentence that both lists of materials
+have is one item. With the maze's times in a role `foils`, each word has the length of its
+distractor, foil_length, in characters. responses, told apart by their columns:
+- maze: list, subject, item, type, word_num (from 0), word, rt, correct (0: the distractor was
+  chosen, and the trial ends). They carry `correct` (a flag) and `type` (practice, filler, …);
+- self-paced: list, subject, item, word_num (from 1), word, rt, question_correct. They carry
+  `answer`: c right, e wrong, - none asked.
+
+Raw times in ms, none removed: slow ones and the maze's first word, which has no real alternative,
+are for the filters.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.contracts import padded, word_table
+from recency.reading.tables import Table, content, note, only, read
+
+MEASURES = ("Maze", "SPR")
+
+_KEYS = ["list", "item"]
+_ANSWERS = {"1": "c", "0": "e", "NA": "-"}
+
+
+def words(files: dict[str, Path]) -> pd.DataFrame:
+    """Read the sentences, one item each, by number and, where the lists differ, by list."""
+    files = dict(files)
+    foils = files.pop("foils", None)
+    path = only(files, "words of witzel")
+    if b"word_num" in content(path).split(b"\n", 1)[0]:
+        texts = _spoken(path)
+    else:
+        table = read(path, [*_KEYS, "sentence"]).once(_KEYS)
+        keys = [table.numbers(key, whole=True) for key in _KEYS]
+        texts = pd.Series(table["sentence"].str.split().to_numpy(), pd.MultiIndex.from_arrays(keys))
+    frame = texts.rename("words").rename_axis(_KEYS).reset_index().sort_values(["item", "list"])
+    frame["text"] = frame.words.str.join(" ")
+    many = frame.groupby("item").text.transform("nunique") > 1
+    names = frame["item"].map("{:03d}".format)
+    frame["name"] = names.mask(many, names + "/" + frame.list.astype("str"))
+    frame = frame.drop_duplicates("name")
+    frame = frame.assign(sentence=range(1, len(frame) + 1)).explode("words")
+    made = word_table(frame.name.to_numpy(), frame.sentence.to_numpy(), frame.words.to_numpy())
+    if foils is None:
+        return made
+    keys = [frame.list.to_numpy(), frame["item"].to_numpy(), made.position.to_numpy() - 1]
+    return made.assign(foil_length=_foil_lengths(foils, pd.MultiIndex.from_arrays(keys)))
+
+
+def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Read the time of each choice (Maze) or key press (SPR), ms."""
+    path = only(files, "responses of witzel")
+    maze = measure == "Maze"
+    own = ["type", "correct"] if maze else ["question_correct"]
+    keys = ["subject", "item", "word_num"]
+    table = read(path, ["list", *keys, "word", "rt", *own]).once(keys)
+    frame = pd.DataFrame({key: table.numbers(key, whole=True) for key in (*_KEYS, "word_num")})
+    frame["position"] = frame.word_num + maze
+    frame["word"] = table["word"]
+    out = pd.DataFrame({"subject": padded(_subjects(table["subject"]))})
+    out["word_id"] = _word_ids(table, frame, words)
+    out["time_ms"] = table.numbers("rt")
+    if maze:
+        right = table.numbers("correct", whole=True)
+        if (odd := ~right.isin([0, 1])).any():
+            line = right.index[odd][0]
+            table.fail(line, f"correct is {table['correct'][line]!r}, expected 0 or 1")
+        out["correct"], out["type"] = right == 1, table["type"]
+    else:
+        answers = table["question_correct"]
+        if (odd := ~answers.isin(list(_ANSWERS))).any():
+            line = answers.index[odd][0]
+            table.fail(line, f"question_correct is {answers[line]!r}, expected 1, 0 or NA")
+        out["answer"] = answers.map(_ANSWERS)
+    _complete(path, frame.assign(subject=out.subject), out, words)
+    return out.reset_index(drop=True)
+
+
+def _foil_lengths(path: Path, keys: pd.MultiIndex) -> pd.Series:
+    """Find the characters of each word's distractor, by list, item and word_num."""
+    table = read(path, [*_KEYS, "word_num", "distractor"])
+    names = [table.numbers(key, whole=True).rename(key) for key in (*_KEYS, "word_num")]
+    foils = table["distractor"].groupby(names)
+    if (many := foils.nunique() > 1).any():
+        at = many.idxmax()
+        raise InputError(
+            f"{path}: word {at[2]} of item {at[1]}, list {at[0]}, has several distractors"
+        )
+    lengths = foils.first().str.len().reindex(keys)
+    if lengths.isna().any():
+        at = keys[lengths.isna().argmax()]
+        raise InputError(f"{path}: no row is word {at[2]} of item {at[1]}, list {at[0]}")
+    return lengths.to_numpy()
+
+
+def _spoken(path: Path) -> pd.Series:
+    """Put sentences together from times: lists of words by list and item."""
+    table = read(path, [*_KEYS, "word_num", "word"])
+    frame = pd.DataFrame({key: table.numbers(key, whole=True) for key in (*_KEYS, "word_num")})
+    frame["word"] = table["word"]
+    keys = [*_KEYS, "word_num"]
+    first = frame.drop_duplicates(keys)
+    both = frame.merge(first, on=keys, how="left", suffixes=("", "_first"))
+    if (wrong := (both.word != both.word_first).to_numpy()).any():
+        row = both[wrong].iloc[0]
+        table.fail(frame.index[wrong][0], f"word is {row.word!r}, before it was {row.word_first!r}")
+    first = first.sort_values(keys)
+    if (gap := first.word_num != first.groupby(_KEYS).cumcount() + 1).any():
+        line = first.index[gap][0]
+        table.fail(line, f"item {first['item'][line]} has no word before {first.word_num[line]}")
+    return first.groupby(_KEYS).word.agg(list)
+
+
+def _subjects(names: pd.Series) -> pd.Series:
+    """Spell `1_2` (list, number) as `1_02`, so that readers sort by number."""
+    parts = names.str.extract(r"^(\d+)_(\d+)$")
+    if parts.isna().any(axis=None):
+        return names
+    return parts[0] + "_" + parts[1].str.zfill(int(parts[1].str.len().max()))
+
+
+def _word_ids(table: Table, frame: pd.DataFrame, words: pd.DataFrame) -> pd.Series:
+    """Find each row's word by list, item and place; the words must agree."""
+    known = words.set_index(["item", "position"])
+    name = frame["item"].map("{:03d}".format)
+    own = name + "/" + frame.list.astype("str")
+    name = name.mask(own.isin(words["item"]), own)
+    found = known.reindex(pd.MultiIndex.from_arrays([name, frame.position])).set_axis(frame.index)
+    if (wrong := found.word.to_numpy() != frame.word.to_numpy()).any():
+        line = frame.index[wrong][0]
+        told = found.word[line]
+        told = repr(told) if isinstance(told, str) else "no such word"
+        table.fail(
+            line,
+            f"word {frame.word_num[line]} of item {frame['item'][line]}, list {frame.list[line]}, "
+            f"is {frame.word[line]!r}; the sentences have {told} ({wrong.sum():,} such rows)",
+        )
+    return found.word_id.astype("int32")
+
+
+def _complete(path: Path, frame: pd.DataFrame, out: pd.DataFrame, words: pd.DataFrame) -> None:
+    """Refuse a file that ends within a trial; report trials that lack words for no error."""
+    trial = [frame.subject, frame["item"]]
+    sentence = out.word_id.map(words.set_index("word_id").sentence)
+    left = sentence.map(words.groupby("sentence").size()) - frame.position
+    end = ~pd.concat(trial, axis=1).duplicated(keep="last")
+    stopped = ~out.correct if "correct" in out else False
+    short = end & (left > 0) & ~stopped
+    gaps = frame.groupby(trial).position.transform("size") != frame.groupby(
+        trial
+    ).position.transform("max")
+    if short.any() and short.iloc[-1]:
+        at = frame.iloc[-1]
+        raise InputError(
+            f"{path} ends within a trial: subject {at.subject} has {at.position} words of item "
+            f"{at['item']}; it looks cut off: get it again"
+        )
+    if (lacking := short | (gaps & end)).any():
+        at = frame[lacking].iloc[0]
+        note(path, f"{lacking.sum():,} trials lack words (subject {at.subject}, item {at['item']})")

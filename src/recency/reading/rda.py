@@ -1,0 +1,67 @@
+"""R's own data files (.rda, .RData), by R itself: a data frame is written out as CSV and read so."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from recency.errors import InputError
+
+# Finds the data frame that has the column `has`, and of it the rows whose `by` is `value`, if any.
+_CODE = """
+args <- commandArgs(trailingOnly = TRUE)
+there <- new.env()
+frames <- Filter(is.data.frame, mget(load(args[1], envir = there), envir = there))
+frames <- Filter(function(frame) args[3] %in% names(frame), frames)
+if (length(frames) == 0) stop("no data frame with a column ", args[3])
+frame <- frames[[1]]
+chosen <- !is.na(frame[[args[4]]]) & frame[[args[4]]] == args[5]
+if (any(chosen)) frame <- frame[chosen, ]
+write.csv(frame, args[2], row.names = FALSE, fileEncoding = "UTF-8")
+"""
+
+
+@contextmanager
+def as_csv(path: Path, has: str, by: str, value: str) -> Iterator[Path]:
+    """Give `path`, or, for R's data, a CSV file of its data frame with the column `has`.
+
+    Of that the rows are written whose column `by` is `value`, all if none is. Raises InputError,
+    also in place of those that name the CSV file, which is gone afterwards.
+    """
+    if not is_r_data(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / f"{path.stem}.csv"
+        command = ["Rscript", "--vanilla", "-e", _CODE, path, table, has, by, value]
+        try:
+            unicode = os.environ | {"LC_ALL": "C.UTF-8"}
+            made = subprocess.run(command, capture_output=True, text=True, env=unicode, check=False)
+        except FileNotFoundError:
+            raise InputError(
+                f"{path} is R's data, and Rscript is not on the PATH: `make setup` brings R, or "
+                "write the data frame out as CSV in R and name that file"
+            ) from None
+        if made.returncode:
+            said = " ".join(made.stderr.split()) or f"status {made.returncode}"
+            raise InputError(f"{path} cannot be read by R ({said}); get the file again")
+        try:
+            yield table
+        except InputError as error:
+            raise InputError(str(error).replace(str(table), str(path))) from error
+
+
+def is_r_data(path: Path) -> bool:
+    """Say whether a file is R's, by its name or, unzipped, by its first bytes."""
+    if path.suffix.lower() in (".rda", ".rdata"):
+        return True
+    try:
+        with open(path, "rb") as plain, gzip.open(path) as zipped:
+            return (zipped if plain.peek(2)[:2] == b"\x1f\x8b" else plain).read(3) == b"RDX"
+    except (OSError, EOFError):
+        return False  # whoever reads it says what is wrong with it

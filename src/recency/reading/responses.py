@@ -1,0 +1,40 @@
+"""Read how long each subject took for each word of a reading-time corpus; nothing is filtered."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.names import hint
+from recency.reading import parsers
+from recency.reading.contracts import check_responses
+
+
+def main(
+    files: Mapping[str, str | Path],
+    words: str | Path,
+    parser: str,
+    measure: str,
+    options: Mapping,
+    out: str | Path,
+) -> None:
+    """Write subject, word_id, time_ms and the columns that filters use, one row a response.
+
+    `files` is role → path, `words` contract 1, `parser` a module of datasets/, `measure` one of its
+    MEASURES, `options` its own keyword arguments.
+    """
+    module = parsers.parser(parser)
+    if module.MEASURES is not None and measure not in module.MEASURES:
+        raise InputError(
+            f"measures → {measure}: parser {parser} has no such measure; "
+            f"{hint(measure, module.MEASURES)}It has: {', '.join(module.MEASURES)}"
+        )
+    chosen = parsers.accepted(module, module.responses, dict(options or {}))
+    known = pd.read_parquet(words)
+    paths = {role: Path(path) for role, path in files.items()}
+    frame = module.responses(paths, known, measure, **chosen)
+    frame = check_responses(frame, known, f"parser {parser}, {measure}")
+    with atomic(out) as part:
+        frame.to_parquet(part, compression="zstd", index=False)

@@ -1,0 +1,273 @@
+"""Strict reading of tables: whatever is wrong is named by file, line and value."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import operator
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.names import hint
+
+_SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of text; the frame's index is the line of the file (from 1) that a row stands on."""
+
+    path: Path
+    frame: pd.DataFrame
+
+    def __getitem__(self, column: str) -> pd.Series:
+        return self.frame[column]
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.frame.columns
+
+    def fail(self, line: int, problem: str) -> NoReturn:
+        """Raise an InputError about one line."""
+        raise InputError(f"{self.path}, line {line}: {problem}")
+
+    def numbers(
+        self,
+        column: str,
+        *,
+        whole: bool = False,
+        minimum: float | None = 0,
+        missing: Sequence[str] = (),
+    ) -> pd.Series:
+        """Give a column as numbers, float64 (NaN where a spelling of `missing` stands) or int64.
+
+        Raises InputError at the first value that is no finite number, not `whole`, or < `minimum`.
+        """
+        text = self.frame[column]
+        absent = text.isin(list(missing)).to_numpy()
+        values = pd.to_numeric(text.mask(absent), errors="coerce").astype("float64")
+        self._none(~np.isfinite(values.to_numpy()) & ~absent, column, "not a number")
+        if whole:
+            self._none((values % 1 != 0).to_numpy() & ~absent, column, "not a whole number")
+        if minimum is not None:
+            self._none((values < minimum).to_numpy(), column, f"less than {minimum:g}")
+        return values.astype("int64") if whole and not absent.any() else values
+
+    def _none(self, wrong, column: str, what: str) -> None:
+        if wrong.any():
+            line = self.frame.index[wrong][0]
+            more = f" ({wrong.sum():,} such rows)" if wrong.sum() > 1 else ""
+            self.fail(line, f"{column} is {self.frame.at[line, column]!r}, {what}{more}")
+
+    def without(self, rows: pd.Series, why: str) -> Table:
+        """Drop the rows for which `rows` holds, and say on stderr how many and the first's line."""
+        rows = rows.to_numpy(dtype=bool)
+        if not rows.any():
+            return self
+        note(
+            self.path,
+            f"{rows.sum():,} rows dropped, {why} (first: line {self.frame.index[rows][0]})",
+        )
+        return replace(self, frame=self.frame[~rows])
+
+    def once(self, keys: Sequence[str], *, drop: bool = False) -> Table:
+        """Raise InputError where `keys` repeat an earlier row; or `drop` repeats, reported."""
+        again = self.frame.duplicated(list(keys))
+        if not again.any():
+            return self
+        line = again.index[again][0]
+        value = ", ".join(f"{key} {self.frame.at[line, key]}" for key in keys)
+        if drop:
+            return self.without(again, f"repeats of an earlier row ({value} is one)")
+        self.fail(
+            line, f"{value} repeats an earlier row ({again.sum():,} such rows); each may stand once"
+        )
+
+
+@dataclass(frozen=True)
+class Tables(Table):
+    """Tables one after the other; a row's index is its line counted through all of them.
+
+    `firsts` has, of each file within `path`, its name and the lines before it.
+    """
+
+    firsts: Sequence[tuple[str, int]]
+
+    def fail(self, line: int, problem: str) -> NoReturn:
+        """Raise an InputError about one line of one of the files."""
+        name, before = [first for first in self.firsts if first[1] < line][-1]
+        raise InputError(f"{self.path}/{name}, line {line - before}: {problem}")
+
+
+def joined(path: Path, tables: Iterable[tuple[str, Table]]) -> Tables:
+    """Put tables with the same columns together, given with the names of their files."""
+    firsts, frames, before = [], [], 0
+    for name, table in tables:
+        firsts.append((name, before))
+        frames.append(table.frame.set_axis(table.frame.index + before))
+        before = int(frames[-1].index[-1])
+    return Tables(path, pd.concat(frames), firsts)
+
+
+def note(path: Path | str, what: str) -> None:
+    """Report something that was mended or left out; a rule's stderr is its log."""
+    print(f"{path}: {what}", file=sys.stderr)
+
+
+def read(
+    path: str | Path,
+    columns: Iterable[str],
+    *,
+    optional: Iterable[str] = (),
+    separator: str | None = "\t",
+    quoted: bool | None = None,
+    encoding: str = "utf-8",
+    data: bytes | None = None,
+) -> Table:
+    """Read `columns` (and the `optional` ones that are there) of a delimited or Parquet file.
+
+    `separator` None takes that of tab, comma and semicolon which finds the columns; `quoted`: a
+    field may stand in double quotes (None: unless the separator is a tab). A byte order mark, CRLF
+    and gzip are taken silently, empty lines with a note. `data` is what the file holds, if that is at
+    hand already, as of a file within another. Raises InputError for an absent file,
+    another encoding, absent or repeated columns, a row with more or fewer fields than the header or
+    equal to it, and a file without rows.
+    """
+    path, columns, optional = Path(path), list(columns), list(optional)
+    data = content(path) if data is None else data
+    if data[:4] == b"PAR1":
+        return _parquet(path, columns, optional)
+    text = _decode(path, data, encoding)
+    if not text.strip():
+        raise InputError(f"{path} is empty; get the file again")
+    header_line = text.splitlines()[0]
+    if separator is None:
+        separator = max(_SEPARATORS, key=lambda s: len(set(columns) & set(_fields(header_line, s))))
+    quoted = separator != "\t" if quoted is None else quoted
+    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    rows = csv.reader(
+        io.StringIO(text, newline=""), delimiter=separator, quoting=quoting, strict=True
+    )
+    lines, records, empty = [], [], 0
+    try:
+        first = next(rows)
+        header = [name.strip() for name in first]
+        places = _places(path, header, header_line, columns, optional, separator)
+        pick = operator.itemgetter(*places.values(), 0)  # the last is to give a tuple, always
+        for row in rows:
+            if len(row) != len(header):
+                if not any(field.strip() for field in row):
+                    empty += 1
+                    continue
+                _uneven(path, rows.line_num, len(row), len(header), text, quoted)
+            if row == first:
+                raise InputError(
+                    f"{path}, line {rows.line_num}: the header again; if files were put one after "
+                    "another, take it out"
+                )
+            lines.append(rows.line_num)
+            records.append(pick(row))
+    except csv.Error as error:
+        raise InputError(f"{path}, line {rows.line_num}: {error}; get the file again") from error
+    if not records:
+        raise InputError(f"{path} has a header but no rows; get the file again")
+    if empty:
+        note(path, f"{empty:,} empty lines left out")
+    if not text.endswith(("\n", "\r")):
+        note(
+            path, f"line {rows.line_num} has no end of line; if the file was cut off, get it again"
+        )
+    fields = dict(zip(places, zip(*records, strict=True), strict=False))
+    frame = pd.DataFrame(fields, index=lines, dtype="str")
+    return Table(path, frame.apply(lambda column: column.str.strip()))
+
+
+def content(path: Path) -> bytes:
+    """Give a file's bytes, unzipped if they are gzipped."""
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is damaged ({error}); get the file again") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def only(files: Mapping[str, str | Path], what: str) -> Path:
+    """Give the one file there must be for `what`."""
+    if len(files) != 1:
+        named = ", ".join(files) or "none"
+        raise InputError(f"{what}: one file is expected, the config names {named}")
+    return Path(next(iter(files.values())))
+
+
+def _decode(path: Path, data: bytes, encoding: str) -> str:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError(f"{path} is UTF-16 text; save it as {encoding}")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if b"\0" in data:
+        line = data[: data.index(b"\0")].count(b"\n") + 1
+        raise InputError(f"{path}, line {line}: a zero byte; this is not a text file")
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError(
+            f"{path}, line {line}: byte {data[error.start]:#04x} is not {encoding}; "
+            f"save the file as {encoding}, or get it again"
+        ) from error
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    return [field.strip().strip('"') for field in line.split(separator)]
+
+
+def _places(
+    path: Path,
+    header: list[str],
+    line: str,
+    columns: list[str],
+    optional: list[str],
+    separator: str,
+) -> dict[str, int]:
+    """Give each column's place in the header."""
+    for name in columns + optional:
+        if header.count(name) > 1:
+            raise InputError(f"{path}, line 1: the header has {name} {header.count(name)} times")
+    for name in columns:
+        if name not in header:
+            for other, called in _SEPARATORS.items():
+                if other != separator and name in _fields(line, other):
+                    raise InputError(
+                        f"{path}, line 1: columns are separated by {called}, expected "
+                        f"{_SEPARATORS.get(separator, separator)}; save the file that way"
+                    )
+            found = ", ".join(header[:40])
+            raise InputError(f"{path} has no column {name}; {hint(name, header)}It has: {found}")
+    return {name: header.index(name) for name in columns + optional if name in header}
+
+
+def _uneven(path: Path, line: int, got: int, expected: int, text: str, quoted: bool) -> NoReturn:
+    cut = line >= text.count("\n") and got < expected
+    way = "the file looks cut off: get it again" if cut else "mend the line or get the file again"
+    what = "fields" if not quoted else "fields (quotes may be unbalanced)"
+    raise InputError(f"{path}, line {line}: {got} {what}, the header has {expected}; {way}")
+
+
+def _parquet(path: Path, columns: list[str], optional: list[str]) -> Table:
+    """Read a Parquet file; its `lines` are the numbers of its rows, from 1."""
+    frame = pd.read_parquet(path)
+    header = [str(name) for name in frame.columns]
+    places = _places(path, header, "", columns, optional, "")
+    if frame.empty:
+        raise InputError(f"{path} has no rows")
+    frame = frame.set_axis(header, axis=1).set_axis(range(1, len(frame) + 1))[list(places)]
+    text = frame.astype("object").map(lambda value: "" if pd.isna(value) else str(value).strip())
+    return Table(path, text.astype("str"))

@@ -1,0 +1,21 @@
+"""Read the words of a reading-time corpus (contract 1)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from recency.files import atomic
+from recency.reading import parsers
+from recency.reading.contracts import check_words
+
+
+def main(files: Mapping[str, str | Path], parser: str, options: Mapping, out: str | Path) -> None:
+    """Write item, sentence, position, word_id and word, as the parser reads them.
+
+    `files` is role → path, `parser` a module of datasets/, `options` its own keyword arguments.
+    """
+    module = parsers.parser(parser)
+    chosen = parsers.accepted(module, module.words, dict(options or {}))
+    frame = module.words({role: Path(path) for role, path in files.items()}, **chosen)
+    frame = check_words(frame, f"parser {parser}")
+    with atomic(out) as part:
+        frame.to_parquet(part, compression="zstd", index=False)

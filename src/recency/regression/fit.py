@@ -1,0 +1,232 @@
+"""Fit one regression of reading times or amplitudes, with an LM's surprisal or without: one JSON file.
+
+The figures are lme4's; theta is searched on cross-products (engine `cross_products`) or by lme4's
+own optimiser (engine `lme4`). Engine `ols` is least squares on the means over subjects, with AIC and
+BIC. The exploratory partition is scored with the fit's parameters.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.mixed import likelihood
+from recency.mixed.fit import Result, fit_model
+from recency.mixed.formula import Formula, check, parse, without
+from recency.mixed.least_squares import criteria, fit_least_squares, word_means
+from recency.mixed.lme4 import Told
+from recency.regression import categories, prediction
+from recency.regression.predictors import (
+    CATEGORICAL,
+    EXTRA,
+    GROUPS,
+    PREDICTORS,
+    SURPRISAL,
+    Rows,
+    read_rows,
+    read_texts,
+    scaled,
+    scaling_of,
+)
+
+CHOICES = {
+    "base": ("fixed", "all"),
+    "engine": ("cross_products", "lme4", "ols"),
+    "response": ("raw", "log"),
+    "surprisal": tuple(SURPRISAL),
+}
+
+
+def main(
+    words: str | PathLike,
+    fit: str | PathLike,
+    exploratory: str | PathLike | None,
+    unigram: str | PathLike | None,
+    out: str | PathLike,
+    *,
+    lm: str,
+    design: Mapping[str, Any],
+    model: str,
+    surprisal: str | PathLike | None = None,
+    out_observations: str | PathLike | None = None,
+) -> None:
+    """Fit `design` on the partition `fit`, score `exploratory`, write JSON to `out`.
+
+    `design` has the keys formula, of_interest, and one of CHOICES for each of base, engine,
+    response and surprisal. `model` is `full` or `base`, which leaves the effects of interest out.
+    Without an LM (`surprisal` None) only a base without them altogether (`base: all`) can be
+    fitted. A model that lme4 refuses is a result with `converged` false and the reason in `note`.
+    `exploratory` is None where every observation is fitted. `out_observations` gets the
+    log-likelihood of each exploratory observation (of each word, for `ols`), given the random
+    effects, as Parquet: subject, sentence, word_id, loglik.
+    """
+    formula = formula_of(design, model)
+    texts = read_texts(words, unigram, surprisal, design["surprisal"], first_may_lack=True)
+    names = categories.names(formula, texts)
+    rows = read_rows(fit, texts, names, design["response"], formula.response)
+    others = None
+    if exploratory is not None:
+        others = read_rows(exploratory, texts, names, design["response"], formula.response)
+    subjects = len(rows.groups["subject"].names)
+    least_squares = design["engine"] == "ols"
+    if least_squares:
+        rows, others = word_means(rows), others and word_means(others)
+    references = categories.references(formula, texts, rows.predictors)
+    formula = categories.expand(formula, texts, rows.predictors, references)
+    scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts)
+    predictors = scaled(rows.predictors, scaling)
+    if least_squares:
+        told, notes = fit_least_squares(formula, predictors, rows.y)
+        result = Result(told if told.converged else None, told.converged, "; ".join(notes))
+    else:
+        result = fit_model(formula, predictors, rows.y, rows.groups, design["engine"])
+    record = {
+        "lm": lm,
+        "model": model,
+        "formula": str(formula),
+        "engine": design["engine"],
+        "response": design["response"],
+        "surprisal": design["surprisal"],
+        "n": {
+            "fit": len(rows.y),
+            "exploratory": len(others.y) if others else 0,
+            "subjects": subjects,
+            "sentences": len(rows.groups["sentence"].names),
+        },
+        "scaling": scaling,
+        **figures(result),
+    }
+    if references:
+        record["reference"] = references
+    if least_squares and result.told:
+        record |= criteria(result.told, len(rows.y))
+    residuals = None
+    if result.told and others:
+        residuals = others.y - prediction.predict(record, others)
+    record["loglik"] = log_likelihoods(result.told, record, rows, others, residuals)
+    if out_observations is not None:
+        write_observations(out_observations, others, residuals, result.told)
+    with atomic(out) as path:
+        text = json.dumps(_plain(record), sort_keys=True, indent=1, allow_nan=False)
+        path.write_text(text + "\n")
+
+
+def formula_of(design: Mapping[str, Any], model: str) -> Formula:
+    """Return the formula of the full or the base model, all its names checked."""
+    for key, choices in CHOICES.items():
+        if design[key] not in choices:
+            raise InputError(
+                f"design: {key} is {design[key]!r} and must be one of {', '.join(choices)}"
+            )
+    if model not in ("full", "base"):
+        raise InputError(f"model is {model!r} and must be 'full' or 'base'")
+    formula = parse(design["formula"], mixed=design["engine"] != "ols")
+    if design["response"] == "log" and formula.response != "time_ms":
+        raise InputError(
+            f"design: {formula.response} has no logarithm, since amplitudes are below 0 as well; "
+            "set `response: raw` in the design"
+        )
+    check(formula, (*PREDICTORS, *EXTRA, *CATEGORICAL), GROUPS)
+    base = without(formula, design["of_interest"], slopes=design["base"] == "all")
+    return formula if model == "full" else base
+
+
+def figures(result: Result) -> dict[str, Any]:
+    """Return what is reported of a fit; empty where there is none."""
+    told = result.told
+    if told is None:
+        told = Told({}, [], [], math.nan, math.nan, False, {}, {}, [], False)
+    return {
+        "converged": result.converged,
+        "singular": told.singular,
+        "note": result.note,
+        "fixed": [
+            {"term": term, "estimate": estimate, "se": se}
+            for (term, estimate), se in zip(told.fixed.items(), told.se, strict=True)
+        ],
+        "theta": told.theta,
+        "random": {
+            group: {
+                "terms": spread["columns"],
+                "sd": spread["sd"],
+                "correlation": spread["correlation"].tolist(),
+            }
+            for group, spread in told.random.items()
+        },
+        "sigma": told.sigma,
+        "ranef": told.modes,
+    }
+
+
+def log_likelihoods(
+    told: Told | None,
+    record: Mapping[str, Any],
+    rows: Rows,
+    others: Rows | None,
+    residuals: np.ndarray | None,
+) -> dict[str, float]:
+    """Return log-likelihoods (natural logarithm) of both partitions; NaN without a fit or the rows.
+
+    fit: lme4's, marginal; exploratory: given the random effects, new levels at 0;
+    exploratory_marginal: random effects drawn anew; fit_conditional: given the random effects.
+    `residuals` are those of `others` from predictions with random effects.
+    """
+    names = ("fit", "fit_conditional", "exploratory", "exploratory_marginal")
+    found = dict.fromkeys(names, math.nan)
+    if told is None:
+        return found
+    sigma = told.sigma
+    errors = rows.y - prediction.predict(record, rows)
+    found |= {"fit": told.loglik, "fit_conditional": likelihood.conditional(errors, sigma)}
+    if others is None:
+        return found
+    predictors = scaled(others.predictors, record["scaling"])
+    fixed = prediction.fixed_part(record, predictors, len(others.y))
+    return found | {
+        "exploratory": likelihood.conditional(residuals, sigma),
+        "exploratory_marginal": likelihood.marginal(
+            others.y - fixed, record, predictors, others.groups
+        ),
+    }
+
+
+def write_observations(
+    out: str | PathLike, rows: Rows | None, residuals: np.ndarray | None, told: Told | None
+) -> None:
+    """Write the log-likelihood of each row, null without a fit; an empty table without rows."""
+    if rows is None:
+        frame = pd.DataFrame(columns=["subject", "sentence", "word_id", "loglik"])
+        with atomic(out) as path:
+            frame.to_parquet(path, compression="zstd", index=False)
+        return
+    part = np.full(len(rows.y), np.nan)
+    if told is not None:
+        part = likelihood.contributions(residuals, told.sigma)
+    subject, sentence = rows.groups["subject"], rows.groups["sentence"]
+    frame = pd.DataFrame(
+        {
+            "subject": pd.Categorical.from_codes(subject.codes, subject.names),
+            "sentence": np.array(sentence.names, dtype=np.int32)[sentence.codes],
+            "word_id": rows.word.astype(np.int32),
+            "loglik": part,
+        }
+    )
+    with atomic(out) as path:
+        frame.to_parquet(path, compression="zstd", index=False)
+
+
+def _plain(value: Any) -> Any:
+    """Replace what JSON does not have: NumPy's numbers, and NaN by null."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,227 @@
+"""Search for the structure of the random effects, as Clark et al. (2025, Section 4.4) did.
+
+Start at the maximal structure (Barr et al. 2013), drop the least predictive random slope, the one
+whose loss costs least log-likelihood on the fit partition, until the model converges. All models
+are searched on the cross-products of the maximal one, read once in chunks; intercepts stay.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recency.figures import tables
+from recency.figures.tables import Cell, Table
+from recency.mixed.cross_products import Products, selected
+from recency.mixed.fit import Factor, crossed_factors
+from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, parse
+from recency.mixed.theta_search import SINGULAR, descend, search
+from recency.regression import categories
+from recency.regression.fit import formula_of
+from recency.regression.predictors import read_texts
+from recency.regression.streaming import streamed_products, survey
+
+COLUMNS = [
+    *("step", "dropped", "group", "loss", "chosen", "loglik", "parameters"),
+    *("converged", "singular", "formula"),
+]
+
+
+@dataclass
+class Structure:
+    """The columns that each of two factors still has, as indices, and the model found with them."""
+
+    kept: tuple[tuple[int, ...], ...]
+    deviance: float
+    La: np.ndarray
+    Lb: np.ndarray
+    converged: bool
+    singular: bool
+
+
+def main(
+    words: str | PathLike,
+    fit: str | PathLike,
+    unigram: str | PathLike,
+    surprisal: str | PathLike,
+    out: Iterable[str | PathLike],
+    *,
+    design: Mapping[str, Any],
+    title: str = "The random effects' structure",
+    maximal: str | None = None,
+    singular: bool = False,
+) -> None:
+    """Write the path as a table (.csv, .html and .tex of `out`), one row a model that was tried.
+
+    `maximal` has the random terms to start at, such as "(1 + length | subject) + (1 | sentence)";
+    without it every fixed effect of the design varies by each of its grouping variables, subjects
+    and sentences, say. With `singular` a fit at the edge, where a variance is zero or a correlation
+    one, counts as converged too.
+    """
+    formula = formula_of(design, "full")
+    texts = read_texts(words, unigram, surprisal, design["surprisal"], first_may_lack=True)
+    names = categories.names(formula, texts)
+    known = survey(fit, texts, names, design["response"], formula.response)
+    # As in the regression, whose reference is the most frequent level: the largest mean.
+    shares = {name: np.array([by["mean"]]) for name, by in known.scaling.items()}
+    references = categories.references(formula, texts, shares)
+    formula = categories.expand(formula, texts, shares, references)
+    known.scaling = categories.unscaled(known.scaling, formula, texts)
+    formula = maximal_of(formula, maximal)
+    factors = crossed_factors(formula)
+    factors.sort(key=lambda f: -len(f.columns) * len(known.levels[f.group]))
+    products = streamed_products(formula, factors, fit, texts, design["response"], known)
+    path = pd.DataFrame(trail(formula, factors, products, singular), columns=COLUMNS)
+    tables.write(out, shown(path, title, singular), path)
+
+
+def maximal_of(formula: Formula, maximal: str | None) -> Formula:
+    """Return the formula with the maximal random terms."""
+    if maximal is not None:
+        return replace(formula, random=parse(f"{formula.response} ~ 1 + {maximal}").random)
+    groups = dict.fromkeys(term.group for term in formula.random if ":" not in term.group)
+    return replace(formula, random=tuple(RandomTerm(formula.fixed, group) for group in groups))
+
+
+def trail(
+    formula: Formula, factors: list[Factor], products: Products, singular: bool
+) -> list[dict[str, Any]]:
+    """Return the rows of the path, the maximal structure first, the last chosen one the result."""
+    columns = tuple(factor.columns for factor in factors)
+    everything = tuple(tuple(range(len(names))) for names in columns)
+    kept = (*everything, ()) if len(everything) == 1 else everything
+    start = (0.1 * np.eye(len(columns)) for columns in kept)
+    at = _structure(products, kept, _descended(products, kept, *start))
+    rows = [_row(0, formula, factors, at, None, 0.0)]
+    _say(rows[-1])
+    while not at.converged or (at.singular and not singular):
+        step = rows[-1]["step"] + 1
+        candidates = []
+        for side, names in enumerate(columns):
+            for index in at.kept[side]:
+                if names[index] != INTERCEPT and len(at.kept[side]) > 1:
+                    without = _descended(products, *_without(at, side, index))
+                    candidates.append(((without[0] - at.deviance) / 2, side, index, without))
+        if not candidates:
+            break  # intercepts alone, and they do not converge
+        candidates.sort(key=lambda candidate: candidate[:3])
+        before = at.deviance
+        _, side, index, without = candidates[0]
+        at = _structure(products, _less(at.kept, side, index), without)
+        for loss, of, column, _ in candidates[1:]:
+            tried = {"step": step, "dropped": columns[of][column], "group": factors[of].group}
+            rows.append(tried | {"loss": loss, "chosen": False})
+        loss = (at.deviance - before) / 2
+        rows.append(_row(step, formula, factors, at, (side, index), loss))
+        _say(rows[-1])
+    return rows
+
+
+Point = tuple[float, np.ndarray, np.ndarray]
+"""A deviance, and La and Lb at which it was found."""
+
+
+def _descended(products: Products, kept: tuple, La: np.ndarray, Lb: np.ndarray) -> Point:
+    free = (_free(len(columns)) for columns in kept)
+    return descend(selected(products, *kept), *free, La, Lb)
+
+
+def _structure(products: Products, kept: tuple, point: Point) -> Structure:
+    """Give the verdict on a structure; only one that does not look singular is searched in full."""
+    deviance, La, Lb = point
+    least = np.abs(np.concatenate([np.diagonal(La), np.diagonal(Lb)])).min()
+    if least < SINGULAR:
+        return Structure(kept, deviance, La, Lb, True, True)
+    found = search(selected(products, *kept), *(_free(len(columns)) for columns in kept))
+    return Structure(kept, found.deviance, found.La, found.Lb, found.converged, found.singular)
+
+
+def _without(at: Structure, side: int, index: int) -> tuple[tuple, np.ndarray, np.ndarray]:
+    """Return what is kept without one column, and L with the same covariances of what is left."""
+    starts = [at.La, at.Lb]
+    left = [place for place, column in enumerate(at.kept[side]) if column != index]
+    L = np.linalg.qr(starts[side][left].T, mode="r").T
+    starts[side] = L * np.where(np.diagonal(L) < 0, -1.0, 1.0)
+    return _less(at.kept, side, index), *starts
+
+
+def _less(kept: tuple, side: int, index: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(
+        tuple(c for c in columns if (s, c) != (side, index)) for s, columns in enumerate(kept)
+    )
+
+
+def _free(k: int) -> np.ndarray:
+    return np.tril(np.ones((k, k), dtype=bool))
+
+
+def _row(
+    step: int,
+    formula: Formula,
+    factors: list[Factor],
+    at: Structure,
+    dropped: tuple[int, int] | None,
+    loss: float,
+) -> dict[str, Any]:
+    terms = tuple(
+        RandomTerm(tuple(factor.columns[c] for c in at.kept[side]), factor.group)
+        for side, factor in enumerate(factors)
+    )
+    order = [term.group for term in formula.random]
+    terms = tuple(sorted(terms, key=lambda term: order.index(term.group)))
+    return {
+        "step": step,
+        "dropped": factors[dropped[0]].columns[dropped[1]] if dropped else "",
+        "group": factors[dropped[0]].group if dropped else "",
+        "loss": loss if dropped else None,
+        "chosen": True,
+        "loglik": -at.deviance / 2,
+        "parameters": sum(len(k) * (len(k) + 1) // 2 for k in at.kept) + len(formula.fixed) + 1,
+        "converged": at.converged,
+        "singular": at.singular,
+        "formula": str(replace(formula, random=terms)),
+    }
+
+
+def _say(row: Mapping[str, Any]) -> None:
+    what = f"without {row['dropped']} by {row['group']}" if row["dropped"] else "maximal"
+    end = "singular" if row["singular"] else "converged" if row["converged"] else "not converged"
+    print(f"step {row['step']}: {what}: logLik {row['loglik']:.2f}, {end}", flush=True)
+
+
+def shown(path: pd.DataFrame, title: str, singular: bool) -> Table:
+    """Return the path as a table to read: the steps, and what each one might have dropped instead."""
+    rows, steps = [], path[path.chosen.astype(bool)]
+    for row in steps.itertuples(index=False):
+        others = path[(path.step == row.step) & ~path.chosen.astype(bool)].sort_values("loss")
+        tried = tuple(f"{o.dropped} by {o.group}: {o.loss:,.2f}" for o in others.itertuples())
+        what = f"{row.dropped} by {row.group}" if row.dropped else "nothing: the maximal structure"
+        rows.append(
+            [
+                Cell(str(row.step)),
+                Cell(what, left=True),
+                Cell(f"{row.loss:,.2f}" if row.dropped else ""),
+                Cell(f"{row.loglik:,.2f}"),
+                Cell(str(row.parameters)),
+                Cell("yes" if row.converged else "no"),
+                Cell("yes" if row.singular else "no"),
+                Cell("; ".join(tried), left=True),
+            ]
+        )
+    header = [Cell("Step"), Cell("Dropped", left=True), Cell("costs"), Cell("logLik")]
+    header += [Cell("parameters"), Cell("converged"), Cell("singular")]
+    header.append(Cell("might have dropped, at a cost of", left=True))
+    last = steps.iloc[-1]
+    reached = last.converged and (singular or not last.singular)
+    notes = [
+        f"the structure found: {last.formula}"
+        if reached
+        else f"no structure converged; the last one: {last.formula}",
+        "costs: log-likelihood that the fit partition loses; each step drops the least predictive "
+        "slope, until the model converges"
+        + ("" if singular else " at a point that is not singular"),
+    ]
+    return Table(title, [header], rows, notes)

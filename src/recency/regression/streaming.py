@@ -1,0 +1,111 @@
+"""Cross-products from a file of observations read in chunks: memory does not grow with its rows.
+
+What is held is a chunk, what is known of each word, the levels' names and the cross-products. lme4
+itself must hold all rows, so this is for searches that need no merMod object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+from recency.errors import InputError
+from recency.mixed.cross_products import Products
+from recency.mixed.fit import ROWS, Factor, Part, sum_products
+from recency.mixed.formula import INTERCEPT, Formula
+from recency.regression.predictors import Texts, columns_of, scaled, values_of
+
+
+@dataclass
+class Survey:
+    """What a first pass over a file finds: scaling as scaling_of(), levels, the mean response."""
+
+    n: int
+    mean: float
+    scaling: dict[str, dict[str, float]]
+    levels: dict[str, np.ndarray]
+    """sorted, by grouping variable"""
+
+
+def survey(
+    path: str | PathLike,
+    texts: Texts,
+    names: list[str],
+    response: str,
+    observed: str = "time_ms",
+) -> Survey:
+    """Read a file once, for the predictors `names`; the rest is as for read_rows()."""
+    n, mean, sizes = 0, 0.0, np.zeros(len(names))
+    means, lows, highs = np.zeros(len(names)), np.full(len(names), np.inf), -np.inf
+    levels: dict[str, set] = {"subject": set(), "sentence": set(), "item": set()}
+    for frame in _chunks(path, observed):
+        predictors, y = values_of(frame, texts, names, response, observed, path)
+        word = frame["word_id"].to_numpy()
+        values = np.array([predictors[name] for name in names]).reshape(len(names), len(y))
+        # Means and squared distances of two samples joined (Chan et al. 1979).
+        m, new = len(y), values.mean(1)
+        total = n + m
+        sizes += ((values - new[:, None]) ** 2).sum(1) + (new - means) ** 2 * (n * m / total)
+        means += (new - means) * (m / total)
+        mean += (y.mean() - mean) * (m / total)
+        n = total
+        lows, highs = np.minimum(lows, values.min(1)), np.maximum(highs, values.max(1))
+        for name, found in _groups(frame, texts, word).items():
+            levels[name].update(np.unique(found).tolist())
+    if not n:
+        raise InputError(f"{path} has no observations; see counts.csv beside it for the filters")
+    sds = np.where(highs > lows, np.sqrt(sizes / max(n - 1, 1)), 1.0)
+    return Survey(
+        n=n,
+        mean=float(mean),
+        scaling={
+            name: {"mean": float(m), "sd": float(sd)}
+            for name, m, sd in zip(names, means, sds, strict=True)
+        },
+        levels={name: np.array(sorted(found)) for name, found in levels.items()},
+    )
+
+
+def streamed_products(
+    formula: Formula,
+    crossed: list[Factor],
+    path: str | PathLike,
+    texts: Texts,
+    response: str,
+    known: Survey,
+) -> Products:
+    """Read a file once more and sum its cross-products, as products_of() does from memory."""
+    names = sorted(formula.predictors)
+    sizes = {factor.group: len(known.levels[factor.group]) for factor in crossed}
+    shift = known.mean if INTERCEPT in formula.fixed else 0.0
+    scaling = {name: known.scaling[name] for name in names}
+
+    def parts() -> Iterator[Part]:
+        for frame in _chunks(path, formula.response):
+            predictors, y = values_of(frame, texts, names, response, formula.response, path)
+            groups = _groups(frame, texts, frame["word_id"].to_numpy())
+            codes = {name: np.searchsorted(known.levels[name], groups[name]) for name in sizes}
+            yield scaled(predictors, scaling), y - shift, codes
+
+    return sum_products(formula, crossed, parts(), sizes)
+
+
+def _chunks(path: str | PathLike, observed: str) -> Iterator[pd.DataFrame]:
+    columns = columns_of(path, observed)
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=ROWS, columns=columns):
+            yield batch.to_pandas()
+
+
+def _groups(frame: pd.DataFrame, texts: Texts, word: np.ndarray) -> dict[str, np.ndarray]:
+    subject = frame["subject"].astype(str).to_numpy().astype(str)
+    return {
+        "subject": subject,
+        "sentence": texts.sentence[word],
+        "item": texts.item[word].astype(str),
+    }

@@ -1,0 +1,55 @@
+"""Rule estimate_ngrams: an n-gram model of a corpus, modified Kneser-Ney, by KenLM's lmplz."""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.progress import progress
+
+
+def main(
+    text: Path,
+    out: Path,
+    memory: str = "1G",
+    order: int = 1,
+    prune: Sequence[int] = (),
+    lmplz: str = "lmplz",
+) -> None:
+    """Stream a corpus through `lmplz -o <order>` and write the ARPA file.
+
+    Words are what white space delimits; each line of the text is a sentence to KenLM. `prune`
+    drops n-grams that are no more frequent than its numbers, one per order. Memory is flat in the
+    corpus's size. Raises InputError if lmplz is not there or fails.
+    """
+    table = pq.ParquetFile(text)
+    what = "count unigrams" if order == 1 else f"count {order}-grams"
+    shown = progress(table.num_row_groups, what, "row groups")
+    with atomic(out) as arpa:
+        # Small corpora lack the counts of counts that discounts are estimated from. Words that
+        # lmplz takes for its own (<s>, </s>, <unk>) would stop it: no reading-time corpus has them.
+        command = [lmplz, "-o", str(order), "-S", memory, "-T", str(arpa.parent)]
+        command += ["--discount_fallback", "--skip_symbols", "--arpa", str(arpa)]
+        command += ["--prune", *map(str, prune)] if prune else []
+        try:
+            job = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=sys.stderr)
+        except FileNotFoundError:
+            raise InputError(
+                f"KenLM's {lmplz} is not on the PATH; `make setup` builds it, and "
+                "`snakemake --use-conda` brings it"
+            ) from None
+        with contextlib.suppress(BrokenPipeError):  # if lmplz dies, its status says so below
+            for group in range(table.num_row_groups):
+                for document in table.read_row_group(group, ["text"])["text"].to_pylist():
+                    job.stdin.write(document.encode() + b"\n")
+                shown.update(group + 1)
+            job.stdin.close()
+        if job.wait() != 0:
+            raise InputError(
+                f"lmplz failed on {text} (status {job.returncode}); its words are above"
+            )

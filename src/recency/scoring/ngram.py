@@ -1,0 +1,154 @@
+"""N-gram models of any order as KenLM writes them: ARPA files, and binaries through its `query`."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from recency.errors import InputError
+
+BEGIN, UNKNOWN = "<s>", "<unk>"
+#: How KenLM's binaries begin.
+_BINARY = b"mmap lm http://kheafield.com/code"
+
+
+@dataclass
+class Scored:
+    """Per word: log10 p(word | what comes before), and how that was found."""
+
+    log10: list[float]
+    context: list[int]  # words before it in the longest n-gram that the model lists
+    known: list[bool]
+
+
+def is_ngram(path: str | Path) -> bool:
+    """Say whether a file is an ARPA file (gzipped or not) or a KenLM binary."""
+    path = Path(path)
+    if not path.is_file():
+        return False
+    with _open(path, "rb") as file:
+        head = file.read(len(_BINARY))
+    return head == _BINARY or head.lstrip().startswith(b"\\data\\")
+
+
+def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True) -> list[Scored]:
+    """Score each sentence (words within which context runs); `bos` puts <s> before each.
+
+    Of an ARPA file only the n-grams that the sentences have are kept, so that memory depends on
+    them and not on the model. Raises InputError if the file is neither kind, or is damaged.
+    """
+    path = Path(path)
+    with _open(path, "rb") as file:
+        binary = file.read(len(_BINARY)) == _BINARY
+    if binary:
+        return _query(path, sentences, bos)
+    order = read_order(path)
+    vocabulary = {word for sentence in sentences for word in sentence} | {BEGIN, UNKNOWN}
+    listed = _read(path, vocabulary, unigrams=True)
+    if UNKNOWN not in listed:
+        raise InputError(f"{path} lists no {UNKNOWN} among its 1-grams; make it with KenLM's lmplz")
+    streams = [
+        [BEGIN] * bos + [word if word in listed else UNKNOWN for word in sentence]
+        for sentence in sentences
+    ]
+    needed = {
+        " ".join(stream[start : start + n])
+        for stream in streams
+        for n in range(2, order + 1)
+        for start in range(len(stream) - n + 1)
+    }
+    table = listed | (_read(path, needed, unigrams=False) if order > 1 else {})
+    results = []
+    for stream, sentence in zip(streams, sentences, strict=True):
+        found = [_log10(table, stream, place, order) for place in range(bos, len(stream))]
+        known = [word in listed and word != UNKNOWN for word in sentence]
+        results.append(Scored([each[0] for each in found], [each[1] for each in found], known))
+    return results
+
+
+def _log10(
+    table: dict[str, tuple[float, float]], stream: list[str], place: int, order: int
+) -> tuple[float, int]:
+    """Return log10 p of a word by the longest n-gram listed, and the words before it in that."""
+    backoff = 0.0
+    for start in range(max(0, place - order + 1), place + 1):
+        found = table.get(" ".join(stream[start : place + 1]))
+        if found is not None:
+            return found[0] + backoff, place - start
+        backoff += table.get(" ".join(stream[start:place]), (0.0, 0.0))[1]
+    raise AssertionError("every word, or <unk>, is a 1-gram")
+
+
+def read_order(path: Path) -> int:
+    """Return the order that an ARPA file's header states."""
+    order = 0
+    with _open(path) as lines:
+        for line in lines:
+            if line.startswith("ngram "):
+                order += 1
+            elif line.startswith("\\1-grams:"):
+                break
+    if not order:
+        raise InputError(f"{path} is neither an ARPA file nor a KenLM binary")
+    return order
+
+
+def _read(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tuple[float, float]]:
+    """Return n-gram → (log10 p, log10 backoff weight), of the 1-grams or of all others."""
+    found: dict[str, tuple[float, float]] = {}
+    order = 0
+    with _open(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if line.startswith("\\"):
+                order = int(line[1 : line.index("-")]) if line.endswith("-grams:\n") else 0
+                if unigrams and order > 1:
+                    break
+            elif order and unigrams == (order == 1) and line != "\n":
+                parts = line.rstrip("\n").split("\t")
+                try:
+                    if parts[1] in wanted:
+                        weight = float(parts[2]) if len(parts) > 2 else 0.0
+                        found[parts[1]] = float(parts[0]), weight
+                except (IndexError, ValueError):
+                    raise InputError(
+                        f"{path}, line {number}: {line.rstrip()!r} is not "
+                        "`log10 probability <tab> n-gram [<tab> log10 backoff]`"
+                    ) from None
+    return found
+
+
+def _query(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Scored]:
+    """Score by KenLM's own `query`, for its binaries."""
+    whole = [[UNKNOWN if len(w.split()) != 1 else w for w in each] for each in sentences]
+    text = "\n".join(" ".join(sentence) for sentence in whole) + "\n"
+    command = ["query", "-v", "word", *([] if bos else ["-n"]), str(path)]
+    try:
+        job = subprocess.run(
+            command, input=text, capture_output=True, encoding="utf-8", check=False
+        )
+    except FileNotFoundError:
+        raise InputError("KenLM's query is not on the PATH; `make setup` builds it") from None
+    if job.returncode != 0:
+        raise InputError(f"query failed on {path}: {job.stderr.strip().splitlines()[-1:]}")
+    # One entry per word, and with <s> one per sentence for </s>, each `word=number length log10`.
+    entries = [entry.rsplit(" ", 2) for entry in job.stdout.strip().split("\t") if entry]
+    if len(entries) != sum(len(sentence) + bos for sentence in sentences):
+        raise InputError(f"{path}: query gave other words than it was asked for")
+    results, start = [], 0
+    for sentence in sentences:
+        found = entries[start : start + len(sentence)]
+        start += len(sentence) + bos
+        log10, context = [float(each[2]) for each in found], [int(each[1]) - 1 for each in found]
+        results.append(Scored(log10, context, [not each[0].endswith("=0") for each in found]))
+    return results
+
+
+def _open(path: Path, mode: str = "rt"):
+    """Open a file that may be gzipped."""
+    with open(path, "rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    opener = gzip.open if zipped else open
+    return opener(path, mode) if "b" in mode else opener(path, mode, encoding="utf-8", newline="\n")

@@ -1,0 +1,87 @@
+"""What surprisal is handed on as: the table of contract 3, and the ledger of what needed care."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+
+#: Nats in one of each unit.
+UNITS = {"bits": np.log(2), "nats": 1.0, "log10": np.log(10)}
+LEDGER = ["word_id", "item", "word", "tokens", "reason", "treatment"]
+
+
+@dataclass
+class Result:
+    """Surprisal of words, with what needed care and how well the correction adds up."""
+
+    table: pd.DataFrame  # one row per word, in the words' order
+    ledger: pd.DataFrame  # columns LEDGER
+    texts: int = 0  # texts whose whitespace correction was checked
+    discrepancy: float = 0.0  # the largest failure to add up among them, in the unit
+    notes: list[str] = field(default_factory=list)  # for the log
+
+    def write(self, out: Path, ledger: Path | None = None, name: str = "") -> None:
+        """Write the table (Parquet) and the ledger (CSV) whole, the notes to the log."""
+        for note in self.notes:
+            print(f"{name}: {note}" if name else note, file=sys.stderr)
+        with atomic(out) as part:
+            self.table.to_parquet(part, index=False, compression="zstd")
+        if ledger:
+            with atomic(ledger) as part:
+                self.ledger.to_csv(part, index=False, lineterminator="\n")
+
+
+def as_words(words: pd.DataFrame | Sequence) -> pd.DataFrame:
+    """Return a table item, word, word_id of contract 1, of words, or of a list of texts."""
+    if isinstance(words, pd.DataFrame):
+        return words
+    texts = [words] if words and isinstance(words[0], str) else words
+    rows = [(str(number), word) for number, text in enumerate(texts, 1) for word in text]
+    frame = pd.DataFrame(rows, columns=["item", "word"])
+    return frame.assign(word_id=np.arange(len(frame), dtype=np.int32))
+
+
+def table(
+    words: pd.DataFrame,
+    plain: np.ndarray,
+    corrected: np.ndarray,
+    tokens: np.ndarray,
+    context: np.ndarray,
+    unit: str = "bits",
+) -> pd.DataFrame:
+    """Build contract 3 from surprisal in nats; the unit is in the columns' names."""
+    if unit not in UNITS:
+        raise InputError(f"unit {unit!r} is none of {', '.join(UNITS)}")
+    return pd.DataFrame(
+        {
+            "word_id": words["word_id"].to_numpy(np.int32),
+            f"surprisal_{unit}": plain / UNITS[unit],
+            f"corrected_{unit}": corrected / UNITS[unit],
+            "tokens": np.asarray(tokens, dtype=np.int32),
+            "context_tokens": np.asarray(context, dtype=np.int32),
+        }
+    )
+
+
+def ledger(words: pd.DataFrame, rows: list[tuple[int, str, str, str]]) -> pd.DataFrame:
+    """Build the ledger from (row of `words`, tokens, reason, treatment)."""
+    number = [row[0] for row in rows]
+    return pd.DataFrame(
+        {
+            "word_id": words["word_id"].to_numpy(np.int32)[number],
+            "item": words["item"].to_numpy()[number],
+            "word": words["word"].to_numpy()[number],
+            "tokens": [row[1] for row in rows],
+            "reason": [row[2] for row in rows],
+            "treatment": [row[3] for row in rows],
+        },
+        columns=LEDGER,
+    ).astype({"tokens": "str", "reason": "str", "treatment": "str"})

@@ -1,0 +1,57 @@
+"""Write the simulated study's text: stories of a small, English-like language."""
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.progress import progress
+from recency.simulation import grammar
+from recency.simulation.story import Rates, Story
+
+BLOCK = 5_000  # stories in a row group, about 6 MB of text
+SCHEMA = pa.schema([("document", pa.string()), ("text", pa.string())])
+TEXT, STIMULI = 0, 1  # streams: with the same seed, no story to read is one trained on
+
+
+def rates(**settings: float) -> Rates:
+    """Make the grammar's rates from settings; InputError for one that is unknown or impossible."""
+    known = {field.name for field in fields(Rates)}
+    for name, value in settings.items():
+        if name not in known:
+            raise InputError(
+                f"simulation: the grammar has no rate {name!r}; it has {', '.join(sorted(known))}"
+            )
+        if value < 0 or (name not in ("shortest", "longest") and value > 1):
+            raise InputError(f"simulation: {name} is {value}, which is not a probability")
+    made = replace(Rates(), **settings)
+    if not 1 <= made.shortest <= made.longest:
+        raise InputError(
+            f"simulation: stories of {made.shortest} (shortest) to {made.longest} (longest) "
+            "sentences cannot be told; give 1 <= shortest <= longest"
+        )
+    return made
+
+
+def stories(number: int, seed: int, stream: int, settings: Rates) -> Iterator[Story]:
+    """Tell stories, each from a seed of its own: the first ones do not depend on the number."""
+    for index in range(number):
+        yield grammar.tell(settings, seed, stream, index)
+
+
+def main(out_text: str, documents: int, seed: int, **settings: float) -> None:
+    """Write `documents` stories; `settings` are rates of `simulation.story.Rates`."""
+    chosen = rates(**settings)
+    shown = progress(documents, "telling stories", "stories")
+    with atomic(out_text) as part, pq.ParquetWriter(part, SCHEMA, compression="zstd") as file:
+        names, texts = [], []
+        for index, story in enumerate(stories(documents, seed, TEXT, chosen), start=1):
+            names.append(f"story-{index:06d}")
+            texts.append(" ".join(story.words))
+            if len(texts) == BLOCK or index == documents:
+                file.write_table(pa.table([names, texts], schema=SCHEMA))
+                shown.update(index)
+                names, texts = [], []

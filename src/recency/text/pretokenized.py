@@ -1,0 +1,71 @@
+"""Check a corpus that comes as tokens, such as the pre-shuffled Pile (Biderman et al. 2023)."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.progress import progress
+from recency.text.tokens import END_OF_DOCUMENT
+
+# Tokens to a row: a context of 2,048 and the last token's successor.
+ROW = 2049
+CHUNK = 1 << 24
+
+
+def main(
+    tokens: str | Path,
+    tokenizer: str | Path,
+    out_info: str | Path,
+    vocabulary: int | None = None,
+    bytes: int | None = None,
+    end_of_document: str = END_OF_DOCUMENT,
+) -> None:
+    """Check the uint16 file and write what it is, as `tokenize_text` does, and its `rows` of 2,049.
+
+    Every id must be under `vocabulary` (default: the tokenizer's) and the size must be `bytes`. The
+    number of documents is not known (null) where no `end_of_document` token parts them.
+    """
+    from tokenizers import Tokenizer
+
+    path = Path(tokens)
+    size = path.stat().st_size
+    if size == 0 or size % 2:
+        raise InputError(f"{path} has {size:,} bytes, which are not tokens of two bytes each")
+    if bytes is not None and size != bytes:
+        raise InputError(
+            f"{path} has {size:,} bytes, not {bytes:,}: remove it and download it again"
+        )
+    encoder = Tokenizer.from_file(str(tokenizer))
+    entries = max(encoder.get_vocab(with_added_tokens=True).values()) + 1
+    vocabulary = entries if vocabulary is None else vocabulary
+    end = encoder.token_to_id(end_of_document)
+    ids = np.memmap(path, np.dtype("<u2"), "r")
+    line = progress(len(ids) / 1e6, f"check of {path.name}", "M tokens")
+    ends = 0
+    for start in range(0, len(ids), CHUNK):
+        chunk = np.array(ids[start : start + CHUNK])
+        if chunk.max() >= vocabulary:
+            at = start + int(np.argmax(chunk >= vocabulary))
+            raise InputError(
+                f"{path}: token {at:,} is {ids[at]}, but the vocabulary ends at {vocabulary - 1}; "
+                "the file belongs to another tokenizer, or is not little-endian uint16"
+            )
+        if end is not None:
+            ends += int(np.count_nonzero(chunk == end))
+        line.update((start + len(chunk)) / 1e6)
+    facts = {
+        "tokens": len(ids),
+        "documents": ends or None,
+        "dtype": "uint16",
+        "vocabulary": vocabulary,
+        "end_of_document": end,
+        "separators": ends,
+        "rows": len(ids) // ROW,
+    }
+    print(facts, f"{len(ids) % ROW} tokens after the last row of {ROW}", file=sys.stderr)
+    with atomic(out_info) as temporary:
+        temporary.write_text(json.dumps(facts, indent=1) + "\n")

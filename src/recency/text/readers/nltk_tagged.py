@@ -1,0 +1,43 @@
+"""Tagged text of NLTK's data archives, the tags removed: Brown (`/`) and MASC (`_`).
+
+Francis and Kučera (1979), A Standard Corpus of Present-Day Edited American English; Ide et al.
+(2010), The Manually Annotated Sub-Corpus. Words stay apart as the taggers parted them.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from recency.errors import InputError
+from recency.text.readers import decoded
+
+# What an archive's texts are called (the rest are lists and notes), and what parts word and tag.
+ARCHIVES = {
+    "brown": (r"brown/(c[a-r]\d\d)", "/"),
+    "masc_tagged": (r"masc_tagged/((?:spoken|written)/.+)\.txt", "_"),
+}
+
+
+def read(paths: list[Path]) -> Iterator[tuple[str, str]]:
+    """Yield each text of the archives, in the order of the names."""
+    for path in paths:
+        with zipfile.ZipFile(path) as archive:
+            names = sorted(archive.namelist())
+            corpus = names[0].split("/")[0] if names else ""
+            if corpus not in ARCHIVES:
+                raise InputError(f"{path} holds {corpus!r}, not one of {', '.join(ARCHIVES)}")
+            pattern, mark = ARCHIVES[corpus]
+            for name in names:
+                if match := re.fullmatch(pattern, name):
+                    yield match[1], untagged(decoded(archive.read(name), f"{path}:{name}"), mark)
+
+
+def untagged(text: str, mark: str) -> str:
+    """Remove what follows the last `mark` of each word, and empty lines."""
+    lines = (
+        " ".join(word.rsplit(mark, 1)[0] for word in line.split()) for line in text.split("\n")
+    )
+    return "\n".join(line.strip() for line in lines if line.strip())

@@ -1,0 +1,41 @@
+"""Parquet files with a row per document, as OpenWebText's (Gokaslan and Cohen 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from recency.errors import InputError
+
+
+def read(
+    paths: list[Path], column: str = "text", rows_at_once: int = 256, blanks: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield each row's text, streamed; rows that are empty are left out, but for `blanks`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for path in paths:
+        try:
+            file = pq.ParquetFile(path, memory_map=True)
+        except pa.ArrowInvalid as error:
+            raise InputError(f"{path} is not a Parquet file: {error}") from error
+        with file:
+            names = file.schema_arrow.names
+            if column not in names:
+                raise InputError(f"{path} has no column {column!r}, only {', '.join(names)}")
+            row = 0
+            batches = file.iter_batches(rows_at_once, columns=[column], use_threads=False)
+            while True:
+                try:
+                    batch = next(batches, None)
+                except (pa.ArrowInvalid, OSError) as error:
+                    raise InputError(
+                        f"{path} is damaged after row {row:,} ({error}); get it again"
+                    ) from error
+                if batch is None:
+                    break
+                for text in batch.column(0).to_pylist():
+                    if text is not None and (blanks or text.strip()):
+                        yield f"{path.stem}-{row}", text
+                    row += 1

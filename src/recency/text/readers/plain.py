@@ -1,0 +1,108 @@
+"""The user's own plain text: UTF-8 files, gzipped or not."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from recency.errors import InputError
+
+CHUNK = 1 << 20
+# Characters; a longer document is cut, so that memory stays flat.
+LONGEST = 1 << 24
+
+
+def read(
+    paths: list[Path], documents: str = "file", longest: int = LONGEST
+) -> Iterator[tuple[str, str]]:
+    """Yield each document: a `file`, what `blank_line`s part, or a `line`.
+
+    A document over `longest` characters is cut at a line break (else a blank, else anywhere), the
+    pieces being documents of their own. An empty file is an error.
+    """
+    split = {"file": _whole, "blank_line": _paragraphs, "line": lines}.get(documents)
+    if split is None:
+        raise InputError(f"documents: {documents!r} is not one of file, blank_line, line")
+    for path in paths:
+        number = 0
+        for text in split(decoded(path), longest):
+            if text.strip():
+                number += 1
+                name = path.name.removesuffix(".gz").removesuffix(".txt")
+                yield name if number == 1 and split is _whole else f"{name}-{number}", text
+        if number == 0:
+            raise InputError(f"{path} is empty, or has nothing but blanks; correct or remove it")
+
+
+def decoded(path: Path) -> Iterator[str]:
+    """Yield a text file's characters in chunks, gzipped or not."""
+    with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
+        yield from decoded_chunks(file, path)
+
+
+def decoded_chunks(file: BinaryIO, name: str | Path) -> Iterator[str]:
+    """Yield a file's text in chunks; an error gives the offset of the byte that is not UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    offset, first = 0, True
+    held = ""
+    while True:
+        data = file.read(CHUNK)
+        pending = len(decoder.getstate()[0])
+        try:
+            text = held + decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            at = offset - pending + error.start
+            raise InputError(
+                f"{name} is not UTF-8: byte 0x{error.object[error.start]:02x} at offset {at}; "
+                "convert it, for instance with `iconv -f latin1 -t utf-8`"
+            ) from error
+        offset += len(data)
+        # A carriage return waits for what follows it.
+        held = "\r" if text.endswith("\r") and data else ""
+        text = text.removesuffix(held).replace("\r\n", "\n")
+        if first and text:
+            text, first = text.removeprefix("\ufeff"), False
+        if text:
+            yield text
+        if not data:
+            return
+
+
+def _whole(chunks: Iterable[str], longest: int) -> Iterator[str]:
+    text = ""
+    for chunk in chunks:
+        text += chunk
+        while len(text) > longest:
+            end = text.rfind("\n", 0, longest) + 1 or text.rfind(" ", 0, longest) or longest
+            end = end if end > 0 else longest
+            yield text[:end]
+            text = text[end:]
+    yield text
+
+
+def lines(chunks: Iterable[str], longest: int = LONGEST) -> Iterator[str]:
+    """Yield the lines of a text, without their ends; one over `longest` characters is cut."""
+    text = ""
+    for chunk in chunks:
+        *whole, text = (text + chunk).split("\n")
+        for line in whole:
+            yield from _whole([line], longest)
+        *pieces, text = _whole([text], longest)
+        yield from pieces
+    yield text
+
+
+def _paragraphs(chunks: Iterable[str], longest: int) -> Iterator[str]:
+    held: list[str] = []
+    size = 0
+    for line in lines(chunks, longest):
+        if held and (not line.strip() or size + len(line) > longest):
+            yield "\n".join(held)
+            held, size = [], 0
+        if line.strip():
+            held.append(line)
+            size += len(line) + 1
+    yield "\n".join(held)

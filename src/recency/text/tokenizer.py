@@ -1,0 +1,65 @@
+"""Train a byte-level BPE tokenizer on a corpus's text (Radford et al. 2019, section 2.2)."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.text.tokens import END_OF_DOCUMENT, documents, pieces
+
+# The 256 bytes, the end of document and a merge.
+SMALLEST = 258
+# Characters to a piece of text, the share of a thread.
+PIECE = 1 << 14
+
+
+def main(text: str | Path, out: str | Path, vocabulary: int, threads: int = 1) -> None:
+    """Write tokenizer.json with `vocabulary` entries, `<|endoftext|>` being id 0.
+
+    Words are parted as GPT-2 does, with no blank put before a text. Training draws no random
+    numbers, and ties go by the pairs' ids, so the same text gives the same file.
+    """
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "true"
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+    if vocabulary < SMALLEST:
+        raise InputError(
+            f"a vocabulary of {vocabulary} is too small: 256 bytes, {END_OF_DOCUMENT} and at least "
+            f"one merge make {SMALLEST}"
+        )
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[END_OF_DOCUMENT],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_texts(Path(text)), trainer)
+    size = tokenizer.get_vocab_size()
+    if size != vocabulary:
+        raise InputError(
+            f"{text} yields only {size:,} entries, not the {vocabulary:,} of the tokenizer's "
+            "`vocabulary`: make that smaller or the text longer"
+        )
+    print(f"{size:,} entries, {size - SMALLEST + 1:,} of them merges", file=sys.stderr)
+    with atomic(out) as temporary:
+        tokenizer.save(str(temporary))
+
+
+def _texts(path: Path) -> Iterator[list[str]]:
+    """Yield the text, a row group at a time, long documents in pieces that no pretoken crosses."""
+    import pyarrow.parquet as pq
+
+    empty = True
+    for texts in documents(path, range(pq.read_metadata(path).num_row_groups)):
+        batch = [piece for text in texts for piece in pieces(text, PIECE)]
+        empty = empty and not any(batch)
+        yield batch
+    if empty:
+        raise InputError(f"{path} has no text to train a tokenizer on")

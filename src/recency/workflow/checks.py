@@ -1,0 +1,163 @@
+"""Check the whole config before anything runs.
+
+Nothing here needs torch or R, so a mistake shows within seconds of typing `snakemake`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import yaml
+
+from recency.errors import InputError
+from recency.names import nearest
+from recency.workflow import selection
+from recency.workflow.configuration import (
+    MATERIALS,
+    bias_parameters,
+    forms,
+    parsers,
+)
+
+
+def check(config: dict, schema: Path) -> None:
+    """Check types, unknown keys and every name; raise InputError with all that is wrong."""
+    path, schema = schema, yaml.safe_load(Path(schema).read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))
+    problems = [_message(error, schema) for error in errors]
+    problems = problems or [*_name_problems(config, Path(path).parent), *_bias_problems(config)]
+    if problems:
+        listed = "\n".join(f"  {problem}" for problem in problems)
+        raise InputError(f"the config (config.yaml and what was laid over it) is wrong:\n{listed}")
+
+
+def _message(error: jsonschema.ValidationError, schema: dict) -> str:
+    """Say where, what and the way out of one schema error."""
+    where = " → ".join(map(str, error.path)) or "top level"
+    if error.validator == "additionalProperties":
+        known = list(error.schema.get("properties", ()))
+        unknown = [key for key in error.instance if key not in known]
+        return "; ".join(f"{where}: unknown key {nearest(key, known)}" for key in unknown)
+    if error.validator == "required":
+        missing = [key for key in error.validator_value if key not in error.instance]
+        return f"{where}: {', '.join(map(repr, missing))} is missing"
+    if error.validator in ("anyOf", "oneOf") and error.context:
+        reasons = "; or ".join(dict.fromkeys(each.message for each in error.context))
+        message = f"{error.instance!r} fits none of what it may be: {reasons}"
+    else:
+        message = error.message
+    description = error.schema.get("description")
+    return f"{where}: {message}" + (f" ({description})" if description else "")
+
+
+def _name_problems(config: dict, root: Path) -> list[str]:
+    """List the names that no table defines, and settings that do not go together."""
+    problems = []
+
+    def known(where: str, name: object, table: str) -> bool:
+        if name in config.get(table, {}):
+            return True
+        one = {"corpora": "corpus", "biases": "bias", "dependencies": "table of dependencies"}
+        one["minimal_pairs"] = "table of minimal pairs"
+        one["searches"] = "search"
+        one = one.get(table, table[:-1])
+        problems.append(f"{where}: no {one} is called {nearest(name, config.get(table, {}))}")
+        return False
+
+    known("scale", config["scale"], "scales")
+    for name in config["run"]:
+        known("run", name, "experiments")
+    tables = {"architecture": "architectures", "corpus": "corpora", "recipe": "recipes"}
+    tables |= {"tokenizer": "tokenizers", "unigram": "unigrams"}
+    for where, entries in (("scales", config["scales"]), ("lms", config["lms"])):
+        for name, entry in entries.items():
+            for key, table in tables.items():
+                if key in entry:
+                    known(f"{where} → {name} → {key}", entry[key], table)
+    for name, lm in config["lms"].items():
+        known(f"lms → {name} → bias", lm.get("bias", "none"), "biases")
+        inference = lm.get("applied", "training") == "inference"
+        if inference != ("base" in lm) and "checkpoint" not in lm:
+            problems.append(
+                f"lms → {name}: `applied: inference` and `base: <the LM that is biased>` go together"
+            )
+        if "base" in lm and known(f"lms → {name} → base", lm["base"], "lms"):
+            base = config["lms"][lm["base"]]
+            if base.get("bias", "none") != "none" or "base" in base:
+                problems.append(f"lms → {name} → base: {lm['base']!r} is itself a biased LM")
+    for name, unigram in config["unigrams"].items():
+        if "corpus" in unigram:
+            known(f"unigrams → {name} → corpus", unigram["corpus"], "corpora")
+        if name in config["lms"]:
+            problems.append(f"unigrams → {name}: an LM has the same name")
+    for name, tokenizer in config["tokenizers"].items():
+        if "corpus" in tokenizer:
+            known(f"tokenizers → {name} → corpus", tokenizer["corpus"], "corpora")
+    for name, dataset in config["datasets"].items():
+        where = f"datasets → {name}"
+        if dataset["parser"] not in parsers():
+            options = nearest(dataset["parser"], parsers())
+            problems.append(f"{where} → parser: none is called {options}")
+        for part in ("words", "responses"):
+            for role, file in dataset[part].items():
+                if "url" in file and "local" in file and not Path(file["local"]).exists():
+                    problems.append(f"{where} → {part} → {role} → local: no file {file['local']!r}")
+        for measure, settings in dataset["measures"].items():
+            for step in settings["filters"]:
+                if step not in dataset.get("filters", {}):
+                    steps = nearest(step, dataset.get("filters", {}))
+                    problems.append(f"{where} → measures → {measure}: no filter is called {steps}")
+        if "simulate" in dataset:
+            known(f"{where} → simulate → reader", dataset["simulate"]["reader"], "lms")
+    for name, dependencies in config.get("dependencies", {}).items():
+        known(f"dependencies → {name} → dataset", dependencies["dataset"], "datasets")
+    for name, pairs in config.get("minimal_pairs", {}).items():
+        where = f"minimal_pairs → {name}"
+        if "sources" in pairs and not (root / pairs["sources"]).exists():
+            problems.append(f"{where} → sources: no file {pairs['sources']!r}")
+        if "table" in pairs and not pairs["table"].keys() & {"url", "local", "stand_in"}:
+            problems.append(f"{where} → table: 'url', 'local' or 'stand_in' must say where it is")
+    for table, roles in MATERIALS.values():
+        for name, entry in config.get(table, {}).items():
+            for role in (role for role in roles if role in entry):
+                local = entry[role].get("local")
+                if local and "placed" not in entry[role] and not Path(local).exists():
+                    problems.append(f"{table} → {name} → {role} → local: no file {local!r}")
+    for name, settings in config.get("power", {}).items():
+        if known("power", name, "datasets") and "simulate" not in config["datasets"][name]:
+            problems.append(f"power → {name}: its readers are not simulated")
+        known(f"power → {name} → design", settings["design"], "designs")
+    for name, design in config["designs"].items():
+        if design["response"] == "log" and design["formula"].startswith("amplitude_uv"):
+            problems.append(
+                f"designs → {name} → response: amplitudes are below 0 as well and have no 'log'; "
+                "write raw"
+            )
+    for name in config["experiments"]:
+        problems += selection.experiment_problems(config, name, known)
+    for name in config.get("searches", {}):
+        problems += selection.search_problems(config, name, known)
+    for name, target in config.get("targets", {}).items():
+        known(f"targets → {name} → experiment", target["experiment"], "experiments")
+    return problems
+
+
+def _bias_problems(config: dict) -> list[str]:
+    """List biases whose form has no file, or whose parameters its file does not allow."""
+    problems = []
+    for name, bias in config["biases"].items():
+        if bias["form"] not in forms():
+            problems.append(
+                f"biases → {name} → form: none is called {nearest(bias['form'], forms())}"
+            )
+            continue
+        properties = bias_parameters(bias["form"])
+        schema = {"properties": properties, "additionalProperties": False}
+        schema["required"] = [k for k, v in properties.items() if "default" not in v]
+        settings = {key: value for key, value in bias.items() if key not in ("form", "layers")}
+        for error in jsonschema.Draft202012Validator(schema).iter_errors(settings):
+            error.path.extendleft([name, "biases"])
+            problems.append(_message(error, schema))
+    return problems

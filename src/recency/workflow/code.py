@@ -1,0 +1,211 @@
+"""What a rule's result depends on in code: every module that its script can reach, found.
+
+The closure of a script are the modules of this package that it imports, and those that they
+import, wherever in the file the import stands; modules that are chosen by name
+(recency.plugins.load: forms of bias, parsers, readers of text); and files of other kinds that
+stand beside a module and are named in it (R's code). Of each the syntax tree without docstrings is
+hashed, so that comments, docstrings and formatting don't count.
+
+`track` gives every rule the fingerprints of its closure as parameters: Snakemake compares them
+with those of the last run, and says which have changed.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+PACKAGE = "recency"
+ROOT = Path(__file__).resolve().parents[1]
+#: Modules that cannot change a result, each with its reason: they are in no closure.
+EXEMPT = {
+    "recency": "names the public functions; modules here import from each other's own places",
+    "recency.errors": "the error class; whoever raises it is tracked",
+    "recency.names": "the nearest known name, in an error",
+    "recency.progress": "prints how far a job is",
+    "recency.workflow.job": "logs, and how an error is shown",
+}
+#: package → names of the modules that a job chooses of it.
+Chosen = Mapping[str, Collection[str]]
+
+
+def track(rules, choose: Callable[[str, object], Chosen]) -> None:
+    """Make the code of its script a parameter of every rule that has one.
+
+    `choose(rule, wildcards)` says which modules a job takes of each package whose modules are
+    chosen by name; of a package that it says nothing of, all count.
+    """
+    for rule in rules:
+        if not rule.script:
+            continue
+        script = Path(str(rule.basedir), rule.script).resolve()
+        modules, packages = reached(script)
+        rule.set_params(*(f"{name} {digest}" for name, digest in modules.items()))
+        if packages:
+            rule.set_params(_chooser(script, rule.name, choose))
+
+
+def _chooser(script: Path, rule: str, choose: Callable) -> Callable[[object], list[str]]:
+    """Return the function of wildcards that gives the fingerprints of what a job chooses."""
+
+    def code(wildcards) -> list[str]:
+        chosen = choose(rule, wildcards)
+        return list(
+            _chosen(script, tuple((p, tuple(sorted(n))) for p, n in sorted(chosen.items())))
+        )
+
+    return code
+
+
+def fingerprints(script: Path, chosen: Chosen | None = None) -> dict[str, str]:
+    """Return module → fingerprint of all that a script depends on."""
+    modules, _ = reached(Path(script).resolve())
+    pairs = tuple((p, tuple(sorted(n))) for p, n in sorted((chosen or {}).items()))
+    found = _chosen(Path(script).resolve(), pairs)
+    return modules | dict(each.rsplit(" ", 1) for each in found)
+
+
+@cache
+def reached(script: Path) -> tuple[dict[str, str], frozenset[str]]:
+    """Return the fingerprints of what a script imports, and the packages that it chooses from."""
+    return _closure([script])
+
+
+@cache
+def _chosen(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ...]:
+    """Return the fingerprints of the modules chosen by name, without what is reached anyway."""
+    known, packages = reached(script)
+    names, done = dict(chosen), set()
+    found: dict[str, str] = {}
+    while todo := packages - done:  # a chosen module may choose in its turn
+        for package in todo:
+            folder = file_of(package).parent
+            wanted = names.get(package)
+            paths = sorted(folder.glob("[a-z]*.py"))
+            paths = [path for path in paths if wanted is None or path.stem in wanted]
+            modules, more = _closure(paths)
+            found |= modules
+            packages |= more
+        done |= todo
+    return tuple(f"{name} {digest}" for name, digest in sorted(found.items()) if name not in known)
+
+
+def _closure(start: Collection[Path]) -> tuple[dict[str, str], frozenset[str]]:
+    """Follow the imports of some files; see `reached`."""
+    found: dict[str, str] = {}
+    packages: set[str] = set()
+    todo = list(start)
+    while todo:
+        path = todo.pop()
+        name = name_of(path)
+        if name in found or name in EXEMPT:
+            continue
+        found[name] = fingerprint(path)
+        if path.suffix == ".py":
+            imported, chosen, beside = _reads(path)
+            packages |= chosen
+            todo += [file_of(module) for module in imported]
+            todo += beside
+    return dict(sorted(found.items())), frozenset(packages)
+
+
+def name_of(path: Path) -> str:
+    """Return a file's name in closures: a module's dotted name, or the file's own."""
+    if ROOT not in path.parents:
+        return path.name
+    parts = [PACKAGE, *path.relative_to(ROOT).with_suffix("").parts]
+    parts = parts[:-1] if parts[-1] == "__init__" else parts
+    return ".".join(parts) + ("" if path.suffix == ".py" else path.suffix)
+
+
+def file_of(module: str) -> Path | None:
+    """Return the file of a module of this package; None of anything else."""
+    first, *parts = module.split(".")
+    path = ROOT.joinpath(*parts)
+    if first != PACKAGE:
+        return None
+    if path.is_dir():
+        return path / "__init__.py"
+    return path.with_suffix(".py") if path.with_suffix(".py").is_file() else None
+
+
+@cache
+def _reads(path: Path) -> tuple[frozenset[str], frozenset[str], tuple[Path, ...]]:
+    """Return what a file names: modules of this package, packages chosen from, files beside it."""
+    imported: set[str] = set()
+    chosen, beside = set(), set()
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                imported |= _with_parents(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute in this project"
+            for alias in node.names:
+                imported |= _with_parents(f"{node.module}.{alias.name}")
+        elif isinstance(node, ast.Call) and _loads_plugin(node.func):
+            chosen.add(ast.literal_eval(node.args[0]))
+        elif isinstance(node, ast.Constant) and str(node.value).endswith(".R"):
+            beside.add(path.with_name(node.value))
+    return frozenset(imported), frozenset(chosen), tuple(sorted(beside))
+
+
+def _with_parents(name: str) -> set[str]:
+    """Return a dotted name and the packages that contain it, as far as they are modules of ours."""
+    parts = name.split(".")
+    names = {".".join(parts[: end + 1]) for end in range(len(parts))}
+    return {each for each in names if file_of(each) is not None}
+
+
+def _loads_plugin(function: ast.expr) -> bool:
+    """Say whether a called function is `plugins.load`."""
+    named = isinstance(function, ast.Attribute) and function.attr == "load"
+    return named and isinstance(function.value, ast.Name) and function.value.id == "plugins"
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+@cache
+def fingerprint(path: Path) -> str:
+    """Return twelve hexadecimal digits of what a file computes.
+
+    Of Python the syntax tree without docstrings counts, the same under every version of Python; of
+    R the lines that are not comments.
+    """
+    if path.suffix == ".py":
+        text = "\n".join(_written(_tree(path)))
+    else:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        text = "\n".join(line.strip() for line in lines if not line.lstrip().startswith("#"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _written(node: ast.AST) -> Iterator[str]:
+    """Write a syntax tree down, depth first: kinds of nodes and what they hold, if anything."""
+    yield type(node).__name__
+    for field, value in ast.iter_fields(node):
+        if field == "body" and _documented(node):
+            value = value[1:]
+        if isinstance(value, ast.AST):
+            value = [value]
+        if isinstance(value, list):
+            if value:
+                yield f"{field} {len(value)}"
+            for each in value:
+                if isinstance(each, ast.AST):
+                    yield from _written(each)
+                else:
+                    yield repr(each)
+        elif value is not None or isinstance(node, ast.Constant):
+            yield f"{field} {value!r}"
+
+
+def _documented(node: ast.AST) -> bool:
+    """Say whether a node's body begins with a docstring."""
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    return isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None

@@ -1,0 +1,117 @@
+"""Experiments with several seeds or settings, written out as LMs and designs of their own.
+
+`ALiBi-mix-TI` from seed 2 is the LM `ALiBi-mix-TI@seed=2`, scored without a beginning of text
+`ALiBi-mix-TI@bos=false` (with the weights of `ALiBi-mix-TI`); the design `spr` on log times is
+`spr@response=log`. Every rule then works as it is, and what equals the LM's or the design's own
+setting keeps its name, and so its files.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from recency.workflow.configuration import language_model
+
+LM_SETTINGS = {"bos": "beginning of text", "stride": "stride", "seed": "seed"}
+DESIGN_SETTINGS = {"surprisal": "surprisal", "response": "times", "base": "base"}
+SETTINGS = LM_SETTINGS | DESIGN_SETTINGS
+"""What a grid may vary, in the order of the tables, and how they write it."""
+
+
+def expand(config: dict) -> dict[str, dict]:
+    """Write the experiments out, in place; return what the names of those written out mean.
+
+    Of each such experiment: `lms`, name → `lm` and its settings; `designs`, name → `design` and its
+    settings. Their `lms`, `baseline`, `compare` and `responses` then hold the written-out names.
+    """
+    found = {}
+    for name, experiment in config["experiments"].items():
+        grid = dict(experiment.get("sensitivity", {}))
+        if "seeds" in experiment:
+            grid["seed"] = experiment["seeds"]
+        if not grid:
+            continue
+        lms, designs = {}, {}
+        for lm in experiment["lms"]:
+            for settings in _combinations(grid, LM_SETTINGS):
+                own = language_model(config, lm)
+                told = {key: own[key] for key in LM_SETTINGS}
+                variant = lm_variant(config, lm, settings)
+                if "checkpoint" in own:
+                    settings = {k: v for k, v in settings.items() if k != "seed"}
+                lms.setdefault(variant, {"lm": lm} | told | settings)
+        responses = {}
+        for design, listed in experiment.get("responses", {}).items():
+            for settings in _combinations(grid, DESIGN_SETTINGS):
+                told = {key: config["designs"][design][key] for key in DESIGN_SETTINGS}
+                variant = design_variant(config, design, settings)
+                designs[variant] = {"design": design} | told | settings
+                responses[variant] = listed
+        seeds = [{"seed": seed} for seed in grid.get("seed", [])] or [{}]
+        first = next(_combinations(grid, LM_SETTINGS))
+        experiment |= {
+            "lms": list(lms),
+            "responses": responses,
+            "baseline": lm_variant(config, experiment["baseline"], first),
+        }
+        if "compare" in experiment:
+            pairs = [
+                [lm_variant(config, lm, seed) for lm in pair]
+                for pair in experiment["compare"]
+                for seed in seeds
+            ]
+            experiment["compare"] = [list(pair) for pair in dict.fromkeys(map(tuple, pairs))]
+        found[name] = {"lms": lms, "designs": designs}
+    return found
+
+
+def lm_variant(config: dict, lm: str, settings: dict) -> str:
+    """Return the name of an LM with these settings, which the config has from now on."""
+    own, entry = language_model(config, lm), dict(config["lms"][lm])
+    if "checkpoint" in own:  # it is trained already
+        settings = {key: value for key, value in settings.items() if key != "seed"}
+    changed = {key: value for key, value in settings.items() if value != own[key]}
+    if not changed:
+        return lm
+    seed = {key: value for key, value in changed.items() if key == "seed"}
+    if "base" in entry:
+        entry["base"] = lm_variant(config, entry["base"], seed)
+    elif "checkpoint" not in own and len(changed) > len(seed):
+        entry["weights"] = lm_variant(config, lm, seed)
+    name = variant_name(lm, changed)
+    label = ", ".join([own["label"], *(f"{k} {written(k, v)}" for k, v in changed.items())])
+    config["lms"][name] = entry | changed | {"label": label}
+    return name
+
+
+def design_variant(config: dict, design: str, settings: dict) -> str:
+    """Return the name of a design with these settings, which the config has from now on."""
+    own = config["designs"][design]
+    changed = {key: value for key, value in settings.items() if value != own[key]}
+    if not changed:
+        return design
+    name = variant_name(design, changed)
+    config["designs"][name] = own | changed
+    return name
+
+
+def variant_name(name: str, changed: dict) -> str:
+    """Write a name and the settings that are changed: `ALiBi-mix-TI@bos=false,seed=2`."""
+    return f"{name}@" + ",".join(f"{k}={written(k, v, plain=True)}" for k, v in changed.items())
+
+
+def written(key: str, value: object, plain: bool = False) -> str:
+    """Write a setting's value, for a table or, `plain`, for a file's name."""
+    if value is None:
+        return "half" if plain else "half a window"
+    if isinstance(value, bool):
+        return str(value).lower() if plain else ("yes" if value else "no")
+    text = str(value)
+    return "".join(c if c.isalnum() or c in "_-" else "_" for c in text) if plain else text
+
+
+def _combinations(grid: dict, keys: dict):
+    """Yield every combination of the grid's values of these keys."""
+    varied = [key for key in keys if key in grid]
+    for values in itertools.product(*(grid[key] for key in varied)):
+        yield dict(zip(varied, values, strict=True))

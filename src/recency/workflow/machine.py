@@ -1,0 +1,189 @@
+"""What a run needs of a machine, what this machine has, and what is lacking: told before any job.
+
+Nothing here imports torch: GPUs are looked for as the system shows them.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from recency.errors import InputError
+
+GIGABYTE = 1e9
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What there is: GPUs, free disk (bytes) where results go, memory (bytes)."""
+
+    gpus: int
+    disk: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What jobs need: LMs that train on a GPU, disk and memory in bytes, each with its reason."""
+
+    gpu: list[str] = field(default_factory=list)
+    disk: float = 0.0
+    disk_for: str = ""
+    memory: float = 0.0
+    memory_for: str = ""
+
+
+def here(folder: str | Path, environment: Mapping[str, str] = os.environ) -> Machine:
+    """Return what this machine has; `folder`, or the nearest above it that exists, is on the disk."""
+    folder = Path(folder).absolute()
+    folder = next(path for path in (folder, *folder.parents) if path.exists())
+    return Machine(gpus(environment), shutil.disk_usage(folder).free, memory())
+
+
+def gpus(environment: Mapping[str, str] = os.environ, root: str | Path = "/") -> int:
+    """Count the GPUs that a job would see: nvidia-smi's, or the system's device files."""
+    if environment.get("CUDA_VISIBLE_DEVICES", "all").strip() in ("", "-1", "NoDevFiles"):
+        return 0
+    if tool := shutil.which("nvidia-smi", path=environment.get("PATH", "")):
+        try:
+            done = subprocess.run(
+                [tool, "-L"], capture_output=True, text=True, timeout=20, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            done = None
+        if done and done.returncode == 0:
+            return len(re.findall(r"^GPU \d", done.stdout, re.MULTILINE))
+    # /dev/kfd: AMD's, which PyTorch calls cuda as well.
+    devices = glob.glob(f"{root}/dev/nvidia[0-9]*") or glob.glob(f"{root}/dev/kfd")
+    return len(devices)
+
+
+def memory(limit: str | Path = "/sys/fs/cgroup/memory.max") -> float:
+    """Return the memory in bytes, or a container's limit if that is smaller."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return float(min(whole, int(Path(limit).read_text())))
+    except (OSError, ValueError):  # no such limit: "max"
+        return float(whole)
+
+
+def used(paths: Iterable[str | Path]) -> int:
+    """Return the bytes of files, and of all files in folders, as far as they exist."""
+    total = 0
+    for path in map(Path, paths):
+        if path.is_dir():
+            files = (Path(top, name) for top, _, names in os.walk(path) for name in names)
+            total += sum(file.lstat().st_size for file in files if file.exists())
+        elif path.exists():
+            total += path.stat().st_size
+    return total
+
+
+def size(file: Mapping) -> int:
+    """Return the bytes of a file to download, 0 where the config does not tell."""
+    first, last = file.get("byte_range", (0, -1))
+    return file.get("bytes") or last - first + 1
+
+
+def needs(
+    config: Mapping,
+    trained: Mapping[str, str],
+    unigrams: Iterable[str],
+    downloads: Iterable[Mapping],
+    present: int,
+) -> Needs:
+    """Return what the planned jobs need.
+
+    `trained` are LMs to train, with their recipes; `unigrams` those to estimate; `downloads` files
+    to fetch; `present` the bytes of the study that are here already: `disk_gb` is of the whole.
+    """
+    scale = config["scales"][config["scale"]]
+    gpu = [lm for lm, name in trained.items() if config["recipes"][name]["device"] == "cuda"]
+    fetched = sum(map(size, downloads))
+    study = scale.get("disk_gb", 0) * GIGABYTE - present if trained else 0
+    disk, disk_for = max((fetched, "downloads"), (study, "downloads, tokens and results"))
+    sorting = {name: _bytes(config["unigrams"][name].get("memory", "1G")) for name in unigrams}
+    largest = max(sorting, key=sorting.get, default="")
+    return Needs(
+        gpu=gpu,
+        disk=max(0.0, disk),
+        disk_for=disk_for,
+        memory=sorting.get(largest, 0.0),
+        memory_for=f"unigrams → {largest} → memory" if largest else "",
+    )
+
+
+def _bytes(text: str) -> float:
+    """Read a size as the config writes it: 100M, 8G."""
+    return float(text[:-1]) * {"M": 1e6, "G": 1e9}[text[-1]]
+
+
+def shortages(needed: Needs, machine: Machine) -> list[str]:
+    """Say what is needed and not there, a line each; nothing where all is."""
+    lacking = []
+    if needed.gpu and not machine.gpus:
+        some = ", ".join(needed.gpu[:3]) + (" …" if len(needed.gpu) > 3 else "")
+        many = f"{len(needed.gpu)} trainings" if len(needed.gpu) > 1 else "a training"
+        lacking.append(f"a GPU, for {many} with `device: cuda` ({some}): there is none here")
+    for what, need, there, reason in (
+        ("of free disk", needed.disk, machine.disk, needed.disk_for),
+        ("of memory", needed.memory, machine.memory, needed.memory_for),
+    ):
+        if need > there:
+            lacking.append(f"{_gb(need)} {what}, for {reason}: there are {_gb(there)} here")
+    return lacking
+
+
+def _gb(size: float) -> str:
+    return f"{size / GIGABYTE:,.1f} GB".replace(".0 GB", " GB")
+
+
+def smaller_studies(config: Mapping, root: str | Path) -> list[tuple[str, str]]:
+    """List what runs without a GPU: command and label, of other scales and of config.<study>.yaml."""
+    root, found = Path(root), []
+
+    def small(scale: Mapping, recipes: Mapping) -> bool:
+        return recipes.get(scale.get("recipe"), {}).get("device", "cuda") != "cuda"
+
+    for name, scale in config["scales"].items():
+        if name != config["scale"] and small(scale, config["recipes"]):
+            found.append((f"--config scale={name}", scale.get("label", name)))
+    makefile = root / "Makefile"
+    targets = makefile.read_text() if makefile.exists() else ""
+    for path in sorted(root.glob("config.*.yaml")):
+        study = path.name.split(".")[1]
+        overlay = yaml.safe_load(path.read_text()) or {}
+        scale = overlay.get("scales", {}).get(overlay.get("scale"), {})
+        if study != config["study"] and small(scale, overlay.get("recipes", {})):
+            made = re.search(rf"^{study}:", targets, re.MULTILINE)
+            command = f"make {study}" if made else f"./run --cores all --configfile {path.name}"
+            found.append((command, scale.get("label", study)))
+    return found
+
+
+def check(config: Mapping, needed: Needs, machine: Machine, root: str | Path) -> None:
+    """Raise InputError where the machine lacks something, with what it lacks and the ways out."""
+    lacking = shortages(needed, machine)
+    if not lacking:
+        return
+    lines = [
+        f"study {config['study']}, scale {config['scale']}: nothing was started, since this machine lacks",
+        *(f"  - {text}" for text in lacking),
+    ]
+    if smaller := smaller_studies(config, root):
+        width = max(len(command) for command, _ in smaller)
+        lines.append("Smaller, without a GPU:")
+        lines += [f"  {command:{width}}  {label}" for command, label in smaller]
+    lines += [
+        "On a cluster: ./run --workflow-profile profiles/slurm",
+        "To start all the same: --config check_machine=false",
+    ]
+    raise InputError("\n".join(lines))

@@ -1,0 +1,35 @@
+"""The benchmark of the regressions, on the smallest data: every figure is there."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "regression.py"
+
+
+def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+        monkeypatch.setenv(variable, "1")  # the module sets them; this undoes it
+    spec = importlib.util.spec_from_file_location("benchmark_regression", FILE)
+    benchmark = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "benchmark_regression", benchmark)
+    spec.loader.exec_module(benchmark)
+    shapes = {
+        name: benchmark.Shape(1_500, 12, 15, ("position",)) for name in ("natural_stories", "provo")
+    }
+    monkeypatch.setattr(benchmark, "QUICK", shapes)
+    monkeypatch.setattr(sys, "argv", ["regression.py", "--quick", "--out", str(tmp_path / "b")])
+    benchmark.main()
+    printed = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert printed == json.loads((tmp_path / "b").read_text())
+    assert set(printed) >= {"benchmark", "hardware", "commit", "metrics", "targets"}
+    assert set(printed["targets"]) <= set(printed["metrics"])
+    for name in shapes:
+        assert printed["metrics"][f"{name}_loglik_minus_lmer"] > -1e-3
+        assert printed["metrics"][f"{name}_search_ratio_vs_lmer"] > 0
+    too_many = benchmark.Shape(10_000, 2, 4, ("position",))
+    with pytest.raises(SystemExit, match="more than 2"):
+        benchmark.simulate(too_many, 1)

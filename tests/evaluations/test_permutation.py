@@ -1,0 +1,149 @@
+"""Permutation tests: against enumeration, their level, clusters, speed, and the rule's table."""
+
+import csv
+import json
+import math
+import time
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recency.evaluations.reading_times import permutation
+from recency.evaluations.reading_times.permutation import Errors, compare, holm, permutation_p
+from recency.regression.predictors import Levels
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 12])
+def test_p_is_that_of_all_sign_changes(n):
+    differences = np.random.default_rng(n).normal(0.4, 1, n)
+    sums = np.array(list(product((1, -1), repeat=n))) @ differences
+    exact = np.mean(np.abs(sums) >= abs(differences.sum()) - 1e-9)
+    p = permutation_p(differences, 40_000, seed=3)
+    assert p == pytest.approx(exact, abs=5 * math.sqrt(exact * (1 - exact) / 40_000) + 1e-4)
+
+
+def test_equal_models_have_p_one():
+    assert permutation_p(np.zeros(20), 99, seed=0) == 1.0
+
+
+def test_p_is_uniform_where_models_do_not_differ():
+    random = np.random.default_rng(0)
+    p = np.sort([permutation_p(random.normal(size=40), 199, seed) for seed in range(600)])
+    distance = np.abs(p - (np.arange(600) + 0.5) / 600).max()
+    assert distance < 1.63 / math.sqrt(600) + 1 / 200  # Kolmogorov-Smirnov at 0.01
+
+
+def test_smallest_p_and_seed():
+    differences = np.full(60, 1.0)
+    assert permutation_p(differences, 999, seed=0) == 1 / 1000
+    noisy = np.random.default_rng(0).normal(0.1, 1, 200)
+    assert permutation_p(noisy, 999, seed=0) == permutation_p(noisy, 999, seed=0)
+    assert permutation_p(noisy, 999, seed=0) != permutation_p(noisy, 999, seed=1)
+
+
+def test_clusters_are_turned_together():
+    """Twenty copies of ten observations tell no more than the ten."""
+    once = np.random.default_rng(2).normal(0.3, 1, 10)
+    clusters = np.tile(np.arange(10) * 3, 20)
+    p = permutation_p(np.tile(once, 20), 20_000, seed=0, clusters=clusters)
+    assert p == pytest.approx(permutation_p(once, 20_000, seed=0), abs=0.02)
+    assert p > 2 * permutation_p(np.tile(once, 20), 20_000, seed=0)
+
+
+def test_holm():
+    assert holm([0.01, 0.04, math.nan, 0.03, 0.005]) == pytest.approx(
+        [0.03, 0.06, math.nan, 0.06, 0.02], nan_ok=True
+    )
+    assert holm([0.6, 0.5]) == [1.0, 1.0]
+
+
+def test_measures_of_a_dataset_share_their_clusters():
+    def errors(squared, names):
+        levels = Levels(np.arange(len(names)), names)
+        return Errors(np.array(squared), {"subject": levels, "sentence": levels})
+
+    pairs = [
+        ("d", errors([3.0, 1.0], ["s1", "s2"]), errors([1.0, 0.0], ["s1", "s2"])),
+        ("d", errors([2.0, 5.0], ["s2", "s3"]), errors([0.0, 0.0], ["s2", "s3"])),
+        ("e", errors([1.0], ["s1"]), errors([0.0], ["s1"])),
+    ]
+    assert list(permutation._pooled(pairs, "subject")) == [0, 1, 1, 2, 3]
+    row = compare(pairs, 99, 0)
+    assert row["n"] == 5 and row["difference"] == pytest.approx(11 / 5)
+    assert row["mse_a"] - row["mse_b"] == pytest.approx(row["difference"])
+
+
+def test_ten_thousand_permutations_of_a_hundred_thousand_observations():
+    differences = np.random.default_rng(0).normal(size=100_000)
+    started = time.process_time()
+    permutation_p(differences, 10_000, seed=0)
+    assert time.process_time() - started < 5
+
+
+def test_table(tmp_path):
+    """The rule's own way, on fits written by hand: an intercept and one slope."""
+    words = pd.DataFrame({"item": "a", "sentence": np.repeat([0, 1, 2], 10)})
+    words["position"], words["word_id"], words["word"] = 1, np.arange(30), "word"
+    words.to_parquet(tmp_path / "words.parquet")
+    random = np.random.default_rng(0)
+    bits = {"good": random.normal(10, 2, 30), "bad": random.normal(10, 2, 30)}
+    for lm, values in bits.items():
+        frame = pd.DataFrame({"word_id": np.arange(30), "surprisal_bits": values})
+        frame.to_parquet(tmp_path / f"{lm}.parquet")
+        fit = {
+            "scaling": {"surprisal": {"mean": 10.0, "sd": 2.0}},
+            "fixed": [
+                {"term": "(Intercept)", "estimate": 300.0},
+                {"term": "surprisal", "estimate": 20.0},
+            ],
+            "random": {"subject": {"terms": ["(Intercept)"]}},
+            "ranef": {"subject": {"s0": [15.0]}},
+            "sigma": 30.0,
+            "surprisal": "plain",
+            "response": "raw",
+            "note": "",
+        }
+        (tmp_path / f"{lm}.json").write_text(json.dumps(fit))
+    (tmp_path / "none.json").write_text(json.dumps(fit | {"sigma": None, "note": "refused"}))
+    rows = pd.DataFrame({"subject": ["s0"] * 30 + ["s1"] * 30, "word_id": [*range(30)] * 2})
+    slope = 10 * (bits["good"] - 10)[rows["word_id"]]
+    rows["time_ms"] = 300 + slope + 15 * (rows["subject"] == "s0") + random.normal(0, 3, 60)
+    rows["previous_fixated"] = None
+    rows.to_parquet(tmp_path / "held_out.parquet")
+
+    names = [("good", "bad", "FP"), ("good", "bad", "GP"), ("good", "none", "FP")]
+    comparisons = [
+        {"lm_a": a, "lm_b": b, "dataset": "d", "measure": measure, "design": "x"}
+        for a, b, measure in names
+    ]
+    for out in ("1.csv", "2.csv"):
+        permutation.main(
+            held_out=[tmp_path / "held_out.parquet"] * 3,
+            words=[tmp_path / "words.parquet"] * 3,
+            unigram=[tmp_path / "bad.parquet"] * 3,
+            surprisal_a=[tmp_path / "good.parquet"] * 3,
+            surprisal_b=[tmp_path / "bad.parquet"] * 3,
+            fit_a=[tmp_path / "good.json"] * 3,
+            fit_b=[tmp_path / f"{b}.json" for _, b, _ in names],
+            out=tmp_path / out,
+            comparisons=comparisons,
+            permutations=999,
+            seed=1,
+        )
+    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
+    table = list(csv.DictReader((tmp_path / "1.csv").open()))
+    assert [(r["lm_b"], r["measure"], r["n"]) for r in table] == [
+        ("bad", "FP", "60"),
+        ("bad", "GP", "60"),
+        ("none", "FP", "0"),
+        ("bad", "all", "120"),
+        ("none", "all", "0"),
+    ]
+    assert float(table[0]["mse_a"]) == pytest.approx(9, rel=0.5)
+    assert float(table[0]["difference"]) < -100
+    assert table[0]["p"] == "0.001" and table[0]["p_holm"] == "0.002"
+    assert table[3]["p_holm"] == table[3]["p"] == "0.001"
+    assert float(table[0]["p_subject"]) > 0.2  # two subjects cannot show more
+    assert table[2]["p"] == table[2]["mse_b"] == table[2]["p_holm"] == ""

@@ -1,0 +1,402 @@
+"""Figures: what they show and say, that nothing overlaps, that the same data give the same bytes."""
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import test_check_dataset
+
+from recency.errors import InputError
+from recency.evaluations.dataset_check import page as check_dataset
+from recency.evaluations.power import figure as figure_power
+from recency.evaluations.reading_times import (
+    figure_delta_loglik,
+    figure_perplexity,
+    figure_slopes,
+    recovery,
+)
+from recency.figures import comparison, style
+from recency.reading import checks as dataset_checks
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = ROOT / "data" / "published"
+TABLE2 = pd.read_csv(PUBLISHED / "clark2025_table2.csv").set_index("lm")
+TABLE1 = pd.read_csv(PUBLISHED / "clark2025_table1.csv").set_index("corpus_measure")
+SIX = ["Pythia", "dVM-TI", "ALiBi-mix-I", "ALiBi-mix-TI", "ALiBi-1/4-I", "ALiBi-1/4-TI"]
+TWO = ["Natural Stories SPR", "UCL SPR"]
+
+
+def lm(label: str) -> dict:
+    bias = label.replace("/", "_").removesuffix("-TI").removesuffix("-I")
+    applied = "none" if label == "Pythia" else "training" if label.endswith("-TI") else "inference"
+    family = "none" if label == "Pythia" else bias
+    return {"lm": label.replace("/", "_"), "label": label, "family": family, "applied": applied}
+
+
+def response(label: str) -> dict:
+    dataset, measure = label.rsplit(" ", 1)
+    return {"dataset": dataset.lower().replace(" ", "_"), "measure": measure, "label": label}
+
+
+def write_delta(path: Path, lms: list[str], responses: list[str], skip=(), unconverged=()) -> Path:
+    """Write Table 2's values as a delta_loglik.csv."""
+    rows = [
+        {
+            "lm": lm(a)["lm"], "label": a, **{k: response(r)[k] for k in ("dataset", "measure")},
+            "design": "any", "delta_loglik": TABLE2.loc[a, r], "delta_loglik_marginal": 0.0,
+            "delta_loglik_fit": 0.0, "n_exploratory": TABLE1.exploratory[r], "n_fit": TABLE1.fit[r],
+            "converged": (a, r) not in unconverged, "note": "",
+        }
+        for a in lms for r in responses if (a, r) not in skip
+    ]  # fmt: skip
+    columns = [
+        "lm",
+        "label",
+        "dataset",
+        "measure",
+        "design",
+        "delta_loglik",
+        "n_exploratory",
+        "converged",
+    ]
+    pd.DataFrame(rows, columns=None if rows else columns).to_csv(path, index=False)
+    return path
+
+
+def write_perplexity(path: Path, lms: list[str]) -> Path:
+    """Write a perplexity.csv that falls with ΔLogLik, crowded where Table 2 is."""
+    bits = 8.5 - (TABLE2.Total[lms] - 1750) / 900
+    rows = pd.DataFrame({"lm": [lm(a)["lm"] for a in lms], "label": lms, "dataset": "all"})
+    rows["tokens"], rows["bits_per_token"] = 1000, bits.to_numpy()
+    rows.assign(perplexity=2.0**rows.bits_per_token).to_csv(path, index=False)
+    return path
+
+
+def slope(label: str) -> float | None:
+    """Return the slope in a label of uniform ALiBi: 0.25 of ALiBi-1/4-TI."""
+    found = re.fullmatch(r"ALiBi-([\d/]+)-T?I", label)
+    return float(Fraction(found[1])) if found else None
+
+
+SIZES = {"paper": (list(TABLE2.index), list(TABLE2.columns[:-1])), "small": (SIX, TWO)}
+
+
+def read(tmp_path, lms, responses, asked=None, **kwargs):
+    not_run = kwargs.pop("not_run", None)
+    path = write_delta(tmp_path / "delta_loglik.csv", lms, responses, **kwargs)
+    asked = [response(r) for r in asked or responses]
+    return comparison.read(path, lms=[lm(a) for a in lms], responses=asked, not_run=not_run)
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def drawn(request, tmp_path_factory):
+    """All figures of an experiment, with their texts: (lms, responses, figures, texts)."""
+    lms, responses = SIZES[request.param]
+    folder = tmp_path_factory.mktemp("figures")
+    result = read(folder, lms, responses)
+    perplexity = pd.read_csv(write_perplexity(folder / "p.csv", lms)).set_index("lm").perplexity
+    with style.use():
+        figures = {
+            "bars": figure_delta_loglik.bars(result, "Pythia", ["ALiBi-mix-TI"]),
+            "panels": figure_delta_loglik.panels(result, "Pythia"),
+            "perplexity": figure_perplexity.draw(result, perplexity, ["not run: Dundee SP"]),
+            "slopes": figure_slopes.draw(result, {lm(a)["lm"]: slope(a) for a in lms if slope(a)}),
+        }
+        return lms, responses, figures, {name: texts(figure) for name, figure in figures.items()}
+
+
+def texts(figure):
+    """Return the visible texts of a figure: (string, size, box in pixels)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    ticks = set()
+    for axes in figure.axes:
+        for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            low, high = sorted((low, high))
+            for tick in axis.get_major_ticks() + axis.get_minor_ticks():
+                if not low <= tick.get_loc() <= high:  # matplotlib keeps, but doesn't draw, these
+                    ticks |= {tick.label1, tick.label2}
+    return [
+        (text.get_text(), text.get_size(), text.get_window_extent(renderer))
+        for text in figure.findobj(Text)
+        if text.get_visible() and text.get_text().strip() and text not in ticks
+    ]
+
+
+def words(found) -> str:
+    return "\n".join(text for text, _, _ in found)
+
+
+def test_texts_are_legible_apart_and_inside(drawn):
+    _, _, figures, found_in = drawn
+    for name, figure in figures.items():
+        check_texts(name, figure, found_in[name])
+
+
+def check_texts(name, figure, found):
+    """Texts are large enough to read in print, apart from one another, and within the page."""
+    assert min(points for _, points, _ in found) >= 8, name
+    for text, _, box in found:
+        inside = box.x0 >= -1 and box.y0 >= -1
+        assert inside and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1, text
+    for (a, _, one), (b, _, two) in itertools.combinations(found, 2):
+        width = min(one.x1, two.x1) - max(one.x0, two.x0)
+        height = min(one.y1, two.y1) - max(one.y0, two.y0)
+        # A line's box is higher than its letters: a sliver shared is not an overlap.
+        assert width <= 1 or height <= 2.5, (name, a, b)
+    assert figure.get_figwidth() == style.WIDTH and figure.get_figheight() < 9.5
+
+
+def test_every_lm_is_shown_with_its_value(drawn):
+    lms, responses, figures, found = drawn
+    said, beside = words(found["bars"]), words(found["perplexity"]).split("\n")
+    totals = TABLE2.loc[lms, responses].sum(axis=1)
+    for label, total in totals.items():
+        decimals = 0 if totals.max() >= 1000 else 1  # and a sum's last bit may turn a 5
+        assert any(f"{total + e:,.{decimals}f}" in said for e in (-1e-9, 1e-9))
+        assert label in said.split("\n") and label in beside
+        name = lm(label)["lm"]
+        dots = [
+            line.get_xdata()[0]
+            for axes in figures["panels"].axes
+            for line in axes.lines
+            if line.get_gid() == f"dot {name}"
+        ]
+        assert np.allclose(dots, TABLE2.loc[label, responses].astype(float))
+        assert any(
+            name in (line.get_gid() or "").split() for line in figures["slopes"].axes[0].lines
+        )
+
+
+def test_axes_say_what_and_in_which_unit(drawn):
+    _, responses, _, found = drawn
+    bars, panels, perplexity = (words(found[name]) for name in ("bars", "panels", "perplexity"))
+    n = TABLE1.exploratory[responses].sum()
+    assert f"summed over {len(responses)} responses ({n:,} observations)" in bars
+    assert all("ΔLogLik (nats)" in figure for figure in (bars, panels, perplexity))
+    assert "Perplexity per token" in perplexity
+    assert "baseline: Pythia" in bars and "baseline: Pythia" in panels
+    for label in responses:
+        assert f"n = {TABLE1.exploratory[label]:,}" in panels
+
+
+def test_baseline_is_dashed_at_its_value(tmp_path):
+    with style.use():
+        figure = figure_delta_loglik.bars(read(tmp_path, SIX, TWO), "Pythia", ["ALiBi-mix-TI"])
+    dashed = [line for line in figure.axes[0].lines if line.is_dashed()]
+    assert [round(line.get_xdata()[0], 1) for line in dashed] == [123.1, 177.1]
+    assert dashed[0].get_color() == style.FAMILIES["baseline"][0]
+
+
+def test_slopes_are_lines_at_their_values(tmp_path):
+    """The paper's Figure 4: -I and -TI over seven slopes, Pythia and mixed slopes across."""
+    lms = [a for a in TABLE2.index if not a.startswith("dVM")]
+    result = read(tmp_path, lms, list(TABLE2.columns[:-1]))
+    with style.use():
+        figure = figure_slopes.draw(result, {lm(a)["lm"]: slope(a) for a in lms if slope(a)})
+        found = texts(figure)
+    check_texts("slopes", figure, found)
+    said = words(found).split("\n")
+    lines = {line.get_gid(): line for line in figure.axes[0].lines}
+    for applied in ("I", "TI"):
+        chain = [a for a in lms if slope(a) and a.split("-")[-1] == applied]
+        line = lines[f"line {' '.join(lm(a)['lm'] for a in chain)}"]
+        assert list(line.get_xdata()) == [1 / 256, 1 / 64, 1 / 16, 1 / 4, 1, 4, 16]
+        np.testing.assert_allclose(line.get_ydata(), TABLE2.Total[chain], atol=0.11)
+        assert line.get_linestyle() == ("-" if applied == "TI" else ":")
+    for label in ("Pythia", "ALiBi-mix-I", "ALiBi-mix-TI"):
+        line = lines[f"line {label}"]
+        np.testing.assert_allclose(line.get_ydata(), TABLE2.Total[label], atol=0.11)
+        assert line.is_dashed() and line.get_color() == style.looks(result.lms)[label].colour
+    for text in ("1/256", "1/16", "16", "baseline: Pythia", "ALiBi-mix-TI", "2,288", "1,756"):
+        assert text in said, text
+    assert {"ΔLogLik (nats),", "summed over 13 responses"} <= set(said)
+    assert any("Slope" in text and "per token" in text for text in said)
+
+
+def test_families_look_the_same_in_every_experiment():
+    everyone, _ = comparison.records([lm(a) for a in TABLE2.index], [])
+    some, _ = comparison.records([lm(a) for a in SIX], [])
+    assert style.looks(some).items() <= style.looks(everyone).items()
+    looks = style.looks(everyone)
+    assert len({looks[lm(a)["lm"]].colour for a in SIX}) == 4
+    assert looks["ALiBi-mix-I"].face == "white" and looks["ALiBi-mix-I"].bar != "white"
+    assert looks["ALiBi-mix-TI"].face == looks["ALiBi-mix-I"].colour
+    assert looks["ALiBi-1_256-TI"].marker == looks["ALiBi-16-TI"].marker
+
+
+def test_biases_without_a_colour_of_their_own_differ():
+    rows = [{"lm": a, "label": a, "family": a, "applied": "training"} for a in ("new", "newer")]
+    looks = style.looks(comparison.records(rows, [])[0])
+    assert looks["new"] != looks["newer"]
+
+
+def test_missing_parts_are_said(tmp_path):
+    not_run = tmp_path / "not_run.csv"
+    not_run.write_text("dataset,measure,reason\ndundee,,Dundee is not in the mirror\n")
+    result = read(
+        tmp_path, SIX, TWO, [*TWO, "Dundee FP", "Dundee GP"], not_run=not_run,
+        skip={("dVM-TI", "UCL SPR")}, unconverged={("Pythia", "UCL SPR")},
+    )  # fmt: skip
+    with style.use():
+        said = words(texts(figure_delta_loglik.bars(result, "none"))).replace("\n", " ")
+        panels = words(texts(figure_delta_loglik.panels(result, "Pythia"))).replace("\n", " ")
+    assert "Not run: Dundee FP, GP (Dundee is not in the mirror)" in said
+    assert "UCL SPR has no fit for dVM-TI and is left out of the total" in said
+    assert "The baseline none was not run" in said and "− baseline" not in said
+    assert "ΔLogLik (nats), Natural Stories SPR (192,772 observations)" in said
+    assert "Regression not converged: Pythia on UCL SPR" in said
+    assert "Not run: Dundee FP, GP" in panels and "left out of the total" not in panels
+
+
+@pytest.mark.parametrize("lms", [[], SIX[:1]])
+def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
+    delta = write_delta(tmp_path / "delta_loglik.csv", lms, TWO[:1])
+    perplexity = write_perplexity(tmp_path / "perplexity.csv", lms)
+    paths = [[tmp_path / f"{name}.{end}" for end in ("svg", "csv")] for name in "abcd"]
+    asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in TWO]}
+    figure_delta_loglik.main(
+        delta_loglik=delta, total=paths[0], by_response=paths[1], baseline="Pythia", **asked
+    )
+    figure_perplexity.main(delta_loglik=delta, perplexity=perplexity, out=paths[2], **asked)
+    asked["lms"] = [lm(a) | {"slope": slope(a)} for a in SIX]
+    figure_slopes.main(delta_loglik=delta, out=paths[3], **asked)
+    for svg, data in paths:
+        assert svg.stat().st_size > 1000 and len(pd.read_csv(data)) == len(lms)
+
+
+def test_data_beside_the_figure_are_its_numbers(tmp_path):
+    result = read(tmp_path, SIX, TWO)
+    rows = figure_delta_loglik.data(result).set_index(["label", "response"]).delta_loglik
+    assert rows["ALiBi-mix-TI", "UCL SPR"] == 68.1
+    assert rows["ALiBi-mix-TI", "Total"] == pytest.approx(177.1)
+
+
+def write_all(folder: Path) -> None:
+    """Write every figure of a small experiment, some of it not run."""
+    folder.mkdir()
+    delta = write_delta(folder / "delta.csv", SIX, TWO)
+    perplexity = write_perplexity(folder / "perplexity.csv", SIX)
+    asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in [*TWO, "Dundee FP"]]}
+    total, by_response, scatter, slopes = (
+        [folder / f"{name}.{end}" for end in ("pdf", "svg", "png", "csv")] for name in "tbsl"
+    )
+    figure_delta_loglik.main(
+        delta_loglik=delta, total=total, by_response=by_response, baseline="Pythia", **asked
+    )
+    figure_perplexity.main(delta_loglik=delta, perplexity=perplexity, out=scatter, **asked)
+    asked["lms"] = [lm(a) | {"slope": slope(a)} for a in SIX]
+    figure_slopes.main(delta_loglik=delta, out=slopes, **asked)
+
+
+def test_same_data_give_the_same_bytes(tmp_path):
+    """In another process, at another time, with another hash seed."""
+    write_all(tmp_path / "here")
+    program = (
+        f"import sys; sys.path[:0] = {sys.path!r}\n"
+        f"import pathlib, test_figures; test_figures.write_all(pathlib.Path({str(tmp_path / 'there')!r}))"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, env=os.environ | {"PYTHONHASHSEED": "7"}
+    )
+    here, there = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("here", "there")
+    )
+    assert len(here) == 18 and [name for name in here if here[name] != there[name]] == []
+
+
+def test_two_rows_of_a_pair_are_an_error(tmp_path):
+    path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO + TWO[:1])
+    with pytest.raises(InputError, match="two rows of Pythia on Natural Stories SPR"):
+        comparison.read(path, lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO])
+
+
+def test_other_observations_for_another_lm_are_an_error(tmp_path):
+    path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO)
+    rows = pd.read_csv(path)
+    rows.loc[3, "n_exploratory"] += 1
+    rows.to_csv(path, index=False)
+    with pytest.raises(InputError, match="not comparable"):
+        comparison.read(path, lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO])
+
+
+def test_dataset_labels_get_their_measure(tmp_path):
+    row = {"dataset": "ucl", "measure": "SPR"}
+    for label in ("UCL", "UCL SPR"):
+        _, (found,) = comparison.records([], [row | {"label": label}])
+        assert found.label == "UCL SPR"
+
+
+@pytest.mark.parametrize(
+    ("value", "signed", "tick"),
+    [(1234.56, "+1,234.6", "1,234.56"), (-0.04, "0.0", "−0.04"), (-29, "−29.0", "−29")],
+)
+def test_numbers(value, signed, tick):
+    assert style.signed(value) == signed and style.tick(value) == tick
+
+
+def test_recovery_is_legible():
+    names = [recovery.INTERCEPT, "length", "position", "unigram", "surprisal", "previous_surprisal"]
+    rows = []
+    for a in SIX:
+        for k, term in enumerate(names):
+            truth = 340.0 if k == 0 else 3.0 * k
+            rows.append((lm(a)["lm"], a, "fixed", term, truth, truth - 1, truth - 2, truth + 1))
+        spreads = [("subject sd", term) for term in names]
+        for part, term in [*spreads, ("sentence sd", ""), ("residual sd", "")]:
+            rows.append((lm(a)["lm"], a, part, term, 5.0, 4.0, np.nan, np.nan))
+    columns = ["lm", "label", "part", "term", "truth", "estimate", "low", "high"]
+    models, _ = comparison.records([lm(a) for a in SIX], [])
+    with style.use():
+        table = pd.DataFrame(rows, columns=columns)
+        figure = recovery.draw(table, "ALiBi-1_4-TI", models, ["Not fitted: dVM-I."])
+        found = texts(figure)
+    check_texts("recovery", figure, found)
+    said = words(found).split("\n")
+    assert {*SIX, "ms", "ms per sd", "put in"} <= set(said)
+    assert any("Bold: ALiBi-1/4-TI" in text for text in said)
+
+
+def test_power_is_legible():
+    sizes = itertools.product([0.0, 0.5, 1.0], [10, 20, 40, 80], [30, 60, 120])
+    rows = [(*size, "p < 0.05", 0.5, 0.4, 0.6, 100) for size in sizes]
+    columns = ["effect", "subjects", "sentences", "found", "chance", "low", "high", "repeats"]
+    with style.use():
+        figure = figure_power.draw(pd.DataFrame(rows, columns=columns), "p < 0.05")
+        found = texts(figure)
+    check_texts("power", figure, found)
+    said = words(found).split("\n")
+    for text in ("effects × 0.5", "subjects", "120 sentences", "100%", "chance of finding it"):
+        assert text in said, text
+
+
+@pytest.mark.parametrize("measures", [1, 5])
+def test_check_of_a_corpus_is_legible(measures, tmp_path):
+    names = ["FFD", "FP", "GP", "RB", "TFT"][:measures]
+    frames = {name: test_check_dataset.times() for name in names}
+    shifts = {
+        name: dataset_checks.alignment(
+            test_check_dataset.WORDS,
+            dataset_checks.means(test_check_dataset.WORDS, frame, "time_ms"),
+        )
+        for name, frame in frames.items()
+    }
+    values = dict.fromkeys(names, "time_ms")
+    with style.use():
+        figure = check_dataset.draw(test_check_dataset.WORDS, frames, values, shifts)
+        found = texts(figure)
+    check_texts("check", figure, found)
+    said = words(found).split("\n")
+    assert {*names, "Distribution", "letters of the word", "ms"} <= set(said)

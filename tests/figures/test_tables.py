@@ -1,0 +1,319 @@
+"""Tables, perplexity, summary and report captions."""
+
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_figures import PUBLISHED, ROOT, SIX, TABLE1, TABLE2, TWO, lm, response, write_delta
+
+from recency.errors import InputError
+from recency.evaluations import summary
+from recency.evaluations.reading_times import (
+    perplexity,
+    table_delta_loglik,
+    table_observations,
+    table_significance,
+)
+from recency.figures import tables
+
+ENDS = (".csv", ".html", ".tex")
+NOT_RUN = "dataset,measure,reason\ndundee,,Dundee is not in the mirror\n"
+
+
+class Grid(HTMLParser):
+    """Reads a page's tables: rows of (text, columns spanned), in `rows`."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        if tag in ("meta", "br"):
+            return
+        self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append(["", int(dict(attributes).get("colspan", 1))])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "td" in self.open or "th" in self.open:
+            self.rows[-1][-1][0] += ("|" if self.open[-1] == "small" else "") + data
+
+
+def check_shape(folder):
+    """Every row of the HTML and LaTeX tables has as many columns as the others."""
+    page = Grid((folder / "t.html").read_text())
+    assert not page.open and len({sum(span for _, span in row) for row in page.rows}) == 1
+    text = (folder / "t.tex").read_text()
+    columns = len(text.split("@{}")[1])
+    for line in text.splitlines():
+        if line.endswith(r"\\") and "p{\\linewidth}" not in line:
+            spans = [int(part.split("}")[0]) for part in line.split(r"\multicolumn{")[1:]]
+            cells = line.replace(r"\&", "").count("&") + 1
+            assert cells - len(spans) + sum(spans) == columns, line
+    assert text.count("{") == text.count("}")
+    return page.rows
+
+
+@pytest.mark.parametrize("size", ["paper", "small"])
+def test_delta_loglik_beside_published(tmp_path, size):
+    lms, responses = (SIX, TWO) if size == "small" else (TABLE2.index, TABLE2.columns[:-1])
+    path = write_delta(
+        tmp_path / "delta_loglik.csv", lms, responses, unconverged={("Pythia", TWO[0])}
+    )
+    rows = pd.read_csv(path)
+    rows.delta_loglik += 0.5
+    rows.to_csv(path, index=False)
+    table_delta_loglik.main(
+        delta_loglik=path, out=[tmp_path / f"t{end}" for end in ENDS],
+        lms=[lm(a) for a in lms], responses=[response(r) for r in responses],
+        published=PUBLISHED / "clark2025_table2.csv",
+    )  # fmt: skip
+    data = pd.read_csv(tmp_path / "t.csv").set_index(["label", "response"])
+    single = data.drop(index="Total", level="response")
+    assert np.allclose(single.difference, 0.5)
+    total = data.loc["ALiBi-mix-TI", "Total"]
+    assert total.published == pytest.approx(2553.4 if size == "paper" else 177.1)
+    assert data[data.best].loc[(slice(None), "Total"), :].index.tolist() == [
+        ("ALiBi-mix-TI", "Total")
+    ]
+    grid = check_shape(tmp_path)
+    assert len(grid) == 2 + len(lms)
+    assert grid[2][0][0] == "Pythia|published|difference"
+    column = 1 + list(responses).index("Natural Stories SPR")
+    assert grid[2][column][0] == "66.5†|66.0|+0.5"
+    assert r"\textbf{" in (tmp_path / "t.tex").read_text()
+
+
+def test_delta_loglik_without_anything_published(tmp_path):
+    path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO)
+    (tmp_path / "not_run.csv").write_text(NOT_RUN)
+    table_delta_loglik.main(
+        delta_loglik=path, out=[tmp_path / f"t{end}" for end in ENDS], lms=[lm(a) for a in SIX],
+        responses=[response(r) for r in [*TWO, "Dundee FP"]], not_run=tmp_path / "not_run.csv",
+    )  # fmt: skip
+    check_shape(tmp_path)
+    page = (tmp_path / "t.html").read_text()
+    assert "ublished" not in page and "Not run: Dundee FP (Dundee is not in the mirror)." in page
+
+
+def write_counts(folder, responses, change=0):
+    paths = []
+    for label in responses:
+        row, key = TABLE1.loc[label], response(label)
+        path = folder / "observations" / f"{key['dataset']}.{key['measure']}" / "counts.csv"
+        path.parent.mkdir(parents=True)
+        path.write_text(
+            "step,kept,dropped\npresented,999999,\ntimes,900000,99999\n"
+            f"fit,{row.fit + change},\nexploratory,{row.exploratory},\nheld_out,{row.held_out},\n"
+        )
+        paths.append(path)
+    return paths
+
+
+def test_observations_beside_published(tmp_path):
+    (tmp_path / "not_run.csv").write_text(NOT_RUN)
+    table_observations.main(
+        counts=write_counts(tmp_path, TWO, change=-3), out=[tmp_path / f"t{end}" for end in ENDS],
+        responses=[response(r) for r in [*TWO, "Dundee FP"]], not_run=tmp_path / "not_run.csv",
+        published=PUBLISHED / "clark2025_table1.csv",
+    )  # fmt: skip
+    rows = check_shape(tmp_path)
+    assert [text for text, _ in rows[2][:4]] == ["Natural Stories SPR", "384,902", "384,905", "−3"]
+    assert [text for text, _ in rows[4][:4]] == ["Dundee FP", "–", "98,115", "–"]
+    assert [text for text, _ in rows[5][:4]] == ["Total", "524,199", "524,205", "−6"]
+    assert "Not run: Dundee FP (Dundee" in (tmp_path / "t.html").read_text()
+    data = pd.read_csv(tmp_path / "t.csv").set_index(["response", "partition"])
+    assert data.difference["UCL SPR", "fit"] == -3
+
+
+PERMUTATION = """lm_a,lm_b,dataset,measure,n,mse_a,mse_b,difference,p,permutations,p_subject,p_sentence,p_holm
+ALiBi-mix-TI,Pythia,natural_stories,SPR,192425,9000.5,9001.0,-0.5,0.04,10000,0.06,0.05,0.04
+ALiBi-mix-TI,Pythia,ucl,SPR,69753,9000.5,9001.0,-0.5,0.013,10000,0.5,0.4,0.026
+ALiBi-mix-TI,Pythia,dundee,FP,0,,,,,10000,,,
+ALiBi-mix-TI,Pythia,all,all,262178,10000.1,10020.3,-20.2,0.0001,10000,0.002,0.001,0.0001
+"""
+
+
+def test_significance(tmp_path):
+    (tmp_path / "permutation.csv").write_text(PERMUTATION)
+    table_significance.main(
+        permutation=tmp_path / "permutation.csv", out=[tmp_path / f"t{end}" for end in ENDS],
+        lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO],
+    )  # fmt: skip
+    rows = [[text for text, _ in row] for row in check_shape(tmp_path)]
+    first = ["all responses", "ALiBi-mix-TI", "Pythia", "262,178", "10,000.1", "10,020.3", "−20.20"]
+    assert rows[1] == [*first, "< 0.001", "0.002", "0.001", "< 0.001"]
+    assert [row[-4:] for row in rows[2:4]] == [
+        ["0.040", "0.060", "0.050", "0.040"],
+        ["0.013", "0.500", "0.400", "0.026"],
+    ]
+    assert rows[4][3:] == ["0"] + ["–"] * 7
+    assert "<b>Pythia" not in (tmp_path / "t.html").read_text()
+
+
+def write_surprisal(folder, name, dataset, bits, tokens):
+    path = folder / "surprisal" / name / f"{dataset}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = pd.DataFrame({"surprisal_bits": bits, "tokens": np.array(tokens, "int32")})
+    rows.assign(corrected_bits=np.nan, context_tokens=0).to_parquet(path)
+    return path
+
+
+def test_perplexity(tmp_path):
+    paths = [
+        write_surprisal(tmp_path, "Pythia", "ucl", [np.nan, 8.0, 4.0], [1, 2, 1]),
+        write_surprisal(tmp_path, "Pythia", "brown", [1.0], [1]),
+    ]
+    out = tmp_path / "perplexity.csv"
+    perplexity.main(surprisal=paths, lms=[lm("Pythia")], out=out)
+    rows = pd.read_csv(out).set_index("dataset")
+    assert list(rows.index) == ["brown", "ucl", "all"]
+    assert rows.tokens.tolist() == [1, 3, 4] and rows.perplexity.tolist() == [2.0, 16.0, 2**3.25]
+    paths.append(write_surprisal(tmp_path, "dVM-I", "ucl", [1.0], [1]))
+    with pytest.raises(InputError, match="no surprisal of dVM-I for brown"):
+        perplexity.main(surprisal=paths, lms=[lm("Pythia"), lm("dVM-I")], out=out)
+    write_surprisal(tmp_path, "Pythia", "ucl", [np.inf], [1])
+    with pytest.raises(InputError, match="infinite surprisal_bits"):
+        perplexity.main(surprisal=paths[:2], lms=[lm("Pythia")], out=out)
+
+
+def run_summary(folder, **changes):
+    experiment = folder / "experiments" / "exp2"
+    experiment.mkdir(parents=True)
+    write_delta(experiment / "delta_loglik.csv", SIX, TWO)
+    (experiment / "permutation.csv").write_text(changes.pop("permutation", PERMUTATION))
+    (folder / "not_run.csv").write_text(NOT_RUN)
+    described = {
+        "experiment": "exp2", "title": "Experiment 2", "lms": [lm(a) for a in SIX],
+        "responses": [response(r) for r in [*TWO, "Dundee FP"]], "baseline": "Pythia",
+    } | changes  # fmt: skip
+    summary.main(
+        experiments=[described], delta_loglik=[experiment / "delta_loglik.csv"],
+        permutation=[experiment / "permutation.csv"], counts=write_counts(folder, TWO),
+        not_run=folder / "not_run.csv", text=folder / "s.txt", html=folder / "s.html",
+        study="demo", files={"report": "results/demo/report.html"}, notes=["Simulated."],
+    )  # fmt: skip
+    return (folder / "s.txt").read_text()
+
+
+def test_summary(tmp_path):
+    text = run_summary(tmp_path)
+    flat = " ".join(text.split())
+    assert (
+        "ALiBi-mix-TI predicts best: ΔLogLik 177.1 over 2 responses, +54.0 against Pythia" in flat
+    )
+    assert "(p < 0.001 on held-out data)" in flat and "Simulated." in flat
+    ranks = [line.split()[1] for line in text.splitlines() if line.strip()[:1].isdigit()]
+    totals = TABLE2.loc[SIX, TWO].sum(axis=1).sort_values(ascending=False, kind="stable")
+    assert ranks == list(totals.index)
+    for part in ("139,300", "70,239", "69,753", "not run: Dundee FP", "results/demo/report.html"):
+        assert part in text
+    assert max(map(len, text.splitlines())) <= summary.WIDTH
+    assert not Grid((tmp_path / "s.html").read_text()).open
+
+
+def test_summary_tells_what_was_compared_by_aic(tmp_path):
+    path = tmp_path / "aic" / "table_delta_aic.csv"
+    path.parent.mkdir()
+    path.write_text(
+        "label,response,n,delta_aic\n"
+        "gpt2,Provo FP,2659,0.0\ngpt2-dVM,Provo FP,2659,-13.72\n"
+        "gpt2,UCL FP,1726,0.0\ngpt2-dVM,UCL FP,1726,\n"
+    )
+    (tmp_path / "not_run.csv").write_text("dataset,measure,reason\n")
+    summary.main(
+        experiments=[], delta_loglik=[], permutation=[], counts=[], delta_aic=[path],
+        titles={"aic": "Means"}, not_run=tmp_path / "not_run.csv", text=tmp_path / "s.txt",
+        html=tmp_path / "s.html", study="demo", files={},
+    )  # fmt: skip
+    lines = [line.split() for line in (tmp_path / "s.txt").read_text().splitlines()]
+    assert ["Means"] in lines and ["words", "2,659", "1,726"] in lines
+    assert ["gpt2-dVM", "\N{MINUS SIGN}13.72", "\N{EN DASH}"] in lines
+    assert not any(line[:1] == ["gpt2"] for line in lines)
+
+
+def test_summary_is_honest_about_the_baseline(tmp_path):
+    worse = PERMUTATION.replace("10000.1,10020.3,-20.2", "10020.3,10000.1,20.2")
+    assert "where Pythia has the smaller" in run_summary(tmp_path / "a", permutation=worse)
+    text = run_summary(tmp_path / "b", lms=[lm(a) for a in ("Pythia", "ALiBi-mix-I")])
+    assert "Pythia predicts best" in text and "no bias does better" in text
+    text = run_summary(tmp_path / "c", lms=[lm(a) for a in ("Pythia", "dVM-TI")])
+    assert "(not tested for" in text
+
+
+def test_latex_is_escaped():
+    assert tables.tex("a_b & 5% −1 < 2") == r"a\_b \& 5\% $-$1 $<$ 2"
+
+
+def test_unknown_ending(tmp_path):
+    with pytest.raises(InputError, match="written as"):
+        tables.write(
+            [tmp_path / "t.doc"], tables.Table("", [[tables.Cell()]], [], []), pd.DataFrame()
+        )
+
+
+CONFIG = {
+    "study": "demo", "scale": "demo", "run": ["exp2"],
+    "scales": {"demo": {
+        "label": "minutes", "architecture": "small", "corpus": "made", "recipe": "short",
+        "tokenizer": "own", "unigram": "made"}},
+    "corpora": {"made": {"label": "made text"}}, "recipes": {"short": {"steps": 1000}},
+    "unigrams": {"made": {"corpus": "made"}},
+    "datasets": {
+        "ucl": {"label": "UCL", "cite": "Frank et al. (2013)", "licence": "CC BY-NC-SA 4.0"},
+        "made": {"label": "Made up", "simulate": {"reader": "ALiBi-mix-TI"}}},
+    "experiments": {
+        "exp2": {"title": "Experiment 2", "lms": ["Pythia", "ALiBi-1_4-TI"], "baseline": "Pythia",
+                 "responses": {"spr": ["ucl.SPR", "made.SPR"]}, "published": "clark2025_table2",
+                 "minimal_pairs": "blimp", "probe": "ewt",
+                 "attention_maps": {"sentence": "kettle", "lms": ["Pythia"], "layers": 2}},
+        "exp3": {"title": "Experiment 3", "lms": [], "baseline": "", "responses": {}}},
+    "searches": {"dVM": {"lm": "gpt2", "form": "exponential"}},
+    "minimal_pairs": {"blimp": {"label": "BLiMP", "cite": "Warstadt et al. (2020)"}},
+    "treebanks": {"ewt": {"label": "EWT"}}, "sentences": {"kettle": "The kettle sang ."},
+    "not_run": {"ucl": "UCL is not in the mirror"},
+    "materials": [{"label": "BLiMP", "kind": "minimal pairs", "cite": "Warstadt et al. (2020)",
+                   "licence": None, "reason": "BLiMP is not here"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "caption", sorted((ROOT / "workflow/report").glob("*.rst")), ids=lambda p: p.stem
+)
+def test_captions_render(caption):
+    """As Snakemake renders them: Jinja, then docutils, here with warnings as errors."""
+    jinja2, docutils = pytest.importorskip("jinja2"), pytest.importorskip("docutils.core")
+    snakemake = SimpleNamespace(
+        config=CONFIG, wildcards=SimpleNamespace(
+            experiment="exp2", dataset="ucl", measure="SPR", design="spr", lm="Pythia", search="dVM"
+        ),
+        params=SimpleNamespace(responses=[response("UCL SPR")]),
+    )  # fmt: skip
+    for files in ([], [SimpleNamespace(target="summary.html")]):
+        text = (
+            jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
+            .from_string(caption.read_text())
+            .render(snakemake=snakemake, files=files, categories={})
+        )
+        text += "\n\n.. _summary.html: javascript:show()\n" if files else ""
+        strict = {"halt_level": 2, "report_level": 2}
+        page = docutils.publish_parts(text, writer="html", settings_overrides=strict)["html_body"]
+        assert "{" not in page and "undefined" not in page.lower()
+    if caption.stem == "workflow":
+        for said in (
+            "Made up",
+            "are simulated",
+            "UCL is not in the mirror",
+            "BLiMP is not here",
+            "Experiment 3",
+            "1,000",
+        ):
+            assert said in page

@@ -1,0 +1,370 @@
+"""Mixed models: the deviance and its gradient, the search beside lme4, likelihoods, predictions."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from recency.errors import InputError
+from recency.mixed import fit as fit_module
+from recency.mixed import likelihood, lme4, theta_search
+from recency.mixed.cross_products import Block, cross_products, independent
+from recency.mixed.deviance import deviance
+from recency.mixed.fit import crossed_factors, fit_model
+from recency.mixed.formula import check, column, parse, without
+from recency.mixed.theta_search import search
+from recency.regression import prediction
+from recency.regression.fit import figures
+from recency.regression.predictors import Levels
+
+NAMES = ("length", "position", "surprisal")
+
+
+@pytest.fixture(scope="module")
+def R():
+    """Return what evaluates R code, with lme4 loaded."""
+    lme4._r()
+    from rpy2 import robjects
+
+    return robjects.r
+
+
+def simulate(
+    seed=0, subjects=15, sentences=12, words=8, sds=(60.0, 12.0, 8.0), keep=1.0, singles=0, noise=70
+):
+    """Return predictors, y and groups; `sds` are of the slopes, `singles` subjects have one row."""
+    random = np.random.default_rng(seed)
+    rows = random.random((subjects, sentences * words)) < keep
+    rows[:singles] = False
+    rows[np.arange(singles), random.integers(0, sentences * words, singles)] = True
+    subject, word = np.nonzero(rows)
+    sentence = word // words
+    values = random.normal(size=(len(NAMES), sentences * words))
+    predictors = {name: column[word] for name, column in zip(NAMES, values, strict=True)}
+    slopes = random.normal(size=(subjects, len(sds))) * sds
+    Z = np.column_stack([np.ones(len(word)), *list(predictors.values())[: len(sds) - 1]])
+    y = 350 + 9 * predictors["length"] + 4 * predictors["surprisal"]
+    y += (Z * slopes[subject]).sum(1) + random.normal(0, 25, sentences)[sentence]
+    y += random.normal(0, noise, len(y))
+    groups = {
+        "subject": Levels(subject, [f"s{code:02}" for code in range(subjects)]),
+        "sentence": Levels(sentence, [str(code) for code in range(sentences)]),
+    }
+    return predictors, y, groups
+
+
+def small_products(seed=1):
+    """Return cross-products of a small model with slopes on both sides, and its dense deviance."""
+    predictors, y, groups = simulate(seed, subjects=6, sentences=5, words=4, keep=0.7)
+    a, b = groups["subject"].codes, groups["sentence"].codes
+    X = np.column_stack([np.ones(len(y)), *predictors.values()])
+    Za, Zb = X[:, :3], X[:, [0, 2]]
+
+    def dense(La, Lb):
+        V = np.eye(len(y)) + (a[:, None] == a) * (Za @ La @ La.T @ Za.T)
+        V += (b[:, None] == b) * (Zb @ Lb @ Lb.T @ Zb.T)
+        inverse = np.linalg.inv(V)
+        e = y - X @ np.linalg.solve(X.T @ inverse @ X, X.T @ inverse @ y)
+        return np.linalg.slogdet(V)[1] + len(y) * (
+            1 + np.log(2 * np.pi * (e @ inverse @ e) / len(y))
+        )
+
+    rows = [slice(0, 17), slice(17, 40), slice(40, None)]
+    blocks = [Block(X[r], y[r], a[r], Za[r], b[r], Zb[r]) for r in rows]
+    return cross_products(blocks, 6, 5), dense, Block(X, y, a, Za, b, Zb)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_deviance_is_that_of_the_dense_model_and_its_gradient_that_of_differences(seed):
+    products, dense, _ = small_products(seed)
+    random = np.random.default_rng(seed)
+    La, Lb = np.tril(random.normal(size=(3, 3))), np.tril(random.normal(size=(2, 2)))
+    if seed == 2:
+        La[:, 2] = Lb[1, 1] = 0  # a singular point
+    value, *gradients = deviance(products, La, Lb)
+    assert value == pytest.approx(dense(La, Lb), rel=1e-11)
+    for L, gradient in zip((La, Lb), gradients, strict=True):
+        for element in zip(*np.tril_indices(len(L)), strict=True):
+            at, around = L[element], []
+            for step in (1e-5, -1e-5):
+                L[element] = at + step
+                around.append(deviance(products, La, Lb)[0])
+            L[element] = at
+            difference = (around[0] - around[1]) / 2e-5
+            assert gradient[element] == pytest.approx(difference, rel=1e-5, abs=1e-4)
+
+
+def test_deviance_with_one_factor():
+    products, dense, block = small_products()
+    nothing = np.zeros((len(block.y), 0))
+    alone = cross_products([replace(block, b=np.zeros_like(block.b), Zb=nothing)], 6, 1)
+    La = np.tril(np.random.default_rng(0).normal(size=(3, 3)))
+    value, gradient, empty = deviance(alone, La, np.zeros((0, 0)))
+    assert value == pytest.approx(dense(La, np.zeros((2, 2))), rel=1e-11)
+    assert gradient == pytest.approx(deviance(products, La, np.zeros((2, 2)))[1])
+    assert empty.shape == (0, 0)
+
+
+def test_cross_products_do_not_depend_on_how_rows_are_cut():
+    products, _, block = small_products()
+    whole = cross_products([block], 6, 5)
+    assert products.n == whole.n
+    for name in ("aa", "bb", "ab", "aw", "bw", "ww"):
+        assert getattr(products, name) == pytest.approx(getattr(whole, name))
+
+
+def test_dependent_columns_are_left_out():
+    products, _, block = small_products()
+    X = np.column_stack([block.X[:, :2], np.zeros(len(block.y)), block.X[:, 1], block.X[:, 2:]])
+    X = np.column_stack([X, X[:, 0] - 2 * X[:, 4]])
+    reduced = independent(cross_products([replace(block, X=X)], 6, 5))
+    assert reduced.ww == pytest.approx(products.ww)
+    assert reduced.aw == pytest.approx(products.aw)
+
+
+CASES = {
+    "regular": {},
+    "unbalanced": {"keep": 0.35},
+    "a slope of zero variance": {"sds": (60, 12, 0.0)},
+    "nothing varies by subject": {"sds": (0.0, 0.0, 0.0)},
+    "subjects with one observation": {"singles": 2},
+    "few subjects": {"subjects": 4, "sentences": 40, "words": 4},
+}
+CORRELATED = "time_ms ~ length + surprisal + (1 + length + position | subject) + (1 | sentence)"
+FORMULAS = {
+    "correlated": CORRELATED,
+    "uncorrelated": CORRELATED.replace("|", "||", 1),
+    "by subject alone": "time_ms ~ length + (1 + length | subject)",
+    "slopes on both sides": "time_ms ~ length*surprisal + (1 + length | subject)"
+    " + (0 + position | subject) + (1 + surprisal | sentence)",
+}
+
+
+@pytest.mark.parametrize(
+    "data,formula",
+    [(case, "correlated") for case in CASES] + [("regular", f) for f in list(FORMULAS)[1:]],
+)
+def test_search_is_no_worse_than_lme4_tightened(R, data, formula):
+    predictors, y, groups = simulate(3, **CASES[data])
+    formula = parse(FORMULAS[formula])
+    ours = fit_model(formula, predictors, y, groups, "cross_products")
+    assert ours.converged and ours.optimum is not None, ours.note
+    frame = lme4.data_frame({"time_ms": y, **predictors}, groups)
+    tightened = R(
+        """function(formula, data) {
+                best <- NULL
+                for (optimizer in c("bobyqa", "nloptwrap")) {
+                  optCtrl <- if (optimizer == "bobyqa") list(rhoend = 1e-9, maxfun = 20000) else
+                    list(xtol_abs = 1e-11, ftol_abs = 1e-10, maxeval = 20000)
+                  fit <- suppressWarnings(suppressMessages(lmer(as.formula(formula), data,
+                    REML = FALSE, control = lmerControl(optimizer, optCtrl = optCtrl,
+                    calc.derivs = FALSE))))
+                  if (is.null(best) || logLik(fit) > logLik(best)) best <- fit
+                }
+                best
+            }"""
+    )(str(formula), frame)
+    lme4s = lme4.told(tightened)
+    told = ours.told
+    assert told.loglik == pytest.approx(-ours.optimum.deviance / 2, rel=1e-9)
+    assert told.loglik > lme4s.loglik - 1e-5
+    if told.loglik < lme4s.loglik + 1e-4:  # the same optimum: the same figures
+        assert list(told.fixed) == list(lme4s.fixed)
+        for term, se in zip(told.fixed, told.se, strict=True):
+            assert told.fixed[term] == pytest.approx(lme4s.fixed[term], abs=0.01 * se)
+        assert told.sigma == pytest.approx(lme4s.sigma, rel=1e-3)
+        for name, spread in told.random.items():
+            assert spread["sd"] == pytest.approx(lme4s.random[name]["sd"], rel=0.02, abs=0.3)
+    assert told.singular == ours.optimum.singular
+    if "zero variance" in data or "nothing" in data:
+        assert told.singular and "singular" in ours.note
+
+
+def test_search_leaves_columns_of_zeros(monkeypatch):
+    """Where all variances are zero the gradient vanishes, wherever the optimum is."""
+    predictors, y, groups = simulate(5)
+    formula = parse(CORRELATED)
+    a, b = crossed_factors(formula)
+    products = fit_module.products_of(formula, [a, b], predictors, y, groups)
+    zero, by_a, by_b = deviance(products, np.zeros((3, 3)), np.zeros((1, 1)))
+    assert np.tril(by_a) == pytest.approx(0) and by_b == pytest.approx(0)
+    optimum = search(products, a.free, b.free)
+    assert optimum.converged and optimum.deviance < zero - 100
+    monkeypatch.setattr(theta_search, "STARTS", (0.0,))
+    from_zero = search(products, a.free, b.free)
+    assert from_zero.deviance == pytest.approx(optimum.deviance, abs=1e-6)
+
+
+def test_two_searches_agree_to_the_last_digits():
+    predictors, y, groups = simulate(6, keep=0.6)
+    formula = parse(CORRELATED)
+    crossed = crossed_factors(formula)
+    found = [
+        search(
+            fit_module.products_of(formula, crossed, predictors, y * scale, groups),
+            crossed[0].free,
+            crossed[1].free,
+        )
+        for scale in (1.0, 3.0)
+    ]
+    assert found[0].La == pytest.approx(found[1].La, abs=1e-7)
+
+
+def test_lme4_takes_over_where_the_deviances_differ(R, monkeypatch):
+    predictors, y, groups = simulate(2)
+    formula = parse("time_ms ~ length + (1 | subject) + (1 | sentence)")
+    searched = fit_model(formula, predictors, y, groups, "cross_products")
+
+    def wrong(*arguments):
+        optimum = search(*arguments)
+        return replace(optimum, deviance=optimum.deviance * (1 + 2e-6))
+
+    monkeypatch.setattr(fit_module, "search", wrong)
+    result = fit_model(formula, predictors, y, groups, "cross_products")
+    assert "lme4's optimiser was used" in result.note and result.optimum is None
+    assert result.told.loglik == pytest.approx(searched.told.loglik, abs=1e-3)
+
+
+def test_engine_lme4_is_lmer_as_it_is(R):
+    predictors, y, groups = simulate(2)
+    result = fit_model(parse(CORRELATED), predictors, y, groups, "lme4")
+    frame = lme4.data_frame({"time_ms": y, **predictors}, groups)
+    lmer = R("function(f, d) lmer(as.formula(f), d, REML = FALSE)")
+    assert result.told.theta == list(lme4.told(lmer(CORRELATED, frame)).theta)
+    assert result.optimum is None
+
+
+@pytest.mark.parametrize("engine", ["cross_products", "lme4"])
+def test_a_model_that_lme4_refuses_is_a_result(R, engine):
+    predictors, y, groups = simulate(2)
+    groups["sentence"] = Levels(np.zeros(len(y), dtype=int), ["1"])
+    result = fit_model(parse(CORRELATED), predictors, y, groups, engine)
+    assert result.told is None and not result.converged
+    assert "must have > 1 sampled level" in result.note
+
+
+def test_a_constant_predictor_is_dropped_and_said(R):
+    predictors, y, groups = simulate(2)
+    predictors["position"] = np.zeros(len(y))
+    formula = parse("time_ms ~ length + position + (1 | subject) + (1 | sentence)")
+    result = fit_model(formula, predictors, y, groups, "cross_products")
+    assert result.converged and list(result.told.fixed) == ["(Intercept)", "length"]
+    assert "dropping 1 column" in result.note and result.optimum is not None
+
+
+def fitted(formula, seed=4, **options):
+    """Return a fit as its JSON file has it, the merMod object, and what it was made from."""
+    predictors, y, groups = simulate(seed, **options)
+    result = fit_model(parse(formula), predictors, y, groups, "cross_products")
+    record = {"scaling": {}, **figures(result)}
+    return record, result.model, predictors, y, groups
+
+
+@pytest.mark.parametrize("formula", [*FORMULAS.values(), CORRELATED + " + (1 | sentence:subject)"])
+def test_predictions_are_those_of_predict(R, formula):
+    record, model, *_ = fitted(formula, keep=0.5)
+    predictors, y, groups = simulate(9, subjects=18, sentences=14, keep=0.3)
+    frame = lme4.data_frame({"time_ms": y, **predictors}, groups)
+    predict = R("function(m, d) predict(m, d, allow.new.levels = TRUE)")
+    ours = prediction.fixed_part(record, predictors, len(y))
+    ours += prediction.random_part(record, predictors, groups, len(y))
+    assert ours == pytest.approx(np.array(predict(model, frame)), rel=1e-9)
+
+
+@pytest.mark.parametrize("formula", [*FORMULAS.values(), CORRELATED + " + (1 | sentence:subject)"])
+@pytest.mark.parametrize("options", [{}, {"sds": (60, 12, 0.0)}])
+def test_marginal_likelihood_is_that_of_the_dense_normal(R, formula, options):
+    record, *_ = fitted(formula, **options)
+    predictors, y, groups = simulate(9, subjects=5, sentences=6, words=4, keep=0.6)
+    residuals = y - prediction.fixed_part(record, predictors, len(y))
+    V = record["sigma"] ** 2 * np.eye(len(y))
+    for name, spread in record["random"].items():
+        codes = prediction.group_of(name, groups).codes
+        Z = np.column_stack([column(term, predictors, len(y)) for term in spread["terms"]])
+        S = np.outer(spread["sd"], spread["sd"]) * np.nan_to_num(np.array(spread["correlation"]))
+        V += (codes[:, None] == codes) * (Z @ S @ Z.T)
+    expected = multivariate_normal(np.zeros(len(y)), V).logpdf(residuals)
+    assert likelihood.marginal(residuals, record, predictors, groups) == pytest.approx(
+        expected, rel=1e-10
+    )
+
+
+def test_marginal_likelihood_of_the_fitted_data_is_lme4s(R):
+    record, model, predictors, y, groups = fitted(CORRELATED)
+    residuals = y - prediction.fixed_part(record, predictors, len(y))
+    assert likelihood.marginal(residuals, record, predictors, groups) == pytest.approx(
+        lme4.told(model).loglik, rel=1e-10
+    )
+
+
+def test_conditional_likelihood():
+    residuals = np.array([1.0, -2.0, 0.5])
+    expected = multivariate_normal(np.zeros(3), 4 * np.eye(3)).logpdf(residuals)
+    assert likelihood.conditional(residuals, 2.0) == pytest.approx(expected)
+
+
+def test_formula_is_read_and_written():
+    text = "time_ms ~ length * surprisal - 1 + (0 + length || subject)+(1|sentence:subject)"
+    formula = parse(text)
+    assert str(formula) == (
+        "time_ms ~ 0 + length + surprisal + length:surprisal + (0 + length || subject) "
+        "+ (1 | sentence:subject)"
+    )
+    assert parse(str(formula)) == formula
+    assert formula.predictors == ["length", "surprisal"]
+    assert formula.groups == ["subject", "sentence"]
+
+
+def test_a_formula_keeps_its_response():
+    formula = parse("amplitude_uv ~ length + surprisal + (1 + surprisal | subject)")
+    base = without(formula, ["surprisal"], slopes=True)
+    assert str(base) == "amplitude_uv ~ 1 + length + (1 | subject)"
+    assert parse(str(base)) == base != parse("time_ms ~ 1 + length + (1 | subject)")
+
+
+def test_base_drops_fixed_effects_alone_or_slopes_too():
+    formula = parse(
+        "time_ms ~ length + surprisal + length:surprisal + (1 + surprisal | subject)"
+        " + (0 + surprisal | sentence)"
+    )
+    assert str(without(formula, ["surprisal"], slopes=False)) == (
+        "time_ms ~ 1 + length + (1 + surprisal | subject) + (0 + surprisal | sentence)"
+    )
+    assert str(without(formula, ["surprisal"], slopes=True)) == (
+        "time_ms ~ 1 + length + (1 | subject)"
+    )
+    with pytest.raises(InputError, match="of_interest names 'surprise'"):
+        without(formula, ["surprise"], slopes=False)
+
+
+@pytest.mark.parametrize(
+    "text,said",
+    [
+        ("log(time_ms) ~ length + (1 | subject)", "response: log"),
+        ("time_ms ~ poly(length, 2) + (1 | subject)", "cannot be read"),
+        (
+            "time ~ length + (1 | subject)",
+            "left side is 'time' and must be time_ms or amplitude_uv",
+        ),
+        ("time_ms ~ length", "no random term"),
+        ("time_ms ~ lenght + (1 | subject)", "did you mean 'length'"),
+        ("time_ms ~ length + (1 | subjects)", "did you mean 'subject'"),
+        ("time_ms ~ length + (1 | sentence/subject)", "no grouping variable"),
+    ],
+)
+def test_formulas_that_cannot_be_used_are_named(text, said):
+    with pytest.raises(InputError, match=said):
+        check(parse(text), NAMES, ["subject", "sentence"])
+
+
+def test_starting_r_leaves_the_environment_of_child_processes_alone():
+    """Led to R's libraries, another Python would load a libpython that is not its own."""
+    before = os.environ.get("LD_LIBRARY_PATH")
+    lme4._r.cache_clear()
+    lme4._r()
+    assert os.environ.get("LD_LIBRARY_PATH") == before
+    subprocess.run([sys.executable, "-c", "import ssl"], check=True)

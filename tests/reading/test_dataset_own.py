@@ -1,0 +1,82 @@
+"""The example of docs/corpora.md: a corpus of one's own, from one file and a config entry."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from recency.errors import InputError
+from recency.reading import observations, parsers, responses, words
+from recency.workflow import checks as config_checks
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def example():
+    """Give the file and the entry of the config, as the page shows them."""
+    page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
+    csv = re.search(r"```csv\n(.*?)```", page, re.DOTALL)[1]
+    entry = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1])
+    return csv, entry["datasets"]["mine"]
+
+
+def test_the_entry_is_a_right_config(example):
+    config = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    config["datasets"]["mine"] = example[1]
+    config_checks.check(config, ROOT / "config.schema.yaml")
+
+
+def read(folder, csv, entry):
+    """Run the scripts of rules words and responses."""
+    table = folder / "reading.csv"
+    table.write_text(csv, encoding="utf-8")
+    made = [folder / "words.parquet", folder / "responses.parquet"]
+    files, options = {"table": table}, entry["options"]
+    words.main(files=files, parser=entry["parser"], options=options, out=made[0])
+    responses.main(
+        files=files,
+        words=made[0],
+        parser=entry["parser"],
+        measure="SPR",
+        options=options,
+        out=made[1],
+    )
+    return [pd.read_parquet(path) for path in made]
+
+
+def test_what_comes_out_is_what_the_page_says(tmp_path, example):
+    csv, entry = example
+    known, times = read(tmp_path, csv, entry)
+    assert list(known) == ["item", "sentence", "position", "word_id", "word"]
+    assert known.word.tolist() == ["The", "tide", "turned,", "slowly.", "Nobody", "came."]
+    assert list(times) == ["subject", "word_id", "time_ms", "question_right"]
+    assert len(times) == 12
+    steps = [{"name": n, "keep": entry["filters"][n]} for n in entry["measures"]["SPR"]["filters"]]
+    left, counts = observations.filtered(observations.joined(known, times), steps)
+    assert counts == [("presented", 12, 0), ("times", 12, 0), ("edges", 4, 8), ("answers", 2, 2)]
+    assert left.word.tolist() == ["tide", "turned,"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("p02,322,0", "p02,322,0\nharbour,2,2,came.,p02,322,0", "line 14: subject p02 has a resp"),
+        ("p01,341", "p01,3s", "reading.csv, line 4: rt_ms is '3s', not a number"),
+        ("rt_ms", "rt_sm", r"reading.csv has no column rt_ms; did you mean rt_sm\?"),
+        ("participant", "who", "reading.csv has no column participant"),
+        ("question_right", "right", "no column question_right, which options → columns"),
+    ],
+)
+def test_errors_name_the_row_or_the_column(tmp_path, example, old, new, message):
+    csv, entry = example
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, csv.replace(old, new, 1), entry)
+
+
+def test_every_parser_that_the_page_names_is_there():
+    page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
+    assert "table" in parsers.names()
+    assert all(f"`{name}" in page for name in ("meco", "zuco", "potec", "maze", "devarda2024"))

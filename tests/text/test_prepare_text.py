@@ -1,0 +1,150 @@
+"""Tables of text to train on, and how a corpus is put together from them."""
+
+import functools
+import re
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from project import load
+from test_corpora import babylm_zip, written
+
+from recency.downloads import download
+from recency.errors import InputError
+from recency.text import prepare as prepare_text
+from recency.text import readers
+
+OPEN_ENGLISH = Path(__file__).resolve().parents[2] / "data" / "sources" / "open_english.tsv"
+# blimp.tsv has minimal pairs, not text.
+TABLES = sorted(set(OPEN_ENGLISH.parent.glob("*.tsv")) - {OPEN_ENGLISH.with_name("blimp.tsv")})
+LARGE = ("openwebtext", "babylm-10M", "babylm-100M", "wikitext-103")
+
+
+def table(path, *rows):
+    """Write a table of sources of (part, reader)."""
+    lines = ["\t".join(readers.COLUMNS)]
+    lines += [f"https://example.org/{n}\t\t\tCC0\t{p}\t{r}" for n, (p, r) in enumerate(rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_tables_of_the_project():
+    assert len(TABLES) == 4
+    for path in TABLES:
+        sources = readers.read_sources(path)
+        assert len({source.url for source in sources}) == len(sources)
+        assert {source.reader for source in sources} <= set(readers.readers())
+        assert all(re.fullmatch("[0-9a-f]{64}", source.sha256 or "0" * 64) for source in sources)
+    kept = readers.read_sources(OPEN_ENGLISH, exclude=["brown"])
+    assert "brown" not in {source.part for source in kept} and len(kept) == 87
+
+
+def test_tables_that_are_wrong(tmp_path):
+    path = table(tmp_path / "t.tsv", ("brown", "plain"))
+    with pytest.raises(InputError, match="no part to exclude called 'browm'"):
+        readers.read_sources(path, ["browm"])
+    path.write_text(path.read_text().replace("\tCC0", "x\tCC0"))
+    with pytest.raises(InputError, match="line 2: bytes is 'x'"):
+        readers.read_sources(path)
+    path.write_text("url\tpart\n")
+    with pytest.raises(InputError, match="columns must be url, sha256"):
+        readers.read_sources(path)
+    with pytest.raises(InputError, match="no reader of text is called 'plian'; did you mean 'plain'"):
+        readers.reader("plian")
+
+
+def test_prepare_text(tmp_path):
+    path = table(tmp_path / "t.tsv", ("a", "plain"), ("a", "plain"), ("b", "plain"))
+    files = [written(tmp_path / f"{n}.txt", f"text {n}\n")[0] for n in range(3)]
+    out = tmp_path / "text.parquet"
+    prepare_text.main(files, out, sources=path)
+    first = out.read_bytes()
+    assert pq.read_table(out).to_pydict() == {
+        "document": ["a/0", "a/1", "b/2"],
+        "text": ["text 0\n", "text 1\n", "text 2\n"],
+    }
+    prepare_text.main(files, out, sources=path)
+    assert out.read_bytes() == first
+    for given_files in (files, files[2:]):
+        prepare_text.main(given_files, out, sources=path, exclude=["a"])
+        assert pq.read_table(out)["document"].to_pylist() == ["b/2"]
+    prepare_text.main(
+        files, out, reader="plain", options={"plain": {"documents": "line"}}, row_group=8
+    )
+    assert pq.read_table(out)["document"].to_pylist() == ["0-1", "1-1", "2-1"]
+    assert pq.read_metadata(out).num_row_groups == 3
+    for wrong, message in [
+        ({"files": files[:2], "sources": path}, "has 3 files, 3 of them not excluded, but 2"),
+        ({"files": files}, "needs `sources`.*or a `reader`"),
+        ({"files": [], "reader": "plain"}, "no file"),
+        ({"files": files, "reader": "plain", "exclude": ["a"]}, "needs a table"),
+        ({"files": files, "reader": "plain", "options": {"novels": {}}}, "options for novels"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            prepare_text.main(out=tmp_path / "no.parquet", **wrong)
+    assert not (tmp_path / "no.parquet").exists()
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """Serve small files in the large corpora's formats, under the paths of their own URLs."""
+    root = tmp_path / "hub"
+    root.mkdir()
+    entries = {name: load()["corpora"][name] for name in LARGE}
+    for entry in entries.values():
+        for source in readers.read_sources(OPEN_ENGLISH.parents[2] / entry["sources"]):
+            path = root / urlsplit(source.url).path.lstrip("/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if source.reader == "babylm":
+                sources = {"cbt": "A tale .\n", "wikipedia": "= = = A = = =\nB\n= = = C = = =\nD\n"}
+                more = sources | {"cbt": "A longer tale ."}
+                babylm_zip(path, babylm_10M=sources, babylm_100M=more)
+            else:
+                text = [f"page of {path.stem}"] if source.reader == "parquet" else [
+                    "", f" = {path.stem} = \n", "", " An article . \n", "", " = = E = = \n", ""
+                ]  # fmt: skip
+                pq.write_table(pa.table({"text": text}), path)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    handler = functools.partial(Quiet, directory=str(root))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", entries
+    server.shutdown()
+    server.server_close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        """Keep quiet."""
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_corpora_from_their_addresses_to_text(hub, tmp_path, name):
+    """Each file of a table is fetched by its URL's path and read as the config says."""
+    address, entries = hub
+    entry = entries[name]
+    table = OPEN_ENGLISH.parents[2] / entry["sources"]
+    files = []
+    for source in readers.read_sources(table, entry.get("exclude", [])):
+        path = urlsplit(source.url).path
+        files.append(tmp_path / "downloads" / path.lstrip("/"))
+        download.main(f"{address}{path}", files[-1], wait=0.001, timeout=5)
+    out = tmp_path / "text.parquet"
+    prepare_text.main(
+        files, out, table, exclude=entry.get("exclude", []), options=entry.get("options")
+    )
+    texts = pq.read_table(out).to_pydict()
+    assert len(set(texts["document"])) == len(texts["document"])
+    found = dict(zip(texts["document"], texts["text"], strict=True))
+    if name == "openwebtext":
+        assert len(found) == 80 and found["openwebtext/train-00079-of-00080-0"].startswith("page")
+    elif name == "wikitext-103":
+        assert list(found) == [f"train/train-0000{n}-of-00002-00001" for n in (0, 1)]
+        assert found["train/train-00000-of-00002-00001"].endswith(" An article . \n\n = = E = =")
+    else:
+        tale = "A tale .\n" if name == "babylm-10M" else "A longer tale ."
+        assert list(found.values()) == [tale, "= = = A = = =\nB", "= = = C = = =\nD\n"]

@@ -1,0 +1,242 @@
+"""The config: what is wrong is refused with key, value and the way out; names are resolved."""
+
+import re
+
+import pytest
+import yaml
+from project import SCHEMA, load, merged
+
+from recency.errors import InputError
+from recency.workflow import checks as config_checks
+from recency.workflow import configuration
+
+STUDIES = [
+    (),
+    ("config.demo.yaml",),
+    ("config.open.yaml",),
+    ("config.demo.yaml", "tests/config.tiny.yaml"),
+]
+
+
+@pytest.mark.parametrize("overlays", STUDIES)
+def test_the_studies_are_right(overlays):
+    config_checks.check(load(*overlays), SCHEMA)
+
+
+MISTAKES = {
+    "experiments: {exp1: {lms: [Pythia, ALiBi-mixx-TI]}}": (
+        "experiments → exp1 → lms: no lm is called 'ALiBi-mixx-TI'; did you mean 'ALiBi-mix-TI'?"
+    ),
+    "biases: {ALiBi-mix: {slopes: -4}}": "biases → ALiBi-mix → slopes: -4 fits none",
+    "biases: {dVM: {alpha: 0.3}}": "biases → dVM: unknown key 'alpha'",
+    "biases: {mine: {form: liner}}": "biases → mine → form: none is called 'liner'; did you mean 'linear'?",
+    "biases: {mine: {form: window}}": "biases → mine: 'width' is missing",
+    "architectures: {pythia-2-4-256: {heads: -4}}": (
+        "architectures → pythia-2-4-256 → heads: -4 is less than the minimum of 1 (attention heads a layer)"
+    ),
+    "biasses: {}": "top level: unknown key 'biasses'; did you mean 'biases'?",
+    "designs: {item_amplitudes: {response: log}}": (
+        "designs → item_amplitudes → response: amplitudes are below 0 as well and have no 'log'"
+    ),
+    "scale: papper": "scale: no scale is called 'papper'; did you mean 'paper'?",
+    "run: [exp22]": "run: no experiment is called 'exp22'; did you mean 'exp2'?",
+    "scales: {paper: {corpus: piles}}": "scales → paper → corpus: no corpus is called 'piles'; did you mean 'pile'?",
+    "lms: {X: {bias: ALiBi-mix, applied: inference}}": "lms → X: `applied: inference` and `base:",
+    "lms: {X: {bias: dVM, applied: inference, base: dVM-TI}}": "lms → X → base: 'dVM-TI' is itself a biased LM",
+    "lms: {'a b': {bias: none}}": "'a b' does not match",
+    "experiments: {exp1: {responses: {spr: [ucl_spr.SPRR]}}}": (
+        "experiments → exp1 → responses → spr: no measure 'ucl_spr.SPRR'; did you mean 'ucl_spr.SPR'?"
+    ),
+    "experiments: {exp1: {responses: {sprr: [ucl_spr.SPR]}}}": "no design is called 'sprr'; did you mean 'spr'?",
+    "experiments: {exp1: {compare: [[Pythia, dVM-TI]]}}": "'dVM-TI' is not among the experiment's `lms`",
+    "datasets: {ucl_spr: {parser: ucl_sprr}}": "datasets → ucl_spr → parser: none is called 'ucl_sprr'",
+    "datasets: {ucl_spr: {measures: {SPR: {filters: [edge]}}}}": (
+        "datasets → ucl_spr → measures → SPR: no filter is called 'edge'; did you mean 'edges'?"
+    ),
+    "datasets: {ucl_spr: {words: {stimuli: {local: mine/none.txt}}}}": (
+        "datasets → ucl_spr → words → stimuli → local: no file 'mine/none.txt'"
+    ),
+    "power: {ucl_spr: {design: spr, subjects: [9], sentences: [9]}}": (
+        "power → ucl_spr: its readers are not simulated"
+    ),
+    "targets: {figure2: {experiment: exp22}}": (
+        "targets → figure2 → experiment: no experiment is called 'exp22'; did you mean 'exp2'?"
+    ),
+    "targets: {figure2: {of: [figure_slope]}}": (
+        "targets → figure2 → of → 0: 'figure_slope' is not one of"
+    ),
+    "targets: {fig2: {label: x, experiment: exp1, of: [figure_slopes]}}": "'fig2' does not match",
+    "run: [exp1]\nexperiments: {exp3: {lms: [Pythia, ALiBi-5-TI]}}": (
+        "experiments → exp3 → lms: no lm is called 'ALiBi-5-TI'"
+    ),
+    "biases: {temperature: {temperature: 0}}": "biases → temperature → temperature: 0 is less than",
+    "experiments: {exp4: {dependencies: natural_storys}}": (
+        "experiments → exp4 → dependencies: no table of dependencies is called 'natural_storys'; "
+        "did you mean 'natural_stories'?"
+    ),
+    "experiments: {exp4: {attention: ucl}}": "experiments → exp4 → attention: no dataset is called",
+    "experiments: {mine: {title: t, lms: [Pythia], baseline: Pythia}}": "'responses' is a required",
+    "dependencies: {natural_stories: {dataset: mine}}": (
+        "dependencies → natural_stories → dataset: no dataset is called 'mine'"
+    ),
+    "dependencies: {natural_stories: {trees: {local: mine/none.txt}}}": (
+        "dependencies → natural_stories → trees → local: no file 'mine/none.txt'"
+    ),
+    "experiments: {mine: {title: t, lms: [Pythia], baseline: Pythia, minimal_pairs: blimpp}}": (
+        "experiments → mine → minimal_pairs: no table of minimal pairs is called 'blimpp'; "
+        "did you mean 'blimp'?"
+    ),
+    "experiments: {sensitivity: {minimal_pairs: blimp}}": "goes without `minimal_pairs`",
+    "minimal_pairs: {blimp: {sources: data/none.tsv}}": (
+        "minimal_pairs → blimp → sources: no file 'data/none.tsv'"
+    ),
+    "minimal_pairs: {mine: {label: x, table: {local: mine/none.tsv}}}": (
+        "minimal_pairs → mine → table → local: no file 'mine/none.tsv'"
+    ),
+    "minimal_pairs: {mine: {label: x, table: {placed: from me}}}": (
+        "minimal_pairs → mine → table: 'url', 'local' or 'stand_in' must say where it is"
+    ),
+    "minimal_pairs: {mine: {label: x}}": "minimal_pairs → mine: {'label': 'x'} fits none",
+    "experiments: {working_memory: {probe: ewtt}}": (
+        "experiments → working_memory → probe: no treebank is called 'ewtt'; did you mean 'ewt'?"
+    ),
+    "experiments: {working_memory: {attention_maps: {sentence: pot}}}": (
+        "experiments → working_memory → attention_maps → sentence: no sentence is called 'pot'; known: kettle"
+    ),
+    "experiments: {working_memory: {attention_maps: {lms: [GPT-2, Pythia]}}}": (
+        "experiments → working_memory → attention_maps → lms: not among the experiment's 'Pythia'"
+    ),
+    "sentences: {empty: ' '}": "sentences → empty: ' ' does not match",
+    "treebanks: {ewt: {test: {local: mine/none.conllu}}}": (
+        "treebanks → ewt → test → local: no file 'mine/none.conllu'"
+    ),
+    "probe: {rank: 0}": "probe → rank: 0 is less than the minimum of 1 (rows of B;",
+    "recipes: {pythia: {steps: many}}": "recipes → pythia → steps: 'many' is not of type 'integer'",
+    "designs: {spr: {engine: lme5}}": "designs → spr → engine: 'lme5' is not one of",
+    "searches: {dVM: {form: expnential}}": (
+        "searches → dVM → form: none is called 'expnential'; did you mean 'exponential'?"
+    ),
+    "searches: {dVM: {parameters: {deca: [1, 2]}}}": (
+        "searches → dVM → parameters: the form 'exponential' has no parameter 'deca'; "
+        "did you mean 'decay'?"
+    ),
+    "searches: {dVM: {parameters: {weight: [0, 1.5]}}}": (
+        "searches → dVM → parameters → weight: 1.5 is greater than the maximum of 1 (α"
+    ),
+    "searches: {dVM: {parameters: {decay: [9, 2]}}}": "decay: the bounds [9, 2] are not [low, high]",
+    "searches: {dVM: {parameters: {decay: 1, weight: 1}}}": "parameters: nothing is searched; give",
+    "searches: {x: {lm: gpt2, form: primacy_recency, parameters: {parts: [0, 1]}, "
+    "responses: {item_means: [items_provo.FP]}, trials: 1, seed: 1}}": (
+        "searches → x → parameters → parts: 0 is not one of ['both', 'primacy', 'recency'] (which "
+        "of the two terms there are); a search varies numbers alone"
+    ),
+    "searches: {x: {lm: gpt2, form: window, parameters: {width: [1.5, 3]}, "
+    "responses: {item_means: [items_provo.FP]}, trials: 1, seed: 1}}": (
+        "searches → x → parameters → width: 1.5 is not of type 'integer'"
+    ),
+    "searches: {dVM: {lm: gpt2-dVM}}": "searches → dVM → lm: 'gpt2-dVM' has a bias already",
+    "searches: {dVM: {mark: [ALiBi-mix]}}": "mark: 'ALiBi-mix' is of another form, 'linear'",
+    "searches: {dVM: {responses: {spr: [ucl_spr.SPR]}}}": (
+        "searches → dVM → responses → spr: a search fits least squares at every trial"
+    ),
+    "searches: {dVM: {responses: {item_means: [provo.FPP]}}}": (
+        "searches → dVM → responses → item_means: no measure 'provo.FPP'; did you mean 'provo.FP'?"
+    ),
+    "experiments: {devarda_marelli: {search: dVMM}}": (
+        "experiments → devarda_marelli → search: no search is called 'dVMM'; did you mean 'dVM'?"
+    ),
+    "experiments: {devarda_marelli: {compare: [[gpt2, gpt2-dVM]]}}": (
+        "experiments → devarda_marelli → compare: 'items_brown' has no partition beside the one"
+    ),
+    "experiments: {devarda_marelli: {responses: {item_means: [ucl_spr.SPR]}}}": (
+        "experiments → devarda_marelli → responses: all of 'items_brown' is fitted (`partitioned: "
+        "false`), 'ucl_spr' is not"
+    ),
+    "experiments: {devarda_marelli: {responses: {spr: [items_ucl_spr.SPR]}}}": (
+        "experiments → devarda_marelli → responses → spr: all of 'items_brown' is fitted"
+    ),
+}
+
+
+@pytest.mark.parametrize("overlay", MISTAKES)
+def test_mistakes_are_named(overlay):
+    config = merged(load(), yaml.safe_load(overlay))
+    with pytest.raises(InputError, match=re.escape(MISTAKES[overlay])):
+        config_checks.check(config, SCHEMA)
+
+
+def test_all_mistakes_are_told_at_once():
+    config = merged(load(), {"scale": "x", "run": ["y"]})
+    with pytest.raises(InputError, match=r"(?s)scale: no scale.*run: no experiment"):
+        config_checks.check(config, SCHEMA)
+
+
+def undescribed(schema, where):
+    """List the keys whose meaning the schema does not tell."""
+    lacking = []
+    for key, value in schema.get("properties", {}).items():
+        if "description" not in value and "$ref" not in value:
+            lacking.append(f"{where}.{key}")
+        lacking += undescribed(value, f"{where}.{key}")
+    return lacking
+
+
+def test_every_key_of_the_schema_is_described():
+    schema = yaml.safe_load(SCHEMA.read_text())
+    lacking = undescribed(schema, "config")
+    for name, table in schema["$defs"].items():
+        lacking += undescribed(table, name)
+    assert lacking == []
+
+
+def test_slope_is_that_of_all_heads():
+    biases = load()["biases"]
+    assert configuration.slope(biases["ALiBi-1_256"]) == 1 / 256
+    for name in ("ALiBi-mix", "ALiBi-learned", "none", "dVM"):
+        assert configuration.slope(biases[name]) is None
+
+
+def test_the_temperature_control_is_that_of_dvm():
+    biases = load()["biases"]
+    for name in ("dVM", "identity"):
+        assert biases["temperature"]["temperature"] == 1 / (1 - biases[name]["weight"])
+
+
+def test_a_language_model_is_resolved():
+    lm = configuration.language_model(load(), "ALiBi-1_4-TI")
+    assert lm["label"] == "ALiBi-1/4-TI" and lm["applied"] == "training"
+    assert lm["bias"] == {"form": "linear", "slopes": 0.25}
+    assert (lm["architecture"], lm["corpus"], lm["recipe"]) == ("pythia-2-4-256", "pile", "pythia")
+
+
+def test_an_inference_only_lm_follows_its_base():
+    config = merged(load(), {"lms": {"Pythia": {"seed": 99, "bos": False}}})
+    lm = configuration.language_model(config, "ALiBi-mix-I")
+    assert (lm["seed"], lm["bos"], lm["base"]) == (99, False, "Pythia")
+    assert lm["bias"]["form"] == "linear" and lm["applied"] == "inference"
+
+
+def test_baseline_has_no_bias():
+    lm = configuration.language_model(load(), "Pythia")
+    assert lm["applied"] == "none" and lm["bias"] == {"form": "none"}
+
+
+def test_missing_files(tmp_path):
+    dataset = {
+        "words": {"a": {"url": "https://x.org/a"}},
+        "responses": {"b": {"local": str(tmp_path / "b.zip"), "placed": "B, from its authors"}},
+    }
+    assert configuration.missing_files(dataset, []) == [
+        f"{tmp_path / 'b.zip'}: B, from its authors"
+    ]
+    (tmp_path / "b.zip").write_text("")
+    assert configuration.missing_files(dataset, []) == []
+    dataset["responses"]["b"] = {"stand_in": {"path": "c/d.tsv"}, "placed": "D"}
+    assert configuration.missing_files(dataset, [str(tmp_path)]) == ["c/d.tsv: D"]
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "d.tsv.gz").write_text("")
+    assert configuration.missing_files(dataset, [str(tmp_path)]) == []
+    treebank = {split: {"url": "https://x.org/a"} for split in ("train", "dev")}
+    treebank |= {"label": "Mine", "test": {"local": "none.conllu", "placed": "mine, from me"}}
+    _, roles = configuration.MATERIALS["probe"]
+    assert configuration.missing_material(treebank, roles, []) == ["none.conllu: mine, from me"]

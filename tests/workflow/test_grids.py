@@ -1,0 +1,204 @@
+"""Experiments with several seeds or settings: their names, their plan, their table and figure."""
+
+import copy
+import csv
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from project import SCHEMA, TINY, load, merged, planned, snakemake
+
+from recency.errors import InputError
+from recency.evaluations.reading_times import sensitivity, table_seeds
+from recency.workflow import checks as config_checks
+from recency.workflow import configuration, grids
+
+ROOT = Path(__file__).resolve().parents[2]
+GRID = """
+run: [grid]
+experiments:
+  grid:
+    title: What the result hangs on
+    lms: [Pythia, ALiBi-mix-I, ALiBi-mix-TI]
+    baseline: Pythia
+    responses: {spr: [simulated_spr.SPR], eye_tracking: [simulated_eye_tracking.FP]}
+    seeds: [1, 2]
+    sensitivity: {bos: [true, false], stride: [null, 16], surprisal: [plain, corrected], response: [raw, log]}
+"""
+
+
+@pytest.fixture
+def config():
+    """Return the tiny study, whose seed is 1 and which scores after a beginning of text."""
+    return merged(load(*TINY), yaml.safe_load(GRID))
+
+
+def test_a_grid_is_written_out(config):
+    config_checks.check(config, SCHEMA)
+    grid = grids.expand(config)["grid"]
+    experiment = config["experiments"]["grid"]
+    assert experiment["lms"] == list(grid["lms"]) and len(grid["lms"]) == 3 * 8
+    assert list(experiment["responses"]) == list(grid["designs"])
+    assert len(grid["designs"]) == 2 * 4
+    # What is as the study has it keeps its name, and so its files.
+    assert {"Pythia", "ALiBi-mix-I", "ALiBi-mix-TI"} < set(grid["lms"])
+    assert experiment["baseline"] == "Pythia"
+    name = "ALiBi-mix-TI@bos=false,stride=16,seed=2"
+    assert grid["lms"][name] == {"lm": "ALiBi-mix-TI", "bos": False, "stride": 16, "seed": 2}
+    lm = configuration.language_model(config, name)
+    assert (lm["bos"], lm["stride"], lm["seed"]) == (False, 16, 2)
+    assert lm["weights"] == "ALiBi-mix-TI@seed=2" and lm["bias"]["slopes"] == "mix"
+    assert lm["label"] == "ALiBi-mix-TI, bos no, stride 16, seed 2"
+    # A bias put on at inference is put on the base of the same seed, however it is scored.
+    other = config["lms"]["ALiBi-mix-I@bos=false,seed=2"]
+    assert other["base"] == "Pythia@seed=2" and "weights" not in other
+    assert config["lms"]["Pythia@seed=2"] == {"bias": "none", "seed": 2, "label": "Pythia, seed 2"}
+    design = config["designs"]["spr@surprisal=corrected,response=log"]
+    assert design == config["designs"]["spr"] | {"surprisal": "corrected", "response": "log"}
+
+
+def test_seeds_alone_pair_the_comparisons(config):
+    del config["experiments"]["grid"]["sensitivity"]
+    config["experiments"]["grid"]["compare"] = [["ALiBi-mix-TI", "Pythia"]]
+    before = copy.deepcopy(config["experiments"]["grid"]["responses"])
+    grids.expand(config)
+    experiment = config["experiments"]["grid"]
+    assert experiment["lms"][:2] == ["Pythia", "Pythia@seed=2"] and len(experiment["lms"]) == 6
+    assert experiment["responses"] == before
+    pairs = [["ALiBi-mix-TI", "Pythia"], ["ALiBi-mix-TI@seed=2", "Pythia@seed=2"]]
+    assert experiment["compare"] == pairs
+
+
+def test_a_checkpoint_from_elsewhere_has_no_seeds(config):
+    config["lms"]["gpt2"] = {"checkpoint": "gpt2", "bos": True}
+    config["experiments"]["grid"]["lms"] = ["Pythia", "gpt2"]
+    lms = grids.expand(config)["grid"]["lms"]
+    assert [lm for lm in lms if lm.startswith("gpt2")] == [
+        *("gpt2", "gpt2@stride=16", "gpt2@bos=false", "gpt2@bos=false,stride=16")
+    ]
+    assert "weights" not in config["lms"]["gpt2@bos=false"]
+
+
+def test_experiments_without_a_grid_stay(config):
+    config["experiments"] = {"simulated": config["experiments"]["simulated"]}
+    before = copy.deepcopy(config)
+    assert grids.expand(config) == {} and config == before
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"sensitivity": {"boss": [True]}}, "unknown key 'boss'; did you mean 'bos'?"),
+        ({"sensitivity": {"response": ["cubed"]}}, "'cubed' is not one of"),
+        ({"seeds": [1, 1]}, "has non-unique elements"),
+        ({"compare": [["ALiBi-mix-TI", "Pythia"]]}, "`sensitivity` goes without `compare`"),
+    ],
+)
+def test_mistakes_are_named(config, change, said):
+    merged(config["experiments"]["grid"], change)
+    with pytest.raises(InputError, match=re.escape(said)):
+        config_checks.check(config, SCHEMA)
+
+
+def test_a_grid_plans_each_fit_once(tmp_path):
+    from project import copy_project
+
+    folder = copy_project(tmp_path)
+    (folder / "grid.yaml").write_text(GRID)
+    run = snakemake(folder, "-n", configs=[*TINY, "grid.yaml"])
+    assert run.returncode == 0, run.stdout[-3000:]
+    jobs = planned(run.stdout)
+    # Two seeds of Pythia and of ALiBi-mix-TI; the readers' own LM.
+    assert jobs["train"] == 5
+    assert jobs["surprisal"] == 3 * 8 * 2 + 1 * 2
+    # 24 LMs × 2 responses × 4 designs, and a base for each response and design.
+    assert jobs["regression"] == 24 * 8 + 8
+    assert jobs["sensitivity_grid"] == 1 and "figure_delta_loglik" not in jobs
+
+
+NAMES = ("lm", "label", "dataset", "measure", "design", "delta_loglik", "n_exploratory")
+
+
+def results(folder, config):
+    """Write ΔLogLik in which ALiBi-mix-TI is best but for log times; return what the rule gives."""
+    grid = grids.expand(config)["grid"]
+    listed = [
+        {"dataset": "simulated_spr", "measure": "SPR", "label": "Simulated"}
+        | {"design": design, "at": at}
+        for at, design in enumerate(d for d in grid["designs"] if d.startswith("spr"))
+    ]
+    with (folder / "delta_loglik.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow([*NAMES, "converged", "note"])
+        for name, lm in grid["lms"].items():
+            for row in listed:
+                log = grid["designs"][row["design"]]["response"] == "log"
+                best = ("Pythia" if log else "ALiBi-mix-TI") == lm["lm"]
+                value = 10 + 5 * best + row["at"] + 0.1 * lm["seed"]
+                failed = name == "Pythia" and row["design"] == "spr"
+                names = (name, lm["lm"], "simulated_spr", "SPR", row["design"])
+                table.writerow([*names, value, 99, not failed, ""])
+    lms = [
+        {"lm": lm, "label": lm, "family": "ALiBi-mix", "applied": applied}
+        for lm, applied in zip(
+            ("Pythia", "ALiBi-mix-I", "ALiBi-mix-TI"),
+            ("none", "inference", "training"),
+            strict=True,
+        )
+    ]
+    absent = {"dataset": "gone", "measure": "FP", "label": "Gone"}
+    return {"grid": grid, "lms": lms, "responses": [*listed, absent], "title": "Hangs on"} | {
+        "baseline": "Pythia"
+    }
+
+
+def test_table_and_figure_of_a_grid(config, tmp_path):
+    params = results(tmp_path, config)
+    table = [tmp_path / f"table.{ending}" for ending in ("csv", "html", "tex")]
+    figure = [tmp_path / f"figure.{ending}" for ending in ("pdf", "svg", "png", "csv")]
+    sensitivity.main(
+        delta_loglik=tmp_path / "delta_loglik.csv",
+        not_run=None,
+        figure=figure,
+        table=table,
+        **params,
+    )
+    with table[0].open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 24 * 4
+    cell = {"lm": "ALiBi-mix-TI", "bos": "no", "stride": "half a window", "seed": "2"}
+    cell |= {"surprisal": "corrected", "response": "raw"}
+    found = [row for row in rows if cell.items() <= row.items()]
+    assert len(found) == 1 and float(found[0]["delta_loglik"]) == pytest.approx(15 + 2 + 0.2)
+    html = table[1].read_text()
+    # Two values of each of five settings: 32 cells.
+    assert html.count("<tr") == 2 + 32
+    assert "best in so many of 32 cells: Pythia 16, ALiBi-mix-TI 16" in html
+    assert "†" in html and "In all cells: base all" in html and "Not run: Gone FP" in html
+    svg = figure[1].read_text()
+    drawn = [lm["lm"] for lm in params["lms"] if f"Simulated SPR {lm['lm']}" in svg]
+    assert drawn == ["ALiBi-mix-I", "ALiBi-mix-TI"]  # the baseline is the dashed line
+    again = tmp_path / "again.svg"
+    sensitivity.main(
+        delta_loglik=tmp_path / "delta_loglik.csv", not_run=None, figure=[again], table=[], **params
+    )
+    assert again.read_text() == svg
+
+
+def test_table_of_seeds(tmp_path):
+    text = (
+        "family,against,dataset,measure,design,seeds,sentences,delta_loglik,sd_seed,sd_sentence,"
+        "sd_residual,se_seeds,se_sentences,se,low,high\n"
+        "Pythia,,d,SPR,spr,3,90,12.5,2,3,1,1.2,3,3.3,6.0,19.0\n"
+        "mix,,d,SPR,spr,3,90,14.0,2,3,1,1.2,3,3.3,-1.5,20.5\n"
+        "mix,Pythia,d,SPR,spr,3,90,1.5,,3,,,3,3.0,-4.4,7.4\n"
+    )
+    (tmp_path / "seeds.csv").write_text(text)
+    lms = [{"lm": n, "label": n.title(), "family": n, "applied": "none"} for n in ("Pythia", "mix")]
+    out = [tmp_path / f"t.{ending}" for ending in ("csv", "html", "tex")]
+    responses = [{"dataset": "d", "measure": "SPR", "label": "UCL"}]
+    table_seeds.main(seeds=tmp_path / "seeds.csv", out=out, lms=lms, responses=responses)
+    html = out[1].read_text()
+    assert "<b>12.5</b><small>6.0 to 19.0</small>" in html
+    assert "<b>14.0" not in html and "Mix − Pythia" in html and "class='rule'" in html

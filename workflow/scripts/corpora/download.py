@@ -1,0 +1,13 @@
+"""Fetch one file, from the user, a mirror or the internet, and check that it is the right one."""
+
+import os
+
+from recency.downloads.download import main
+from recency.workflow.job import logged
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        # Where a copy may lie is no part of what is computed, so no parameter of the rule.
+        folders = os.environ.get("RECENCY_MIRROR", "").split(":")
+        file = {"url": None, **snakemake.params.file}
+        main(out=snakemake.output[0], mirrors=filter(None, folders), **file)

@@ -1,0 +1,10 @@
+"""Read the words of a reading-time corpus (contract 1)."""
+
+from recency.reading.words import main
+from recency.workflow.job import logged
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        settings = dict(snakemake.params)
+        files = dict(zip(settings.pop("roles"), snakemake.input.files, strict=True))
+        main(files=files, out=snakemake.output[0], **settings)

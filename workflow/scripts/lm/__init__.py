@@ -1,1 +1,0 @@
-"""What scripts share about language models: networks, the token stream, words in a text."""

@@ -1,0 +1,17 @@
+"""Rule train: train one language model on a token stream, resuming where a killed job was."""
+
+from recency.networks.train import main
+from recency.workflow.job import code_of, logged
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        main(
+            tokens=snakemake.input.tokens,
+            info=snakemake.input.info,
+            tokenizer=snakemake.input.tokenizer,
+            out=snakemake.output.config,
+            threads=snakemake.threads,
+            gpus=max(1, snakemake.resources.gpu),
+            code=code_of(snakemake.params),
+            **snakemake.params,
+        )

@@ -1,1 +1,0 @@
-"""The structural probe: trees and what is measured on them, and the probe's training."""

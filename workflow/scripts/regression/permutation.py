@@ -1,0 +1,20 @@
+"""Paired permutation tests between LMs on the held-out partition (Clark et al. 2025, Section 4)."""
+
+from recency.evaluations.reading_times.permutation import main
+from recency.workflow.job import logged
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        main(
+            held_out=snakemake.input.held_out,
+            words=snakemake.input.words,
+            unigram=snakemake.input.unigram,
+            surprisal_a=snakemake.input.surprisal_a,
+            surprisal_b=snakemake.input.surprisal_b,
+            fit_a=snakemake.input.fit_a,
+            fit_b=snakemake.input.fit_b,
+            out=snakemake.output[0],
+            comparisons=snakemake.params.comparisons,
+            permutations=snakemake.params.permutations,
+            seed=snakemake.params.seed,
+        )
