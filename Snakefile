@@ -3,17 +3,32 @@
 #   text ──► tokens ──► language model ──► surprisal per word ─┐
 #     └────► KenLM unigram ──────────────► unigram surprisal ──┤
 #   reading-time corpus ──► words, responses ──► observations ─┴─► regression ──► ΔLogLik, permutation test
+import os
+import sys
+
 from snakemake.utils import min_version
 
 min_version("9.27")
+
+# Jobs find the package here too, in a conda environment and on a cluster.
+sys.path.insert(0, os.path.join(workflow.basedir, "src"))
+os.environ["PYTHONPATH"] = sys.path[0]
+
+from recency.evaluations import registry
+from recency.workflow import code, products, regressions, start
+from recency.workflow.start import any_of
 
 
 configfile: "config.yaml"
 
 
-include: "rules/common.smk"
-include: "rules/inputs.smk"
-include: "rules/experiments.smk"
+study = start.study(config, workflow)
+files = study.files
+EVALUATIONS = f"{workflow.basedir}/src/recency/evaluations"
+
+
+envvars:
+    "RECENCY_MIRROR",
 
 
 pathvars:
@@ -46,20 +61,21 @@ include: "rules/corpora.smk"
 include: "rules/simulation.smk"
 include: "rules/datasets.smk"
 include: "rules/lms.smk"
-include: "rules/unigram.smk"
+include: "rules/ngrams.smk"
 include: "rules/regression.smk"
-include: "rules/least_squares.smk"
+include: "rules/item_means.smk"
 include: "rules/power.smk"
-include: "rules/attention.smk"
+include: "rules/dependencies.smk"
+include: "rules/attention_by_distance.smk"
+include: "rules/attention_maps.smk"
 include: "rules/minimal_pairs.smk"
-include: "rules/probing.smk"
-include: "rules/figures.smk"
-include: "rules/checks.smk"
+include: "rules/probe.smk"
+include: "rules/experiments.smk"
 
 
 # A run that this machine cannot do ends here; a dry run and jobs on a cluster don't ask.
 onstart:
-    require_machine()
+    start.require_machine(study, workflow)
 
 
 # `snakemake` makes what `run` selects; `snakemake exp1` makes one experiment, `snakemake figure2` one
@@ -68,9 +84,13 @@ rule all:
     default_target: True
     input:
         "<results>/summary.txt",
-        [experiment_outputs(name) for name in config["run"]],
-        [target_files(name) for name in TARGETS if covered(name)],
-        [check_pages(name) for name in config["run"]],
+        [products.outputs(study, name) for name in config["run"]],
+        [
+            products.target_files(study, name)
+            for name in study.targets
+            if products.covered(study, name)
+        ],
+        [products.check_pages(study, name) for name in config["run"]],
     localrule: True
 
 
@@ -80,21 +100,19 @@ for name in config["experiments"]:
         name:
             name
         input:
-            lambda wildcards, name=name: experiment_outputs(name),
+            lambda wildcards, name=name: products.outputs(study, name),
         localrule: True
 
 
-for name in TARGETS:
+for name in study.targets:
 
     rule:
         name:
             name
         input:
-            lambda wildcards, name=name: target_files(name),
+            lambda wildcards, name=name: products.target_files(study, name),
         localrule: True
 
 
-code.track(
-    workflow.rules,
-    lambda rule, wildcards: configuration.chosen(config, wildcards, Path(workflow.basedir)),
-)
+# What a rule's code is, its parameters say: an edit of it reruns the rule.
+code.track(workflow.rules, lambda rule, wildcards: products.chosen(study, rule, wildcards))

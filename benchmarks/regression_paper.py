@@ -37,8 +37,8 @@ from result import keep, processor
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
+from recency import config as configuration
 from recency.reading.observations import partition
-from recency.workflow import configuration
 
 PROJECT = ("Snakefile", "rules", "src", "workflow", "envs", "profiles", "config.yaml")
 PROJECT += ("config.schema.yaml", "data/published", "data/sources")

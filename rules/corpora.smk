@@ -7,28 +7,28 @@ rule download:
     log:
         "<logs>/download/{file}.log",
     wildcard_constraints:
-        file=any_of(re.escape(path.removeprefix("<resources>/downloads/")) for path in FILES),
+        file=start.named_files(study),
     priority: 100
     retries: 2
     localrule: True
     conda:
         "../envs/plot.yaml"
     params:
-        file=lambda wildcards: FILES[f"<resources>/downloads/{wildcards.file}"],
+        file=lambda wildcards: files.known[f"<resources>/downloads/{wildcards.file}"],
     script:
         "../workflow/scripts/corpora/download.py"
 
 
 rule prepare_text:
     input:
-        files=corpus_files,
+        files=lambda wildcards: study.corpus_files(wildcards.corpus),
         sources=lambda wildcards: config["corpora"][wildcards.corpus].get("sources", []),
     output:
         "<results>/corpora/{corpus}/text.parquet",
     log:
         "<logs>/prepare_text/{corpus}.log",
     wildcard_constraints:
-        corpus=any_of(corpora_with("sources", "files")),
+        corpus=any_of(study.corpora_with("sources", "files")),
     priority: 50
     conda:
         "../envs/lm.yaml"
@@ -59,7 +59,7 @@ rule train_tokenizer:
 rule tokenize_text:
     input:
         text="<results>/corpora/{corpus}/text.parquet",
-        tokenizer=lambda wildcards: tokenizer_file(wildcards.tokenizer),
+        tokenizer=lambda wildcards: files.tokenizer(wildcards.tokenizer),
     output:
         tokens="<results>/corpora/{corpus}/tokens/{tokenizer}.bin",
         info="<results>/corpora/{corpus}/tokens/{tokenizer}.json",
@@ -74,8 +74,8 @@ rule tokenize_text:
 
 rule pretokenized:
     input:
-        tokens=lambda wildcards: pretokenized_file(wildcards.corpus),
-        tokenizer=lambda wildcards: tokenizer_file(wildcards.tokenizer),
+        tokens=lambda wildcards: files.pretokenized(wildcards.corpus),
+        tokenizer=lambda wildcards: files.tokenizer(wildcards.tokenizer),
     output:
         "<results>/corpora/{corpus}/pretokenized/{tokenizer}.json",
     log:

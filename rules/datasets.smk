@@ -1,11 +1,9 @@
 # Reading-time corpora: words, responses → observations, in three partitions or all to be fitted.
 
-WHOLE = [name for name in config["datasets"] if not partitioned(name)]
-
 
 rule words:
     input:
-        files=lambda wildcards: list(dataset_files(wildcards.dataset, "words").values()),
+        files=lambda wildcards: list(files.dataset(wildcards.dataset, "words").values()),
     output:
         "<results>/datasets/{dataset}/words.parquet",
     log:
@@ -23,7 +21,7 @@ rule words:
 
 rule responses:
     input:
-        files=lambda wildcards: list(dataset_files(wildcards.dataset, "responses").values()),
+        files=lambda wildcards: list(files.dataset(wildcards.dataset, "responses").values()),
         words="<results>/datasets/{dataset}/words.parquet",
     output:
         "<results>/datasets/{dataset}/responses.{measure}.parquet",
@@ -53,12 +51,12 @@ rule observations:
     log:
         "<logs>/observations/{dataset}.{measure}.log",
     wildcard_constraints:
-        dataset=any_of(name for name in config["datasets"] if name not in WHOLE),
+        dataset=any_of(filter(study.partitioned, config["datasets"])),
     priority: 50
     conda:
         "../envs/plot.yaml"
     params:
-        filters=filter_steps,
+        filters=lambda wildcards: study.filters(wildcards.dataset, wildcards.measure),
     script:
         "../workflow/scripts/datasets/observations.py"
 
@@ -73,12 +71,12 @@ rule observations_whole:
     log:
         "<logs>/observations/{dataset}.{measure}.log",
     wildcard_constraints:
-        dataset=any_of(WHOLE),
+        dataset=any_of(name for name in config["datasets"] if not study.partitioned(name)),
     priority: 50
     conda:
         "../envs/plot.yaml"
     params:
-        filters=filter_steps,
+        filters=lambda wildcards: study.filters(wildcards.dataset, wildcards.measure),
     script:
         "../workflow/scripts/datasets/observations.py"
 
@@ -92,16 +90,56 @@ rule not_run:
     conda:
         "../envs/plot.yaml"
     params:
-        datasets=[
-            {"dataset": name, "measure": measure, "reason": NOT_RUN[name]}
-            for name in NOT_RUN
-            if name in ASKED
-            for measure in config["datasets"][name]["measures"]
-        ]
-        + [
-            {"dataset": each["label"], "measure": each["kind"], "reason": each["reason"]}
-            for each in config["materials"]
-            if each["reason"]
-        ],
+        datasets=study.not_run_rows(),
     script:
         "../workflow/scripts/datasets/not_run.py"
+
+
+# A look at a corpus before anything is fitted to it: `snakemake check_<dataset>`.
+rule check_dataset:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        responses=lambda wildcards: [
+            f"<results>/datasets/{wildcards.dataset}/responses.{measure}.parquet"
+            for measure in config["datasets"][wildcards.dataset]["measures"]
+        ],
+        unigram=lambda wildcards: regressions.check_unigram(
+            study,
+            wildcards.dataset,
+            workflow.dag_settings.targets,
+            workflow.pathvars.apply,
+            workflow.is_main_process,
+        ),
+    output:
+        products.in_report(
+            study,
+            "<results>/datasets/{dataset}/check.html",
+            f"{EVALUATIONS}/dataset_check/page.rst",
+            "{dataset}",
+            category="Reading-time corpora",
+        ),
+        "<results>/datasets/{dataset}/check.csv",
+        "<results>/datasets/{dataset}/check.svg",
+        "<results>/datasets/{dataset}/check.png",
+    log:
+        "<logs>/check_dataset/{dataset}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        measures=lambda wildcards: list(config["datasets"][wildcards.dataset]["measures"]),
+        dataset="{dataset}",
+        label=lambda wildcards: config["datasets"][wildcards.dataset]["label"],
+        about=lambda wildcards: files.about(wildcards.dataset),
+        files=lambda wildcards: files.origins(wildcards.dataset),
+    script:
+        "../workflow/scripts/datasets/check_dataset.py"
+
+
+for name in config["datasets"]:
+
+    rule:
+        name:
+            f"check_{name}"
+        input:
+            f"<results>/datasets/{name}/check.html",
+        localrule: True

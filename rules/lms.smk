@@ -3,13 +3,9 @@
 
 rule train:
     input:
-        tokens=lambda wildcards: token_stream(
-            LMS[wildcards.lm]["corpus"], LMS[wildcards.lm]["tokenizer"]
-        )[0],
-        info=lambda wildcards: token_stream(
-            LMS[wildcards.lm]["corpus"], LMS[wildcards.lm]["tokenizer"]
-        )[1],
-        tokenizer=lambda wildcards: tokenizer_file(LMS[wildcards.lm]["tokenizer"]),
+        tokens=lambda wildcards: study.tokens(wildcards.lm)[0],
+        info=lambda wildcards: study.tokens(wildcards.lm)[1],
+        tokenizer=lambda wildcards: files.tokenizer(study.lms[wildcards.lm]["tokenizer"]),
     output:
         config="<results>/lms/{lm}/config.json",
         weights="<results>/lms/{lm}/model.safetensors",
@@ -23,13 +19,15 @@ rule train:
         "../envs/lm.yaml"
     threads: config["threads"]["train"]
     resources:
-        gpu=lambda wildcards: uses_gpu(wildcards.lm),
+        gpu=lambda wildcards: study.gpus(wildcards.lm),
     params:
         lm="{lm}",
-        architecture=lambda wildcards: config["architectures"][LMS[wildcards.lm]["architecture"]],
-        bias=lambda wildcards: LMS[wildcards.lm]["bias"],
-        recipe=lambda wildcards: config["recipes"][LMS[wildcards.lm]["recipe"]],
-        seed=lambda wildcards: LMS[wildcards.lm]["seed"],
+        architecture=lambda wildcards: config["architectures"][
+            study.lms[wildcards.lm]["architecture"]
+        ],
+        bias=lambda wildcards: study.lms[wildcards.lm]["bias"],
+        recipe=lambda wildcards: config["recipes"][study.lms[wildcards.lm]["recipe"]],
+        seed=lambda wildcards: study.lms[wildcards.lm]["seed"],
     script:
         "../workflow/scripts/lms/train.py"
 
@@ -37,7 +35,7 @@ rule train:
 rule surprisal:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        model=trained,
+        model=lambda wildcards: study.weights(wildcards.lm),
     output:
         "<results>/surprisal/{lm}/{dataset}.parquet",
         ledger="<results>/surprisal/{lm}/{dataset}.ledger.csv",
@@ -47,10 +45,10 @@ rule surprisal:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
-        checkpoint=lambda wildcards: LMS[wildcards.lm].get("checkpoint"),
-        bias=lambda wildcards: inference_bias(wildcards.lm),
-        bos=lambda wildcards: LMS[wildcards.lm]["bos"],
-        stride=lambda wildcards: LMS[wildcards.lm]["stride"],
-        scoring=lambda wildcards: LMS[wildcards.lm].get("scoring", {}),
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
+        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
+        scoring=lambda wildcards: study.lms[wildcards.lm].get("scoring", {}),
     script:
         "../workflow/scripts/lms/surprisal.py"

@@ -3,7 +3,7 @@
 
 rule minimal_pairs:
     input:
-        files=lambda wildcards: pairs_files(wildcards.pairs),
+        files=lambda wildcards: files.pairs(wildcards.pairs),
     output:
         "<results>/minimal_pairs/{pairs}.parquet",
     log:
@@ -20,7 +20,7 @@ rule minimal_pairs:
 rule score_pairs:
     input:
         pairs="<results>/minimal_pairs/{pairs}.parquet",
-        model=trained,
+        model=lambda wildcards: study.weights(wildcards.lm),
     output:
         "<results>/minimal_pairs/{lm}/{pairs}.parquet",
     log:
@@ -29,22 +29,19 @@ rule score_pairs:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
-        checkpoint=lambda wildcards: LMS[wildcards.lm].get("checkpoint"),
-        bias=lambda wildcards: inference_bias(wildcards.lm),
-        bos=lambda wildcards: LMS[wildcards.lm]["bos"],
-        stride=lambda wildcards: LMS[wildcards.lm]["stride"],
-        scoring=lambda wildcards: LMS[wildcards.lm].get("scoring", {}),
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
+        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
+        scoring=lambda wildcards: study.lms[wildcards.lm].get("scoring", {}),
     script:
         "../workflow/scripts/minimal_pairs/score_pairs.py"
 
 
 rule pair_accuracy:
     input:
-        pairs=lambda wildcards: pairs_of(wildcards.experiment),
-        scores=lambda wildcards: [
-            pairs_of(wildcards.experiment, lm)
-            for lm in config["experiments"][wildcards.experiment]["lms"]
-        ],
+        pairs=lambda wildcards: products.inputs(study, "minimal_pairs", "pairs", wildcards),
+        scores=lambda wildcards: products.inputs(study, "minimal_pairs", "scores", wildcards),
     output:
         "<results>/experiments/{experiment}/pair_accuracy.csv",
     log:
@@ -52,58 +49,8 @@ rule pair_accuracy:
     conda:
         "../envs/plot.yaml"
     params:
-        lms=lambda wildcards: lms_of(wildcards.experiment),
+        lms=lambda wildcards: study.lms_of(wildcards.experiment),
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
-        seed=SCALE["seed"],
+        seed=study.scale["seed"],
     script:
         "../workflow/scripts/minimal_pairs/pair_accuracy.py"
-
-
-rule table_minimal_pairs:
-    input:
-        unpack(lambda wildcards: published(wildcards.experiment, "minimal_pairs")),
-        accuracy="<results>/experiments/{experiment}/pair_accuracy.csv",
-    output:
-        table(
-            "<results>/experiments/{experiment}/table_minimal_pairs",
-            caption="table_minimal_pairs",
-            category="{experiment}",
-            name="Accuracy on minimal pairs",
-        ),
-    log:
-        "<logs>/table_minimal_pairs/{experiment}.log",
-    conda:
-        "../envs/plot.yaml"
-    params:
-        lms=lambda wildcards: lms_of(wildcards.experiment),
-        baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
-        training_words=lambda wildcards: training_words(wildcards.experiment),
-    script:
-        "../workflow/scripts/minimal_pairs/table_minimal_pairs.py"
-
-
-rule figure_minimal_pairs:
-    input:
-        accuracy="<results>/experiments/{experiment}/pair_accuracy.csv",
-    output:
-        total=figures(
-            "<results>/experiments/{experiment}/figure_minimal_pairs",
-            caption="figure_minimal_pairs",
-            category="{experiment}",
-            name="Accuracy on minimal pairs, by LM",
-        ),
-        by_phenomenon=figures(
-            "<results>/experiments/{experiment}/figure_minimal_pairs_by_phenomenon",
-            caption="figure_minimal_pairs_by_phenomenon",
-            category="{experiment}",
-            name="Accuracy on minimal pairs, by phenomenon",
-        ),
-    log:
-        "<logs>/figure_minimal_pairs/{experiment}.log",
-    conda:
-        "../envs/plot.yaml"
-    params:
-        lms=lambda wildcards: lms_of(wildcards.experiment),
-        baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
-    script:
-        "../workflow/scripts/minimal_pairs/figure_minimal_pairs.py"

@@ -1,6 +1,7 @@
 # Power: the chance of finding a ΔLogLik with n subjects and m sentences (`snakemake power`).
 
-POWER = config.get("power", {})  # dataset → design and sizes; the dataset's readers are simulated
+# Dataset → design and sizes; the dataset's readers are simulated.
+POWER = config.get("power", {})
 
 
 rule power:
@@ -16,9 +17,9 @@ rule simulate_power:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         surprisal=lambda wildcards: (
-            f"<results>/surprisal/{simulated(wildcards.dataset)['reader']}/{wildcards.dataset}.parquet"
+            f"<results>/surprisal/{study.simulated(wildcards.dataset)['reader']}/{wildcards.dataset}.parquet"
         ),
-        unigram=f"<results>/surprisal/{SCALE['unigram']}/{{dataset}}.parquet",
+        unigram=f"<results>/surprisal/{study.scale['unigram']}/{{dataset}}.parquet",
     output:
         "<results>/power/{dataset}.{design}.chances.csv",
     log:
@@ -28,12 +29,12 @@ rule simulate_power:
     conda:
         "../envs/stats.yaml"
     params:
-        readers=lambda wildcards: simulated(wildcards.dataset)["readers"],
+        readers=lambda wildcards: study.simulated(wildcards.dataset)["readers"],
         design=lambda wildcards: config["designs"][wildcards.design],
         sizes=lambda wildcards: {
             key: value for key, value in POWER[wildcards.dataset].items() if key != "design"
         },
-        seed=lambda wildcards: SCALE["seed"],
+        seed=lambda wildcards: study.scale["seed"],
     script:
         "../workflow/scripts/power/simulate_power.py"
 
@@ -42,11 +43,12 @@ rule figure_power:
     input:
         chances="<results>/power/{dataset}.{design}.chances.csv",
     output:
-        figures(
+        products.files(
+            study,
             "<results>/power/{dataset}.{design}",
-            caption="power",
+            f"{EVALUATIONS}/power/figure_power.rst",
+            "{dataset}: chance of finding ΔLogLik",
             category="Power",
-            name="{dataset}: chance of finding ΔLogLik",
         ),
     log:
         "<logs>/figure_power/{dataset}.{design}.log",

@@ -2,10 +2,13 @@
 # held-out one, which nothing else reads. A dataset that is not partitioned is fitted whole.
 
 
-
 rule regression:
     input:
-        unpack(regression_files),
+        unpack(
+            lambda wildcards: regressions.regression_files(
+                study, wildcards.design, wildcards.dataset, wildcards.measure, wildcards.lm
+            )
+        ),
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",
     output:
         "<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.json",
@@ -29,16 +32,14 @@ rule regression:
 
 rule delta_loglik:
     input:
-        full=lambda wildcards: [
-            fit_file(r, lm["lm"], "full") for r, lm in cells(wildcards.experiment)
-        ],
-        base=lambda wildcards: [base_of(r, lm["lm"]) for r, lm in cells(wildcards.experiment)],
-        full_observations=lambda wildcards: [
-            observations_of(fit_file(r, lm["lm"], "full")) for r, lm in cells(wildcards.experiment)
-        ],
-        base_observations=lambda wildcards: [
-            observations_of(base_of(r, lm["lm"])) for r, lm in cells(wildcards.experiment)
-        ],
+        full=lambda wildcards: regressions.fits(study, wildcards.experiment),
+        base=lambda wildcards: regressions.bases(study, wildcards.experiment),
+        full_observations=lambda wildcards: map(
+            regressions.loglik_file, regressions.fits(study, wildcards.experiment)
+        ),
+        base_observations=lambda wildcards: map(
+            regressions.loglik_file, regressions.bases(study, wildcards.experiment)
+        ),
     output:
         "<results>/experiments/{experiment}/delta_loglik.csv",
         subjects="<results>/experiments/{experiment}/delta_loglik_by_subject.parquet",
@@ -47,12 +48,8 @@ rule delta_loglik:
     conda:
         "../envs/plot.yaml"
     params:
-        cells=lambda wildcards: [
-            {"lm": lm["lm"], "label": lm["label"]}
-            | {k: r[k] for k in ("dataset", "measure", "design")}
-            for r, lm in cells(wildcards.experiment)
-        ],
-        seed=lambda wildcards: SCALE["seed"],
+        cells=lambda wildcards: study.named_cells(wildcards.experiment, "label"),
+        seed=study.scale["seed"],
     script:
         "../workflow/scripts/regression/delta_loglik.py"
 
@@ -60,14 +57,15 @@ rule delta_loglik:
 # Asked for by name, such as results/paper/paper/random_effects/spr/ucl_spr.SPR/Pythia.html.
 rule random_effects:
     input:
-        unpack(lambda wildcards: predictor_files(wildcards.dataset, wildcards.lm)),
+        unpack(lambda wildcards: regressions.predictors(study, wildcards.dataset, wildcards.lm)),
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",
     output:
-        table(
+        products.files(
+            study,
             "<results>/random_effects/{design}/{dataset}.{measure}/{lm}",
-            caption="random_effects",
+            "../workflow/report/random_effects.rst",
+            "{dataset} {measure}: search for the structure",
             category="Random effects",
-            name="{dataset} {measure}: search for the structure",
         ),
     log:
         "<logs>/random_effects/{design}/{dataset}.{measure}/{lm}.log",
@@ -81,12 +79,12 @@ rule random_effects:
 
 rule seeds:
     input:
-        full_observations=lambda wildcards: [
-            observations_of(fit_file(r, lm["lm"], "full")) for r, lm in cells(wildcards.experiment)
-        ],
-        base_observations=lambda wildcards: [
-            observations_of(base_of(r, lm["lm"])) for r, lm in cells(wildcards.experiment)
-        ],
+        full_observations=lambda wildcards: map(
+            regressions.loglik_file, regressions.fits(study, wildcards.experiment)
+        ),
+        base_observations=lambda wildcards: map(
+            regressions.loglik_file, regressions.bases(study, wildcards.experiment)
+        ),
     output:
         "<results>/experiments/{experiment}/seeds.csv",
     log:
@@ -94,43 +92,14 @@ rule seeds:
     conda:
         "../envs/plot.yaml"
     params:
-        cells=lambda wildcards: [
-            {"lm": lm["lm"], "seed": LMS[lm["lm"]]["seed"], "family": but_for_seed(lm["lm"])}
-            | {k: r[k] for k in ("dataset", "measure", "design")}
-            for r, lm in cells(wildcards.experiment)
-        ],
+        cells=lambda wildcards: study.seeded_cells(wildcards.experiment),
     script:
         "../workflow/scripts/regression/seeds.py"
 
 
 rule permutation:
     input:
-        held_out=lambda wildcards: [
-            "<results>/observations/{dataset}.{measure}/held_out.parquet".format(**r)
-            for r, _, _ in comparisons(wildcards.experiment)
-        ],
-        words=lambda wildcards: [
-            predictor_files(r["dataset"], "none")["words"]
-            for r, _, _ in comparisons(wildcards.experiment)
-        ],
-        unigram=lambda wildcards: [
-            predictor_files(r["dataset"], "none")["unigram"]
-            for r, _, _ in comparisons(wildcards.experiment)
-        ],
-        surprisal_a=lambda wildcards: [
-            predictor_files(r["dataset"], a)["surprisal"]
-            for r, a, _ in comparisons(wildcards.experiment)
-        ],
-        surprisal_b=lambda wildcards: [
-            predictor_files(r["dataset"], b)["surprisal"]
-            for r, _, b in comparisons(wildcards.experiment)
-        ],
-        fit_a=lambda wildcards: [
-            fit_file(r, a, "full") for r, a, _ in comparisons(wildcards.experiment)
-        ],
-        fit_b=lambda wildcards: [
-            fit_file(r, b, "full") for r, _, b in comparisons(wildcards.experiment)
-        ],
+        unpack(lambda wildcards: regressions.permutation_files(study, wildcards.experiment)),
     output:
         "<results>/experiments/{experiment}/permutation.csv",
     log:
@@ -138,11 +107,8 @@ rule permutation:
     conda:
         "../envs/stats.yaml"
     params:
-        comparisons=lambda wildcards: [
-            {"lm_a": a, "lm_b": b} | {k: r[k] for k in ("dataset", "measure", "design")}
-            for r, a, b in comparisons(wildcards.experiment)
-        ],
+        comparisons=lambda wildcards: study.named_comparisons(wildcards.experiment),
         permutations=10_000,
-        seed=lambda wildcards: SCALE["seed"],
+        seed=study.scale["seed"],
     script:
         "../workflow/scripts/regression/permutation.py"

@@ -7,7 +7,7 @@ rule simulate_text:
     log:
         "<logs>/simulate_text/{corpus}.log",
     wildcard_constraints:
-        corpus=any_of(corpora_with("simulate")),
+        corpus=any_of(study.corpora_with("simulate")),
     conda:
         "../envs/lm.yaml"
     params:
@@ -25,8 +25,8 @@ rule simulate_stimuli:
     conda:
         "../envs/lm.yaml"
     params:
-        stories=lambda wildcards: simulated(wildcards.dataset)["stories"],
-        seed=lambda wildcards: simulated(wildcards.dataset)["stimuli_seed"],
+        stories=lambda wildcards: study.simulated(wildcards.dataset)["stories"],
+        seed=lambda wildcards: study.simulated(wildcards.dataset)["stimuli_seed"],
     script:
         "../workflow/scripts/simulation/simulate_stimuli.py"
 
@@ -34,8 +34,8 @@ rule simulate_stimuli:
 rule simulate_readers:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        surprisal=lambda wildcards: f"<results>/surprisal/{simulated(wildcards.dataset)['reader']}/{wildcards.dataset}.parquet",
-        unigram=f"<results>/surprisal/{SCALE['unigram']}/{{dataset}}.parquet",
+        surprisal=lambda wildcards: f"<results>/surprisal/{study.simulated(wildcards.dataset)['reader']}/{wildcards.dataset}.parquet",
+        unigram=f"<results>/surprisal/{study.scale['unigram']}/{{dataset}}.parquet",
     output:
         responses="<results>/simulation/{dataset}/responses.csv",
         truth="<results>/simulation/{dataset}/truth.json",
@@ -44,9 +44,9 @@ rule simulate_readers:
     conda:
         "../envs/plot.yaml"
     params:
-        measure=lambda wildcards: simulated(wildcards.dataset)["measure"],
-        reader=lambda wildcards: simulated(wildcards.dataset)["reader"],
-        readers=lambda wildcards: simulated(wildcards.dataset)["readers"],
+        measure=lambda wildcards: study.simulated(wildcards.dataset)["measure"],
+        reader=lambda wildcards: study.simulated(wildcards.dataset)["reader"],
+        readers=lambda wildcards: study.simulated(wildcards.dataset)["readers"],
     script:
         "../workflow/scripts/simulation/simulate_readers.py"
 
@@ -54,24 +54,21 @@ rule simulate_readers:
 rule recovery:
     input:
         truth="<results>/simulation/{dataset}/truth.json",
-        fits=lambda wildcards: [
-            fit_file(response, lm["lm"], "full")
-            for response in responses(wildcards.experiment)
-            if (response["dataset"], response["measure"]) == (wildcards.dataset, wildcards.measure)
-            for lm in recovered(wildcards)
-        ],
+        fits=lambda wildcards: regressions.recovery_fits(
+            study, wildcards.experiment, wildcards.dataset, wildcards.measure
+        ),
     output:
-        figures(
+        products.files(
+            study,
             "<results>/experiments/{experiment}/recovery.{dataset}.{measure}",
-            caption="recovery",
-            category="{experiment}",
-            name="{dataset} {measure}: effects put in and found",
+            f"{EVALUATIONS}/reading_times/recovery.rst",
+            "{dataset} {measure}: effects put in and found",
         ),
     log:
         "<logs>/recovery/{experiment}.{dataset}.{measure}.log",
     conda:
         "../envs/plot.yaml"
     params:
-        lms=recovered,
+        lms=lambda wildcards: study.recovered(wildcards.experiment, wildcards.dataset),
     script:
         "../workflow/scripts/simulation/recovery.py"

@@ -8,8 +8,8 @@ import torch
 import yaml
 from project import load, merged
 
+from recency import config as configuration
 from recency.workflow import checks as config_checks
-from recency.workflow import configuration
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
 

@@ -34,7 +34,7 @@ def names(package: str, marker: str) -> list[str]:
 
 def constant(package: str, name: str, constant: str) -> object:
     """Return the value of a literal constant of a module, read without importing it."""
-    node = _defined(folder(package) / f"{name}.py", constant)
+    node = _defined(_file(package, name), constant)
     if node is None:
         raise InputError(f"{package}.{name} sets no {constant}; see its neighbours for an example")
     return ast.literal_eval(node.value)
@@ -42,12 +42,20 @@ def constant(package: str, name: str, constant: str) -> object:
 
 def load(package: str, name: str, what: str, marker: str) -> ModuleType:
     """Import the module `name` of a package; `what` says in an InputError what it was to be."""
-    if name not in (known := names(package, marker)):
+    file = _file(package, name)
+    if not file.is_file() or _defined(file, marker) is None:
+        known = names(package, marker)
         raise InputError(
             f"no {what} is called {nearest(name, known)}; a new one is a file in "
             f"src/{package.replace('.', '/')}/"
         )
     return importlib.import_module(f"{package}.{name}")
+
+
+def _file(package: str, name: str) -> Path:
+    """Return the file of a module of a package, `name` with dots for one of its folders."""
+    *folders, last = str(name).split(".")
+    return folder(package).joinpath(*folders, f"{last}.py")
 
 
 def _defined(path: Path, name: str) -> ast.stmt | None:

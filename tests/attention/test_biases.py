@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recency.attention import biased
 from recency.attention.biases import build
 from recency.attention.biases.linear import mixed_slopes
-from recency.workflow.configuration import bias_parameters
+from recency.config import bias_parameters
 
 # b or a·s + b of SCIENCE's table, for query i and key j ≤ i (from 0), head h of H, L keys.
 CASES = {

@@ -53,7 +53,9 @@ def test_tables_that_are_wrong(tmp_path):
     path.write_text("url\tpart\n")
     with pytest.raises(InputError, match="columns must be url, sha256"):
         readers.read_sources(path)
-    with pytest.raises(InputError, match="no reader of text is called 'plian'; did you mean 'plain'"):
+    with pytest.raises(
+        InputError, match="no reader of text is called 'plian'; did you mean 'plain'"
+    ):
         readers.reader("plian")
 
 

@@ -6,9 +6,10 @@ import pytest
 import yaml
 from project import SCHEMA, load, merged
 
+from recency import config as configuration
 from recency.errors import InputError
+from recency.evaluations import registry
 from recency.workflow import checks as config_checks
-from recency.workflow import configuration
 
 STUDIES = [
     (),
@@ -238,5 +239,5 @@ def test_missing_files(tmp_path):
     assert configuration.missing_files(dataset, [str(tmp_path)]) == []
     treebank = {split: {"url": "https://x.org/a"} for split in ("train", "dev")}
     treebank |= {"label": "Mine", "test": {"local": "none.conllu", "placed": "mine, from me"}}
-    _, roles = configuration.MATERIALS["probe"]
+    roles = registry.materials()["probe"].roles
     assert configuration.missing_material(treebank, roles, []) == ["none.conllu: mine, from me"]

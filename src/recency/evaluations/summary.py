@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.evaluations.dependencies import figure as figure_attention_heads
-from recency.evaluations.item_means import table as table_delta_aic
-from recency.evaluations.minimal_pairs import table as table_minimal_pairs
+from recency import plugins
 from recency.evaluations.reading_times import table_observations, table_significance
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import Comparison
@@ -123,28 +121,6 @@ def observations(found: Mapping[str, Mapping[str, int]], labels: Mapping[str, st
     return Table("", [header], rows, [])
 
 
-def attention(path: Path) -> Table:
-    """Give the strongest head for each kind of dependency, with its control, by LM."""
-    names = figure_attention_heads.NAMES
-    rows = comparison.table(path, ["lm", "label", *figure_attention_heads.COLUMNS])
-    grid = []
-    for label, mine in rows.groupby("label", sort=False):
-        cells = [Cell(label, left=True)]
-        for kind in names:
-            ours = mine[mine.type == kind].sort_values("attention")
-            if ours.empty:
-                cells.append(Cell("\N{EN DASH}"))
-                continue
-            best = ours.iloc[-1]
-            head = figure_attention_heads.name(best.slope, best["head"])
-            told = f"{best.attention:.3f} ({best.control:.3f}), {head} in layer {best.layer}"
-            cells.append(Cell(told))
-        grid.append(cells)
-    notes = ["the head that attends to dependents most (in parentheses to random places as far)"]
-    header = [Cell("LM", left=True), *(Cell(text) for text in names.values())]
-    return Table("", [header], grid, notes)
-
-
 def plain(table: Table) -> list[str]:
     """Set a table in fixed width; one wider than the terminal goes on in a second block."""
     grid = [*table.header, *table.rows]
@@ -183,18 +159,15 @@ def main(
     study: str,
     files: Mapping[str, str],
     notes: Iterable[str] = (),
-    heads: Iterable[str | Path] = (),
-    pairs: Iterable[str | Path] = (),
-    delta_aic: Iterable[str | Path] = (),
-    titles: Mapping[str, str] | None = None,
+    others: Iterable[str | Path] = (),
+    sections: Iterable[Mapping[str, str]] = (),
 ) -> None:
     """Write the summary as plain `text` and as `html`.
 
     `experiments` are dicts of experiment, title, lms, responses, baseline; delta_loglik.csv and
-    permutation.csv are found by their folder's name, as are the figures of attention heads (`heads`,
-    CSV) and the tables of minimal `pairs` and of `delta_aic` (CSV), whose experiments' `titles` are
-    given by name. `files` says what is where, for the reader; `notes` stand at the top (that
-    reading times are simulated, say).
+    permutation.csv are found by their folder's name. `others` are tables of other evaluations;
+    `sections` say the heading of each, and the module whose `summary(path)` sets it. `files` says
+    what is where, for the reader; `notes` stand at the top (that reading times are simulated, say).
     """
     deltas = {Path(path).parent.name: Path(path) for path in delta_loglik}
     permuted = {Path(path).parent.name: Path(path) for path in permutation}
@@ -231,16 +204,9 @@ def main(
         labels |= {f"{r.dataset}.{r.measure}": r.label for r in measured}
     if labels:
         lines[-1:] = ["  ΔLogLik in nats on the exploratory partition: the higher, the better.", ""]
-    for path in map(Path, heads):
-        name = path.parent.name
-        add((titles or {}).get(name, name), attention(path))
-    for path in map(Path, pairs):
-        name = path.parent.name
-        heading = f"{(titles or {}).get(name, name)}: accuracy on minimal pairs"
-        add(heading, table_minimal_pairs.ranking(path))
-    for path in map(Path, delta_aic):
-        name = path.parent.name
-        add((titles or {}).get(name, name), table_delta_aic.ranking(path))
+    for path, section in zip(others, sections, strict=True):
+        module = plugins.load("recency.evaluations", section["module"], "evaluation", "summary")
+        add(section["heading"], module.summary(path))
     if labels:
         add("Observations", observations(table_observations.sizes(counts), labels))
     add("Not run", absent(comparison.reasons(not_run), labels))

@@ -10,24 +10,31 @@ from pathlib import Path
 import jsonschema
 import yaml
 
+from recency import config as configuration
+from recency.config import bias_parameters, forms
 from recency.errors import InputError
+from recency.evaluations import registry
 from recency.names import nearest
 from recency.workflow import selection
-from recency.workflow.configuration import (
-    MATERIALS,
-    bias_parameters,
-    forms,
-    parsers,
-)
+
+#: Tables whose entries are not called by the table's name without its s.
+SINGULAR = {
+    "corpora": "corpus",
+    "biases": "bias",
+    "dependencies": "table of dependencies",
+    "minimal_pairs": "table of minimal pairs",
+    "searches": "search",
+}
 
 
 def check(config: dict, schema: Path) -> None:
     """Check types, unknown keys and every name; raise InputError with all that is wrong."""
-    path, schema = schema, yaml.safe_load(Path(schema).read_text())
+    root = Path(schema).parent
+    schema = registry.complete_schema(yaml.safe_load(Path(schema).read_text()))
     validator = jsonschema.Draft202012Validator(schema)
     errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))
     problems = [_message(error, schema) for error in errors]
-    problems = problems or [*_name_problems(config, Path(path).parent), *_bias_problems(config)]
+    problems = problems or [*_name_problems(config, root), *_bias_problems(config)]
     if problems:
         listed = "\n".join(f"  {problem}" for problem in problems)
         raise InputError(f"the config (config.yaml and what was laid over it) is wrong:\n{listed}")
@@ -54,18 +61,30 @@ def _message(error: jsonschema.ValidationError, schema: dict) -> str:
 
 def _name_problems(config: dict, root: Path) -> list[str]:
     """List the names that no table defines, and settings that do not go together."""
-    problems = []
+    unknown: list[str] = []
 
     def known(where: str, name: object, table: str) -> bool:
         if name in config.get(table, {}):
             return True
-        one = {"corpora": "corpus", "biases": "bias", "dependencies": "table of dependencies"}
-        one["minimal_pairs"] = "table of minimal pairs"
-        one["searches"] = "search"
-        one = one.get(table, table[:-1])
-        problems.append(f"{where}: no {one} is called {nearest(name, config.get(table, {}))}")
+        one = SINGULAR.get(table, table[:-1])
+        unknown.append(f"{where}: no {one} is called {nearest(name, config.get(table, {}))}")
         return False
 
+    checks = (_scale_problems, _lm_problems, _text_problems, _dataset_problems)
+    problems = [problem for check in checks for problem in check(config, known)]
+    problems += _local_file_problems(config) + _design_problems(config, known)
+    for evaluation in registry.evaluations().values():
+        if evaluation.table_problems:
+            problems += evaluation.table_problems(config, root, known)
+    for name in config["experiments"]:
+        problems += selection.experiment_problems(config, name, known)
+    for name, target in config.get("targets", {}).items():
+        known(f"targets → {name} → experiment", target["experiment"], "experiments")
+    return unknown + problems
+
+
+def _scale_problems(config: dict, known) -> list[str]:
+    """Look up what `scale`, `run`, the scales and the LMs name."""
     known("scale", config["scale"], "scales")
     for name in config["run"]:
         known("run", name, "experiments")
@@ -73,9 +92,14 @@ def _name_problems(config: dict, root: Path) -> list[str]:
     tables |= {"tokenizer": "tokenizers", "unigram": "unigrams"}
     for where, entries in (("scales", config["scales"]), ("lms", config["lms"])):
         for name, entry in entries.items():
-            for key, table in tables.items():
-                if key in entry:
-                    known(f"{where} → {name} → {key}", entry[key], table)
+            for key in tables.keys() & entry.keys():
+                known(f"{where} → {name} → {key}", entry[key], tables[key])
+    return []
+
+
+def _lm_problems(config: dict, known) -> list[str]:
+    """List LMs whose bias, base and time of use do not go together."""
+    problems = []
     for name, lm in config["lms"].items():
         known(f"lms → {name} → bias", lm.get("bias", "none"), "biases")
         inference = lm.get("applied", "training") == "inference"
@@ -87,60 +111,72 @@ def _name_problems(config: dict, root: Path) -> list[str]:
             base = config["lms"][lm["base"]]
             if base.get("bias", "none") != "none" or "base" in base:
                 problems.append(f"lms → {name} → base: {lm['base']!r} is itself a biased LM")
-    for name, unigram in config["unigrams"].items():
-        if "corpus" in unigram:
-            known(f"unigrams → {name} → corpus", unigram["corpus"], "corpora")
-        if name in config["lms"]:
-            problems.append(f"unigrams → {name}: an LM has the same name")
-    for name, tokenizer in config["tokenizers"].items():
-        if "corpus" in tokenizer:
-            known(f"tokenizers → {name} → corpus", tokenizer["corpus"], "corpora")
+    return problems
+
+
+def _text_problems(config: dict, known) -> list[str]:
+    """List unigrams and tokenizers that are made of no corpus, or share an LM's name."""
+    for table in ("unigrams", "tokenizers"):
+        for name, entry in config[table].items():
+            if "corpus" in entry:
+                known(f"{table} → {name} → corpus", entry["corpus"], "corpora")
+    return [
+        f"unigrams → {name}: an LM has the same name"
+        for name in config["unigrams"]
+        if name in config["lms"]
+    ]
+
+
+def _dataset_problems(config: dict, known) -> list[str]:
+    """List datasets whose parser, filters or readers do not exist."""
+    problems, parsers = [], configuration.parsers()
     for name, dataset in config["datasets"].items():
         where = f"datasets → {name}"
-        if dataset["parser"] not in parsers():
-            options = nearest(dataset["parser"], parsers())
+        if dataset["parser"] not in parsers:
+            options = nearest(dataset["parser"], parsers)
             problems.append(f"{where} → parser: none is called {options}")
+        steps = dataset.get("filters", {})
+        for measure, settings in dataset["measures"].items():
+            problems += [
+                f"{where} → measures → {measure}: no filter is called {nearest(step, steps)}"
+                for step in settings["filters"]
+                if step not in steps
+            ]
+        if "simulate" in dataset:
+            known(f"{where} → simulate → reader", dataset["simulate"]["reader"], "lms")
+    return problems
+
+
+def _local_file_problems(config: dict) -> list[str]:
+    """List local files that are named and not there, where nothing says how to place them."""
+    problems = []
+    for name, dataset in config["datasets"].items():
         for part in ("words", "responses"):
             for role, file in dataset[part].items():
                 if "url" in file and "local" in file and not Path(file["local"]).exists():
-                    problems.append(f"{where} → {part} → {role} → local: no file {file['local']!r}")
-        for measure, settings in dataset["measures"].items():
-            for step in settings["filters"]:
-                if step not in dataset.get("filters", {}):
-                    steps = nearest(step, dataset.get("filters", {}))
-                    problems.append(f"{where} → measures → {measure}: no filter is called {steps}")
-        if "simulate" in dataset:
-            known(f"{where} → simulate → reader", dataset["simulate"]["reader"], "lms")
-    for name, dependencies in config.get("dependencies", {}).items():
-        known(f"dependencies → {name} → dataset", dependencies["dataset"], "datasets")
-    for name, pairs in config.get("minimal_pairs", {}).items():
-        where = f"minimal_pairs → {name}"
-        if "sources" in pairs and not (root / pairs["sources"]).exists():
-            problems.append(f"{where} → sources: no file {pairs['sources']!r}")
-        if "table" in pairs and not pairs["table"].keys() & {"url", "local", "stand_in"}:
-            problems.append(f"{where} → table: 'url', 'local' or 'stand_in' must say where it is")
-    for table, roles in MATERIALS.values():
-        for name, entry in config.get(table, {}).items():
-            for role in (role for role in roles if role in entry):
+                    where = f"datasets → {name} → {part} → {role} → local"
+                    problems.append(f"{where}: no file {file['local']!r}")
+    for material in registry.materials().values():
+        for name, entry in config.get(material.table, {}).items():
+            for role in (role for role in material.roles if role in entry):
                 local = entry[role].get("local")
                 if local and "placed" not in entry[role] and not Path(local).exists():
-                    problems.append(f"{table} → {name} → {role} → local: no file {local!r}")
+                    where = f"{material.table} → {name} → {role} → local"
+                    problems.append(f"{where}: no file {local!r}")
+    return problems
+
+
+def _design_problems(config: dict, known) -> list[str]:
+    """List designs whose response has no logarithm, and studies of power that cannot be."""
+    problems = [
+        f"designs → {name} → response: amplitudes are below 0 as well and have no 'log'; write raw"
+        for name, design in config["designs"].items()
+        if design["response"] == "log" and design["formula"].startswith("amplitude_uv")
+    ]
     for name, settings in config.get("power", {}).items():
         if known("power", name, "datasets") and "simulate" not in config["datasets"][name]:
             problems.append(f"power → {name}: its readers are not simulated")
         known(f"power → {name} → design", settings["design"], "designs")
-    for name, design in config["designs"].items():
-        if design["response"] == "log" and design["formula"].startswith("amplitude_uv"):
-            problems.append(
-                f"designs → {name} → response: amplitudes are below 0 as well and have no 'log'; "
-                "write raw"
-            )
-    for name in config["experiments"]:
-        problems += selection.experiment_problems(config, name, known)
-    for name in config.get("searches", {}):
-        problems += selection.search_problems(config, name, known)
-    for name, target in config.get("targets", {}).items():
-        known(f"targets → {name} → experiment", target["experiment"], "experiments")
     return problems
 
 

@@ -84,8 +84,10 @@ def _chosen(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tu
         for package in todo:
             folder = file_of(package).parent
             wanted = names.get(package)
-            paths = sorted(folder.glob("[a-z]*.py"))
-            paths = [path for path in paths if wanted is None or path.stem in wanted]
+            if wanted is None:
+                paths = sorted(folder.rglob("[a-z]*.py"))
+            else:
+                paths = [folder / f"{each.replace('.', '/')}.py" for each in wanted]
             modules, more = _closure(paths)
             found |= modules
             packages |= more

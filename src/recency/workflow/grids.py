@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 
-from recency.workflow.configuration import language_model
+from recency.config import language_model
 
 LM_SETTINGS = {"bos": "beginning of text", "stride": "stride", "seed": "seed"}
 DESIGN_SETTINGS = {"surprisal": "surprisal", "response": "times", "base": "base"}

@@ -8,7 +8,7 @@ from recency.workflow.job import code_of, logged
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
         folder = Path(snakemake.input.model[0]).parent if snakemake.input.model else None
-        settings = dict(snakemake.params)
+        settings = dict(snakemake.params.settings)
         checkpoint = settings.pop("checkpoint")
         main(
             words=snakemake.input.words,

@@ -11,6 +11,14 @@ from recency.evaluations.dependencies import figure as figure_attention_heads
 from recency.figures import comparison, style
 from recency.figures.comparison import LM
 
+PRODUCT = {
+    "makes": {
+        "out": ("figure_attention_by_distance", "Attention by distance"),
+    },
+    "reads": ["by_distance", "by_head"],
+    "settings": ["lms"],
+}
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

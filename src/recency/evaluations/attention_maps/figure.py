@@ -10,6 +10,14 @@ import pandas as pd
 from recency.figures import comparison, style
 from recency.figures.comparison import LM
 
+PRODUCT = {
+    "makes": {
+        "out": ("figure_attention_maps", "Attention over a sentence"),
+    },
+    "reads": ["maps"],
+    "settings": ["lms=drawn_lms", "layers"],
+}
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

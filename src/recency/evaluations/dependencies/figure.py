@@ -10,6 +10,17 @@ import pandas as pd
 
 from recency.figures import comparison, style
 from recency.figures.comparison import LM
+from recency.figures.tables import Cell, Table
+
+PRODUCT = {
+    "makes": {
+        "out": ("figure_attention_heads", "Attention from heads to dependents"),
+    },
+    "reads": ["heads"],
+    "settings": ["lms"],
+    "published": "dependencies",
+    "summary": ("figure_attention_heads.csv", "{title}"),
+}
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -183,3 +194,24 @@ def main(
     with style.use():
         figure = draw(rows, models, sentences(rows, models, there))
         style.save(figure, out, rows[["lm", "label", *COLUMNS]])
+
+
+def summary(path: str | Path) -> Table:
+    """Give the strongest head for each kind of dependency, with its control, by LM."""
+    rows = comparison.table(path, ["lm", "label", *COLUMNS])
+    grid = []
+    for label, mine in rows.groupby("label", sort=False):
+        cells = [Cell(label, left=True)]
+        for kind in NAMES:
+            ours = mine[mine.type == kind].sort_values("attention")
+            if ours.empty:
+                cells.append(Cell("\N{EN DASH}"))
+                continue
+            best = ours.iloc[-1]
+            head = name(best.slope, best["head"])
+            text = f"{best.attention:.3f} ({best.control:.3f}), {head} in layer {best.layer}"
+            cells.append(Cell(text))
+        grid.append(cells)
+    notes = ["the head that attends to dependents most (in parentheses to random places as far)"]
+    header = [Cell("LM", left=True), *(Cell(each) for each in NAMES.values())]
+    return Table("", [header], grid, notes)

@@ -9,6 +9,14 @@ from recency.evaluations.dependencies.figure import NAMES
 from recency.figures import comparison, style, tables
 from recency.figures.tables import Cell, Table
 
+PRODUCT = {
+    "makes": {
+        "out": ("table_dependencies", "Dependencies"),
+    },
+    "reads": ["counts"],
+    "published": "dependencies",
+}
+
 NOTES = [
     "dependencies whose head comes after its dependent; in bold the reading that is used",
     "between tokens of the trees; between words, without those inside a word (a possessor's 's)",

@@ -10,6 +10,15 @@ from recency.evaluations.item_means import table as table_delta_aic
 from recency.figures import style
 from recency.figures.comparison import LM, Response
 
+PRODUCT = {
+    "makes": {
+        "out": ("figure_delta_aic", "Surprisal, and ΔAIC of each LM"),
+    },
+    "reads": ["delta_aic", "not_run"],
+    "settings": ["lms", "responses", "baseline"],
+    "published": "delta_aic",
+}
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

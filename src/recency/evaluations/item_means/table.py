@@ -12,6 +12,16 @@ from recency.figures import comparison, style, tables
 from recency.figures.comparison import LM, Response
 from recency.figures.tables import Cell, Table
 
+PRODUCT = {
+    "makes": {
+        "out": ("table_delta_aic", "Table of ΔAIC"),
+    },
+    "reads": ["delta_aic", "not_run"],
+    "settings": ["lms", "responses", "baseline"],
+    "published": "delta_aic",
+    "summary": ("table_delta_aic.csv", "{title}"),
+}
+
 
 def reading(delta: float) -> str:
     """Read a ΔAIC by Burnham & Anderson (2004), as de Varda & Marelli did (Section 3.3).
@@ -126,7 +136,7 @@ def lengths(rows: pd.DataFrame, baseline: str) -> list[str]:
     return [f"Pearson's r of ΔAIC and words a text, over the responses: {names}"] if said else []
 
 
-def ranking(path: Path) -> Table:
+def summary(path: Path) -> Table:
     """Give ΔAIC by LM and response, from this table's CSV, with the number of words, for the summary."""
     rows = comparison.table(path, ["label", "response", "n", "delta_aic"])
     names = list(dict.fromkeys(rows.response))

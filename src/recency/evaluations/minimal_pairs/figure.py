@@ -11,6 +11,18 @@ from recency.evaluations.reading_times.figure_delta_loglik import BASELINE, DASH
 from recency.figures import style
 from recency.figures.comparison import LM
 
+PRODUCT = {
+    "makes": {
+        "total": ("figure_minimal_pairs", "Accuracy on minimal pairs, by LM"),
+        "by_phenomenon": (
+            "figure_minimal_pairs_by_phenomenon",
+            "Accuracy on minimal pairs, by phenomenon",
+        ),
+    },
+    "reads": ["accuracy=pair_accuracy"],
+    "settings": ["lms", "baseline"],
+}
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

@@ -12,6 +12,16 @@ from recency.figures import comparison, style, tables
 from recency.figures.comparison import LM
 from recency.figures.tables import Cell, Table
 
+PRODUCT = {
+    "makes": {
+        "out": ("table_minimal_pairs", "Accuracy on minimal pairs"),
+    },
+    "reads": ["accuracy=pair_accuracy"],
+    "settings": ["lms", "baseline", "training_words"],
+    "published": "minimal_pairs",
+    "summary": ("table_minimal_pairs.csv", "{title}: accuracy on minimal pairs"),
+}
+
 #: How a row of data/published/wm2026_text.csv is found.
 QUANTITY = "mean BLiMP accuracy (%)"
 WINDOW = "fixed window (best)"
@@ -147,7 +157,7 @@ def notes(
     return said
 
 
-def ranking(path: str | Path) -> Table:
+def summary(path: str | Path) -> Table:
     """Rank LMs by their overall accuracy, from this table's CSV, for the summary."""
     rows = comparison.table(path, COLUMNS)
     rows = rows[rows.compared & (rows.level == "overall")].sort_values("accuracy", ascending=False)

@@ -9,6 +9,14 @@ import pandas as pd
 from recency.figures import comparison, style
 from recency.figures.comparison import LM
 
+PRODUCT = {
+    "makes": {
+        "out": ("figure_probe", "Trees in the layers"),
+    },
+    "reads": ["probes"],
+    "settings": ["lms", "baseline", "relations"],
+}
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

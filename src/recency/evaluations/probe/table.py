@@ -10,6 +10,14 @@ from recency.figures import comparison, tables
 from recency.figures.comparison import LM
 from recency.figures.tables import Cell, Table
 
+PRODUCT = {
+    "makes": {
+        "out": ("table_probe", "Table of trees in the layers"),
+    },
+    "reads": ["probes"],
+    "settings": ["lms", "relations"],
+}
+
 NOTES = [
     "UUAS: share of the test part's gold edges in the predicted tree, in percent; punctuation left out",
     "Layer: the one with the lowest loss on dev; the CSV has all layers and relations",

@@ -12,6 +12,15 @@ import pandas as pd
 from recency.figures import comparison, style
 from recency.figures.comparison import LM, Comparison, Response
 
+PRODUCT = {
+    "makes": {
+        "total": ("figure_delta_loglik", "ΔLogLik of each LM"),
+        "by_response": ("figure_delta_loglik_by_response", "ΔLogLik of each LM, by response"),
+    },
+    "reads": ["delta_loglik", "not_run"],
+    "settings": ["lms", "responses", "baseline"],
+}
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

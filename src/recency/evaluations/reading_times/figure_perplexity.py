@@ -9,6 +9,14 @@ import pandas as pd
 from recency.figures import comparison, labels, style
 from recency.figures.comparison import LM, Comparison
 
+PRODUCT = {
+    "makes": {
+        "out": ("figure_perplexity", "ΔLogLik against perplexity"),
+    },
+    "reads": ["delta_loglik", "perplexity", "not_run"],
+    "settings": ["lms", "responses"],
+}
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

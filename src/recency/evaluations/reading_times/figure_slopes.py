@@ -11,6 +11,15 @@ from recency.evaluations.reading_times.figure_delta_loglik import sentences
 from recency.figures import comparison, style
 from recency.figures.comparison import Comparison
 
+PRODUCT = {
+    "makes": {
+        "out": ("figure_slopes", "ΔLogLik by slope"),
+    },
+    "reads": ["delta_loglik", "not_run"],
+    "settings": ["lms=sloped_lms", "responses"],
+    "when": "slopes",
+}
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

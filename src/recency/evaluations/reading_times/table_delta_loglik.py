@@ -10,6 +10,15 @@ from recency.figures import comparison, style, tables
 from recency.figures.comparison import Comparison
 from recency.figures.tables import Cell, Table
 
+PRODUCT = {
+    "makes": {
+        "out": ("table_delta_loglik", "Table of ΔLogLik"),
+    },
+    "reads": ["delta_loglik", "not_run"],
+    "settings": ["lms", "responses"],
+    "published": "delta_loglik",
+}
+
 
 def data(result: Comparison, published: pd.DataFrame) -> pd.DataFrame:
     """Give one row an LM and response, and a "Total" one, with NaN where nothing was published."""

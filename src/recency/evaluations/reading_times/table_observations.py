@@ -10,6 +10,15 @@ from recency.figures import comparison, style, tables
 from recency.figures.comparison import Response
 from recency.figures.tables import Cell, Table
 
+PRODUCT = {
+    "makes": {
+        "out": ("table_observations", "Observations"),
+    },
+    "reads": ["counts", "not_run"],
+    "settings": ["responses"],
+    "published": "observations",
+}
+
 PARTITIONS = {"fit": "Fit", "exploratory": "Exploratory", "held_out": "Held-out"}
 
 

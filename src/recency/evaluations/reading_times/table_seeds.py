@@ -6,6 +6,15 @@ from pathlib import Path
 from recency.figures import comparison, style, tables
 from recency.figures.tables import Cell, Table
 
+PRODUCT = {
+    "makes": {
+        "out": ("table_seeds", "ΔLogLik by seed"),
+    },
+    "reads": ["seeds"],
+    "settings": ["lms=lms_but_for_seed", "responses"],
+    "when": "seeds",
+}
+
 FIGURES = {
     "seeds": "Seeds",
     "delta_loglik": "ΔLogLik",

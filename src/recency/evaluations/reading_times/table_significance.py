@@ -8,6 +8,15 @@ import pandas as pd
 from recency.figures import comparison, style, tables
 from recency.figures.tables import Cell, Table
 
+PRODUCT = {
+    "makes": {
+        "out": ("table_significance", "Permutation tests"),
+    },
+    "reads": ["permutation", "not_run"],
+    "settings": ["lms", "responses"],
+    "when": "compare",
+}
+
 COLUMNS = {
     "lm_a",
     "lm_b",

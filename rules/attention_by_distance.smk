@@ -1,0 +1,22 @@
+# Attention of each head by distance, over the texts of a dataset.
+
+
+rule attention_by_distance:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/attention/{lm}/{dataset}.by_distance.parquet",
+        summary="<results>/attention/{lm}/{dataset}.by_head.csv",
+    log:
+        "<logs>/attention_by_distance/{lm}/{dataset}.log",
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    params:
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
+        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
+    script:
+        "../workflow/scripts/attention_by_distance/attention_by_distance.py"

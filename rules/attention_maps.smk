@@ -1,0 +1,19 @@
+# Attention of every head over one sentence.
+
+
+rule attention_map:
+    input:
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/attention_maps/{lm}/{sentence}.parquet",
+    log:
+        "<logs>/attention_map/{lm}/{sentence}.log",
+    conda:
+        "../envs/lm.yaml"
+    params:
+        text=lambda wildcards: config["sentences"][wildcards.sentence],
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
+    script:
+        "../workflow/scripts/attention_maps/attention_map.py"

@@ -1,0 +1,42 @@
+# Dependencies in annotated stories → what attention heads give them.
+
+
+rule dependencies:
+    input:
+        trees=lambda wildcards: files.material("dependencies", wildcards.dependencies, "trees"),
+        leaves=lambda wildcards: files.material("dependencies", wildcards.dependencies, "leaves"),
+        words=lambda wildcards: study.annotated_words(wildcards.dependencies),
+    output:
+        "<results>/dependencies/{dependencies}.parquet",
+        counts="<results>/dependencies/{dependencies}.counts.csv",
+    log:
+        "<logs>/dependencies/{dependencies}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        options=lambda wildcards: config["dependencies"][wildcards.dependencies].get("options", {}),
+    script:
+        "../workflow/scripts/dependencies/dependencies.py"
+
+
+rule attention_heads:
+    input:
+        words=lambda wildcards: study.annotated_words(wildcards.dependencies),
+        dependencies="<results>/dependencies/{dependencies}.parquet",
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/attention/{lm}/{dependencies}.dependencies.parquet",
+        summary="<results>/attention/{lm}/{dependencies}.heads.csv",
+    log:
+        "<logs>/attention_heads/{lm}/{dependencies}.log",
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    params:
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
+        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
+        seed=study.scale["seed"],
+    script:
+        "../workflow/scripts/dependencies/attention_heads.py"

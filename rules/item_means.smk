@@ -1,0 +1,66 @@
+# Least squares on words, whole datasets: AIC of each LM, and the search of a bias's parameters.
+
+
+rule delta_aic:
+    input:
+        unpack(lambda wildcards: regressions.delta_aic_files(study, wildcards.experiment)),
+    output:
+        "<results>/experiments/{experiment}/delta_aic.csv",
+    log:
+        "<logs>/delta_aic/{experiment}.log",
+    conda:
+        "../envs/stats.yaml"
+    params:
+        cells=lambda wildcards: study.named_cells(wildcards.experiment),
+        baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
+    script:
+        "../workflow/scripts/item_means/delta_aic.py"
+
+
+rule bias_search:
+    input:
+        unpack(lambda wildcards: regressions.search_files(study, wildcards.search)),
+    output:
+        trials="<results>/searches/{search}/trials.csv",
+        best="<results>/searches/{search}/best.json",
+    log:
+        "<logs>/bias_search/{search}.log",
+    benchmark:
+        "<benchmarks>/bias_search/{search}.tsv"
+    conda:
+        "../envs/search.yaml"
+    threads: config["threads"]["surprisal"]
+    params:
+        settings=lambda wildcards: regressions.search_settings(study, wildcards.search),
+    script:
+        "../workflow/scripts/item_means/bias_search.py"
+
+
+rule figure_bias_search:
+    input:
+        trials="<results>/searches/{search}/trials.csv",
+        best="<results>/searches/{search}/best.json",
+    output:
+        products.files(
+            study,
+            "<results>/searches/{search}/figure_bias_search",
+            f"{EVALUATIONS}/bias_search/figure_bias_search.rst",
+            "{search}: what was tried",
+            category="Searches",
+        ),
+    log:
+        "<logs>/figure_bias_search/{search}.log",
+    conda:
+        "../envs/plot.yaml"
+    script:
+        "../workflow/scripts/item_means/figure_bias_search.py"
+
+
+for name in config.get("searches", {}):
+
+    rule:
+        name:
+            f"search_{name}"
+        input:
+            f"<results>/searches/{name}/figure_bias_search.svg",
+        localrule: True

@@ -1,0 +1,43 @@
+# The structural probe: treebank → a probe for each layer of each LM → figure and table.
+
+
+rule treebank:
+    input:
+        train=lambda wildcards: files.material("probe", wildcards.treebank, "train"),
+        dev=lambda wildcards: files.material("probe", wildcards.treebank, "dev"),
+        test=lambda wildcards: files.material("probe", wildcards.treebank, "test"),
+    output:
+        "<results>/treebanks/{treebank}.parquet",
+    log:
+        "<logs>/treebank/{treebank}.log",
+    conda:
+        "../envs/plot.yaml"
+    script:
+        "../workflow/scripts/probe/treebank.py"
+
+
+rule structural_probe:
+    input:
+        treebank="<results>/treebanks/{treebank}.parquet",
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/probe/{lm}/{treebank}.csv",
+    log:
+        "<logs>/structural_probe/{lm}/{treebank}.log",
+    benchmark:
+        "<benchmarks>/structural_probe/{lm}/{treebank}.tsv"
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    resources:
+        mem_mb=round(1000 * config["probe"]["memory_gb"]),
+    params:
+        settings=lambda wildcards: study.probe_settings(),
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        architecture=lambda wildcards: study.architecture(wildcards.lm),
+        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
+        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
+        seed=lambda wildcards: study.lms[wildcards.lm]["seed"],
+    script:
+        "../workflow/scripts/probe/structural_probe.py"

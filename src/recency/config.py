@@ -1,0 +1,130 @@
+"""What the config says, with names resolved into whole settings; recency.workflow.checks says what is wrong."""
+
+from __future__ import annotations
+
+import csv
+import glob
+from collections.abc import Iterable
+from pathlib import Path
+
+from recency import plugins
+from recency.names import nearest
+
+BIASES = "recency.attention.biases"
+PARSERS = "recency.reading.parsers"
+READERS = "recency.text.readers"
+#: What an lm may say otherwise than the study's scale.
+SCALE_KEYS = ("architecture", "corpus", "tokenizer", "recipe", "bos", "stride", "seed")
+
+
+def forms() -> list[str]:
+    """Return the forms of bias: the modules of recency.attention.biases."""
+    return plugins.names(BIASES, "PARAMETERS")
+
+
+def parsers() -> list[str]:
+    """Return the parsers of reading-time corpora: the modules of recency.reading.parsers."""
+    return plugins.names(PARSERS, "MEASURES")
+
+
+def bias_parameters(form: str) -> dict:
+    """Return the parameters of a form of bias: name → JSON schema."""
+    return plugins.constant(BIASES, form, "PARAMETERS")
+
+
+def language_model(config: dict, name: str) -> dict:
+    """Return an LM's whole settings: the scale's, with the LM's own over them.
+
+    An inference-only LM takes everything but its bias from its base. `bias` becomes the entry of
+    the `biases:` table, and `label` is filled in.
+    """
+    lm = config["lms"][name]
+    scale = {key: config["scales"][config["scale"]].get(key) for key in SCALE_KEYS}
+    whole = scale | config["lms"].get(lm.get("base"), {}) | lm
+    bias = lm.get("bias", "none")
+    return whole | {
+        "label": lm.get("label", name),
+        "family": bias,
+        "applied": "none" if bias == "none" else lm.get("applied", "training"),
+        "bias": config["biases"][bias],
+    }
+
+
+def chosen(config: dict, wildcards: object, root: Path) -> dict[str, list[str]]:
+    """Return the modules that a job chooses by name, of what its wildcards say; see workflow.code."""
+    found = {}
+    if (lm := getattr(wildcards, "lm", None)) in config["lms"]:
+        found[BIASES] = [language_model(config, lm)["bias"]["form"], "none"]
+    if (search := getattr(wildcards, "search", None)) in config.get("searches", {}):
+        found[BIASES] = [config["searches"][search]["form"], "none"]
+    if (dataset := getattr(wildcards, "dataset", None)) in config["datasets"]:
+        found[PARSERS] = [config["datasets"][dataset]["parser"]]
+    if (corpus := getattr(wildcards, "corpus", None)) in config["corpora"]:
+        found[READERS] = text_readers(config["corpora"][corpus], root)
+    return found
+
+
+def text_readers(corpus: dict, root: Path) -> list[str]:
+    """Return the readers that a corpus of text is read by."""
+    if "sources" in corpus:
+        with open(root / corpus["sources"], encoding="utf-8", newline="") as table:
+            return sorted({row["reader"] for row in csv.DictReader(table, delimiter="\t")})
+    return [corpus["reader"]] if "reader" in corpus else []
+
+
+def slope(bias: dict) -> float | None:
+    """Return the slope that all heads of a linear bias share; None of any other bias."""
+    slopes = bias.get("slopes", "mix") if bias["form"] == "linear" else None
+    return float(slopes) if isinstance(slopes, int | float) else None
+
+
+def responses(config: dict, name: str, table: str = "experiments") -> list[dict]:
+    """Return the responses of an experiment, or of an entry of another `table` that has them.
+
+    They are dicts of design, dataset and measure, in the config's order.
+    """
+    return [
+        dict(zip(("dataset", "measure"), response.split("."), strict=True), design=design)
+        for design, listed in config[table][name].get("responses", {}).items()
+        for response in listed
+    ]
+
+
+def missing_files(dataset: dict, mirrors: list[str]) -> list[str]:
+    """Say which files of a dataset only the user can place, and are not there."""
+    parts = (dataset.get(part, {}).values() for part in ("words", "responses"))
+    return _missing([file for part in parts for file in part], mirrors)
+
+
+def missing_material(entry: dict, roles: Iterable[str], mirrors: list[str]) -> list[str]:
+    """Say which files of an entry of `MATERIALS` only the user can place, and are not there."""
+    return _missing([entry[role] for role in roles if role in entry], mirrors)
+
+
+def _missing(files: list[dict], mirrors: list[str]) -> list[str]:
+    missing = []
+    for file in files:
+        if "url" in file or "simulated" in file:
+            continue
+        found = Path(file["local"]).exists() if "local" in file else False
+        stand_in = file.get("stand_in", {}).get("path")
+        if stand_in and not found:
+            found = any(glob.glob(f"{glob.escape(m)}/{stand_in}*") for m in mirrors)
+        if not found:
+            missing.append(f"{file.get('local', stand_in)}: {file.get('placed', '')}")
+    return missing
+
+
+def response_problems(config: dict, where: str, entry: dict, known) -> list[str]:
+    """List the designs, datasets and measures of `responses` that do not exist."""
+    problems = []
+    for design, responses in entry.get("responses", {}).items():
+        known(f"{where} → responses", design, "designs")
+        for response in responses:
+            dataset, _, measure = response.partition(".")
+            if known(f"{where} → responses → {design}", dataset, "datasets"):
+                measures = config["datasets"][dataset]["measures"]
+                if measure not in measures:
+                    options = nearest(response, [f"{dataset}.{each}" for each in measures])
+                    problems.append(f"{where} → responses → {design}: no measure {options}")
+    return problems

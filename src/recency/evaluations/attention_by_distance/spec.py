@@ -1,0 +1,31 @@
+"""How much attention each head gives to tokens at each distance, which shows whether a bias is vacuous."""
+
+from recency.evaluations.registry import Evaluation
+
+
+def _files(study, experiment: str, ending: str) -> list[str]:
+    settings = study.experiment(experiment)
+    return [f"<results>/attention/{lm}/{settings['attention']}.{ending}" for lm in settings["lms"]]
+
+
+def _problems(config, name, known) -> list[str]:
+    if "attention" in config["experiments"][name]:
+        known(
+            f"experiments → {name} → attention",
+            config["experiments"][name]["attention"],
+            "datasets",
+        )
+    return []
+
+
+EVALUATION = Evaluation(
+    key="attention",
+    applies=lambda study, experiment: (
+        study.experiment(experiment).get("attention") not in (None, *study.not_run)
+    ),
+    inputs={
+        "by_distance": lambda study, experiment: _files(study, experiment, "by_distance.parquet"),
+        "by_head": lambda study, experiment: _files(study, experiment, "by_head.csv"),
+    },
+    problems=_problems,
+)

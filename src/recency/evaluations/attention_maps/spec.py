@@ -1,0 +1,43 @@
+"""Attention of every head over one sentence: written for every LM, drawn for some."""
+
+from recency.evaluations.registry import Evaluation
+from recency.names import nearest
+
+
+def _maps(study, experiment: str, lms: list[str]) -> list[str]:
+    sentence = study.experiment(experiment)["attention_maps"]["sentence"]
+    return [f"<results>/attention_maps/{lm}/{sentence}.parquet" for lm in lms]
+
+
+def _drawn(study, experiment: str) -> list[str]:
+    return study.experiment(experiment)["attention_maps"]["lms"]
+
+
+def _problems(config, name, known) -> list[str]:
+    experiment, where = config["experiments"][name], f"experiments → {name} → attention_maps"
+    if "attention_maps" not in experiment:
+        return []
+    maps = experiment["attention_maps"]
+    known(f"{where} → sentence", maps["sentence"], "sentences")
+    return [
+        f"{where} → lms: not among the experiment's {nearest(lm, experiment['lms'])}"
+        for lm in maps["lms"]
+        if lm not in experiment["lms"]
+    ]
+
+
+EVALUATION = Evaluation(
+    key="attention_maps",
+    applies=lambda study, experiment: "attention_maps" in study.experiment(experiment),
+    inputs={"maps": lambda study, experiment: _maps(study, experiment, _drawn(study, experiment))},
+    settings={
+        "drawn_lms": lambda study, experiment: [
+            study.described(lm) for lm in _drawn(study, experiment)
+        ],
+        "layers": lambda study, experiment: study.experiment(experiment)["attention_maps"][
+            "layers"
+        ],
+    },
+    also=lambda study, experiment: _maps(study, experiment, study.experiment(experiment)["lms"]),
+    problems=_problems,
+)

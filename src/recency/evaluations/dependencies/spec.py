@@ -1,0 +1,30 @@
+"""Dependencies in annotated stories, and what attention heads give them (Clark et al. 2025, § 7)."""
+
+from recency.evaluations.registry import Evaluation, Material
+
+
+def _of(study, experiment: str) -> str:
+    return study.experiment(experiment)["dependencies"]
+
+
+def _problems_of_tables(config, root, known) -> list[str]:
+    for name, entry in config.get("dependencies", {}).items():
+        known(f"dependencies → {name} → dataset", entry["dataset"], "datasets")
+    return []
+
+
+EVALUATION = Evaluation(
+    key="dependencies",
+    applies=lambda study, experiment: study.has_material(experiment, "dependencies"),
+    material=Material("dependencies", ("trees", "leaves")),
+    inputs={
+        "heads": lambda study, experiment: [
+            f"<results>/attention/{lm}/{_of(study, experiment)}.heads.csv"
+            for lm in study.experiment(experiment)["lms"]
+        ],
+        "counts": lambda study, experiment: (
+            f"<results>/dependencies/{_of(study, experiment)}.counts.csv"
+        ),
+    },
+    table_problems=_problems_of_tables,
+)

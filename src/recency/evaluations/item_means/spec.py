@@ -1,0 +1,43 @@
+"""Mean reading times of words, all of them fitted: AIC of each LM (de Varda & Marelli 2024)."""
+
+from recency.evaluations.registry import Evaluation
+
+
+def _problems(config, name, known) -> list[str]:
+    """List what an experiment asks of datasets that are not partitioned, and they cannot give."""
+    experiment, where = config["experiments"][name], f"experiments → {name}"
+    listed = [
+        (design, response.partition(".")[0])
+        for design, responses in experiment.get("responses", {}).items()
+        for response in responses
+    ]
+    datasets = config["datasets"]
+    fitted = {d for _, d in listed if not datasets.get(d, {}).get("partitioned", True)}
+    if not fitted:
+        return []
+    problems, first = [], min(fitted)
+    for design in dict.fromkeys(design for design, dataset in listed if dataset in fitted):
+        if config["designs"].get(design, {}).get("engine", "ols") != "ols":
+            problems.append(
+                f"{where} → responses → {design}: all of {first!r} is fitted (`partitioned: false`), "
+                "which is compared by AIC; take a design of `engine: ols`"
+            )
+    if others := sorted({dataset for _, dataset in listed} - fitted):
+        problems.append(
+            f"{where} → responses: all of {first!r} is fitted (`partitioned: false`), {others[0]!r} "
+            "is not; give each an experiment of its own"
+        )
+    for key in ("compare", "seeds", "sensitivity"):
+        if key in experiment:
+            problems.append(
+                f"{where} → {key}: {first!r} has no partition beside the one that is fitted "
+                f"(`partitioned: false`); leave `{key}` out"
+            )
+    return problems
+
+
+EVALUATION = Evaluation(
+    key="responses",
+    applies=lambda study, experiment: study.all_fitted(experiment),
+    problems=_problems,
+)

@@ -1,0 +1,40 @@
+"""Minimal pairs: which of two sentences each LM finds likelier."""
+
+from recency.evaluations.registry import Evaluation, Material
+
+
+def pairs(study, experiment: str, lm: str | None = None) -> str:
+    """Return where an experiment's minimal pairs are, or an LM's surprisal of them."""
+    name = study.experiment(experiment)["minimal_pairs"]
+    return f"<results>/minimal_pairs/{f'{lm}/' if lm else ''}{name}.parquet"
+
+
+def _training_words(study, experiment: str) -> str:
+    """Return how the papers tell the amount of text: the end of its name, babylm-10M's 10M."""
+    return study.lms[study.experiment(experiment)["baseline"]]["corpus"].rpartition("-")[2]
+
+
+def _problems_of_tables(config, root, known) -> list[str]:
+    problems = []
+    for name, entry in config.get("minimal_pairs", {}).items():
+        where = f"minimal_pairs → {name}"
+        if "sources" in entry and not (root / entry["sources"]).exists():
+            problems.append(f"{where} → sources: no file {entry['sources']!r}")
+        if "table" in entry and not entry["table"].keys() & {"url", "local", "stand_in"}:
+            problems.append(f"{where} → table: 'url', 'local' or 'stand_in' must say where it is")
+    return problems
+
+
+EVALUATION = Evaluation(
+    key="minimal_pairs",
+    applies=lambda study, experiment: study.has_material(experiment, "minimal_pairs"),
+    material=Material("minimal_pairs", ("table",)),
+    inputs={
+        "pairs": pairs,
+        "scores": lambda study, experiment: [
+            pairs(study, experiment, lm) for lm in study.experiment(experiment)["lms"]
+        ],
+    },
+    settings={"training_words": _training_words},
+    table_problems=_problems_of_tables,
+)

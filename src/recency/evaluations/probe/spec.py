@@ -1,0 +1,16 @@
+"""How much of a sentence's dependency tree lies in each layer: the structural probe."""
+
+from recency.evaluations.registry import Evaluation, Material
+
+EVALUATION = Evaluation(
+    key="probe",
+    applies=lambda study, experiment: study.has_material(experiment, "probe"),
+    material=Material("treebanks", ("train", "dev", "test")),
+    inputs={
+        "probes": lambda study, experiment: [
+            f"<results>/probe/{lm}/{study.experiment(experiment)['probe']}.csv"
+            for lm in study.experiment(experiment)["lms"]
+        ]
+    },
+    settings={"relations": lambda study, experiment: study.config["probe"]["relations"]},
+)

@@ -1,0 +1,52 @@
+"""Reading times: ΔLogLik of each LM on the exploratory partition, tests on the held-out one."""
+
+from recency.config import slope
+from recency.evaluations.registry import Evaluation
+
+
+def _applies(study, experiment: str) -> bool:
+    settings = study.experiment(experiment)
+    asked = settings.get("responses") and "sensitivity" not in settings
+    return bool(asked) and not study.all_fitted(experiment)
+
+
+def _sloped(study, experiment: str) -> list[dict]:
+    """Return the LMs with the slope of each that has one for all heads."""
+    lms = study.lms_of(experiment)
+    return [lm | {"slope": slope(study.lms[lm["lm"]]["bias"])} for lm in lms]
+
+
+def _recoveries(study, experiment: str) -> list[str]:
+    """Return the figures that set the effects found beside those that were put in."""
+    if not study.experiment(experiment).get("recovery"):
+        return []
+    where = f"<results>/experiments/{experiment}"
+    responses = study.responses(experiment)
+    return [f"{where}/recovery.{r['dataset']}.{r['measure']}.svg" for r in responses]
+
+
+EVALUATION = Evaluation(
+    key="responses",
+    applies=_applies,
+    inputs={
+        "counts": lambda study, experiment: [
+            "<results>/observations/{dataset}.{measure}/counts.csv".format(**response)
+            for response in study.responses(experiment)
+        ]
+    },
+    settings={
+        "sloped_lms": _sloped,
+        "lms_but_for_seed": lambda study, experiment: [
+            study.described(lm)
+            for lm in {study.but_for_seed(lm["lm"]): 0 for lm in study.lms_of(experiment)}
+        ],
+    },
+    conditions={
+        "slopes": lambda study, experiment: (
+            sum(lm["slope"] is not None for lm in _sloped(study, experiment)) > 2
+        ),
+        "compare": lambda study, experiment: bool(study.experiment(experiment).get("compare")),
+        "seeds": lambda study, experiment: "seeds" in study.experiment(experiment),
+    },
+    also=_recoveries,
+)

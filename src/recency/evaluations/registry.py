@@ -1,0 +1,146 @@
+"""The evaluations: each is a folder here, found by its spec.py, and everything about it is in there.
+
+spec.py        `EVALUATION`: the experiment's key, when it applies, what its products read
+schema.yaml    what the config may say of it: `experiment` (keys of an experiment), `tables`, `published`
+<module>.py    how it is computed; one with `PRODUCTS` makes figures or tables of an experiment
+<product>.rst  the caption of a figure or table
+
+`PRODUCT` of a module is a literal, read without importing the module (which loads matplotlib):
+
+    PRODUCT = {
+        "makes": {"out": ("figure_probe", "Trees in the layers")},   # keyword of main: (file, title)
+        "reads": ["probes"],               # keywords of main: inputs of spec.py or of `products`, or
+                                           # <name>.csv in the experiment's folder
+        "settings": ["lms", "relations"],  # keywords of main that are parameters of the rule
+        "published": "delta_loglik",       # the key of the experiment's `published` that it reads
+        "when": "seeds",                   # a condition of spec.py, without which it is not made
+        "summary": ("figure_probe.csv", "{title}: …"),   # `summary(path)` sets a table of this file
+    }
+
+A new figure of an evaluation is thus one file (and its caption); the rule, the report, `targets:`
+and the schema follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from recency import plugins
+
+PACKAGE = "recency.evaluations"
+
+
+@dataclass(frozen=True)
+class Material:
+    """A table of the config whose entries an experiment names, and the roles of their files."""
+
+    table: str
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is special to an evaluation. Functions take the study and an experiment's name."""
+
+    key: str  # of an experiment in the config
+    applies: Callable[[Any, str], bool]  # to an experiment, with what is here of its files
+    alone: bool = True  # an experiment may have nothing but this
+    material: Material | None = None
+    inputs: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
+    settings: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
+    conditions: Mapping[str, Callable[[Any, str], bool]] = field(default_factory=dict)
+    also: Callable[[Any, str], list[str]] | None = None  # files made beside the products
+    #: (config, experiment's name, known) → problems; `known(where, name, table)` adds its own.
+    problems: Callable[[dict, str, Callable], list[str]] | None = None
+    #: (config, root, known) → problems of the tables that the evaluation reads.
+    table_problems: Callable[[dict, Path, Callable], list[str]] | None = None
+
+
+@dataclass(frozen=True)
+class Product:
+    """A module that makes figures or tables of an experiment, as its `PRODUCT` says."""
+
+    evaluation: str
+    module: str  # below PACKAGE, such as `probe.figure`
+    makes: Mapping[str, tuple[str, str]]  # keyword of main → file's stem, title
+    reads: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    published: str | None = None
+    when: str | None = None
+    summary: tuple[str, str] | None = None
+
+    @property
+    def rule(self) -> str:
+        """The rule's name: the stem of the first file that is made."""
+        return self.stems[0]
+
+    @property
+    def stems(self) -> list[str]:
+        """The stems of the files: `figure_…` and `table_…`."""
+        return [stem for stem, _ in self.makes.values()]
+
+    def caption(self, stem: str) -> Path:
+        """Return the file of a figure's or table's caption."""
+        return plugins.folder(PACKAGE) / self.evaluation / f"{stem}.rst"
+
+
+@cache
+def evaluations() -> dict[str, Evaluation]:
+    """Return name → evaluation, sorted by name."""
+    folders = sorted(path.parent.name for path in plugins.folder(PACKAGE).glob("*/spec.py"))
+    return {
+        name: plugins.load(
+            "recency.evaluations", f"{name}.spec", "evaluation", "EVALUATION"
+        ).EVALUATION
+        for name in folders
+    }
+
+
+@cache
+def products() -> tuple[Product, ...]:
+    """Return every product of every evaluation, by evaluation and module."""
+    found = []
+    for name in evaluations():
+        for module in plugins.names(f"{PACKAGE}.{name}", "PRODUCT"):
+            about = plugins.constant(f"{PACKAGE}.{name}", module, "PRODUCT")
+            reads, settings = tuple(about["reads"]), tuple(about.get("settings", ()))
+            rest = {key: about[key] for key in ("published", "when", "summary") if key in about}
+            found.append(Product(name, f"{name}.{module}", about["makes"], reads, settings, **rest))
+    return tuple(found)
+
+
+@cache
+def materials() -> dict[str, Material]:
+    """Return key of an experiment → material, for evaluations that need files of their own."""
+    return {each.key: each.material for each in evaluations().values() if each.material}
+
+
+@cache
+def schema(name: str) -> dict:
+    """Return what an evaluation's schema.yaml says: `experiment`, `tables`, `published`."""
+    path = plugins.folder(PACKAGE) / name / "schema.yaml"
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def complete_schema(core: dict) -> dict:
+    """Put into the config's schema what the evaluations say of their keys and tables."""
+    experiment = core["$defs"]["experiment"]
+    published = experiment["properties"]["published"]["properties"]
+    for name in evaluations():
+        own = schema(name)
+        experiment["properties"] |= own.get("experiment", {})
+        core["properties"] |= own.get("tables", {})
+        published |= own.get("published", {})
+        core["$defs"] |= own.get("definitions", {})
+    keys = {each.key: None for each in evaluations().values() if each.alone}
+    experiment["anyOf"] = [{"required": [key]} for key in keys]
+    stems = sorted(stem for product in products() for stem in product.stems)
+    target = core["properties"]["targets"]["additionalProperties"]["properties"]
+    target["of"]["items"] = {"enum": stems}
+    return core

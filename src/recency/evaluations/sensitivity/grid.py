@@ -1,0 +1,217 @@
+"""ΔLogLik under every combination of some settings: how far a result hangs on each of them.
+
+One cell is a response and one value of each setting (grids.SETTINGS); in it all LMs were scored and
+fitted alike. The figure has a column a cell, its settings marked beneath, and shows how far each LM
+is above the baseline, whose own ΔLogLik is in the table.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from recency.figures import comparison, style, tables
+from recency.figures.comparison import LM, Response
+from recency.figures.tables import Cell, Table
+from recency.files import atomic
+from recency.workflow import grids
+
+PRODUCT = {
+    "makes": {
+        "figure": ("figure_sensitivity", "ΔLogLik under other settings"),
+        "table": ("table_sensitivity", "Table of ΔLogLik under other settings"),
+    },
+    "reads": ["delta_loglik", "not_run"],
+    "settings": ["grid", "lms=plain_lms", "responses", "title", "baseline=plain_baseline"],
+}
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DASHES = (0, (4, 2))
+ROW = 0.17  # inches: a line of the settings under the figure
+
+
+def data(delta_loglik: str | Path, grid: Mapping[str, Mapping], lms: list[LM]) -> pd.DataFrame:
+    """Give one row a fit: lm, label, dataset, measure, the settings as text, ΔLogLik, convergence."""
+    columns = ["lm", "dataset", "measure", "design", "delta_loglik", "n_exploratory", "converged"]
+    labels = {lm.lm: lm.label for lm in lms}
+    rows = []
+    for row in comparison.table(delta_loglik, columns).itertuples(index=False):
+        settings = {**grid["lms"][row.lm], **grid["designs"][row.design]}
+        told = {key: grids.written(key, settings[key]) for key in grids.SETTINGS}
+        lm = settings["lm"]
+        fit = {"delta_loglik": row.delta_loglik, "n_exploratory": row.n_exploratory}
+        converged = str(row.converged).lower() not in ("false", "0", "0.0")
+        names = {"lm": lm, "label": labels[lm], "dataset": row.dataset, "measure": row.measure}
+        rows.append(names | told | fit | {"converged": converged})
+    return pd.DataFrame(rows)
+
+
+def varied(rows: pd.DataFrame) -> list[str]:
+    """Name the settings that have several values."""
+    return [key for key in grids.SETTINGS if rows[key].nunique() > 1]
+
+
+def cells(rows: pd.DataFrame, settings: list[str]) -> list[tuple[str, ...]]:
+    """List the combinations of settings that were run, the first setting slowest."""
+    if not settings:
+        return [()]
+    there = set(rows[settings].itertuples(index=False, name=None))
+    values = [rows[key].drop_duplicates() for key in settings]
+    return [cell for cell in itertools.product(*values) if cell in there]
+
+
+def of_response(rows: pd.DataFrame, response: Response, settings: list[str]) -> pd.DataFrame:
+    """Return ΔLogLik and convergence by cell and LM, in one response."""
+    part = rows[(rows.dataset == response.dataset) & (rows.measure == response.measure)]
+    return part.set_index([*settings, "lm"])[["delta_loglik", "converged"]]
+
+
+def value(found: pd.DataFrame, cell: tuple[str, ...], lm: str) -> tuple[float, bool]:
+    """Return an LM's ΔLogLik in a cell, NaN where it has none, and whether its fit converged."""
+    key = (*cell, lm) if cell else lm
+    if key not in found.index:
+        return float("nan"), True
+    row = found.loc[key]
+    return float(row.delta_loglik), bool(row.converged)
+
+
+def layout(
+    rows: pd.DataFrame, lms: list[LM], responses: list[Response], title: str, missing: list[str]
+) -> Table:
+    """Set the cells out as rows, the LMs of each response as columns; a cell's best in bold."""
+    settings = varied(rows)
+    header = [
+        [Cell("") for _ in settings] + [Cell(r.label, span=len(lms)) for r in responses],
+        [Cell(grids.SETTINGS[key], left=True) for key in settings]
+        + [Cell(lm.label) for _ in responses for lm in lms],
+    ]
+    tabled = {response: of_response(rows, response, settings) for response in responses}
+    grid, won = [], dict.fromkeys(itertools.product(responses, lms), 0)
+    every = cells(rows, settings)
+    for cell in every:
+        line = [Cell(text, left=True) for text in cell]
+        for response in responses:
+            found = {lm: value(tabled[response], cell, lm.lm) for lm in lms}
+            known = [delta for delta, _ in found.values() if not math.isnan(delta)]
+            for lm, (delta, converged) in found.items():
+                best = bool(known) and delta == max(known)
+                won[response, lm] += best
+                line.append(Cell(style.number(delta) + ("" if converged else "†"), bold=best))
+        grid.append(line)
+    notes = ["ΔLogLik in nats on the exploratory partition; the best LM of a cell in bold"]
+    for response in responses:
+        told = ", ".join(f"{lm.label} {won[response, lm]}" for lm in lms if won[response, lm])
+        notes.append(f"{response.label}: best in so many of {len(every)} cells: {told or 'none'}")
+    notes.append(constant(rows))
+    if not rows.converged.all():
+        notes.append("†: the regression did not converge")
+    return Table(title, header, grid, [note for note in notes if note] + missing)
+
+
+def constant(rows: pd.DataFrame) -> str:
+    """Say which settings all cells share."""
+    shared = [k for k in grids.SETTINGS if rows[k].nunique() == 1]
+    told = ", ".join(f"{grids.SETTINGS[key]} {rows[key].iloc[0]}" for key in shared)
+    return f"in all cells: {told}" if told else ""
+
+
+def draw(
+    rows: pd.DataFrame,
+    lms: list[LM],
+    baseline: LM,
+    responses: list[Response],
+    missing: list[str],
+) -> "Figure":
+    """Draw a panel for each response, one column a cell, the settings beneath."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    settings, looks = varied(rows), style.looks(lms)
+    others = [lm for lm in lms if lm is not baseline]
+    every = cells(rows, settings)
+    kinds = [(key, each) for key in settings for each in rows[key].drop_duplicates()]
+    heights = [1.3] * len(responses) + [ROW * max(1, len(kinds)) + 0.1]
+    figure = Figure(figsize=(style.WIDTH, sum(heights) + 0.7), layout="constrained")
+    panels = figure.subplots(len(heights), sharex=True, height_ratios=heights, squeeze=False)[:, 0]
+    for axes, response in zip(panels, responses, strict=False):
+        found = of_response(rows, response, settings)
+        base = [value(found, cell, baseline.lm)[0] for cell in every]
+        for lm in others:
+            look = looks[lm.lm]
+            deltas = [value(found, cell, lm.lm)[0] - b for cell, b in zip(every, base, strict=True)]
+            axes.plot(range(len(every)), deltas, look.marker, mfc=look.face, mec=look.colour,
+                      ms=4.2, mew=1, color=look.colour, gid=f"{response.label} {lm.lm}")  # fmt: skip
+        axes.axhline(0, color=looks[baseline.lm].colour, ls=DASHES, lw=1, zorder=1)
+        axes.set_title(response.label, loc="left", size=8.5)
+        axes.set_ylabel("ΔLogLik above\nbaseline (nats)")
+        axes.grid(axis="y")
+        axes.tick_params(axis="x", length=0)
+        axes.yaxis.set_major_formatter(lambda y, _: style.tick(y))
+    matrix = panels[-1]
+    for row, (key, each) in enumerate(kinds):
+        at = [x for x, cell in enumerate(every) if cell[settings.index(key)] == each]
+        matrix.plot(at, [row] * len(at), "s", color=style.GREY, ms=3.4)
+        if row % 2:
+            matrix.axhspan(row - 0.5, row + 0.5, color="#f3f3f3", lw=0, zorder=0)
+    matrix.set_yticks(range(len(kinds)), [f"{grids.SETTINGS[key]}: {each}" for key, each in kinds])
+    matrix.set_ylim(max(1, len(kinds)) - 0.5, -0.5)
+    matrix.set_xticks([])
+    matrix.set_xlim(-0.6, len(every) - 0.4)
+    matrix.tick_params(axis="y", length=0)
+    for side in ("left", "bottom"):
+        matrix.spines[side].set_visible(False)
+    handles = [
+        Line2D([], [], color=look.colour, marker=look.marker, mfc=look.face, ls="", label=lm.label)
+        for lm in others
+        if (look := looks[lm.lm])
+    ]
+    named = f"baseline: {baseline.label}"
+    handles.append(Line2D([], [], color=looks[baseline.lm].colour, ls=DASHES, lw=1, label=named))
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
+    said = [note for note in (constant(rows), *missing) if note]
+    if not rows.converged.all():
+        said.append(f"regressions that did not converge: {(~rows.converged).sum()}, see the table")
+    style.notes(figure, said)
+    return figure
+
+
+def main(
+    *,
+    delta_loglik: str | Path,
+    not_run: str | Path | None,
+    figure: Iterable[str | Path],
+    table: Iterable[str | Path],
+    grid: Mapping[str, Mapping],
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    title: str,
+    baseline: str,
+) -> None:
+    """Write figure (.pdf, .svg, .png, .csv) and table (.csv, .html, .tex).
+
+    `grid` says what the names in delta_loglik.csv mean, as grids.expand returns it; `lms` are those
+    that the experiment names, `baseline` one of them; `responses` may repeat, once a design.
+    """
+    once = {(row["dataset"], row["measure"]): row for row in responses}
+    models, measured = comparison.records(lms, once.values())
+    rows = data(delta_loglik, grid, models)
+    there = set(zip(rows.dataset, rows.measure, strict=True))
+    absent = [r for r in measured if (r.dataset, r.measure) not in there]
+    missing = comparison.absent_responses(absent, comparison.reasons(not_run))
+    measured = [r for r in measured if r not in absent]
+    tables.write(table, layout(rows, models, measured, title, missing), rows)
+    base = next(lm for lm in models if lm.lm == baseline)
+    with style.use():
+        paths = [Path(path) for path in figure]
+        style.save(
+            draw(rows, models, base, measured, missing), [p for p in paths if p.suffix != ".csv"]
+        )
+    for path in paths:
+        if path.suffix == ".csv":
+            with atomic(path) as temporary:
+                rows.to_csv(temporary, index=False, lineterminator="\n")

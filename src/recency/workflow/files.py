@@ -1,0 +1,136 @@
+"""Where the files are that a study reads: made here, the user's own, downloaded or from a mirror."""
+
+from __future__ import annotations
+
+import csv
+import os
+from functools import cached_property
+from pathlib import Path
+
+from recency.evaluations import registry
+
+
+class Files:
+    """The files that a config names, by what they are for."""
+
+    def __init__(self, config: dict, root: Path):
+        self.config, self.root = config, Path(root)
+
+    def downloaded(self, url: str, byte_range: list[int] | None = None) -> str:
+        """Return where a URL's file is kept; what several studies use is downloaded once."""
+        part = f".bytes-{byte_range[0]}-{byte_range[1]}" if byte_range else ""
+        return f"<resources>/downloads/{url.split('://', 1)[1].rstrip('/')}{part}"
+
+    def sources(self, entry: dict) -> list[dict]:
+        """Return the rows of an entry's table of files, without the parts that are left out."""
+        with open(self.root / entry["sources"], newline="") as table:
+            rows = list(csv.DictReader(table, delimiter="\t"))
+        return [row for row in rows if row.get("part") not in entry.get("exclude", [])]
+
+    def dataset_file(self, dataset: str, role: str, file: dict) -> str:
+        """Return where one file of a dataset is."""
+        if "simulated" in file:
+            return f"<results>/simulation/{dataset}/{file['simulated']}.csv"
+        if os.path.exists(file.get("local", "")):
+            return file["local"]
+        if "url" in file:
+            return self.downloaded(file["url"], file.get("byte_range"))
+        suffix = "".join(Path(file.get("local") or file["stand_in"]["path"]).suffixes[-2:])
+        return f"<resources>/downloads/placed/{dataset}/{role}{suffix}"
+
+    def dataset(self, name: str, part: str) -> dict[str, str]:
+        """Return role → path of a dataset's `words` or `responses` files."""
+        files = self.config["datasets"][name][part]
+        return {role: self.dataset_file(name, role, file) for role, file in files.items()}
+
+    def material(self, key: str, name: str, role: str) -> str:
+        """Return where one file is of what experiments name with `key`, such as a treebank's `train`."""
+        table = registry.materials()[key].table
+        return self.dataset_file(f"{table}-{name}", role, self.config[table][name][role])
+
+    def counts(self, unigram: str) -> str:
+        """Return where a list of word counts is: the user's own, or downloaded."""
+        file = self.config["unigrams"][unigram]["counts"]
+        return (
+            file["local"] if os.path.exists(file.get("local", "")) else self.downloaded(file["url"])
+        )
+
+    def pairs(self, name: str) -> list[str]:
+        """Return the files that a table of minimal pairs is made from."""
+        entry = self.config["minimal_pairs"][name]
+        if "sources" in entry:
+            return [self.downloaded(row["url"]) for row in self.sources(entry)]
+        return [self.material("minimal_pairs", name, "table")]
+
+    def tokenizer(self, name: str) -> str:
+        """Return the tokenizer.json of a tokenizer that was trained here or is given."""
+        if "file" in self.config["tokenizers"][name]:
+            return self.downloaded(self.config["tokenizers"][name]["file"]["url"])
+        return f"<results>/tokenizers/{name}/tokenizer.json"
+
+    def pretokenized(self, corpus: str) -> str:
+        """Return the token file of a corpus that is published as tokens."""
+        file = self.config["corpora"][corpus]["pretokenized"]
+        return self.downloaded(file["url"], file.get("byte_range"))
+
+    def token_stream(self, corpus: str, tokenizer: str) -> tuple[str, str]:
+        """Return the token file and its description, tokenised here or published as tokens."""
+        where = f"<results>/corpora/{corpus}"
+        if "pretokenized" in self.config["corpora"][corpus]:
+            return self.pretokenized(corpus), f"{where}/pretokenized/{tokenizer}.json"
+        return f"{where}/tokens/{tokenizer}.bin", f"{where}/tokens/{tokenizer}.json"
+
+    @cached_property
+    def known(self) -> dict[str, dict]:
+        """Path → what is known of it, for every file that the config has downloaded or placed."""
+        found = self._of_text()
+        for name, dataset in self.config["datasets"].items():
+            for part in ("words", "responses"):
+                paths = self.dataset(name, part)
+                found |= {paths[role]: file for role, file in dataset[part].items()}
+        for key, material in registry.materials().items():
+            for name, entry in self.config.get(material.table, {}).items():
+                for role in (role for role in material.roles if role in entry):
+                    found[self.material(key, name, role)] = entry[role]
+        return {path: file for path, file in found.items() if path.startswith("<resources>/")}
+
+    def _of_text(self) -> dict[str, dict]:
+        """Return path → what is known of the files of text, tokenizers and word counts."""
+        found = {}
+        corpora = self.config["corpora"].values()
+        for entry in (*corpora, *self.config.get("minimal_pairs", {}).values()):
+            for row in self.sources(entry) if "sources" in entry else ():
+                about = {key: row[key] for key in ("url", "sha256") if row[key]}
+                size = {"bytes": int(row["bytes"])} if row["bytes"] else {}
+                found[self.downloaded(row["url"])] = about | size
+        for name, corpus in self.config["corpora"].items():
+            if "pretokenized" in corpus:
+                found[self.pretokenized(name)] = corpus["pretokenized"]
+        for name, tokenizer in self.config["tokenizers"].items():
+            if "file" in tokenizer:
+                found[self.tokenizer(name)] = tokenizer["file"]
+        for name, unigram in self.config["unigrams"].items():
+            if "counts" in unigram:
+                found[self.counts(name)] = unigram["counts"]
+        return found
+
+    def origins(self, dataset: str) -> list[dict]:
+        """Return where each file of a dataset is from: role, from, checksum."""
+        found = []
+        for part in ("words", "responses"):
+            for role, file in self.config["datasets"][dataset][part].items():
+                source = file.get("url") or file.get("placed") or file.get("local")
+                checksum = file.get("sha256") or file.get("git_blob") or ""
+                source = source or "made by the workflow"
+                found.append({"role": f"{part}: {role}", "from": source, "checksum": checksum})
+                if "stand_in" in file:
+                    known = {"role": f"{part}: {role}, stand-in", "from": file["stand_in"]["path"]}
+                    found.append(known | {"checksum": file["stand_in"].get("sha256", "")})
+        return found
+
+    def about(self, dataset: str) -> dict[str, str]:
+        """Return what the config says of a dataset's origin."""
+        entry = self.config["datasets"][dataset]
+        titles = {"cite": "Cite", "licence": "Licence", "parser": "Parser"}
+        said = {title: str(entry[key]) for key, title in titles.items() if key in entry}
+        return {"Licence": "not stated in the config"} | said

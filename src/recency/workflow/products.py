@@ -1,0 +1,244 @@
+"""Figures and tables of experiments: the files of each, what it reads, and how the report lists it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from snakemake.io import report
+
+from recency import config as configuration
+from recency.evaluations import registry
+from recency.evaluations.registry import Product
+from recency.workflow import regressions
+from recency.workflow.study import Study
+
+EXPERIMENT = "<results>/experiments/{experiment}"
+#: What any product may read or have as a parameter, beside what its evaluation's spec.py names.
+INPUTS = {"not_run": lambda study, experiment: "<results>/not_run.csv"}
+SETTINGS = {
+    "lms": Study.lms_of,
+    "responses": Study.all_responses,
+    "baseline": lambda study, experiment: study.experiment(experiment)["baseline"],
+    "title": lambda study, experiment: study.experiment(experiment)["title"],
+}
+
+
+def made(study: Study, experiment: str) -> list[Product]:
+    """Return the products of an experiment, with what is here of its files."""
+    return [
+        product
+        for product in registry.products()
+        if (evaluation := registry.evaluations()[product.evaluation]).applies(study, experiment)
+        and (product.when is None or evaluation.conditions[product.when](study, experiment))
+    ]
+
+
+def experiments_of(study: Study, product: Product) -> list[str]:
+    """Return the experiments that a product can be made of."""
+    evaluation = registry.evaluations()[product.evaluation]
+    return [name for name in study.config["experiments"] if evaluation.applies(study, name)]
+
+
+def outputs(study: Study, experiment: str) -> list[str]:
+    """Return what the reader of an experiment looks at."""
+    found = [shown(experiment, s) for product in made(study, experiment) for s in product.stems]
+    for evaluation in registry.evaluations().values():
+        if evaluation.also and evaluation.applies(study, experiment):
+            found += evaluation.also(study, experiment)
+    return found
+
+
+def shown(experiment: str, stem: str) -> str:
+    """Return the file of a figure or table that the report shows."""
+    ending = {"figure": "svg", "table": "html"}[stem.split("_")[0]]
+    return f"{EXPERIMENT}/{stem}.{ending}".format(experiment=experiment)
+
+
+def target_files(study: Study, target: str) -> list[str]:
+    """Return the files of a paper's numbered table or figure."""
+    entry = study.targets[target]
+    return [shown(entry["experiment"], stem) for stem in entry["of"]]
+
+
+def covered(study: Study, target: str) -> bool:
+    """Say whether a numbered table or figure needs no LM and no data beyond those of `run`."""
+
+    def used(names: list[str]) -> set:
+        settings = [study.experiment(name) for name in names]
+        lms = {lm for each in settings for lm in each["lms"]}
+        times = {(r["dataset"], r["measure"]) for name in names for r in study.all_responses(name)}
+        keys = registry.materials()
+        return lms | times | {(key, each[key]) for each in settings for key in keys if key in each}
+
+    available = used(study.config["run"]) - study.no_material.keys()
+    return used([study.targets[target]["experiment"]]) <= available
+
+
+def check_pages(study: Study, experiment: str) -> list[str]:
+    """Return the check pages of an experiment's datasets, for those that are here."""
+    return [
+        f"<results>/datasets/{name}/check.html" for name in sorted(study.datasets_of(experiment))
+    ]
+
+
+def read_by(study: Study, product: Product, experiment: str) -> dict:
+    """Return keyword → files that a product is made from."""
+    own = registry.evaluations()[product.evaluation].inputs
+    found = {}
+    for each in product.reads:
+        keyword, _, name = each.partition("=")
+        function = (INPUTS | dict(own)).get(name or keyword)
+        path = f"{EXPERIMENT}/{name or keyword}.csv".format(experiment=experiment)
+        found[keyword] = function(study, experiment) if function else path
+    table = study.experiment(experiment).get("published", {}).get(product.published)
+    return found | ({"published": f"data/published/{table}.csv"} if table else {})
+
+
+def inputs(study: Study, evaluation: str, name: str, wildcards):
+    """Return one of the inputs that an evaluation's spec.py names, for the wildcards' experiment."""
+    return registry.evaluations()[evaluation].inputs[name](study, wildcards.experiment)
+
+
+def parameter(study: Study, product: Product, setting: str):
+    """Return the function of wildcards that gives one of a product's parameters."""
+    own = registry.evaluations()[product.evaluation].settings
+    keyword, _, name = setting.partition("=")
+    function = (SETTINGS | dict(own))[name or keyword]
+    return lambda wildcards: function(study, wildcards.experiment)
+
+
+def parameters(study: Study, product: Product) -> dict:
+    """Return keyword → function of wildcards, for the parameters of a product's rule."""
+    named = {each.partition("=")[0]: parameter(study, product, each) for each in product.settings}
+    return {"module": product.module} | named
+
+
+# The summary
+
+
+def summaries(study: Study) -> list[dict]:
+    """Return what the summary sets a table of: the file, the module that sets it, and a heading."""
+    return [
+        {
+            "file": f"{EXPERIMENT}/{product.summary[0]}".format(experiment=name),
+            "module": product.module,
+            "heading": product.summary[1].format(title=study.experiment(name)["title"]),
+        }
+        for product in registry.products()
+        if product.summary
+        for name in study.config["run"]
+        if product in made(study, name)
+    ]
+
+
+def ranked(study: Study) -> list[str]:
+    """Return the experiments of this run whose LMs are ranked by ΔLogLik."""
+    ranking = registry.evaluations()["reading_times"]
+    return [name for name in study.config["run"] if ranking.applies(study, name)]
+
+
+def summarised_files(study: Study) -> dict[str, list[str] | str]:
+    """Return keyword → files that the summary is made from."""
+    of = "<results>/experiments/{}/{}.csv".format
+    names = ranked(study)
+    asked = [name for name in study.config["run"] if study.experiment(name).get("responses")]
+    return {
+        "delta_loglik": [of(name, "delta_loglik") for name in names],
+        "permutation": [
+            of(name, "permutation") for name in names if study.experiment(name).get("compare")
+        ],
+        "others": [section["file"] for section in summaries(study)],
+        "counts": sorted({path for name in asked for path in regressions.counts(study, name)}),
+        "not_run": "<results>/not_run.csv",
+    }
+
+
+def summary_settings(study: Study) -> dict:
+    """Return the parameters of the summary."""
+    config, scale = study.config, study.scale
+    datasets = config["datasets"]
+    return {
+        "study": f"{config['study']} ({scale['label']})" if "label" in scale else config["study"],
+        "experiments": [
+            {
+                "experiment": name,
+                "title": study.experiment(name)["title"],
+                "lms": study.lms_of(name),
+                "responses": study.all_responses(name),
+                "baseline": study.experiment(name)["baseline"],
+            }
+            for name in ranked(study)
+        ],
+        "sections": [
+            {key: each[key] for key in ("module", "heading")} for each in summaries(study)
+        ],
+        "files": {
+            "figures and tables": f"results/{config['study']}/{config['scale']}/experiments/"
+        },
+        "notes": sorted(
+            {
+                f"The reading times of the corpus {datasets[name]['label']!r} are simulated."
+                for name in study.asked
+                if "simulate" in datasets[name]
+            }
+        ),
+    }
+
+
+def chosen(study: Study, rule: str, wildcards) -> dict[str, list[str]]:
+    """Return the modules that a job of a rule chooses by name; see recency.workflow.code."""
+    modules = [product.module for product in registry.products() if product.rule == rule]
+    if rule == "summary":
+        modules = [section["module"] for section in summaries(study)]
+    by_name = configuration.chosen(study.config, wildcards, study.root)
+    return by_name | {registry.PACKAGE: modules}
+
+
+# The report
+
+
+def flagged(study: Study, product: Product) -> dict[str, list]:
+    """Return keyword → files of a product, flagged for the report."""
+    return {
+        keyword: files(study, f"{EXPERIMENT}/{stem}", product.caption(stem), title)
+        for keyword, (stem, title) in product.makes.items()
+    }
+
+
+def files(
+    study: Study, path: str, caption: Path | str, title: str, category: str | None = None
+) -> list:
+    """Return the files of a figure (PDF, SVG, PNG, data) or table (CSV, HTML, LaTeX).
+
+    The SVG or HTML is flagged for the report: under `category`, or that of its experiment's title.
+    """
+    if Path(path).name.startswith("table_") or category == "Random effects":
+        return [
+            f"{path}.csv",
+            in_report(study, f"{path}.html", caption, title, category),
+            f"{path}.tex",
+        ]
+    shown = in_report(study, f"{path}.svg", caption, title, category)
+    return [f"{path}.pdf", shown, f"{path}.png", f"{path}.csv"]
+
+
+def in_report(
+    study: Study, path: str, caption: Path | str, title: str, category: str | None = None
+):
+    """Flag a file for the report, under a category, with the title that it is listed by.
+
+    Without a category this is the experiment's title, and a number that a paper has for the figure
+    or table stands before the title.
+    """
+    stem = Path(path).stem
+
+    def of_experiment(wildcards) -> str:
+        return study.experiment(wildcards.experiment)["title"]
+
+    def numbered(wildcards) -> dict:
+        numbers = study.config["numbered"]
+        number = numbers.get(f"{wildcards.experiment}/{stem}")
+        return {"what": f"{number}: {title}" if number else title}
+
+    labels = {"what": title} if category else numbered
+    return report(path, caption=str(caption), category=category or of_experiment, labels=labels)

@@ -1,0 +1,74 @@
+"""How a run begins: the config checked, mirrors told to jobs, and what is not here said at once."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
+
+from recency.errors import InputError
+from recency.workflow import checks, machine
+from recency.workflow.study import Study
+
+
+def study(config: dict, workflow) -> Study:
+    """Check the config and return the study that it describes; the config gets what reports read."""
+    root = Path(workflow.basedir)
+    try:
+        checks.check(config, root / "config.schema.yaml")
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
+    # Where files come from is no part of what is computed, so it reaches jobs through the
+    # environment: as a parameter it would make every download, and all that follows, run again.
+    mirrors = os.environ.get("RECENCY_MIRROR", "").split(":")
+    mirrors = [*config.get("mirror", []), *filter(None, mirrors)]
+    os.environ["RECENCY_MIRROR"] = ":".join(mirrors)
+    dry_run = any(re.fullmatch(r"--dry-?run|-[a-zA-Z]*n[a-zA-Z]*", word) for word in sys.argv)
+    found = Study(config, root, mirrors, dry_run)
+    config |= found.for_report()
+    if workflow.is_main_process:
+        for line in found.left_out():
+            logger.warning(line)
+    return found
+
+
+def any_of(names: Iterable[str]) -> str:
+    """Return a wildcard constraint that admits these names only."""
+    return "|".join(names) or "none"
+
+
+def named_files(study: Study) -> str:
+    """Return a wildcard constraint that admits the files that are downloaded or placed."""
+    paths = (path.removeprefix("<resources>/downloads/") for path in study.files.known)
+    return any_of(map(re.escape, paths))
+
+
+def require_machine(study: Study, workflow) -> None:
+    """Refuse a run whose planned jobs need more than this machine has, with what else it can do."""
+    config = study.config
+    if not config.get("check_machine", True) or not workflow.local_exec or workflow.touch:
+        return
+    jobs = list(workflow.dag.needrun_jobs())
+
+    def planned(rule: str, wildcard: str) -> list[str]:
+        return [job.wildcards[wildcard] for job in jobs if job.rule.name == rule]
+
+    results = workflow.pathvars.apply("<results>")
+    known = study.files.known
+    trained = planned("train", "lm")
+    needed = machine.needs(
+        config,
+        trained={lm: study.lms[lm]["recipe"] for lm in study.lms if lm in trained},
+        unigrams=planned("estimate_ngrams", "unigram"),
+        downloads=[known[f"<resources>/downloads/{file}"] for file in planned("download", "file")],
+        present=machine.used([results, *(workflow.pathvars.apply(path) for path in known)]),
+    )
+    try:
+        machine.check(config, needed, machine.here(results), workflow.basedir)
+    except InputError as error:
+        raise WorkflowError(str(error)) from None

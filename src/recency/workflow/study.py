@@ -1,0 +1,319 @@
+"""A study as the rules ask for it: what its config comes to, and where each file is.
+
+`<results>` and `<resources>` in paths are Snakemake's path variables. What is asked of an experiment
+by its name is a method here; what is special to an evaluation stands in the evaluation's folder.
+"""
+
+from __future__ import annotations
+
+import glob
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from recency import config as configuration
+from recency.evaluations import registry
+from recency.workflow import grids
+from recency.workflow.files import Files
+
+
+@dataclass
+class Study:
+    """A checked config, the project's folder, folders with public files, and whether a plan is all.
+
+    Experiments with several seeds or settings are written out in `config`; `grids` says what the
+    names of their LMs and designs mean.
+    """
+
+    config: dict
+    root: Path
+    mirrors: list[str] = field(default_factory=list)
+    dry_run: bool = False
+
+    def __post_init__(self):
+        self.grids = grids.expand(self.config)
+        self.scale = self.config["scales"][self.config["scale"]]
+        self.lms = {n: configuration.language_model(self.config, n) for n in self.config["lms"]}
+        self.files = Files(self.config, self.root)
+
+    def experiment(self, name: str) -> dict:
+        """Return an experiment's entry."""
+        return self.config["experiments"][name]
+
+    # What is here. A dataset that only its user can place, and that is not there, is left out and
+    # said to be; a dry run plans it all the same.
+
+    @cached_property
+    def absent(self) -> dict[str, str]:
+        """Datasets that some experiment or search could ask for and that are not here → why."""
+        datasets = {
+            response["dataset"]
+            for table in ("experiments", "searches")
+            for name in self.config.get(table, {})
+            for response in configuration.responses(self.config, name, table)
+        }
+        entries = self.config["datasets"]
+        return {
+            name: f"{entries[name]['label']} is not here: {missing[0]}"
+            for name in sorted(datasets)
+            if (missing := configuration.missing_files(entries[name], self.mirrors))
+        }
+
+    @cached_property
+    def absent_materials(self) -> dict[tuple[str, str], str]:
+        """What evaluations need beside reading times and is not here: (key, name) → why."""
+        return {
+            (key, name): f"{entry['label']} ({material.table.replace('_', ' ')}) is not here: "
+            f"{missing[0]}"
+            for key, material in registry.materials().items()
+            for name, entry in self.config.get(material.table, {}).items()
+            if (missing := configuration.missing_material(entry, material.roles, self.mirrors))
+        }
+
+    @property
+    def not_run(self) -> dict[str, str]:
+        """Datasets that are left out → why."""
+        return {} if self.dry_run else self.absent
+
+    @property
+    def no_material(self) -> dict[tuple[str, str], str]:
+        """What is left out beside datasets: (key, name) → why."""
+        return {} if self.dry_run else self.absent_materials
+
+    @cached_property
+    def asked(self) -> set[str]:
+        """Datasets whose reading times this run asks for."""
+        return {r["dataset"] for name in self.config["run"] for r in self.all_responses(name)}
+
+    @cached_property
+    def materials_asked(self) -> list[tuple[str, str]]:
+        """What this run asks for beside reading times, as (key, name)."""
+        found = [
+            (key, self.experiment(name)[key])
+            for key in registry.materials()
+            for name in self.config["run"]
+            if key in self.experiment(name)
+        ]
+        return list(dict.fromkeys(found))
+
+    def left_out(self) -> list[str]:
+        """Say what this run asks for and is not here, a line each."""
+        materials = [self.absent_materials.get(each) for each in self.materials_asked]
+        return [
+            *(f"not run: {self.absent[name]}" for name in sorted(self.absent.keys() & self.asked)),
+            *(f"not run: {reason}" for reason in materials if reason),
+        ]
+
+    def not_run_rows(self) -> list[dict]:
+        """Return the rows of not_run.csv: dataset, measure, reason."""
+        return [
+            {"dataset": name, "measure": measure, "reason": self.not_run[name]}
+            for name in self.not_run
+            if name in self.asked
+            for measure in self.config["datasets"][name]["measures"]
+        ] + [
+            {"dataset": each["label"], "measure": each["kind"], "reason": each["reason"]}
+            for each in self.for_report()["materials"]
+            if each["reason"]
+        ]
+
+    def has_material(self, experiment: str, key: str) -> bool:
+        """Say whether an experiment names something by an evaluation's key, and it is here."""
+        name = self.experiment(experiment).get(key)
+        return name is not None and (key, name) not in self.no_material
+
+    def for_report(self) -> dict:
+        """Return what captions and the report's front page read beside the config."""
+        tables = {key: material.table for key, material in registry.materials().items()}
+        about = ("label", "cite", "licence")
+        return {
+            "not_run": self.not_run,
+            "materials": [
+                {"kind": tables[key].replace("_", " "), "reason": self.no_material.get((key, name))}
+                | {each: self.config[tables[key]][name].get(each) for each in about}
+                for key, name in self.materials_asked
+            ],
+            "numbered": {
+                f"{target['experiment']}/{stem}": target["label"]
+                for target in self.targets.values()
+                for stem in target["of"]
+            },
+        }
+
+    @cached_property
+    def targets(self) -> dict[str, dict]:
+        """A paper's tables and figures by number, of experiments that the config has."""
+        return {
+            name: target
+            for name, target in self.config.get("targets", {}).items()
+            if target["experiment"] in self.config["experiments"]
+        }
+
+    # Experiments
+
+    def all_responses(self, experiment: str) -> list[dict]:
+        """Return every response that the config asks of an experiment, those not run too.
+
+        They are dicts of design, dataset, measure and label.
+        """
+        return [
+            response | {"label": self.config["datasets"][response["dataset"]]["label"]}
+            for response in configuration.responses(self.config, experiment)
+        ]
+
+    def responses(self, experiment: str) -> list[dict]:
+        """Return the experiment's responses that can be run."""
+        asked = self.all_responses(experiment)
+        found = [each for each in asked if each["dataset"] not in self.not_run]
+        if asked and not found:
+            raise WorkflowError(f"experiments → {experiment}: none of its reading times are here")
+        return found
+
+    def datasets_of(self, experiment: str) -> list[str]:
+        """Return the datasets of an experiment that can be run."""
+        return list(dict.fromkeys(r["dataset"] for r in self.responses(experiment)))
+
+    def described(self, lm: str) -> dict:
+        """Return what figures need to know of an LM: lm, label, family, applied."""
+        return {"lm": lm} | {key: self.lms[lm][key] for key in ("label", "family", "applied")}
+
+    def lms_of(self, experiment: str) -> list[dict]:
+        """Return an experiment's LMs, described."""
+        return [self.described(lm) for lm in self.experiment(experiment)["lms"]]
+
+    def all_fitted(self, experiment: str) -> bool:
+        """Say whether an experiment's observations are all fitted, and its LMs compared by AIC."""
+        asked = self.all_responses(experiment)
+        return bool(asked) and not any(self.partitioned(r["dataset"]) for r in asked)
+
+    def partitioned(self, dataset: str) -> bool:
+        """Say whether a dataset's observations are parted in three, or all fitted."""
+        return self.config["datasets"][dataset].get("partitioned", True)
+
+    def filters(self, dataset: str, measure: str) -> list[dict]:
+        """Return the filters of a measure, in order, as name and query."""
+        entry = self.config["datasets"][dataset]
+        steps = entry["measures"][measure]["filters"]
+        return [{"name": step, "keep": entry["filters"][step]} for step in steps]
+
+    def cells(self, experiment: str) -> list[tuple[dict, dict]]:
+        """Return every response × LM of an experiment."""
+        return [(r, lm) for r in self.responses(experiment) for lm in self.lms_of(experiment)]
+
+    def named_cells(self, experiment: str, *keys: str) -> list[dict]:
+        """Return lm, dataset, measure and design of every cell, and these keys of its LM."""
+        about = ("dataset", "measure", "design")
+        return [
+            {"lm": lm["lm"]} | {k: lm[k] for k in keys} | {k: r[k] for k in about}
+            for r, lm in self.cells(experiment)
+        ]
+
+    def comparisons(self, experiment: str) -> list[tuple[dict, str, str]]:
+        """Return every comparison × response of an experiment: (response, LM a, LM b)."""
+        pairs = self.experiment(experiment).get("compare", [])
+        return [(r, a, b) for a, b in pairs for r in self.responses(experiment)]
+
+    def seeded_cells(self, experiment: str) -> list[dict]:
+        """Return every cell with the seed of its LM, and the first LM that is it but for the seed."""
+        return [
+            cell | {"seed": self.lms[cell["lm"]]["seed"], "family": self.but_for_seed(cell["lm"])}
+            for cell in self.named_cells(experiment)
+        ]
+
+    def named_comparisons(self, experiment: str) -> list[dict]:
+        """Return lm_a, lm_b, dataset, measure and design of every comparison."""
+        return [
+            {"lm_a": a, "lm_b": b} | {k: r[k] for k in ("dataset", "measure", "design")}
+            for r, a, b in self.comparisons(experiment)
+        ]
+
+    def but_for_seed(self, lm: str) -> str:
+        """Return the first LM in the config that is this one but for its seed and its name."""
+
+        def settings(name: str) -> tuple:
+            entry = {
+                k: v for k, v in self.lms[name].items() if k not in ("label", "seed", "weights")
+            }
+            base = entry.pop("base", None)
+            return entry, base and settings(base)
+
+        return next(name for name in self.lms if settings(name) == settings(lm))
+
+    def search_responses(self, search: str) -> list[dict]:
+        """Return the responses of a search; a WorkflowError where one is not here."""
+        found = configuration.responses(self.config, search, "searches")
+        for response in found:
+            if response["dataset"] in self.not_run:
+                raise WorkflowError(f"searches → {search}: {self.not_run[response['dataset']]}")
+        return found
+
+    # Language models
+
+    def inference_bias(self, lm: str) -> dict | None:
+        """Return the bias that is put on an LM when it is used, if it was not trained with it."""
+        return self.lms[lm]["bias"] if self.lms[lm]["applied"] == "inference" else None
+
+    def gpus(self, lm: str) -> int:
+        """Say how many GPUs an LM's training asks for."""
+        cuda = self.config["recipes"][self.lms[lm]["recipe"]]["device"] == "cuda"
+        return self.config.get("gpus", 1) if cuda else 0
+
+    def weights(self, name: str) -> list[str]:
+        """Return the files of an LM's weights: its own, its base's, or none for a checkpoint."""
+        lm = self.lms[name]
+        if "checkpoint" in lm:
+            return []
+        folder = f"<results>/lms/{lm.get('base') or lm.get('weights', name)}"
+        return [
+            f"{folder}/{file}" for file in ("config.json", "model.safetensors", "tokenizer.json")
+        ]
+
+    def architecture(self, lm: str) -> dict | None:
+        """Return the architecture of an LM that is trained here."""
+        entry = self.lms[lm]
+        named = None if "checkpoint" in entry else entry["architecture"]
+        return named and self.config["architectures"][named]
+
+    def tokens(self, lm: str) -> tuple[str, str]:
+        """Return the token file that an LM is trained on, and its description."""
+        return self.files.token_stream(self.lms[lm]["corpus"], self.lms[lm]["tokenizer"])
+
+    # Text
+
+    def corpora_with(self, *keys: str) -> list[str]:
+        """Return the corpora that are made in one of these ways."""
+        return [
+            name for name, corpus in self.config["corpora"].items() if corpus.keys() & set(keys)
+        ]
+
+    def corpus_files(self, name: str) -> list[str]:
+        """Return the originals that a corpus is made from."""
+        corpus = self.config["corpora"][name]
+        if "sources" in corpus:
+            return [self.files.downloaded(row["url"]) for row in self.files.sources(corpus)]
+        found = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
+        if not found:
+            raise WorkflowError(f"corpora → {name} → files: nothing matches {corpus['files']}")
+        return found
+
+    def annotated_words(self, dependencies: str) -> str:
+        """Return the words whose dependencies these are."""
+        dataset = self.config["dependencies"][dependencies]["dataset"]
+        return f"<results>/datasets/{dataset}/words.parquet"
+
+    def probe_settings(self) -> dict:
+        """Return how the structural probe is trained."""
+        own = self.config.get("probe", {})
+        return {key: own[key] for key in own if key not in ("relations", "memory_gb")}
+
+    def simulated(self, dataset: str) -> dict:
+        """Return how a dataset's readers are simulated."""
+        return self.config["datasets"][dataset]["simulate"]
+
+    def recovered(self, experiment: str, dataset: str) -> list[dict]:
+        """Return the LMs whose effects are set beside the truth: the experiment's and the readers'."""
+        reader = self.simulated(dataset)["reader"]
+        others = [lm for lm in self.lms_of(experiment) if lm["lm"] != reader]
+        return [*others, self.described(reader)]

@@ -1,8 +1,0 @@
-"""Observations per partition, published beside reproduced (Clark et al. 2025, Table 1)."""
-
-from recency.evaluations.reading_times.table_observations import main
-from recency.workflow.job import logged
-
-if __name__ == "__main__":
-    with logged(snakemake.log[0]):
-        main(**snakemake.input, out=snakemake.output, **snakemake.params)
