@@ -10,10 +10,10 @@ import yaml
 from project import SCHEMA, TINY, load, merged, planned, snakemake
 
 from recency import config as configuration
+from recency import grids
 from recency.errors import InputError
 from recency.evaluations.reading_times import sensitivity, table_seeds
 from recency.workflow import checks as config_checks
-from recency.workflow import grids
 
 ROOT = Path(__file__).resolve().parents[2]
 GRID = """

@@ -14,8 +14,8 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from recency import config as configuration
+from recency import grids
 from recency.evaluations import registry
-from recency.workflow import grids
 from recency.workflow.files import Files
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from recency import grids
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import LM, Response
 from recency.figures.tables import Cell, Table
 from recency.files import atomic
-from recency.workflow import grids
 
 PRODUCT = {
     "makes": {

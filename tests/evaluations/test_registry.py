@@ -1,0 +1,112 @@
+"""Evaluations are found by their folders; rules, report, targets and schema follow from them."""
+
+import importlib
+import inspect
+
+import pytest
+import yaml
+from project import ROOT, SCHEMA, TINY, copy_project, load, planned, snakemake
+
+from recency import plugins
+from recency.errors import InputError
+from recency.evaluations import registry
+from recency.workflow import checks, products
+from recency.workflow.study import Study
+
+
+@pytest.fixture(scope="module")
+def study():
+    return Study(load("config.open.yaml"), ROOT, dry_run=True)
+
+
+def test_every_evaluation_is_whole():
+    assert {"reading_times", "probe", "minimal_pairs"} <= set(registry.evaluations())
+    stems = [stem for product in registry.products() for stem in product.stems]
+    assert len(stems) == len(set(stems)) >= 18
+    for product in registry.products():
+        evaluation = registry.evaluations()[product.evaluation]
+        assert product.when is None or product.when in evaluation.conditions, product.module
+        for stem in product.stems:
+            assert product.caption(stem).is_file(), stem
+            assert stem.split("_")[0] in ("figure", "table"), stem
+
+
+@pytest.mark.parametrize("product", registry.products(), ids=lambda product: product.module)
+def test_what_a_product_says_is_what_its_module_takes(product, study):
+    """The keywords that the rule gives are those of `main`, and none that it needs is missing."""
+    main = importlib.import_module(f"{registry.PACKAGE}.{product.module}").main
+    given = {each.partition("=")[0] for each in (*product.reads, *product.settings)}
+    given |= set(product.makes) | ({"published"} if product.published else set())
+    known = inspect.signature(main).parameters
+    needed = {name for name, each in known.items() if each.default is each.empty}
+    assert needed <= given <= set(known)
+    assert set(products.parameters(study, product)) == {"module"} | {
+        each.partition("=")[0] for each in product.settings
+    }
+
+
+def test_targets_take_whatever_is_made():
+    for stem in ("figure_attention_by_distance", "table_dependencies", "table_seeds"):
+        config = load()
+        config["targets"]["figure99"] = {"label": "Mine", "experiment": "exp4", "of": [stem]}
+        checks.check(config, SCHEMA)
+    config["targets"]["figure99"]["of"] = ["figure_of_nothing"]
+    with pytest.raises(InputError, match="targets → figure99 → of"):
+        checks.check(config, SCHEMA)
+
+
+def test_an_experiment_needs_something_to_do():
+    config = load()
+    config["experiments"]["none"] = {"title": "None", "lms": ["Pythia"], "baseline": "Pythia"}
+    with pytest.raises(InputError, match="experiments → none"):
+        checks.check(config, SCHEMA)
+
+
+def test_products_of_an_experiment(study):
+    def made(name):
+        return {stem for product in products.made(study, name) for stem in product.stems}
+
+    assert made("exp4") == {
+        "figure_attention_heads", "table_dependencies", "figure_attention_by_distance"
+    }  # fmt: skip
+    assert "figure_slopes" in made("exp3") and "figure_slopes" not in made("exp1")
+    assert made("sensitivity") == {"figure_sensitivity", "table_sensitivity"}
+    assert made("items") == {"figure_delta_aic", "table_delta_aic"}
+    assert "table_seeds" not in made("open")
+
+
+FIGURE = '''"""How many observations there are."""
+
+PRODUCT = {
+    "makes": {"out": ("figure_mine", "Mine")},
+    "reads": ["delta_loglik"],
+    "settings": ["baseline"],
+}
+
+
+def main(*, delta_loglik, out, baseline):
+    """Draw nothing."""
+'''
+
+
+def test_a_new_figure_is_one_file(tmp_path):
+    """And its caption; the rule, the experiment's outputs and `targets:` follow."""
+    project = copy_project(tmp_path)
+    folder = project / "src" / "recency" / "evaluations" / "reading_times"
+    (folder / "figure_mine.py").write_text(FIGURE)
+    (folder / "figure_mine.rst").write_text("Mine.\n")
+    target = {"label": "Figure 9", "experiment": "simulated", "of": ["figure_mine"]}
+    (project / "mine.yaml").write_text(yaml.safe_dump({"targets": {"figure9": target}}))
+    for name in ("simulated", "figure9"):
+        run = snakemake(project, "-n", name, configs=[*TINY, "mine.yaml"])
+        assert run.returncode == 0, run.stdout[-3000:]
+        assert planned(run.stdout)["figure_mine"] == 1
+
+
+def test_modules_by_name_are_found_without_importing_them():
+    assert "linear" in plugins.names("recency.attention.biases", "PARAMETERS")
+    assert plugins.constant("recency.attention.biases", "none", "PARAMETERS") == {}
+    with pytest.raises(InputError, match="no form is called 'linaer'; did you mean 'linear'"):
+        plugins.load("recency.attention.biases", "linaer", "form", "PARAMETERS")
+    with pytest.raises(InputError, match="no evaluation is called"):
+        plugins.load("recency.evaluations", "probe.nothing", "evaluation", "main")

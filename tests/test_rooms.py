@@ -1,0 +1,84 @@
+"""The house's plan holds: arrows between rooms go one way, and no file or function outgrows it."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from project import ROOT
+
+SOURCE = ROOT / "src" / "recency"
+#: Each room may use those before it, and the modules that stand beside the rooms.
+FLOORS = [
+    {"attention"},
+    {"networks", "mixed", "stats"},
+    {"text", "downloads", "figures", "reading", "scoring"},
+    {"regression"},
+    {"simulation"},
+    {"evaluations"},
+    {"workflow"},
+]
+#: What may be used across a floor.
+ACROSS = {("scoring", "reading"), ("stats", "mixed")}
+
+
+def imports(path: Path) -> set[str]:
+    """Return the modules of the package that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.split(".")[0] == "recency"}
+
+
+def room(name: str) -> str | None:
+    """Return the room of a module, or None of one that stands beside the rooms."""
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 and (SOURCE / parts[1]).is_dir() else None
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.name))
+def test_arrows_go_one_way(path):
+    floors = {name: number for number, names in enumerate(FLOORS) for name in names}
+    parts = path.relative_to(SOURCE).parts
+    here = parts[0] if len(parts) > 1 else None
+    if here is None:  # beside the rooms: for all of them, so it uses none
+        assert {room(name) for name in imports(path)} <= {None}, path
+        return
+    for there in filter(None, map(room, imports(path))):
+        below = floors[there] < floors[here]
+        across = there == here or (here, there) in ACROSS
+        assert below or across, f"{path} uses {there}, which is not below {here}"
+
+
+def test_no_module_hides_one_that_users_have():
+    taken = {"datasets", "surprisal", "evaluate", "tokenizers", "transformers", "optuna"}
+    top = {path.stem for path in (ROOT / "src").iterdir()}
+    assert top & taken == set() and "recency" in top
+
+
+CODE = [*ROOT.glob("src/**/*.py"), *ROOT.glob("workflow/**/*.py"), *ROOT.glob("tests/**/*.py")]
+CODE += [*ROOT.glob("benchmarks/*.py"), *ROOT.glob("rules/*.smk"), ROOT / "Snakefile"]
+
+
+def test_no_file_is_longer_than_400_lines():
+    assert [str(p) for p in CODE if len(p.read_text().splitlines()) > 400] == []
+
+
+def test_rules_hold_no_python_but_calls():
+    """No function is defined in a rule file, and nothing decided there."""
+    for path in [*ROOT.glob("rules/*.smk"), ROOT / "Snakefile"]:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            wrong = re.match(r"\s*(def|class|if|elif|else|while|try|with|return)\b.*:\s*$", line)
+            assert not wrong, f"{path}, line {number}: {line}"
+
+
+def test_scripts_only_wire():
+    """A script imports, and hands Snakemake's files to one function of the package."""
+    for path in ROOT.glob("workflow/scripts/**/*.py"):
+        tree = ast.parse(path.read_text())
+        kinds = {type(node) for node in tree.body[1:]}
+        assert kinds <= {ast.Import, ast.ImportFrom, ast.If}, path
+        assert len(path.read_text().splitlines()) <= 30, path
