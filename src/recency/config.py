@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import glob
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,26 +28,57 @@ def parsers() -> list[str]:
     return plugins.names(PARSERS, "MEASURES")
 
 
+@functools.cache
 def bias_parameters(form: str) -> dict:
     """Return the parameters of a form of bias: name → JSON schema."""
     return plugins.constant(BIASES, form, "PARAMETERS")
 
 
+def bias_of(config: dict, name: str) -> dict:
+    """Return the bias of an LM: the entry of the `biases:` table, or none where it names none."""
+    lm = config["lms"][name]
+    return config["biases"][lm["bias"]] if "bias" in lm else {"form": "none"}
+
+
+def with_defaults(bias: dict) -> dict:
+    """Return a bias with every parameter that its form has a default for."""
+    parameters = bias_parameters(bias["form"]).items()
+    defaults = {key: schema["default"] for key, schema in parameters if "default" in schema}
+    return {"form": bias["form"], **defaults, **bias}
+
+
 def language_model(config: dict, name: str) -> dict:
-    """Return an LM's whole settings: the scale's, with the LM's own over them.
+    """Return all of an LM's settings: the scale's, with the LM's own over them.
 
     An inference-only LM takes everything but its bias from its base. `bias` becomes the entry of
     the `biases:` table, and `label` is filled in.
     """
-    lm = config["lms"][name]
+    lm, bias = config["lms"][name], bias_of(config, name)
     scale = {key: config["scales"][config["scale"]].get(key) for key in SCALE_KEYS}
-    whole = scale | config["lms"].get(lm.get("base"), {}) | lm
-    bias = lm.get("bias", "none")
-    return whole | {
+    return {
+        **scale,
+        **config["lms"].get(lm.get("base"), {}),
+        **lm,
         "label": lm.get("label", name),
-        "family": bias,
-        "applied": "none" if bias == "none" else lm.get("applied", "training"),
-        "bias": config["biases"][bias],
+        "applied": "none" if bias["form"] == "none" else lm.get("applied", "training"),
+        "bias": bias,
+    }
+
+
+def training_words(config: dict, name: str) -> str:
+    """Return how many words an LM was trained on, as papers write it (10M); "" if unsaid."""
+    lm = language_model(config, name)
+    return "" if "checkpoint" in lm else config["corpora"][lm["corpus"]].get("words", "")
+
+
+def described(name: str, settings: dict) -> dict:
+    """Return what figures need to know of an LM (recency.figures.comparison.LM), of its settings."""
+    return {
+        "lm": name,
+        "label": settings["label"],
+        "bias": with_defaults(settings["bias"]),
+        "applied": settings["applied"],
+        "network": {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")},
     }
 
 
@@ -70,12 +102,6 @@ def text_readers(corpus: dict, root: Path) -> list[str]:
         with open(root / corpus["sources"], encoding="utf-8", newline="") as table:
             return sorted({row["reader"] for row in csv.DictReader(table, delimiter="\t")})
     return [corpus["reader"]] if "reader" in corpus else []
-
-
-def slope(bias: dict) -> float | None:
-    """Return the slope that all heads of a linear bias share; None of any other bias."""
-    slopes = bias.get("slopes", "mix") if bias["form"] == "linear" else None
-    return float(slopes) if isinstance(slopes, int | float) else None
 
 
 def responses(config: dict, name: str, table: str = "experiments") -> list[dict]:

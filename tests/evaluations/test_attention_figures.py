@@ -9,8 +9,13 @@ from recency.evaluations.dependencies import table as table_dependencies
 from recency.figures import comparison, style
 
 LMS = [
-    {"lm": "ALiBi-mix-TI", "label": "ALiBi-mix-TI", "family": "ALiBi-mix", "applied": "training"},
-    {"lm": "Pythia", "label": "Pythia", "family": "none", "applied": "none"},
+    {
+        "lm": "ALiBi-mix-TI",
+        "label": "ALiBi-mix-TI",
+        "bias": {"form": "linear", "slopes": "mix"},
+        "applied": "training",
+    },
+    {"lm": "Pythia", "label": "Pythia", "bias": {"form": "none"}, "applied": "none"},
 ]
 
 

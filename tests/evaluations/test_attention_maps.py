@@ -15,8 +15,13 @@ from recency.networks import architectures
 
 TEXT = "The unforgettable cat  saw the dog"
 LMS = [
-    {"lm": "Pythia", "label": "Pythia", "family": "none", "applied": "none"},
-    {"lm": "mix", "label": "ALiBi-mix-TI", "family": "ALiBi-mix", "applied": "training"},
+    {"lm": "Pythia", "label": "Pythia", "bias": {"form": "none"}, "applied": "none"},
+    {
+        "lm": "mix",
+        "label": "ALiBi-mix-TI",
+        "bias": {"form": "linear", "slopes": "mix"},
+        "applied": "training",
+    },
 ]
 
 

@@ -17,10 +17,11 @@ from recency.reading import observations, responses, words
 from recency.regression import fit as regression
 
 DESIGN = load()["designs"]["frequency_means"]
+DVM = load()["biases"]["dVM-2024"]
 PUBLISHED = ROOT / "data" / "published" / "devarda_marelli2024_daic.csv"
 LMS = [
-    {"lm": "gpt2", "label": "gpt2", "family": "none", "applied": "none"},
-    {"lm": "gpt2-dVM", "label": "gpt2-dVM", "family": "dVM-2024", "applied": "inference"},
+    {"lm": "gpt2", "label": "gpt2", "bias": {"form": "none"}, "applied": "none"},
+    {"lm": "gpt2-dVM", "label": "gpt2-dVM", "bias": DVM, "applied": "inference"},
 ]
 
 

@@ -40,8 +40,9 @@ def made_scores(folder, lms, seed=0, swap=False, sizes=((30, 50), (20,))):
     return folder / "pairs.parquet", files
 
 
-def described(*lms, family="none"):
-    return [{"lm": lm, "label": f"the {lm}", "family": family, "applied": "none"} for lm in lms]
+def described(*lms):
+    none = {"bias": {"form": "none"}, "applied": "none"}
+    return [{"lm": lm, "label": f"the {lm}"} | none for lm in lms]
 
 
 def accuracy(folder, lms, **settings):
@@ -175,11 +176,12 @@ def test_stale_and_broken_scores_are_named(tmp_path):
 @pytest.fixture
 def windows(tmp_path):
     """Accuracy of a baseline, two windows and an inference-only LM, in that order of the config."""
-    lms = {"base": 0, "window-4": 3, "window-7": 8, "late": -3}
+    lms = {"base": 0, "W4": 3, "W7": 8, "late": -3}
     accuracy(tmp_path, lms)
     known = described(*lms)
-    for lm, family in zip(known[1:], ("window-4", "window-7", "dVM"), strict=True):
-        lm |= {"family": family, "applied": "inference" if family == "dVM" else "training"}
+    for lm, width in zip(known[1:3], (4, 7), strict=True):
+        lm |= {"bias": {"form": "window", "width": width}, "applied": "training"}
+    known[3] |= {"bias": {"form": "exponential"}, "applied": "inference"}
     return tmp_path, known
 
 
@@ -195,12 +197,12 @@ def test_table_with_published_values(windows):
     overall = table[table.compared & (table.level == "overall")].set_index("lm")
     order = list(overall.accuracy.sort_values(ascending=False).index)
     names = [row[0][0].split("|")[0] for row in rows[1:]]
-    assert names == [f"the {lm}" for lm in order] and order[0] == "window-7"
-    assert overall.published.dropna().to_dict() == {"base": 61, "window-7": 68}
+    assert names == [f"the {lm}" for lm in order] and order[0] == "W7"
+    assert overall.published.dropna().to_dict() == {"base": 61, "W7": 68}
     by_name = {row[0][0]: [cell for cell, _ in row] for row in rows[1:]}
-    assert "published 68" in by_name["the window-7"][1] and "61" in by_name["the base"][1]
+    assert "published 68" in by_name["the W7"][1] and "61" in by_name["the base"][1]
     assert by_name["the base"][2:5] == [""] * 3
-    assert by_name["the window-7"][1].startswith(f"{overall.accuracy['window-7']:.1f}|")
+    assert by_name["the W7"][1].startswith(f"{overall.accuracy['W7']:.1f}|")
     header = [cell for cell, _ in rows[0]]
     assert header[-2:] == ["phenomenon 0", "phenomenon 1"] and "without the first" in header
     assert "summed over all tokens" in (folder / "t.html").read_text()
@@ -242,4 +244,4 @@ def test_figures_show_what_the_table_says(windows):
     for lm in wide.index:
         assert cells[f"cell {lm} 0"] == f"{wide.Overall[lm]:.1f}"
     labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
-    assert "the base (baseline)" in labels and labels[0] == "the window-7"
+    assert "the base (baseline)" in labels and labels[0] == "the W7"

@@ -8,9 +8,19 @@ from recency.evaluations.probe import table as table_probe
 from recency.figures import comparison, style
 
 LMS = [
-    {"lm": "GPT-2", "label": "GPT-2", "family": "none", "applied": "none"},
-    {"lm": "w4", "label": "window 4", "family": "window-4", "applied": "training"},
-    {"lm": "w9", "label": "window 9", "family": "window-9", "applied": "training"},
+    {"lm": "GPT-2", "label": "GPT-2", "bias": {"form": "none"}, "applied": "none"},
+    {
+        "lm": "w4",
+        "label": "window 4",
+        "bias": {"form": "window", "width": 4},
+        "applied": "training",
+    },
+    {
+        "lm": "w9",
+        "label": "window 9",
+        "bias": {"form": "window", "width": 9},
+        "applied": "training",
+    },
 ]
 RELATIONS = ["nsubj", "obj", "iobj"]
 
@@ -55,7 +65,7 @@ def test_every_lm_has_a_line_of_its_own(tmp_path):
     lines = {line.get_label(): line for line in axes[0].lines}
     labels = [each["label"] for each in LMS]
     assert set(lines) == {*labels, *(f"{each}, untrained" for each in labels), "adjacent words"}
-    assert len({lines[each].get_color() for each in labels}) == 3  # one family, two shades
+    assert len({lines[each].get_color() for each in labels}) == 3  # one kind of bias, two shades
     assert lines["window 9"].get_color() == lines["window 9, untrained"].get_color()
     assert lines["GPT-2"].get_linewidth() > lines["window 4"].get_linewidth()
     np.testing.assert_allclose(lines["window 4"].get_ydata(), 0.5 + np.arange(4) / 50)

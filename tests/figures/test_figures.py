@@ -22,22 +22,32 @@ from recency.evaluations.reading_times import (
     figure_slopes,
     recovery,
 )
-from recency.figures import comparison, style
+from recency.figures import comparison, encoding, style
 from recency.reading import checks as dataset_checks
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "data" / "published"
 TABLE2 = pd.read_csv(PUBLISHED / "clark2025_table2.csv").set_index("lm")
+TABLE2 = TABLE2.drop(columns=["applied", "form", "parameters"])
 TABLE1 = pd.read_csv(PUBLISHED / "clark2025_table1.csv").set_index("corpus_measure")
 SIX = ["Pythia", "dVM-TI", "ALiBi-mix-I", "ALiBi-mix-TI", "ALiBi-1/4-I", "ALiBi-1/4-TI"]
 TWO = ["Natural Stories SPR", "UCL SPR"]
 
 
+def slope(label: str) -> float | None:
+    """Return the slope in a label of uniform ALiBi: 0.25 of ALiBi-1/4-TI."""
+    found = re.fullmatch(r"ALiBi-([\d/]+)-T?I", label)
+    return float(Fraction(found[1])) if found else None
+
+
 def lm(label: str) -> dict:
-    bias = label.replace("/", "_").removesuffix("-TI").removesuffix("-I")
+    """Describe an LM of Table 2 as rules do."""
     applied = "none" if label == "Pythia" else "training" if label.endswith("-TI") else "inference"
-    family = "none" if label == "Pythia" else bias
-    return {"lm": label.replace("/", "_"), "label": label, "family": family, "applied": applied}
+    bias = {"form": "linear", "slopes": slope(label) or "mix"}
+    if not label.startswith("ALiBi"):
+        dvm = {"form": "exponential", "decay": 82.86, "weight": 0.37}
+        bias = dvm if label.startswith("dVM") else {"form": "none"}
+    return {"lm": label.replace("/", "_"), "label": label, "bias": bias, "applied": applied}
 
 
 def response(label: str) -> dict:
@@ -77,12 +87,6 @@ def write_perplexity(path: Path, lms: list[str]) -> Path:
     rows["tokens"], rows["bits_per_token"] = 1000, bits.to_numpy()
     rows.assign(perplexity=2.0**rows.bits_per_token).to_csv(path, index=False)
     return path
-
-
-def slope(label: str) -> float | None:
-    """Return the slope in a label of uniform ALiBi: 0.25 of ALiBi-1/4-TI."""
-    found = re.fullmatch(r"ALiBi-([\d/]+)-T?I", label)
-    return float(Fraction(found[1])) if found else None
 
 
 SIZES = {"paper": (list(TABLE2.index), list(TABLE2.columns[:-1])), "small": (SIX, TWO)}
@@ -196,7 +200,7 @@ def test_baseline_is_dashed_at_its_value(tmp_path):
         figure = figure_delta_loglik.bars(read(tmp_path, SIX, TWO), "Pythia", ["ALiBi-mix-TI"])
     dashed = [line for line in figure.axes[0].lines if line.is_dashed()]
     assert [round(line.get_xdata()[0], 1) for line in dashed] == [123.1, 177.1]
-    assert dashed[0].get_color() == style.FAMILIES["baseline"][0]
+    assert dashed[0].get_color() == encoding.BASELINE
 
 
 def test_slopes_are_lines_at_their_values(tmp_path):
@@ -225,7 +229,7 @@ def test_slopes_are_lines_at_their_values(tmp_path):
     assert any("Slope" in text and "per token" in text for text in said)
 
 
-def test_families_look_the_same_in_every_experiment():
+def test_biases_look_the_same_in_every_experiment():
     everyone, _ = comparison.records([lm(a) for a in TABLE2.index], [])
     some, _ = comparison.records([lm(a) for a in SIX], [])
     assert style.looks(some).items() <= style.looks(everyone).items()
@@ -237,7 +241,10 @@ def test_families_look_the_same_in_every_experiment():
 
 
 def test_biases_without_a_colour_of_their_own_differ():
-    rows = [{"lm": a, "label": a, "family": a, "applied": "training"} for a in ("new", "newer")]
+    rows = [
+        {"lm": form, "label": form, "bias": {"form": form}, "applied": "training"}
+        for form in ("new", "newer")
+    ]
     looks = style.looks(comparison.records(rows, [])[0])
     assert looks["new"] != looks["newer"]
 
@@ -270,7 +277,6 @@ def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
         delta_loglik=delta, total=paths[0], by_response=paths[1], baseline="Pythia", **asked
     )
     figure_perplexity.main(delta_loglik=delta, perplexity=perplexity, out=paths[2], **asked)
-    asked["lms"] = [lm(a) | {"slope": slope(a)} for a in SIX]
     figure_slopes.main(delta_loglik=delta, out=paths[3], **asked)
     for svg, data in paths:
         assert svg.stat().st_size > 1000 and len(pd.read_csv(data)) == len(lms)
@@ -296,7 +302,6 @@ def write_all(folder: Path) -> None:
         delta_loglik=delta, total=total, by_response=by_response, baseline="Pythia", **asked
     )
     figure_perplexity.main(delta_loglik=delta, perplexity=perplexity, out=scatter, **asked)
-    asked["lms"] = [lm(a) | {"slope": slope(a)} for a in SIX]
     figure_slopes.main(delta_loglik=delta, out=slopes, **asked)
 
 

@@ -299,8 +299,13 @@ def test_figure_of_recovery(truth, tmp_path):
         fits.append(tmp_path / f"{lm}.json")
         fits[-1].write_text(json.dumps(fit(lm)))
     lms = [
-        {"lm": "A", "label": "LM A", "family": "baseline", "applied": "none"},
-        {"lm": "B", "label": "LM B", "family": "ALiBi-mix", "applied": "training"},
+        {"lm": "A", "label": "LM A", "bias": {"form": "none"}, "applied": "none"},
+        {
+            "lm": "B",
+            "label": "LM B",
+            "bias": {"form": "linear", "slopes": "mix"},
+            "applied": "training",
+        },
     ]
     runs = []
     for run in ("first", "second"):

@@ -9,6 +9,7 @@ from project import SCHEMA, load, merged
 from recency import config as configuration
 from recency.errors import InputError
 from recency.evaluations import registry
+from recency.figures import encoding
 from recency.workflow import checks as config_checks
 
 STUDIES = [
@@ -192,9 +193,9 @@ def test_every_key_of_the_schema_is_described():
 
 def test_slope_is_that_of_all_heads():
     biases = load()["biases"]
-    assert configuration.slope(biases["ALiBi-1_256"]) == 1 / 256
+    assert encoding.slope(biases["ALiBi-1_256"]) == 1 / 256
     for name in ("ALiBi-mix", "ALiBi-learned", "none", "dVM"):
-        assert configuration.slope(biases[name]) is None
+        assert encoding.slope(biases[name]) is None
 
 
 def test_the_temperature_control_is_that_of_dvm():
@@ -220,6 +221,28 @@ def test_an_inference_only_lm_follows_its_base():
 def test_baseline_has_no_bias():
     lm = configuration.language_model(load(), "Pythia")
     assert lm["applied"] == "none" and lm["bias"] == {"form": "none"}
+
+
+def test_an_lm_is_unbiased_by_its_form_whatever_the_config_calls_it():
+    config = load()
+    config["biases"]["plain"] = {"form": "none"}
+    config["lms"] |= {
+        "a": {"bias": "plain"},
+        "b": {},
+        "c": {"bias": "dVM", "applied": "inference", "base": "a"},
+    }
+    assert [configuration.language_model(config, lm)["applied"] for lm in "abc"] == [
+        *("none", "none", "inference")
+    ]
+    config_checks.check(config, SCHEMA)
+
+
+def test_training_words_are_the_corpus_own():
+    config = load()
+    config["corpora"]["x"] = config["corpora"].pop("babylm-100M")
+    config["lms"]["y"] = config["lms"].pop("GPT-2-100M") | {"corpus": "x"}
+    words = [configuration.training_words(config, lm) for lm in ("GPT-2", "y", "Pythia", "gpt2")]
+    assert words == ["10M", "100M", "", ""]
 
 
 def test_missing_files(tmp_path):

@@ -141,11 +141,11 @@ def results(folder, config):
                 names = (name, lm["lm"], "simulated_spr", "SPR", row["design"])
                 table.writerow([*names, value, 99, not failed, ""])
     lms = [
-        {"lm": lm, "label": lm, "family": "ALiBi-mix", "applied": applied}
-        for lm, applied in zip(
-            ("Pythia", "ALiBi-mix-I", "ALiBi-mix-TI"),
-            ("none", "inference", "training"),
-            strict=True,
+        {"lm": lm, "label": lm, "bias": {"form": form}, "applied": applied}
+        for lm, form, applied in (
+            ("Pythia", "none", "none"),
+            ("ALiBi-mix-I", "linear", "inference"),
+            ("ALiBi-mix-TI", "linear", "training"),
         )
     ]
     absent = {"dataset": "gone", "measure": "FP", "label": "Gone"}
@@ -196,7 +196,10 @@ def test_table_of_seeds(tmp_path):
         "mix,Pythia,d,SPR,spr,3,90,1.5,,3,,,3,3.0,-4.4,7.4\n"
     )
     (tmp_path / "seeds.csv").write_text(text)
-    lms = [{"lm": n, "label": n.title(), "family": n, "applied": "none"} for n in ("Pythia", "mix")]
+    lms = [
+        {"lm": name, "label": name.title(), "bias": {"form": form}, "applied": applied}
+        for name, form, applied in (("Pythia", "none", "none"), ("mix", "linear", "training"))
+    ]
     out = [tmp_path / f"t.{ending}" for ending in ("csv", "html", "tex")]
     responses = [{"dataset": "d", "measure": "SPR", "label": "UCL"}]
     table_seeds.main(seeds=tmp_path / "seeds.csv", out=out, lms=lms, responses=responses)

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
 from recency.errors import InputError
+from recency.figures import encoding
 
 APPLIED = ("none", "inference", "training")
 
 
 @dataclass(frozen=True)
 class LM:
-    """One language model: key, label of the figures, family of its bias, when the bias applies."""
+    """One language model: key, label of the figures, bias (form and parameters), when it applies.
+
+    `network` is what else the LM is made of: architecture, corpus, seed and the like.
+    """
 
     lm: str
     label: str
-    family: str
+    bias: Mapping = field(hash=False)
     applied: str
+    network: Mapping = field(default_factory=dict, hash=False)
+
+    @property
+    def kind(self) -> str:
+        """The kind of bias, as legends and the figures' data name it."""
+        return encoding.kind(self.bias)
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,11 @@ class Response:
     dataset: str
     measure: str
     label: str
+
+    @property
+    def dataset_label(self) -> str:
+        """The label without the measure; whole where it is nothing but the measure."""
+        return self.label.removesuffix(self.measure).strip() or self.label
 
 
 @dataclass(frozen=True)
@@ -42,7 +56,13 @@ class Comparison:
     delta: pd.DataFrame  # index: lm, columns: response labels; NaN where a pair was not run
     observations: pd.Series  # exploratory observations by response label
     unconverged: frozenset[tuple[str, str]] = frozenset()  # (lm, response label)
-    missing: list[str] = field(default_factory=list)  # sentences for the reader
+    not_run: list[str] = field(default_factory=list)  # sentences for the reader
+    not_summed: list[str] = field(default_factory=list)  # the same, of responses some LMs lack
+
+    @property
+    def missing(self) -> list[str]:
+        """All sentences on what is missing."""
+        return [*self.not_run, *self.not_summed]
 
     @property
     def summed(self) -> list[str]:
@@ -57,14 +77,16 @@ class Comparison:
         return self.delta[self.summed].sum(axis=1)
 
 
-def family(bias: str) -> str:
-    """Give the family of a bias: its name without the number in which its variants differ.
-
-    >>> family("ALiBi-1_256"), family("window-7"), family("ALiBi-mix")
-    ('ALiBi-uniform', 'window', 'ALiBi-mix')
-    """
-    name = re.sub(r"[-_]\d[\d_./]*$", "", bias)
-    return "ALiBi-uniform" if name == "ALiBi" else name
+def grouped(lms: Iterable[LM], same: Callable[[LM], object]) -> list[list[LM]]:
+    """Group the LMs of which `same` gives equal values, in order; unbiased ones stay single."""
+    groups: list[list[LM]] = []
+    for lm in lms:
+        alike = (g for g in groups if lm.applied != "none" and same(g[0]) == same(lm))
+        if group := next(alike, None):
+            group.append(lm)
+        else:
+            groups.append([lm])
+    return groups
 
 
 def records(
@@ -72,10 +94,15 @@ def records(
 ) -> tuple[list[LM], list[Response]]:
     """Turn a rule's params into records; other keys of the mappings are ignored.
 
-    A response's `label` may be its dataset's: the measure is added to it.
+    LMs have lm, label, bias (form and parameters), applied and perhaps network. A response's `label` may be its dataset's: the measure is added to it.
     """
     models = [
-        LM(str(row["lm"]), str(row["label"]), family(str(row["family"])), str(row["applied"]))
+        LM(
+            *(str(row[key]) for key in ("lm", "label")),
+            row["bias"],
+            str(row["applied"]),
+            row.get("network", {}),
+        )
         for row in lms
     ]
     for model in models:
@@ -86,8 +113,8 @@ def records(
     measured = []
     for row in responses:
         dataset, measure, label = (str(row[name]) for name in ("dataset", "measure", "label"))
-        whole = label if label.split()[-1:] == [measure] else f"{label} {measure}"
-        measured.append(Response(dataset, measure, whole))
+        with_measure = label if label.split()[-1:] == [measure] else f"{label} {measure}"
+        measured.append(Response(dataset, measure, with_measure))
     for what, labels in (
         ("lms", [m.label for m in models]),
         ("responses", [r.label for r in measured]),
@@ -105,7 +132,11 @@ def reasons(path: str | Path | None) -> pd.DataFrame:
     return table(path, columns)[columns].astype(object).fillna("").astype(str)
 
 
-def table(path: str | Path, columns: Iterable[str]) -> pd.DataFrame:
+def table(
+    path: str | Path,
+    columns: Iterable[str],
+    remedy: str = "delete the file, so that the workflow makes it anew",
+) -> pd.DataFrame:
     """Read a CSV that must have these columns; "NA" and the like stay text in text columns."""
     try:
         rows = pd.read_csv(path, keep_default_na=False, na_values=[""])
@@ -113,9 +144,7 @@ def table(path: str | Path, columns: Iterable[str]) -> pd.DataFrame:
         rows = pd.DataFrame()
     absent = [column for column in columns if column not in rows.columns]
     if absent:
-        raise InputError(
-            f"{path}: no column {', '.join(absent)}; delete the file, so that the workflow makes it anew"
-        )
+        raise InputError(f"{path}: no column {', '.join(absent)}; {remedy}")
     return rows
 
 
@@ -185,13 +214,14 @@ def read(
     sizes = rows.drop_duplicates("response").set_index("response").n_exploratory
     failed = rows[rows.converged.astype(str).str.lower().isin(["false", "0", "0.0"])]
 
-    missing = absent_responses([r for r in measured if r not in measured_done], reasons(not_run))
+    absent = absent_responses([r for r in measured if r not in measured_done], reasons(not_run))
     if lacking := [model.label for model in models if model not in done]:
-        missing.append(f"not run: {', '.join(lacking)}")
+        absent.append(f"not run: {', '.join(lacking)}")
+    not_summed = []
     for response in measured_done:
         without = [model.label for model in done if pd.isna(delta.loc[model.lm, response.label])]
         if without:
-            missing.append(
+            not_summed.append(
                 f"{response.label} has no fit for {', '.join(without)} and is left out of the total"
             )
     return Comparison(
@@ -200,24 +230,6 @@ def read(
         delta=delta,
         observations=sizes.reindex(delta.columns).astype("int64"),
         unconverged=frozenset(zip(failed.lm, failed.response)),
-        missing=missing,
+        not_run=absent,
+        not_summed=not_summed,
     )
-
-
-def published_delta(path: str | Path | None) -> pd.DataFrame:
-    """Read a published LM × response table, indexed by LM label; empty without one."""
-    if path is None:
-        return pd.DataFrame()
-    return table(path, ["lm"]).set_index("lm").astype(float)
-
-
-def published_total(published: pd.DataFrame, label: str, summed: list[str]) -> float:
-    """Give an LM's published total over just the responses `summed`; NaN unless all were published.
-
-    The printed total stands where every response of the table is in, since it was rounded once.
-    """
-    if label not in published.index or not summed or not set(summed) <= set(published.columns):
-        return float("nan")
-    if "Total" in published.columns and set(summed) == set(published.columns) - {"Total"}:
-        return float(published.loc[label, "Total"])
-    return float(published.loc[label, summed].sum(skipna=False))

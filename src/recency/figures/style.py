@@ -1,4 +1,4 @@
-"""The look of every figure: sizes for print, one colour and marker per LM family, stable bytes."""
+"""The look of every figure: sizes for print, one colour and marker per kind of bias, stable bytes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recency.figures import encoding
 from recency.figures.comparison import LM
 from recency.files import atomic
 
@@ -21,21 +22,6 @@ WIDTH = 6.5  # inches: the text width of A4 or letter paper with one-inch margin
 SMALL = 8.0  # points: no text is smaller at final size
 LINE = 0.15  # inches from one line of notes to the next
 GREY = "#595959"
-
-# Okabe & Ito's colours, told apart with all common forms of colour blindness; markers differ too.
-FAMILIES = {
-    "baseline": ("#404040", "D"),
-    "dVM": ("#D55E00", "s"),
-    "ALiBi-mix": ("#0072B2", "o"),
-    "ALiBi-uniform": ("#009E73", "^"),
-    "window": ("#CC79A7", "v"),
-    "logistic": ("#E69F00", "p"),
-    "primacy-recency": ("#56B4E9", "h"),
-    "ALiBi-learned": ("#332288", "X"),
-    "identity": ("#882255", "P"),
-    "temperature": ("#999933", "<"),
-}
-OTHERS = (("#AA4499", ">"), ("#661100", "8"), ("#44AA99", "d"), ("#888888", "*"), ("#6699CC", "H"))
 
 RC = {
     "figure.dpi": 100,
@@ -72,7 +58,7 @@ RC = {
 
 @dataclass(frozen=True)
 class Look:
-    """How one LM is drawn: its family's colour and marker, filled where the bias was trained."""
+    """How one LM is drawn: its bias's colour and marker, filled where the bias was trained."""
 
     colour: str
     marker: str
@@ -92,14 +78,11 @@ def use() -> Iterator[None]:
 
 
 def looks(lms: Iterable[LM]) -> dict[str, Look]:
-    """Give every LM its look; families without a colour of their own take the others in order."""
+    """Give every LM its look, by the kind of its bias."""
     lms = list(lms)
-    named = [lm.family for lm in lms if lm.applied != "none" and lm.family not in FAMILIES]
-    extra = {family: OTHERS[i % len(OTHERS)] for i, family in enumerate(dict.fromkeys(named))}
-    result = {}
+    styles, result = encoding.styles(lm.bias for lm in lms), {}
     for lm in lms:
-        family = "baseline" if lm.applied == "none" else lm.family
-        colour, marker = FAMILIES.get(family) or extra[family]
+        colour, marker = styles[lm.kind]
         hollow = lm.applied == "inference"
         result[lm.lm] = Look(
             colour, marker, "white" if hollow else colour, tint(colour) if hollow else colour

@@ -101,7 +101,8 @@ def _lm_problems(config: dict, known) -> list[str]:
     """List LMs whose bias, base and time of use do not go together."""
     problems = []
     for name, lm in config["lms"].items():
-        known(f"lms → {name} → bias", lm.get("bias", "none"), "biases")
+        if "bias" in lm:
+            known(f"lms → {name} → bias", lm["bias"], "biases")
         inference = lm.get("applied", "training") == "inference"
         if inference != ("base" in lm) and "checkpoint" not in lm:
             problems.append(
@@ -109,7 +110,9 @@ def _lm_problems(config: dict, known) -> list[str]:
             )
         if "base" in lm and known(f"lms → {name} → base", lm["base"], "lms"):
             base = config["lms"][lm["base"]]
-            if base.get("bias", "none") != "none" or "base" in base:
+            biased = base.get("bias") in config["biases"]
+            biased = biased and configuration.bias_of(config, lm["base"])["form"] != "none"
+            if biased or "base" in base:
                 problems.append(f"lms → {name} → base: {lm['base']!r} is itself a biased LM")
     return problems
 

@@ -176,8 +176,8 @@ class Study:
         return list(dict.fromkeys(r["dataset"] for r in self.responses(experiment)))
 
     def described(self, lm: str) -> dict:
-        """Return what figures need to know of an LM: lm, label, family, applied."""
-        return {"lm": lm} | {key: self.lms[lm][key] for key in ("label", "family", "applied")}
+        """Return what figures need to know of an LM; see recency.figures.comparison.LM."""
+        return configuration.described(lm, self.lms[lm])
 
     def lms_of(self, experiment: str) -> list[dict]:
         """Return an experiment's LMs, described."""

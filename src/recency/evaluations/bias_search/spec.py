@@ -34,7 +34,7 @@ def _search_problems(config: dict, name: str, known) -> list[str]:
     search, where = config["searches"][name], f"searches → {name}"
     problems = configuration.response_problems(config, where, search, known)
     lm = search["lm"]
-    if known(f"{where} → lm", lm, "lms") and config["lms"][lm].get("bias", "none") != "none":
+    if known(f"{where} → lm", lm, "lms") and configuration.bias_of(config, lm)["form"] != "none":
         problems.append(f"{where} → lm: {lm!r} has a bias already; name an unbiased LM")
     for design in search["responses"]:
         if config["designs"].get(design, {}).get("engine", "ols") != "ols":

@@ -8,7 +8,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.evaluations.item_means import delta_aic
-from recency.figures import comparison, style, tables
+from recency.figures import comparison, papers, style, tables
 from recency.figures.comparison import LM, Response
 from recency.figures.tables import Cell, Table
 
@@ -50,8 +50,8 @@ def read(
     """Read delta_aic.csv with `label`, `response`, `published` and `n_published` added.
 
     Rows are in the order of the responses and, within each, of the LMs. Also returns the LMs, the
-    responses that were run, and sentences on those that were not. `published` is a CSV of lm,
-    corpus_measure (labels), n_words and delta_aic.
+    responses that were run, and sentences on those that were not. `published` is a CSV as
+    recency.figures.papers reads it, with corpus_measure (labels), n_words and delta_aic.
     """
     models, measured = comparison.records(lms, responses)
     rows = comparison.table(path, delta_aic.COLUMNS)
@@ -72,10 +72,11 @@ def read(
     rows = rows.iloc[sorted(range(len(rows)), key=places.__getitem__)].reset_index(drop=True)
     rows["published"], rows["n_published"] = math.nan, pd.NA
     if published is not None:
-        there = comparison.table(published, ["lm", "corpus_measure", "n_words", "delta_aic"])
+        there = papers.rows(published, models, ["corpus_measure", "n_words", "delta_aic"])
         values = there.set_index(["lm", "corpus_measure"]).delta_aic
+        there = comparison.table(published, ["corpus_measure", "n_words"])
         sizes = there.drop_duplicates("corpus_measure").set_index("corpus_measure").n_words
-        rows["published"] = [values.get(key, math.nan) for key in zip(rows.label, rows.response)]
+        rows["published"] = [values.get(key, math.nan) for key in zip(rows.lm, rows.response)]
         rows["n_published"] = [sizes.get(name, pd.NA) for name in rows.response]
     absent = [r for r in measured if r not in done]
     return rows, models, done, comparison.absent_responses(absent, comparison.reasons(not_run))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from recency.evaluations.minimal_pairs.table import conventions, ranked, read
-from recency.evaluations.reading_times.figure_delta_loglik import BASELINE, DASHES, key
+from recency.evaluations.reading_times.figure_delta_loglik import DASHES, key
 from recency.figures import style
 from recency.figures.comparison import LM
+from recency.figures.encoding import BASELINE
 
 PRODUCT = {
     "makes": {

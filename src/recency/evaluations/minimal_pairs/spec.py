@@ -1,5 +1,6 @@
 """Minimal pairs: which of two sentences each LM finds likelier."""
 
+from recency.config import training_words
 from recency.evaluations.registry import Evaluation, Material
 
 
@@ -10,8 +11,8 @@ def pairs(study, experiment: str, lm: str | None = None) -> str:
 
 
 def _training_words(study, experiment: str) -> str:
-    """Return how the papers tell the amount of text: the end of its name, babylm-10M's 10M."""
-    return study.lms[study.experiment(experiment)["baseline"]]["corpus"].rpartition("-")[2]
+    """Return how many words the baseline was trained on, as papers write it (10M); "" if unsaid."""
+    return training_words(study.config, study.experiment(experiment)["baseline"])
 
 
 def _problems_of_tables(config, root, known) -> list[str]:

@@ -53,7 +53,7 @@ def beside(
     rows = comparison.table(path, ["quantity", "training_words", "lm", "value"])
     rows = rows[(rows.quantity == QUANTITY) & (rows.training_words == words)]
     known = rows.set_index("lm").value.astype(float)
-    windows = [lm.lm for lm in models if lm.family == "window"]
+    windows = [lm.lm for lm in models if lm.kind == "window"]
     named = {"baseline": baseline} | ({WINDOW: overall[windows].idxmax()} if windows else {})
     return {lm: known[name] for name, lm in named.items() if name in known.index}
 

@@ -115,13 +115,13 @@ def _panel(axes, rows: pd.DataFrame, value: str, lms: list[LM], baseline: str, f
 
 
 def shades(lms: list[LM]) -> dict[str, str]:
-    """Return the colour of each LM: its family's, from dark to light where a family has several."""
-    looks, families = style.looks(lms), {}
+    """Return the colour of each LM: its bias's, from dark to light where several have it."""
+    looks, by_colour = style.looks(lms), {}
     for lm in lms:
-        families.setdefault(looks[lm.lm].colour, []).append(lm.lm)
+        by_colour.setdefault(looks[lm.lm].colour, []).append(lm.lm)
     return {
         lm: _lighter(colour, place / (len(own) - 1)) if len(own) > 1 else colour
-        for colour, own in families.items()
+        for colour, own in by_colour.items()
         for place, lm in enumerate(own)
     }
 

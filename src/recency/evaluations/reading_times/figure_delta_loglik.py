@@ -1,6 +1,7 @@
 """ΔLogLik of an experiment's LMs: totals (Clark et al. 2025, Figures 2 to 4) and one panel a response."""
 
 import math
+import os
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
@@ -11,6 +12,7 @@ import pandas as pd
 
 from recency.figures import comparison, style
 from recency.figures.comparison import LM, Comparison, Response
+from recency.figures.encoding import BASELINE
 
 PRODUCT = {
     "makes": {
@@ -25,26 +27,34 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DASHES = (0, (4, 2))
-BASELINE = "#404040"
 
 
-def stem(lm: LM) -> str:
-    """Give the label without its -I or -TI: what the two variants of one bias share."""
-    return lm.label if lm.applied == "none" else re.sub(r"-T?I$", "", lm.label)
+def rows_of(lms: Iterable[LM]) -> list[tuple[str, list[LM]]]:
+    """Group LMs that differ only in when their bias applies: [("ALiBi-mix", [-I, -TI])], in order.
 
-
-def pairs(lms: Iterable[LM]) -> list[tuple[str, list[LM]]]:
-    """Group LMs by bias, in order: [("ALiBi-mix", [-I, -TI])]; one alone keeps its whole label."""
-    groups: dict[tuple[str, str], list[LM]] = {}
-    for lm in lms:
-        groups.setdefault((lm.family, stem(lm)), []).append(lm)
+    A row's name is what its labels begin with, up to a sign between words; where they share nothing,
+    or another row shares it, it is all of them.
+    """
+    groups = comparison.grouped(lms, lambda lm: (lm.bias, lm.network))
+    names = [_shared([lm.label for lm in group]) for group in groups]
     return [
-        (name if len(group) > 1 else group[0].label, group) for (_, name), group in groups.items()
+        (name if name and names.count(name) == 1 else " / ".join(lm.label for lm in group), group)
+        for name, group in zip(names, groups, strict=True)
     ]
 
 
+def _shared(labels: list[str]) -> str:
+    """Return what labels begin with; the whole of a single one."""
+    if len(labels) == 1:
+        return labels[0]
+    start = os.path.commonprefix(labels)
+    if any(re.match(r"\w", label[len(start) :]) for label in labels):  # within a word
+        start = re.sub(r"\w+$", "", start)
+    return re.sub(r"\W+$", "", start)
+
+
 def key(figure: "Figure", lms: list[LM], kind: str, lines: list[tuple[str, str]]) -> None:
-    """Draw the legend: what fill means, and each dashed line (families are in the row labels)."""
+    """Draw the legend: what fill means, and each dashed line (biases are in the row labels)."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -77,7 +87,7 @@ def bars(result: Comparison, baseline: str | None, references: Iterable[str] = (
     totals, looks = result.totals, style.looks(result.lms)
     base = next((lm for lm in result.lms if lm.lm == baseline), None)
     rows, y = {}, 0.0
-    for _, group in pairs(result.lms):
+    for _, group in rows_of(result.lms):
         for lm in group:
             rows[lm.lm] = y
             y += 1
@@ -140,7 +150,7 @@ def panels(result: Comparison, baseline: str | None) -> "Figure":
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    looks, rows = style.looks(result.lms), pairs(result.lms)
+    looks, rows = style.looks(result.lms), rows_of(result.lms)
     base = next((lm for lm in result.lms if lm.lm == baseline), None)
     count = len(result.responses)
     columns = min(count, 4 if count <= 8 else 5)
@@ -186,7 +196,7 @@ def panels(result: Comparison, baseline: str | None) -> "Figure":
 
 def _title(response: Response, n: int, columns: int) -> str:
     """Title a panel in lines that fit it: dataset, then measure and number of observations."""
-    name = response.label.removesuffix(response.measure).strip() or response.label
+    name = response.dataset_label
     measure = f"{response.measure}, " if name != response.label else ""
     lines = textwrap.wrap(name, 80 // columns) + [f"{measure}n = {n:,}"]
     return "\n".join(lines)
@@ -194,9 +204,9 @@ def _title(response: Response, n: int, columns: int) -> str:
 
 def sentences(result: Comparison, lost: str | None | bool = None, totals: bool = True) -> list[str]:
     """Say what is missing or not converged: the lines under a figure."""
-    said = [text for text in result.missing if totals or "left out of the total" not in text]
+    found = result.missing if totals else list(result.not_run)
     if lost:
-        said.append(f"the baseline {lost} was not run: no dashed line")
+        found.append(f"the baseline {lost} was not run: no dashed line")
     labels = {lm.lm: lm.label for lm in result.lms}
     if result.unconverged:
         names = [
@@ -206,8 +216,8 @@ def sentences(result: Comparison, lost: str | None | bool = None, totals: bool =
             if (lm.lm, response) in result.unconverged
         ]
         shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        said.append(f"regression not converged: {shown}")
-    return said
+        found.append(f"regression not converged: {shown}")
+    return found
 
 
 def data(result: Comparison) -> pd.DataFrame:
@@ -216,11 +226,11 @@ def data(result: Comparison) -> pd.DataFrame:
     for lm in result.lms:
         for label in result.delta.columns:
             value, n = result.delta.loc[lm.lm, label], result.observations[label]
-            rows.append((lm.lm, lm.label, lm.family, lm.applied, label, value, n))
+            rows.append((lm.lm, lm.label, lm.kind, lm.applied, label, value, n))
         if len(result.totals):
             n = result.observations[result.summed].sum()
             rows.append((*rows[-1][:4], "Total", result.totals[lm.lm], n))
-    columns = ["lm", "label", "family", "applied", "response", "delta_loglik", "n_exploratory"]
+    columns = ["lm", "label", "bias", "applied", "response", "delta_loglik", "n_exploratory"]
     return pd.DataFrame(rows, columns=columns)
 
 

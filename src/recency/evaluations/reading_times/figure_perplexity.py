@@ -22,12 +22,8 @@ if TYPE_CHECKING:
 
 
 def series(lms: Iterable[LM]) -> list[list[LM]]:
-    """Group LMs that differ in the strength of one bias alone: family and when it applies."""
-    groups: dict[tuple[str, str], list[LM]] = {}
-    for lm in lms:
-        alone = lm.lm if lm.applied == "none" else ""
-        groups.setdefault((lm.family, lm.applied + alone), []).append(lm)
-    return list(groups.values())
+    """Group LMs that differ in the strength of one kind of bias alone."""
+    return comparison.grouped(lms, lambda lm: (lm.kind, lm.applied, lm.network))
 
 
 def draw(result: Comparison, perplexity: pd.Series, words: list[str]) -> "Figure":
@@ -43,7 +39,7 @@ def draw(result: Comparison, perplexity: pd.Series, words: list[str]) -> "Figure
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_xscale("log")
-    handles = []
+    handles = {}  # by label: networks of several seeds have one
     for group in series(lms):
         look, first = looks[group[0].lm], group[0]
         xs, ys = perplexity[[lm.lm for lm in group]], totals[[lm.lm for lm in group]]
@@ -54,27 +50,20 @@ def draw(result: Comparison, perplexity: pd.Series, words: list[str]) -> "Figure
         axes.plot(xs, ys, look.marker, mfc=look.face, mec=look.colour, ms=6, zorder=4)
         if len(group) > 1:
             suffix = {"training": "-TI", "inference": "-I"}.get(first.applied, "")
-            handles.append(
-                Line2D(
-                    [],
-                    [],
-                    color=look.colour,
-                    lw=1,
-                    marker=look.marker,
-                    mfc=look.face,
-                    ls="-" if suffix != "-I" else ":",
-                    label=f"{first.family}{suffix}",
-                )
-            )
+            label = f"{first.kind}{suffix}"
+            handles[label] = Line2D(
+                [], [], color=look.colour, lw=1, marker=look.marker, mfc=look.face,
+                ls="-" if suffix != "-I" else ":", label=label,
+            )  # fmt: skip
     for applied, text in (
         ("inference", "bias at inference only"),
         ("training", "bias in training and inference"),
     ):
         if any(lm.applied == applied for lm in lms):
             face = "white" if applied == "inference" else "#808080"
-            handles.append(Line2D([], [], color="#808080", marker="o", mfc=face, ls="", label=text))
+            handles[text] = Line2D([], [], color="#808080", marker="o", mfc=face, ls="", label=text)
     if handles:
-        figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 3 if len(handles) < 4 else 2),
+        figure.legend(handles=[*handles.values()], loc="outside upper left", ncols=min(len(handles), 3 if len(handles) < 4 else 2),
                       columnspacing=1.4, handletextpad=0.6, borderpad=0.2)  # fmt: skip
 
     axes.margins(0.14)
@@ -123,10 +112,10 @@ def main(
     shown = [lm for lm in result.lms if lm.lm in values.index and len(result.totals)]
     data = pd.DataFrame(
         [
-            (lm.lm, lm.label, lm.family, lm.applied, values[lm.lm], result.totals[lm.lm])
+            (lm.lm, lm.label, lm.kind, lm.applied, values[lm.lm], result.totals[lm.lm])
             for lm in shown
         ],
-        columns=["lm", "label", "family", "applied", "perplexity", "delta_loglik"],
+        columns=["lm", "label", "bias", "applied", "perplexity", "delta_loglik"],
     )
     with style.use():
         figure = draw(result, values, words) if shown else style.empty(words)

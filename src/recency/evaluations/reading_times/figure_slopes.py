@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from recency.evaluations.reading_times.figure_delta_loglik import sentences
-from recency.figures import comparison, style
+from recency.figures import comparison, encoding, style
 from recency.figures.comparison import Comparison
 
 PRODUCT = {
@@ -16,7 +16,7 @@ PRODUCT = {
         "out": ("figure_slopes", "ΔLogLik by slope"),
     },
     "reads": ["delta_loglik", "not_run"],
-    "settings": ["lms=sloped_lms", "responses"],
+    "settings": ["lms", "responses"],
     "when": "slopes",
 }
 
@@ -42,25 +42,26 @@ def draw(result: Comparison, slopes: Mapping[str, float]) -> "Figure":
     figure = Figure(figsize=(style.WIDTH, 4.2), layout="constrained")
     axes = figure.add_subplot()
     axes.set_xscale("log", base=2)
-    chains: dict[tuple[str, str], list] = {}
-    for lm in sorted(result.lms, key=lambda lm: slopes.get(lm.lm, 0.0)):
-        if lm.lm in slopes:
-            chains.setdefault((lm.family, lm.applied), []).append(lm)
-    for (_, applied), chain in sorted(chains.items()):
-        look, keys = looks[chain[0].lm], [lm.lm for lm in chain]
+    uniform = sorted((lm for lm in result.lms if lm.lm in slopes), key=lambda lm: slopes[lm.lm])
+    chains = comparison.grouped(uniform, lambda lm: (lm.kind, lm.applied, lm.network))
+    seen = set()
+    for chain in sorted(chains, key=lambda chain: chain[0].applied):
+        look, keys, applied = looks[chain[0].lm], [lm.lm for lm in chain], chain[0].applied
+        label = f"one slope for all heads, {'-I' if applied == 'inference' else '-TI'}"
         axes.plot(
             [slopes[key] for key in keys], totals[keys], marker=look.marker, color=look.colour,
             mfc=look.face, ls=":" if applied == "inference" else "-", ms=6, zorder=4,
             gid=f"line {' '.join(keys)}",
-            label=f"one slope for all heads, {'-I' if applied == 'inference' else '-TI'}",
+            label="_nolegend_" if label in seen else label,
         )  # fmt: skip
+        seen.add(label)
     for lm in result.lms:
         if lm.lm not in slopes:
             axes.axhline(
                 totals[lm.lm], color=looks[lm.lm].colour, ls=DASHES[lm.applied], lw=1.2, zorder=2,
                 label=f"{'baseline: ' if lm.applied == 'none' else ''}{lm.label}", gid=f"line {lm.lm}",
             )  # fmt: skip
-    ticks = sorted({slopes[lm.lm] for chain in chains.values() for lm in chain})
+    ticks = sorted({slopes[lm.lm] for chain in chains for lm in chain})
     axes.set_xticks(ticks, [name(tick) for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(lambda value, _: style.tick(value))
@@ -74,7 +75,7 @@ def draw(result: Comparison, slopes: Mapping[str, float]) -> "Figure":
     style.notes(figure, sentences(result))
     decimals = 0 if totals.abs().max() >= 1000 else 1
     for slope in ticks:  # the upper point's value stands above it, the others' below theirs
-        points = [lm.lm for chain in chains.values() for lm in chain if slopes[lm.lm] == slope]
+        points = [lm.lm for chain in chains for lm in chain if slopes[lm.lm] == slope]
         upper = max(points, key=lambda key: totals[key])
         for key in points:
             side = 1 if key == upper else -1
@@ -95,17 +96,16 @@ def main(
     responses: Iterable[Mapping],
     not_run: str | Path | None = None,
 ) -> None:
-    """Draw total ΔLogLik by slope to `out` (.pdf, .svg, .png, .csv); `lms` have a `slope` or None."""
-    lms = list(lms)
+    """Draw total ΔLogLik by slope to `out` (.pdf, .svg, .png, .csv)."""
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    slopes = {row["lm"]: row["slope"] for row in lms if row["slope"] is not None}
+    slopes = {lm.lm: s for lm in result.lms if (s := encoding.slope(lm.bias)) is not None}
     shown = result.lms if len(result.totals) else []
     data = pd.DataFrame(
         [
-            (lm.lm, lm.label, lm.family, lm.applied, slopes.get(lm.lm), result.totals[lm.lm])
+            (lm.lm, lm.label, lm.kind, lm.applied, slopes.get(lm.lm), result.totals[lm.lm])
             for lm in shown
         ],
-        columns=["lm", "label", "family", "applied", "slope", "delta_loglik"],
+        columns=["lm", "label", "bias", "applied", "slope", "delta_loglik"],
     )
     with style.use():
         if any(lm.lm in slopes for lm in shown):

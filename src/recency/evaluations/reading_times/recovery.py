@@ -207,7 +207,7 @@ def main(
 ) -> None:
     """Compare full fits with the truth; `out` has a .csv and figures (.pdf, .svg, .png).
 
-    `lms` are mappings of lm, label, family and applied, as for the other figures.
+    `lms` are mappings of lm, label, bias and applied, as for the other figures.
     """
     known = json.loads(Path(truth).read_text(encoding="utf-8"))
     every = [json.loads(Path(path).read_text(encoding="utf-8")) for path in fits]
@@ -215,7 +215,10 @@ def main(
     if not found:
         raise InputError(f"recovery: no fits to compare with {truth}; name LMs to be fitted")
     records = {lm.lm: lm for lm in comparison.records(lms, [])[0]}
-    shown = [records.get(fit["lm"], LM(fit["lm"], fit["lm"], "LM", "training")) for fit in every]
+    shown = [
+        records.get(fit["lm"], LM(fit["lm"], fit["lm"], {"form": "unknown"}, "training"))
+        for fit in every
+    ]
     table = compare(known, found, {lm.lm: lm.label for lm in shown})
     paths = [Path(path) for path in out]
     for path in paths:

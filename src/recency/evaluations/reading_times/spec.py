@@ -1,19 +1,13 @@
 """Reading times: ΔLogLik of each LM on the exploratory partition, tests on the held-out one."""
 
-from recency.config import slope
 from recency.evaluations.registry import Evaluation
+from recency.figures import encoding
 
 
 def _applies(study, experiment: str) -> bool:
     settings = study.experiment(experiment)
     asked = settings.get("responses") and "sensitivity" not in settings
     return bool(asked) and not study.all_fitted(experiment)
-
-
-def _sloped(study, experiment: str) -> list[dict]:
-    """Return the LMs with the slope of each that has one for all heads."""
-    lms = study.lms_of(experiment)
-    return [lm | {"slope": slope(study.lms[lm["lm"]]["bias"])} for lm in lms]
 
 
 def _recoveries(study, experiment: str) -> list[str]:
@@ -35,7 +29,6 @@ EVALUATION = Evaluation(
         ]
     },
     settings={
-        "sloped_lms": _sloped,
         "lms_but_for_seed": lambda study, experiment: [
             study.described(lm)
             for lm in {study.but_for_seed(lm["lm"]): 0 for lm in study.lms_of(experiment)}
@@ -43,7 +36,7 @@ EVALUATION = Evaluation(
     },
     conditions={
         "slopes": lambda study, experiment: (
-            sum(lm["slope"] is not None for lm in _sloped(study, experiment)) > 2
+            sum(encoding.slope(lm["bias"]) is not None for lm in study.lms_of(experiment)) > 2
         ),
         "compare": lambda study, experiment: bool(study.experiment(experiment).get("compare")),
         "seeds": lambda study, experiment: "seeds" in study.experiment(experiment),

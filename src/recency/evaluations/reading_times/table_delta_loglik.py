@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.figures import comparison, style, tables
+from recency.figures import comparison, papers, style, tables
 from recency.figures.comparison import Comparison
 from recency.figures.tables import Cell, Table
 
@@ -21,18 +21,21 @@ PRODUCT = {
 
 
 def data(result: Comparison, published: pd.DataFrame) -> pd.DataFrame:
-    """Give one row an LM and response, and a "Total" one, with NaN where nothing was published."""
+    """Give one row an LM and response, and a "Total" one, with NaN where nothing was published.
+
+    `published` is indexed by lm.
+    """
     best = result.delta.max()
     totals, rows = result.totals, []
     for lm in result.lms:
         for label in result.delta.columns:
             value = result.delta.loc[lm.lm, label]
-            known = lm.label in published.index and label in published.columns
-            there = published.loc[lm.label, label] if known else float("nan")
+            known = lm.lm in published.index and label in published.columns
+            there = published.loc[lm.lm, label] if known else float("nan")
             failed = (lm.lm, label) in result.unconverged
             rows.append((lm.lm, lm.label, label, value, there, value == best[label], not failed))
         if len(totals):
-            there = comparison.published_total(published, lm.label, result.summed)
+            there = papers.total(published, lm.lm, result.summed)
             top = totals[lm.lm] == totals.max()
             rows.append((lm.lm, lm.label, "Total", totals[lm.lm], there, top, True))
     columns = ["lm", "label", "response", "reproduced", "published", "best", "converged"]
@@ -46,7 +49,7 @@ def layout(result: Comparison, rows: pd.DataFrame, title: str, source: str) -> T
     beside = rows.published.notna().any()
     groups: list[tuple[str, list[str]]] = []
     for response in result.responses:
-        dataset = response.label.removesuffix(response.measure).strip() or response.label
+        dataset = response.dataset_label
         if not groups or groups[-1][0] != dataset:
             groups.append((dataset, []))
         groups[-1][1].append(response.measure)
@@ -100,5 +103,5 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `published` is an LM × response CSV."""
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    rows = data(result, comparison.published_delta(published))
+    rows = data(result, papers.delta(published, result.lms))
     tables.write(out, layout(result, rows, title, source), rows)

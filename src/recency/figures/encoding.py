@@ -1,0 +1,102 @@
+"""How figures draw a bias: its kind, colour and marker, of its form and parameters alone.
+
+What the config calls a bias or an LM plays no part. Biases of one kind differ in strength only
+(the width of a window, the slope that all heads share): they have one colour, and figures may join
+them by a line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+Bias = Mapping[str, object]
+
+# Okabe & Ito's colours, told apart with all common forms of colour blindness; markers differ too.
+STYLES = {
+    "none": ("#404040", "D"),
+    "dVM": ("#D55E00", "s"),
+    "ALiBi-mix": ("#0072B2", "o"),
+    "ALiBi-uniform": ("#009E73", "^"),
+    "window": ("#CC79A7", "v"),
+    "logistic": ("#E69F00", "p"),
+    "primacy-recency": ("#56B4E9", "h"),
+    "primacy": ("#AA4499", ">"),
+    "recency": ("#661100", "8"),
+    "ALiBi-learned": ("#332288", "X"),
+    "identity": ("#882255", "P"),
+    "temperature": ("#999933", "<"),
+}
+OTHERS = (("#AA4499", ">"), ("#661100", "8"), ("#44AA99", "d"), ("#888888", "*"), ("#6699CC", "H"))
+BASELINE = STYLES["none"][0]
+NAMES = {
+    "exponential": "dVM",
+    "learned_linear": "ALiBi-learned",
+    "primacy_recency": "primacy-recency",
+}
+
+
+def kind(bias: Bias) -> str:
+    """Name the kind of a bias, as legends do; one on some layers only is a kind of its own.
+
+    >>> kind({"form": "linear", "slopes": 0.25}), kind({"form": "linear", "slopes": "mix"})
+    ('ALiBi-uniform', 'ALiBi-mix')
+    >>> kind({"form": "window", "width": 5}), kind({"form": "exponential", "layers": "last"})
+    ('window', 'dVM, last layer')
+    """
+    form = str(bias["form"])
+    if form in ("linear", "linear_both"):
+        name = "ALiBi-uniform" if slope(bias) is not None else "ALiBi-by-head"
+        name = "ALiBi-mix" if bias.get("slopes", "mix") == "mix" else name
+        name += " in both directions" * (form == "linear_both")
+    elif form == "primacy_recency" and bias.get("parts", "both") != "both":
+        name = str(bias["parts"])
+    else:
+        name = NAMES.get(form, form)
+    layers = bias.get("layers", "all")
+    if layers == "all":
+        return name
+    numbers = layers if isinstance(layers, str) else ", ".join(map(str, layers))
+    return f"{name}, last layer" if layers == "last" else f"{name}, layers {numbers}"
+
+
+def slope(bias: Bias) -> float | None:
+    """Return the slope, per token, that all heads of a linear bias share; None of any other bias."""
+    slopes = bias.get("slopes") if bias["form"] in ("linear", "linear_both") else None
+    shared = set(slopes) if isinstance(slopes, list) else {slopes}
+    (value,) = shared if len(shared) == 1 else (None,)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def styles(biases: Iterable[Bias]) -> dict[str, tuple[str, str]]:
+    """Return the colour and marker of each kind among `biases`.
+
+    Kinds without a style of their own take the `OTHERS` in order, those first that no kind here has.
+    """
+    kinds = dict.fromkeys(map(kind, biases))
+    known = {name: STYLES[name] for name in kinds if name in STYLES}
+    free = [other for other in OTHERS if other not in known.values()] or OTHERS
+    rest = [name for name in kinds if name not in known]
+    return known | {name: free[place % len(free)] for place, name in enumerate(rest)}
+
+
+def matches(bias: Bias, form: str, parameters: str) -> bool:
+    """Say whether a bias is of this form with these parameters ("decay=82.86 weight=0.37").
+
+    Parameters that are not named may have any value; but a bias on some layers only matches
+    nothing that does not name its `layers`.
+    """
+    asked = {"layers": "all"} | dict(each.split("=", 1) for each in parameters.split())
+    if bias["form"] != form:
+        return False
+    return all(_same(bias.get(key, "all" if key == "layers" else None), value)
+               for key, value in asked.items())  # fmt: skip
+
+
+def _same(value: object, text: str) -> bool:
+    if isinstance(value, int | float):
+        try:
+            return math.isclose(value, float(text), rel_tol=1e-9)
+        except ValueError:
+            return False
+    return str(value) == text

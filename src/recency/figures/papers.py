@@ -1,0 +1,58 @@
+"""Values that papers published (data/published/), found by an LM's bias, never by its name.
+
+A table's `applied`, `form` and `parameters` say of which bias a row is, as recency.figures.encoding
+matches them; its `lm` is the paper's own name, for readers of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.figures import comparison, encoding
+from recency.figures.comparison import LM
+
+KEY = ["lm", "applied", "form", "parameters"]
+
+
+def rows(path: str | Path, lms: Iterable[LM], columns: Iterable[str] = ()) -> pd.DataFrame:
+    """Read a published table: the rows of each of `lms`, with its key as `lm`.
+
+    Raises InputError for a table without one of `columns`.
+    """
+    remedy = "data/published/README.md says what a published table must have"
+    table = comparison.table(path, [*KEY, *columns], remedy)
+    table["parameters"] = table.parameters.astype(object).fillna("")
+    found = [table[:0]]
+    for lm in lms:
+        own = [
+            row.applied == lm.applied and encoding.matches(lm.bias, row.form, str(row.parameters))
+            for row in table[KEY].itertuples(index=False)
+        ]
+        found.append(table[own].assign(lm=lm.lm))
+    return pd.concat(found, ignore_index=True).drop(columns=KEY[1:])
+
+
+def delta(path: str | Path | None, lms: Iterable[LM]) -> pd.DataFrame:
+    """Read a published LM × response table, indexed by the keys of `lms`; empty without one."""
+    if path is None:
+        return pd.DataFrame()
+    found = rows(path, lms)
+    if found.lm.duplicated().any():
+        raise InputError(f"{path}: two rows have one bias; give each its `parameters`")
+    return found.set_index("lm").astype(float)
+
+
+def total(published: pd.DataFrame, lm: str, summed: list[str]) -> float:
+    """Give an LM's published total over just the responses `summed`; NaN unless all were published.
+
+    The printed total stands where every response of the table is in, since it was rounded once.
+    """
+    if lm not in published.index or not summed or not set(summed) <= set(published.columns):
+        return float("nan")
+    if "Total" in published.columns and set(summed) == set(published.columns) - {"Total"}:
+        return float(published.loc[lm, "Total"])
+    return float(published.loc[lm, summed].sum(skipna=False))
