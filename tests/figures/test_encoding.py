@@ -1,6 +1,7 @@
 """What a bias looks like comes from its form and parameters; what the config calls it is no matter."""
 
 import copy
+import doctest
 
 import pytest
 from project import ROOT, load
@@ -148,3 +149,8 @@ def test_a_row_is_named_by_what_its_labels_share(labels, name):
     assert [row for row, _ in figure_delta_loglik.rows_of(comparison.records(rows, [])[0])] == [
         name
     ]
+
+
+def test_examples_of_kinds():
+    found = doctest.testmod(encoding)
+    assert found.attempted and not found.failed

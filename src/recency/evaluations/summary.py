@@ -47,9 +47,11 @@ def ranking(result: Comparison, baseline: str | None, tests: Mapping[str, Test])
     order = sorted(
         result.lms, key=lambda lm: -totals[lm.lm] if len(totals) else -result.delta.loc[lm.lm].sum()
     )
-    base = next((lm for lm in result.lms if lm.lm == baseline), None) if len(totals) else None
+    baseline_lm = (
+        next((lm for lm in result.lms if lm.lm == baseline), None) if len(totals) else None
+    )
     heads = [""] + ["LM"] + (["Total"] if len(totals) else [])
-    heads += [f"− {base.label}", "p"] if base else []
+    heads += [f"− {baseline_lm.label}", "p"] if baseline_lm else []
     header = [Cell(head, left=i < 2) for i, head in enumerate([*heads, *result.delta.columns])]
     best = result.delta.max()
     rows = []
@@ -58,8 +60,8 @@ def ranking(result: Comparison, baseline: str | None, tests: Mapping[str, Test])
         if len(totals):
             top = totals[lm.lm] == totals.max()
             row.append(Cell(style.number(totals[lm.lm]), bold=bool(top)))
-        if base:
-            gain = "" if lm is base else style.signed(totals[lm.lm] - totals[base.lm])
+        if baseline_lm:
+            gain = "" if lm is baseline_lm else style.signed(totals[lm.lm] - totals[baseline_lm.lm])
             tested = table_significance.write_p(tests[lm.lm].p) if lm.lm in tests else ""
             row += [Cell(gain), Cell(tested)]
         for label in result.delta.columns:
@@ -68,8 +70,10 @@ def ranking(result: Comparison, baseline: str | None, tests: Mapping[str, Test])
             row.append(Cell(style.number(value) + failed, bold=bool(value == best[label])))
         rows.append(row)
     notes = []
-    if base and tests:
-        notes.append(f"p: permutation test against {base.label} on the held-out partition, pooled")
+    if baseline_lm and tests:
+        notes.append(
+            f"p: permutation test against {baseline_lm.label} on the held-out partition, pooled"
+        )
     if len(totals) and len(result.summed) < len(result.delta.columns):
         notes.append(f"the total is over {', '.join(result.summed)}, which every LM has")
     if result.unconverged:

@@ -1,4 +1,8 @@
-"""A table of cells as an HTML page or a LaTeX tabular; a cell may have smaller lines under it."""
+"""A table of cells as an HTML page or a LaTeX tabular; a cell may have smaller lines under it.
+
+By hand: as a jinja2 template the HTML took 26 lines for these 29, and the plotting environment one
+package more. pandas' Styler needs that package too, and lines under a cell written as markup.
+"""
 
 from __future__ import annotations
 

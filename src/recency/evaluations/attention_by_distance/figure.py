@@ -52,8 +52,8 @@ def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str
                 x = np.maximum(line.distance, 0.5)
                 axes.plot(x, line.mass.cumsum(), color=colours[number - 1], lw=1.1)
             axes.plot(x, line.uniform.cumsum(), color=style.GREY, lw=0.9, ls=(0, (3, 2)))
-            said = heads[(heads.lm == lm.lm) & (heads.layer == layer)]
-            axes.set_title(_title(lm, layer, said), size=style.SMALL)
+            summaries = heads[(heads.lm == lm.lm) & (heads.layer == layer)]
+            axes.set_title(_title(lm, layer, summaries), size=style.SMALL)
             axes.set_xscale("log", base=2)
             axes.grid()
         for axes in row[len(chosen[lm.lm]) :]:
@@ -75,10 +75,10 @@ def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str
     return figure
 
 
-def _title(lm: LM, layer: int, said: pd.DataFrame) -> str:
+def _title(lm: LM, layer: int, summaries: pd.DataFrame) -> str:
     """Title a panel, with the total variation to the unbiased network where there is one."""
     title = f"{lm.label}, layer {layer}"
-    apart = said.total_variation.dropna()
+    apart = summaries.total_variation.dropna()
     if len(apart):
         title += f" (TV {apart.min():.2f} to {apart.max():.2f})"
     return title
@@ -86,23 +86,23 @@ def _title(lm: LM, layer: int, said: pd.DataFrame) -> str:
 
 def sentences(heads: pd.DataFrame, lms: list[LM]) -> list[str]:
     """Say what the panels leave out."""
-    said = []
+    lines = []
     if heads.total_variation.notna().any():
-        said.append("TV: total variation to the same network without the bias, mean over queries, "
+        lines.append("TV: total variation to the same network without the bias, mean over queries, "
                     "least and greatest head; 0 is no difference")  # fmt: skip
     for lm in lms:
         mine = heads[heads.lm == lm.lm]
         layers = int(mine.layer.max())
         if len(shown_layers(layers)) < layers:
-            said.append(f"{lm.label} has {layers} layers; the CSV has them all")
+            lines.append(f"{lm.label} has {layers} layers; the CSV has them all")
         if mine["first"].max() > 0.2:
             worst = mine.sort_values("first").iloc[-1]
             slope = figure_attention_heads.name(worst.slope, worst["head"])
-            said.append(
+            lines.append(
                 f"{lm.label}: layer {worst.layer}'s head {slope} gives the first input "
                 f"{worst['first']:.0%} of its attention"
             )
-    return said
+    return lines
 
 
 def main(

@@ -88,14 +88,14 @@ def _tokens(rows: pd.DataFrame) -> list[str]:
 
 def sentences(rows: pd.DataFrame, lms: list[LM], layers: int) -> list[str]:
     """Say what was read and what is left out."""
-    said = ["Rows of a panel: the tokens that attend; columns: those attended to"]
+    lines = ["Rows of a panel: the tokens that attend; columns: those attended to"]
     read = {}
     for lm in lms:
         mine = rows[rows.lm == lm.lm]
         read.setdefault(" ".join(_tokens(mine)), []).append(lm.label)
         if mine.layer.max() > layers:
-            said.append(f"{lm.label} has {mine.layer.max()} layers; its Parquet file has them all")
-    return said + [f"All tokens of {', '.join(labels)}: {text}" for text, labels in read.items()]
+            lines.append(f"{lm.label} has {mine.layer.max()} layers; its Parquet file has them all")
+    return lines + [f"All tokens of {', '.join(labels)}: {text}" for text, labels in read.items()]
 
 
 def main(

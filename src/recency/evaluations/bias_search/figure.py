@@ -65,7 +65,7 @@ def around(bounds: list[float]) -> tuple[float, float]:
     return low - 0.03 * (high - low), high + 0.03 * (high - low)
 
 
-def told(trials: pd.DataFrame, best: Mapping[str, Any]) -> list[str]:
+def sentences(trials: pd.DataFrame, best: Mapping[str, Any]) -> list[str]:
     """Say in sentences what was found, for the foot."""
 
     def written(bias: Mapping[str, Any]) -> str:
@@ -88,4 +88,4 @@ def main(*, trials: str | Path, best: str | Path, out: Iterable[str | Path]) -> 
     rows = comparison.table(trials, ["trial", *found["searched"], "loglik"])
     rows["gain"] = rows.loglik.astype(float) - found["unbiased"]
     with style.use():
-        style.save(draw(rows, found, told(rows, found)), out, rows)
+        style.save(draw(rows, found, sentences(rows, found)), out, rows)

@@ -139,7 +139,7 @@ def draw(
 
 
 def _distribution(axes: "Axes", values: pd.Series, value: str) -> None:
-    """Draw a histogram; times above 0 on a log axis, with the share of unfixated words said."""
+    """Draw a histogram; times above 0 on a log axis, with the share of unfixated words as text."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     if value == "time_ms":

@@ -126,16 +126,16 @@ def _key(figure: "Figure") -> None:
 
 def sentences(rows: pd.DataFrame, lms: list[LM], published: pd.DataFrame | None) -> list[str]:
     """Say what the bars are, what was left out, and how the strongest heads compare."""
-    said = ["Colours: attention to dependents minus that to random places at the same distances"]
+    lines = ["Colours: attention to dependents minus that to random places at the same distances"]
     if _as_bars(rows):
         test = f"p ≥ {style.tick(ALPHA)} against random places (Holm over all bars of an LM)"
-        said = [f"Heads are named by their slope, or their number. ns: {test}"]
-    said += _read_in_windows(rows, lms)
+        lines = [f"Heads are named by their slope, or their number. ns: {test}"]
+    lines += _read_in_windows(rows, lms)
     for lm in lms:
         mine = rows[rows.lm == lm.lm]
         if published is not None and lm.applied == "training" and mine.slope.nunique() > 1:
-            said.append(_strongest(mine, lm, published))
-    return said
+            lines.append(_strongest(mine, lm, published))
+    return lines
 
 
 def _read_in_windows(rows: pd.DataFrame, lms: list[LM]) -> list[str]:

@@ -44,8 +44,8 @@ def draw(
     size = (style.WIDTH, 1.6 + 2 * HEIGHT * max(len(names), 3))
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(2, 2, sharey=True)
-    base = next((lm.label for lm in lms if lm.lm == baseline), baseline)
-    for axes, (column, (letter, told)) in zip(grid.flat, PANELS.items(), strict=True):
+    baseline_label = next((lm.label for lm in lms if lm.lm == baseline), baseline)
+    for axes, (column, (letter, title)) in zip(grid.flat, PANELS.items(), strict=True):
         for number, lm in enumerate(lms):
             mine = rows[rows.lm == lm.lm].set_index("response")[column].reindex(names)
             look, off = looks[lm.lm], step * (number - (len(lms) - 1) / 2)
@@ -61,7 +61,7 @@ def draw(
         if column == "delta_aic":
             axes.axvline(0, color=style.GREY, lw=0.7, zorder=1)
         axes.set_title(letter, loc="left", fontweight="bold")
-        axes.set_xlabel(told.format(base))
+        axes.set_xlabel(title.format(baseline_label))
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)

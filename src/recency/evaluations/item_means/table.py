@@ -26,7 +26,7 @@ PRODUCT = {
 def reading(delta: float) -> str:
     """Read a ΔAIC by Burnham & Anderson (2004), as de Varda & Marelli did (Section 3.3).
 
-    Their rules are of 0 to 2, 4 to 7 and 10 or more; what lies between them is said to.
+    Their rules are of 0 to 2, 4 to 7 and 10 or more; what lies between them is written as such.
     """
     size = abs(delta)
     if math.isnan(size):
@@ -127,14 +127,14 @@ def baseline_label(rows: pd.DataFrame, baseline: str) -> str:
 
 def lengths(rows: pd.DataFrame, baseline: str) -> list[str]:
     """Say how ΔAIC goes with the length of the texts (their Appendix A), from three responses on."""
-    said = []
+    parts = []
     for label, mine in rows[rows.lm != baseline].groupby("label", sort=False):
         known = mine[mine.delta_aic.notna()]
         r = delta_aic.correlation(known.words_per_text.to_numpy(), known.delta_aic.to_numpy())
         if len(known) > 2 and not math.isnan(r):
-            said.append(f"{label} {style.signed(r, 2)}")
-    names = ", ".join(said)
-    return [f"Pearson's r of ΔAIC and words a text, over the responses: {names}"] if said else []
+            parts.append(f"{label} {style.signed(r, 2)}")
+    names = ", ".join(parts)
+    return [f"Pearson's r of ΔAIC and words a text, over the responses: {names}"] if parts else []
 
 
 def summary(path: Path) -> Table:

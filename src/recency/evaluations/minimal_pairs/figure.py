@@ -75,13 +75,13 @@ def bars(models: list[LM], overall: pd.DataFrame, baseline: str) -> "Figure":
     axes.xaxis.set_major_formatter(lambda value, _: style.tick(value))
     label = next(lm.label for lm in models if lm.lm == baseline)
     key(figure, models, "bars", [(f"baseline: {label}", BASELINE)])
-    said = [
+    lines = [
         f"{overall.pairs.iloc[0]:,.0f} pairs of {overall.paradigms.iloc[0]:.0f} paradigms; whiskers: "
         + "95 % of the difference from the baseline over paradigms (bootstrap); n.s.: p by paradigm, "
         + "corrected by Holm's method, is 0.05 or more",
         *conventions(models, overall),
     ]
-    style.notes(figure, said)
+    style.notes(figure, lines)
     return figure
 
 

@@ -97,8 +97,8 @@ def layout(
     """Set the rows out: overall with its tests, the other sums of tokens, then phenomena."""
     shown = rows[rows.compared]
     wide = shown[shown.level == "phenomenon"].pivot(index="lm", columns="group", values="accuracy")
-    whole = rows[rows.level == "overall"].pivot(index="lm", columns="tokens", values="accuracy")
-    both = list(CONVENTIONS) if len(whole.columns) > 1 else []
+    by_tokens = rows[rows.level == "overall"].pivot(index="lm", columns="tokens", values="accuracy")
+    both = list(CONVENTIONS) if len(by_tokens.columns) > 1 else []
     header = ["LM", "Overall", "\N{MINUS SIGN} baseline", "p, pairs", "p, paradigms"]
     header += [*both, *wide.columns]
     grid = []
@@ -118,7 +118,7 @@ def layout(
             cells.append(Cell(style.signed(row.difference), gap))
             for p in ("p_pairs_holm", "p_paradigms_holm"):
                 cells.append(Cell(write_p(row[p]), bold=bool(row[p] < 0.05)))
-        cells += [Cell(style.number(whole.loc[lm.lm, each])) for each in both]
+        cells += [Cell(style.number(by_tokens.loc[lm.lm, each])) for each in both]
         for name in wide.columns:
             value = wide.loc[lm.lm, name]
             cells.append(Cell(style.number(value), bold=bool(value == wide[name].max())))
@@ -136,7 +136,7 @@ def notes(
 ) -> list[str]:
     """Say what the numbers are, and what is to be known of ties and first tokens."""
     first = overall.iloc[0]
-    said = [
+    lines = [
         "percent of pairs whose acceptable sentence has the lower surprisal, the mean over paradigms "
         + f"({first.pairs:,.0f} pairs of {first.paradigms:.0f} paradigms); 50 is chance; the best in bold",
         *conventions(models, overall),
@@ -148,13 +148,13 @@ def notes(
     ]
     tied = {lm.label: int(overall.ties[lm.lm]) for lm in models}
     if len(set(tied.values())) == 1:
-        said.append(f"ties, counted as wrong: {next(iter(tied.values()))}")
+        lines.append(f"ties, counted as wrong: {next(iter(tied.values()))}")
     else:
         each = ", ".join(f"{label} {count}" for label, count in tied.items())
-        said.append(f"ties, counted as wrong: {each}")
+        lines.append(f"ties, counted as wrong: {each}")
     if known:
-        said.append(f"published: {source}; that of the best window stands with the best one here")
-    return said
+        lines.append(f"published: {source}; that of the best window stands with the best one here")
+    return lines
 
 
 def summary(path: str | Path) -> Table:

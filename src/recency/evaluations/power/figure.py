@@ -57,9 +57,9 @@ def draw(rows: pd.DataFrame, found: str) -> "Figure":
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper left", ncols=min(len(labels), 4))
     repeats = int(rows.repeats.max())
-    said = (
+    text = (
         f"found: {found} in a permutation test on the exploratory partition; {repeats} simulated "
         f"experiments a point, bars 95 % intervals; dashed: {alpha:g}"
     )
-    style.notes(figure, [said])
+    style.notes(figure, [text])
     return figure

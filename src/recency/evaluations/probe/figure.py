@@ -137,14 +137,16 @@ def _lighter(colour: str, share: float) -> str:
 
 def sentences(rows: pd.DataFrame, relations: list[str]) -> list[str]:
     """Say what the lines are, and which relations the treebank lacks."""
-    said = ["UUAS: share of the gold edges in the minimum spanning tree of the predicted distances"]
-    said.append("Layer 0: embeddings; adjacent words: a tree that joins neighbours")
+    lines = [
+        "UUAS: share of the gold edges in the minimum spanning tree of the predicted distances"
+    ]
+    lines.append("Layer 0: embeddings; adjacent words: a tree that joins neighbours")
     if (rows.network == "untrained").any():
-        said.append("Dashed, of the same colour: the same network with fresh weights, its bias on")
+        lines.append("Dashed, of the same colour: the same network with fresh weights, its bias on")
     lacking = [each for each in relations if not (rows.relation == each).any()]
     if lacking:
-        said.append(f"The treebank's test part has no edge {', '.join(lacking)}")
-    return said
+        lines.append(f"The treebank's test part has no edge {', '.join(lacking)}")
+    return lines
 
 
 def main(

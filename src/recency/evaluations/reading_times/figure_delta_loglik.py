@@ -85,7 +85,7 @@ def bars(result: Comparison, baseline: str | None, references: Iterable[str] = (
     from matplotlib.transforms import blended_transform_factory
 
     totals, looks = result.totals, style.looks(result.lms)
-    base = next((lm for lm in result.lms if lm.lm == baseline), None)
+    baseline_lm = next((lm for lm in result.lms if lm.lm == baseline), None)
     rows, y = {}, 0.0
     for _, group in rows_of(result.lms):
         for lm in group:
@@ -99,9 +99,9 @@ def bars(result: Comparison, baseline: str | None, references: Iterable[str] = (
         axes.barh(
             rows[lm.lm], totals[lm.lm], height=0.8, color=look.bar, edgecolor=look.colour, lw=1
         )
-    if base:
-        axes.axvline(totals[base.lm], color=BASELINE, ls=DASHES, lw=1, zorder=3)
-    dashed = [(f"baseline: {base.label}", BASELINE)] if base else []
+    if baseline_lm:
+        axes.axvline(totals[baseline_lm.lm], color=BASELINE, ls=DASHES, lw=1, zorder=3)
+    dashed = [(f"baseline: {baseline_lm.label}", BASELINE)] if baseline_lm else []
     for lm in result.lms:
         if lm.lm in references:
             name = lm.lm
@@ -112,7 +112,7 @@ def bars(result: Comparison, baseline: str | None, references: Iterable[str] = (
     # Values stand in columns of their own at the right, where no bar or dashed line crosses them.
     decimals = 0 if totals.abs().max() >= 1000 else 1
     column = blended_transform_factory(axes.transAxes, axes.transData)
-    heads = [(44, "ΔLogLik")] + ([(100, "− baseline")] if base else [])
+    heads = [(44, "ΔLogLik")] + ([(100, "− baseline")] if baseline_lm else [])
 
     def write(points: float, y: float, text: str, **look) -> None:
         """Write to the right of the axes, `points` from their edge to the end of the text."""
@@ -122,8 +122,8 @@ def bars(result: Comparison, baseline: str | None, references: Iterable[str] = (
     for lm in result.lms:
         weight = "bold" if totals[lm.lm] == totals.max() else "normal"
         texts = [style.number(totals[lm.lm], decimals)]
-        if base and lm is not base:
-            texts.append(style.signed(totals[lm.lm] - totals[base.lm], decimals))
+        if baseline_lm and lm is not baseline_lm:
+            texts.append(style.signed(totals[lm.lm] - totals[baseline_lm.lm], decimals))
         for (points, _), text in zip(heads, texts):
             write(points, rows[lm.lm], text, weight=weight)
     for points, text in heads:
@@ -141,7 +141,7 @@ def bars(result: Comparison, baseline: str | None, references: Iterable[str] = (
     axes.set_xlabel(f"ΔLogLik (nats), {over} ({size:,} observations)")
     axes.xaxis.set_major_formatter(lambda value, _: style.tick(value))
     key(figure, result.lms, "bars", dashed)
-    style.notes(figure, sentences(result, base is None and baseline))
+    style.notes(figure, sentences(result, baseline_lm is None and baseline))
     return figure
 
 
@@ -151,7 +151,7 @@ def panels(result: Comparison, baseline: str | None) -> "Figure":
     from matplotlib.ticker import MaxNLocator
 
     looks, rows = style.looks(result.lms), rows_of(result.lms)
-    base = next((lm for lm in result.lms if lm.lm == baseline), None)
+    baseline_lm = next((lm for lm in result.lms if lm.lm == baseline), None)
     count = len(result.responses)
     columns = min(count, 4 if count <= 8 else 5)
     deep = math.ceil(count / columns)
@@ -161,8 +161,8 @@ def panels(result: Comparison, baseline: str | None) -> "Figure":
     grid = figure.subplots(deep, columns, sharey=True, squeeze=False).ravel()
     for axes, response in zip(grid, result.responses):
         values = result.delta[response.label]
-        if base and not math.isnan(values[base.lm]):
-            axes.axvline(values[base.lm], color=BASELINE, ls=DASHES, lw=1, zorder=1)
+        if baseline_lm and not math.isnan(values[baseline_lm.lm]):
+            axes.axvline(values[baseline_lm.lm], color=BASELINE, ls=DASHES, lw=1, zorder=1)
         for row, (_, group) in enumerate(rows):
             # Two variants stand a little apart in height, so that equal values stay two dots.
             heights = (
@@ -189,8 +189,13 @@ def panels(result: Comparison, baseline: str | None) -> "Figure":
         axes.remove()
     for axes in grid[max(0, count - columns) : count]:
         axes.set_xlabel("ΔLogLik (nats)")
-    key(figure, result.lms, "dots", [(f"baseline: {base.label}", BASELINE)] if base else [])
-    style.notes(figure, sentences(result, base is None and baseline, totals=False))
+    key(
+        figure,
+        result.lms,
+        "dots",
+        [(f"baseline: {baseline_lm.label}", BASELINE)] if baseline_lm else [],
+    )
+    style.notes(figure, sentences(result, baseline_lm is None and baseline, totals=False))
     return figure
 
 

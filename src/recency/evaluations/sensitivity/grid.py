@@ -42,12 +42,12 @@ def data(delta_loglik: str | Path, grid: Mapping[str, Mapping], lms: list[LM]) -
     rows = []
     for row in comparison.table(delta_loglik, columns).itertuples(index=False):
         settings = {**grid["lms"][row.lm], **grid["designs"][row.design]}
-        told = {key: grids.written(key, settings[key]) for key in grids.SETTINGS}
+        texts = {key: grids.written(key, settings[key]) for key in grids.SETTINGS}
         lm = settings["lm"]
         fit = {"delta_loglik": row.delta_loglik, "n_exploratory": row.n_exploratory}
         converged = str(row.converged).lower() not in ("false", "0", "0.0")
         names = {"lm": lm, "label": labels[lm], "dataset": row.dataset, "measure": row.measure}
-        rows.append(names | told | fit | {"converged": converged})
+        rows.append(names | texts | fit | {"converged": converged})
     return pd.DataFrame(rows)
 
 
@@ -105,8 +105,8 @@ def layout(
         grid.append(line)
     notes = ["ΔLogLik in nats on the exploratory partition; the best LM of a cell in bold"]
     for response in responses:
-        told = ", ".join(f"{lm.label} {won[response, lm]}" for lm in lms if won[response, lm])
-        notes.append(f"{response.label}: best in so many of {len(every)} cells: {told or 'none'}")
+        wins = ", ".join(f"{lm.label} {won[response, lm]}" for lm in lms if won[response, lm])
+        notes.append(f"{response.label}: best in so many of {len(every)} cells: {wins or 'none'}")
     notes.append(constant(rows))
     if not rows.converged.all():
         notes.append("†: the regression did not converge")
@@ -116,8 +116,8 @@ def layout(
 def constant(rows: pd.DataFrame) -> str:
     """Say which settings all cells share."""
     shared = [k for k in grids.SETTINGS if rows[k].nunique() == 1]
-    told = ", ".join(f"{grids.SETTINGS[key]} {rows[key].iloc[0]}" for key in shared)
-    return f"in all cells: {told}" if told else ""
+    values = ", ".join(f"{grids.SETTINGS[key]} {rows[key].iloc[0]}" for key in shared)
+    return f"in all cells: {values}" if values else ""
 
 
 def draw(
@@ -140,10 +140,12 @@ def draw(
     panels = figure.subplots(len(heights), sharex=True, height_ratios=heights, squeeze=False)[:, 0]
     for axes, response in zip(panels, responses, strict=False):
         found = of_response(rows, response, settings)
-        base = [value(found, cell, baseline.lm)[0] for cell in every]
+        reference = [value(found, cell, baseline.lm)[0] for cell in every]
         for lm in others:
             look = looks[lm.lm]
-            deltas = [value(found, cell, lm.lm)[0] - b for cell, b in zip(every, base, strict=True)]
+            deltas = [
+                value(found, cell, lm.lm)[0] - b for cell, b in zip(every, reference, strict=True)
+            ]
             axes.plot(range(len(every)), deltas, look.marker, mfc=look.face, mec=look.colour,
                       ms=4.2, mew=1, color=look.colour, gid=f"{response.label} {lm.lm}")  # fmt: skip
         axes.axhline(0, color=looks[baseline.lm].colour, ls=DASHES, lw=1, zorder=1)
@@ -173,10 +175,10 @@ def draw(
     named = f"baseline: {baseline.label}"
     handles.append(Line2D([], [], color=looks[baseline.lm].colour, ls=DASHES, lw=1, label=named))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
-    said = [note for note in (constant(rows), *missing) if note]
+    lines = [note for note in (constant(rows), *missing) if note]
     if not rows.converged.all():
-        said.append(f"regressions that did not converge: {(~rows.converged).sum()}, see the table")
-    style.notes(figure, said)
+        lines.append(f"regressions that did not converge: {(~rows.converged).sum()}, see the table")
+    style.notes(figure, lines)
     return figure
 
 
@@ -205,11 +207,12 @@ def main(
     missing = comparison.absent_responses(absent, comparison.reasons(not_run))
     measured = [r for r in measured if r not in absent]
     tables.write(table, layout(rows, models, measured, title, missing), rows)
-    base = next(lm for lm in models if lm.lm == baseline)
+    baseline_lm = next(lm for lm in models if lm.lm == baseline)
     with style.use():
         paths = [Path(path) for path in figure]
         style.save(
-            draw(rows, models, base, measured, missing), [p for p in paths if p.suffix != ".csv"]
+            draw(rows, models, baseline_lm, measured, missing),
+            [p for p in paths if p.suffix != ".csv"],
         )
     for path in paths:
         if path.suffix == ".csv":
