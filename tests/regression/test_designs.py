@@ -227,27 +227,27 @@ def test_table_of_seeds(tmp_path):
     sentence = np.repeat(np.arange(30), 4)
     item = random.normal(0, 1, 30)[sentence]
     full, base, cells = [], [], []
-    for family, gain in (("A", 1.0), ("B", 0.2)):
+    for lm, gain in (("A", 1.0), ("B", 0.2)):
         for seed in (1, 2, 3):
             frame = pd.DataFrame({"subject": "s", "sentence": sentence, "word_id": range(120)})
-            path = tmp_path / f"{family}{seed}"
+            path = tmp_path / f"{lm}{seed}"
             frame.assign(loglik=0.0).to_parquet(f"{path}.base.parquet")
             part = gain + item + random.normal(0, 0.3) + random.normal(0, 0.5, 120)
             frame.assign(loglik=part).to_parquet(f"{path}.full.parquet")
             full.append(f"{path}.full.parquet")
             base.append(f"{path}.base.parquet")
-            cells.append({"lm": path.name, "family": family, "seed": seed, "dataset": "d"})
+            cells.append({"lm": path.name, "but_for_seed": lm, "seed": seed, "dataset": "d"})
             cells[-1] |= {"measure": "SPR", "design": "x"}
     seeds.main(full, base, tmp_path / "t.csv", cells=cells)
     rows = list(csv.DictReader((tmp_path / "t.csv").open()))
-    assert [(r["family"], r["against"], r["seeds"]) for r in rows] == [
+    assert [(r["lm"], r["against"], r["seeds"]) for r in rows] == [
         ("A", "", "3"),
         ("B", "", "3"),
         ("A", "B", "3"),
     ]
     values = [float(r["delta_loglik"]) for r in rows]
     assert values[2] == pytest.approx(values[0] - values[1])
-    # What sentences do to both families alike is no part of their difference.
+    # What sentences do to both LMs alike is no part of their difference.
     assert float(rows[2]["se_sentences"]) < 0.3 * float(rows[0]["se_sentences"])
     with pytest.raises(InputError, match="have the seed 1"):
         seeds.main(full[:1] * 2, base[:1] * 2, tmp_path / "t.csv", cells=cells[:1] * 2)

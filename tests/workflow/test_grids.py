@@ -12,7 +12,8 @@ from project import SCHEMA, TINY, load, merged, planned, snakemake
 from recency import config as configuration
 from recency import grids
 from recency.errors import InputError
-from recency.evaluations.reading_times import sensitivity, table_seeds
+from recency.evaluations.reading_times import table_seeds
+from recency.evaluations.sensitivity import grid as sensitivity
 from recency.workflow import checks as config_checks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,7 +116,7 @@ def test_a_grid_plans_each_fit_once(tmp_path):
     assert jobs["surprisal"] == 3 * 8 * 2 + 1 * 2
     # 24 LMs × 2 responses × 4 designs, and a base for each response and design.
     assert jobs["regression"] == 24 * 8 + 8
-    assert jobs["sensitivity_grid"] == 1 and "figure_delta_loglik" not in jobs
+    assert jobs["figure_sensitivity"] == 1 and "figure_delta_loglik" not in jobs
 
 
 NAMES = ("lm", "label", "dataset", "measure", "design", "delta_loglik", "n_exploratory")
@@ -189,7 +190,7 @@ def test_table_and_figure_of_a_grid(config, tmp_path):
 
 def test_table_of_seeds(tmp_path):
     text = (
-        "family,against,dataset,measure,design,seeds,sentences,delta_loglik,sd_seed,sd_sentence,"
+        "lm,against,dataset,measure,design,seeds,sentences,delta_loglik,sd_seed,sd_sentence,"
         "sd_residual,se_seeds,se_sentences,se,low,high\n"
         "Pythia,,d,SPR,spr,3,90,12.5,2,3,1,1.2,3,3.3,6.0,19.0\n"
         "mix,,d,SPR,spr,3,90,14.0,2,3,1,1.2,3,3.3,-1.5,20.5\n"

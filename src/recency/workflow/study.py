@@ -218,7 +218,8 @@ class Study:
     def seeded_cells(self, experiment: str) -> list[dict]:
         """Return every cell with the seed of its LM, and the first LM that is it but for the seed."""
         return [
-            cell | {"seed": self.lms[cell["lm"]]["seed"], "family": self.but_for_seed(cell["lm"])}
+            cell
+            | {"seed": self.lms[cell["lm"]]["seed"], "but_for_seed": self.but_for_seed(cell["lm"])}
             for cell in self.named_cells(experiment)
         ]
 

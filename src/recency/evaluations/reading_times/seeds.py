@@ -21,7 +21,7 @@ from recency.evaluations.reading_times import delta_loglik
 from recency.files import atomic
 
 COLUMNS = [
-    *("family", "against", "dataset", "measure", "design", "seeds", "sentences", "delta_loglik"),
+    *("lm", "against", "dataset", "measure", "design", "seeds", "sentences", "delta_loglik"),
     *("sd_seed", "sd_sentence", "sd_residual", "se_seeds", "se_sentences", "se", "low", "high"),
 ]
 Z95 = 1.959963984540054
@@ -44,11 +44,12 @@ def main(
     *,
     cells: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Write one row per family and response, and one per pair of families and response.
+    """Write one row per LM but for its seed and response, and one per pair of these and response.
 
-    `cells` has lm, family, seed, dataset, measure and design for each pair of Parquet files, which
-    regression.py wrote. LMs of a family differ in their seed alone. A pair's row has the difference
-    of the families, seed by seed where both have the seed. delta_loglik is the mean over seeds of
+    `cells` has lm, but_for_seed, seed, dataset, measure and design for each pair of Parquet files,
+    which regression.py wrote. LMs that have the same `but_for_seed` differ in their seed alone; it is
+    `lm` in the table. A pair's row has the difference of the two, seed by seed where both have the
+    seed. delta_loglik is the mean over seeds of
     the sum over sentences, the sds are those of that sum for one seed; se_seeds and se_sentences
     are its standard errors by source, se both with the residual's, low and high 1.96 se around it.
     """
@@ -57,28 +58,28 @@ def main(
         parts = delta_loglik.contributions(full, base)
         sums = parts.groupby("sentence")["delta_loglik"].agg(lambda part: part.sum(skipna=False))
         response = (cell["dataset"], cell["measure"], cell["design"])
-        families = by_response.setdefault(response, {})
-        seeds = families.setdefault(cell["family"], {})
+        by_lm = by_response.setdefault(response, {})
+        seeds = by_lm.setdefault(cell["but_for_seed"], {})
         if cell["seed"] in seeds:
             raise InputError(
-                f"lms: two LMs of family {cell['family']!r} have the seed {cell['seed']}; "
+                f"lms: two LMs that are {cell['but_for_seed']!r} have the seed {cell['seed']}; "
                 "give each one of its own"
             )
         seeds[cell["seed"]] = sums
     with atomic(out) as path, path.open("w", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         table.writeheader()
-        for response, families in by_response.items():
+        for response, by_lm in by_response.items():
             names = dict(zip(("dataset", "measure", "design"), response, strict=True))
-            for family, seeds in families.items():
+            for lm, seeds in by_lm.items():
                 values = np.array([seeds[seed] for seed in sorted(seeds)])
-                table.writerow({"family": family, "against": "", **names, **row(values)})
-            for a, b in itertools.combinations(families, 2):
-                shared = sorted(families[a].keys() & families[b].keys())
+                table.writerow({"lm": lm, "against": "", **names, **row(values)})
+            for a, b in itertools.combinations(by_lm, 2):
+                shared = sorted(by_lm[a].keys() & by_lm[b].keys())
                 if not shared:
                     continue
-                values = np.array([families[a][seed] - families[b][seed] for seed in shared])
-                table.writerow({"family": a, "against": b, **names, **row(values)})
+                values = np.array([by_lm[a][seed] - by_lm[b][seed] for seed in shared])
+                table.writerow({"lm": a, "against": b, **names, **row(values)})
 
 
 def components(values: np.ndarray) -> Components:

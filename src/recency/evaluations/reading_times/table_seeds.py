@@ -33,11 +33,11 @@ def main(
     responses: Iterable[Mapping],
     title: str = "ΔLogLik over seeds",
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex) from seeds.csv; `lms` are one a family."""
+    """Write the table to `out` (.csv, .html, .tex) from seeds.csv; `lms` are one for all seeds."""
     models, measured = comparison.records(lms, responses)
     labels = {lm.lm: lm.label for lm in models}
     names = {(r.dataset, r.measure): r.label for r in measured}
-    rows = comparison.table(seeds, ["family", "against", "dataset", "measure", *FIGURES])
+    rows = comparison.table(seeds, ["lm", "against", "dataset", "measure", *FIGURES])
     rows["against"] = rows.against.fillna("")
     grid, rules, before = [], [], None
     for row in rows.itertuples(index=False):
@@ -45,7 +45,7 @@ def main(
         if before not in (None, kind):
             rules.append(len(grid))
         before = kind
-        name = labels.get(row.family, row.family)
+        name = labels.get(row.lm, row.lm)
         if row.against:
             name += f" \N{MINUS SIGN} {labels.get(row.against, row.against)}"
         line = [Cell(names[row.dataset, row.measure], left=True), Cell(name, left=True)]
