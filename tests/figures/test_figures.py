@@ -240,15 +240,6 @@ def test_biases_look_the_same_in_every_experiment():
     assert looks["ALiBi-1_256-TI"].marker == looks["ALiBi-16-TI"].marker
 
 
-def test_biases_without_a_colour_of_their_own_differ():
-    rows = [
-        {"lm": form, "label": form, "bias": {"form": form}, "applied": "training"}
-        for form in ("new", "newer")
-    ]
-    looks = style.looks(comparison.records(rows, [])[0])
-    assert looks["new"] != looks["newer"]
-
-
 def test_missing_parts_are_said(tmp_path):
     not_run = tmp_path / "not_run.csv"
     not_run.write_text("dataset,measure,reason\ndundee,,Dundee is not in the mirror\n")
