@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openpyxl import Workbook
 from parsing import read, write
 
 from recency.errors import InputError
-from recency.reading import parsers
+from recency.reading import parsers, xlsx
 
 # ---------------------------------------------------------------- Provo
 
@@ -225,32 +226,12 @@ def test_provos_options_are_checked(tmp_path):
 
 
 def workbook(path, sheet, rows):
-    """Write a workbook of one sheet, half of its cells as shared strings."""
-    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    strings, lines = [], []
-    for number, row in enumerate(rows, start=1):
-        cells = []
-        for column, value in zip("ABCDEFG", row, strict=False):
-            if isinstance(value, str):
-                strings.append(value)
-                cells.append(f'<c r="{column}{number}" t="s"><v>{len(strings) - 1}</v></c>')
-            elif value is not None:
-                cells.append(f'<c r="{column}{number}"><v>{value}</v></c>')
-        lines.append(f'<row r="{number}">{"".join(cells)}</row>')
-    shared = "".join(f"<si><t>{text}</t></si>" for text in strings)
-    parts = {
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>'
-        f'<sheet name="{sheet}" sheetId="1" r:id="rId1"/></sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": '<Relationships><Relationship Id="rId1" '
-        'Target="worksheets/sheet1.xml"/></Relationships>',
-        "xl/sharedStrings.xml": f'<sst xmlns="{main}">{shared}</sst>',
-        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{"".join(lines)}'
-        "</sheetData></worksheet>",
-    }
-    with zipfile.ZipFile(path, "w") as book:
-        for name, text in parts.items():
-            book.writestr(name, text)
+    """Write a workbook of one sheet."""
+    book = Workbook()
+    book.active.title = sheet
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
     return path
 
 
@@ -288,11 +269,46 @@ def test_gecos_faults_are_told(tmp_path):
     with pytest.raises(InputError, match=r"no column SENTENCE_ID; did you mean SENTENCE\?"):
         parsers.parser("geco").words({"m": book})
     book = workbook(tmp_path / "m.xlsx", "SENTENCE", [["WORD_ID"], ["1"]])
-    with pytest.raises(InputError, match="no sheet ALL; it has: SENTENCE"):
+    with pytest.raises(InputError, match="m.xlsx has no sheet ALL; it has: SENTENCE$"):
         parsers.parser("geco").words({"m": book})
+    header = ["WORD_ID", "SENTENCE_ID", "WORD"]
+    rows = [header, ["1-5-1", "1-1", "The"], [], ["1-5", "1-1", "end."]]
+    with pytest.raises(InputError, match="line 4: WORD_ID is '1-5', expected part-trial-word"):
+        parsers.parser("geco").words({"m": workbook(tmp_path / "m.xlsx", "ALL", rows)})
+    with pytest.raises(InputError, match="m.xlsx, sheet ALL, has no rows$"):
+        parsers.parser("geco").words({"m": workbook(tmp_path / "m.xlsx", "ALL", [header])})
     text = "WORD_ID\tSENTENCE_ID\tWORD\n1-5\t1-1\tThe\n"
     with pytest.raises(InputError, match="line 2: WORD_ID is '1-5', expected part-trial-word"):
         parsers.parser("geco").words({"m": write(tmp_path / "m.csv", text)})
+
+
+def test_cells_of_a_workbook_are_spelled_as_excel_shows_them(tmp_path):
+    rows = [["a", "b", "c"], [1, 0.25, True], [], [None, " x ", "#N/A"], [1e-05, "", 0]]
+    book = workbook(tmp_path / "book.xlsx", "S", rows)
+    table = xlsx.read(book, "S", ["c", "a", "b"])
+    assert table.frame.index.tolist() == [2, 4, 5]
+    assert table["a"].tolist() == ["1", "", "1e-05"]
+    assert table["b"].tolist() == ["0.25", "x", ""]
+    assert table["c"].tolist() == ["TRUE", "#N/A", "0"]
+
+
+def test_a_sheet_that_gives_itself_a_wrong_size_is_read_to_its_end(tmp_path):
+    book = workbook(tmp_path / "book.xlsx", "S", [["a", "b"], [1, 2], [3, 4]])
+    with zipfile.ZipFile(book) as old, zipfile.ZipFile(tmp_path / "odd.xlsx", "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b'ref="A1:B3"', b'ref="A1"'))
+        assert b'ref="A1:B3"' in old.read("xl/worksheets/sheet1.xml")
+    assert xlsx.read(tmp_path / "odd.xlsx", "S", ["b"])["b"].tolist() == ["2", "4"]
+
+
+def test_a_damaged_workbook_is_an_error_of_the_user(tmp_path):
+    book = workbook(tmp_path / "book.xlsx", "S", [["a"], *([n] for n in range(999))])
+    with zipfile.ZipFile(book) as old, zipfile.ZipFile(tmp_path / "cut.xlsx", "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            new.writestr(name, data[: len(data) // 2] if "sheet1" in name else data)
+    with pytest.raises(InputError, match="cut.xlsx is damaged .*; get it again"):
+        xlsx.read(tmp_path / "cut.xlsx", "S", ["a"])
 
 
 # ---------------------------------------------------------------- Dundee
