@@ -1,4 +1,8 @@
-"""R's own data files (.rda, .RData), by R itself: a data frame is written out as CSV and read so."""
+"""R's own data files (.rda, .RData), by R itself: a data frame is written out as CSV and read so.
+
+The package rdata 1.1.0 reads the same values without R, but takes 30 s and 1.1 GB for 300,000 rows
+of 50 columns, R 6 s and 0.25 GB. MECO's file is larger, and several jobs read it at a time.
+"""
 
 from __future__ import annotations
 
