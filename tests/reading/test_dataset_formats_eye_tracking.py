@@ -11,7 +11,8 @@ from openpyxl import Workbook
 from parsing import read, write
 
 from recency.errors import InputError
-from recency.reading import parsers, xlsx
+from recency.reading import parsers
+from recency.reading.formats import xlsx
 
 # ---------------------------------------------------------------- Provo
 

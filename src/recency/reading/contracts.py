@@ -68,6 +68,38 @@ def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     return frame.astype({"item": "str", "word": "str", **types})
 
 
+def same_words(found: Sequence[str], words: pd.DataFrame, where: object) -> None:
+    """Raise InputError unless a file of responses has the words that `words` were read from."""
+    if list(found) != words.word.tolist():
+        raise InputError(f"{where}: its words are not those that the words were read from")
+
+
+def item_means(words: pd.DataFrame, times: Sequence[float]) -> pd.DataFrame:
+    """Give responses of one subject, `mean`: a time in ms for each word."""
+    frame = pd.DataFrame({"subject": "mean", "word_id": words.word_id.to_numpy()})
+    return frame.assign(time_ms=np.asarray(times, dtype="float64"))
+
+
+def single_sentences(sentences: pd.Series) -> pd.DataFrame:
+    """Build contract 1 from sentences by number that were read in isolation: each is an item."""
+    split = sentences.str.split().explode()
+    items = padded(split.index.astype("str").to_series())
+    return word_table(items.to_numpy(), split.index.to_numpy(), split.to_numpy())
+
+
+def look_up(words: pd.DataFrame, by: tuple[str, str], *keys: pd.Series) -> pd.DataFrame:
+    """Give the rows of `words` that two `keys` name, with the keys' index; NaN where there is none.
+
+    `by` is what they are: sentence or item, and position or `place`, a word's number in its item
+    from 1. Items are compared as numbers if the key is one.
+    """
+    known = words.assign(place=words.groupby("item").cumcount() + 1)
+    if by[0] == "item" and pd.api.types.is_numeric_dtype(keys[0]):
+        known["item"] = known["item"].astype("int64")
+    found = known.set_index(list(by)).reindex(pd.MultiIndex.from_arrays(keys))
+    return found.set_axis(keys[0].index)
+
+
 def response_column(frame: pd.DataFrame, where: str) -> str:
     """Say which column holds the responses: time_ms, or amplitude_uv for an ERP component."""
     found = [name for name in RESPONSES if name in frame.columns]

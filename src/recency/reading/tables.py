@@ -7,10 +7,11 @@ import gzip
 import io
 import operator
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -106,6 +107,19 @@ class Tables(Table):
         raise InputError(f"{self.path}/{name}, line {line - before}: {problem}")
 
 
+def first_rows(
+    frame: pd.DataFrame, keys: list[str], same: list[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Give the first row of each `keys`, and the rows that differ from it in a column of `same`.
+
+    The latter have the first's values too, as `<column>_first`; all keep their index.
+    """
+    first = frame.drop_duplicates(keys)
+    both = frame.merge(first, on=keys, how="left", suffixes=("", "_first")).set_axis(frame.index)
+    differ = [both[name] != both[f"{name}_first"] for name in same]
+    return first, both[np.logical_or.reduce(differ)]
+
+
 def joined(path: Path, tables: Iterable[tuple[str, Table]]) -> Tables:
     """Put tables with the same columns together, given with the names of their files."""
     firsts, frames, before = [], [], 0
@@ -191,10 +205,22 @@ def read(
 
 def content(path: Path) -> bytes:
     """Give a file's bytes, unzipped if they are gzipped."""
+    return _unzipped(path, lambda file: file.read())
+
+
+def header(path: Path) -> str:
+    """Give a file's first line, unzipped if it is gzipped; what is not UTF-8 is replaced."""
+    return _unzipped(path, lambda file: file.readline()).decode("utf-8", "replace")
+
+
+def _unzipped(path: Path, take: Callable[[BinaryIO], bytes]) -> bytes:
+    """Take from a file, unzipped if it is gzipped."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    except (EOFError, gzip.BadGzipFile) as error:
+        with open(path, "rb") as file:
+            zipped = file.peek(2)[:2] == b"\x1f\x8b"
+            with gzip.open(file) if zipped else file as plain:
+                return take(plain)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path} is damaged ({error}); get the file again") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error

@@ -22,8 +22,9 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading import fixations
-from recency.reading.contracts import word_table
-from recency.reading.sentences import aligned, ends
+from recency.reading.contracts import same_words, word_table
+from recency.reading.options import one_of
+from recency.reading.sentences import sentence_numbers
 from recency.reading.tables import content, note
 
 MEASURES = ("SP", "FP", "GP")
@@ -40,16 +41,8 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     files = dict(files)
     given = files.pop("sentences", None)
     frame = _pages(files)
-    if given is None:
-        last = [end for _, text in frame.groupby("text") for end in ends(text.word.tolist())]
-    else:
-        lines = content(Path(given)).decode("utf-8-sig").splitlines()
-        try:
-            last = aligned(frame.word.tolist(), [line for line in lines if line.strip()])
-        except ValueError as error:
-            raise InputError(f"{given} does not fit the words of the corpus: {error}") from error
-    starts = pd.Series(last).shift(1, fill_value=True)
-    return word_table(frame.text.to_numpy(), starts.cumsum(), frame.word.to_numpy())
+    sentences = sentence_numbers(frame.word, frame.text, given)
+    return word_table(frame.text.to_numpy(), sentences, frame.word.to_numpy())
 
 
 def responses(
@@ -60,13 +53,9 @@ def responses(
     `scan_path`: `fixation`, one row a fixation (the counts of Table 1), or `visit`, one row for all
     fixations until another word is fixated (Appendix A). The files of the texts must be there, too.
     """
-    if scan_path not in ("fixation", "visit"):
-        raise InputError(f"options → scan_path: {scan_path!r} is neither fixation nor visit")
+    one_of("scan_path", scan_path, ["fixation", "visit"])
     pages = _pages(files)
-    if pages.word.tolist() != words.word.tolist():
-        raise InputError(
-            "responses of dundee: the texts are not those that the words were read from"
-        )
+    same_words(pages.word, words, "the texts of dundee")
     frame = _sequence(files)
     if frame.empty:
         raise InputError(f"responses of dundee: no files like sa01ma1p.dat in {_places(files)}")

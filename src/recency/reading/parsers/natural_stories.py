@@ -21,8 +21,8 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import padded, word_table
-from recency.reading.sentences import ends
+from recency.reading.contracts import look_up, padded, word_table
+from recency.reading.sentences import sentence_numbers
 from recency.reading.tables import Table, content, note, only, read
 
 MEASURES = ("SPR",)
@@ -55,9 +55,8 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
             f"story {frame.item[line]} has no zone before {frame.zone[line]}; zones "
             "count from 1 without a gap",
         )
-    last = [end for _, story in frame.groupby("item") for end in ends(story.word.tolist())]
-    starts = pd.Series(last).shift(1, fill_value=True)
-    made = word_table(padded(frame["item"].astype("str")), starts.cumsum(), frame.word)
+    sentences = sentence_numbers(frame.word, frame["item"])
+    made = word_table(padded(frame["item"].astype("str")), sentences, frame.word)
     return made if trees is None else made.assign(pos=_parts_of_speech(trees, frame))
 
 
@@ -106,7 +105,7 @@ def responses(
         )
         frame = frame[~again]
     frame["zone"] += offset
-    found = _reindexed(words, frame.item, frame.zone)
+    found = look_up(words, ("item", "place"), frame["item"], frame.zone)
     outside = found.word_id.isna()
     if outside.any():
         note("responses", f"{outside.sum():,} times dropped, of zones outside the stories' words")
@@ -195,7 +194,7 @@ def _moved(path: Path, frame: pd.DataFrame, readers: Path | None) -> int:
 
 def _check_words(table: Table, frame: pd.DataFrame, words: pd.DataFrame) -> None:
     """Compare the file's words with the stories'."""
-    expected = _reindexed(words, frame["item"], frame.zone).word.to_numpy()
+    expected = look_up(words, ("item", "place"), frame["item"], frame.zone).word.to_numpy()
     wrong = expected != table["word"].to_numpy()
     if wrong.any():
         line = frame.index[wrong][0]
@@ -208,11 +207,3 @@ def _check_words(table: Table, frame: pd.DataFrame, words: pd.DataFrame) -> None
             f"{where} is {table['word'][line]!r}, the stories have {told} "
             f"({wrong.sum():,} such rows); the two files are of different versions",
         )
-
-
-def _reindexed(words: pd.DataFrame, items: pd.Series, zones: pd.Series) -> pd.DataFrame:
-    """Look words up by story and zone; NaN where there is none."""
-    keys = [words["item"].astype("int64"), words.groupby("item").cumcount() + 1]
-    known = words.set_index(pd.MultiIndex.from_arrays(keys))
-    found = known.reindex(pd.MultiIndex.from_arrays([items, zones]))
-    return found.set_axis(items.index)

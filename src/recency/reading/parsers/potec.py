@@ -26,8 +26,8 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import padded, word_table
-from recency.reading.fixations import previous_fixated, since_fixation
+from recency.reading.contracts import look_up, padded, word_table
+from recency.reading.fixations import with_history
 from recency.reading.tables import Table, joined, note, only, read
 
 _COLUMNS = {"FFD": "FFD", "FP": "FPRT", "GP": "RPD_inc", "RB": "RBRT", "TFT": "TFT"}
@@ -83,9 +83,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     keys = ["reader", *_PLACE]
     table = _table(path, dict.fromkeys([*keys, "FPRT", column])).once(keys)
     place = table.numbers("WordIndexInText", whole=True, minimum=1)
-    counts = words.assign(place=words.groupby("item").cumcount() + 1)
-    known = counts.set_index(["item", "place"]).word_id
-    found = known.reindex(pd.MultiIndex.from_arrays([table["itemid"], place]))
+    found = look_up(words, ("item", "place"), table["itemid"], place).word_id
     if (lost := found.isna().to_numpy()).any():
         line = table.frame.index[lost][0]
         table.fail(
@@ -101,8 +99,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     if ((frame.word_id.diff() != 1) & ~order).any():
         frame = frame.sort_values(["subject", "word_id"], kind="stable")
         note(path, "rows were not in reading order and were sorted")
-    frame["words_since_fixation"] = since_fixation(frame.first_pass)
-    frame["previous_fixated"] = previous_fixated(frame.first_pass, [frame.subject, frame.text])
+    frame = with_history(frame, frame.first_pass, frame.text)
     if readers is not None:
         frame = _with_readers(frame, table["reader"], Path(readers))
     return frame.drop(columns="text").reset_index(drop=True)

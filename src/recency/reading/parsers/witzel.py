@@ -20,8 +20,8 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import padded, word_table
-from recency.reading.tables import Table, content, note, only, read
+from recency.reading.contracts import look_up, padded, word_table
+from recency.reading.tables import Table, first_rows, header, note, only, read
 
 MEASURES = ("Maze", "SPR")
 
@@ -34,7 +34,7 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     files = dict(files)
     foils = files.pop("foils", None)
     path = only(files, "words of witzel")
-    if b"word_num" in content(path).split(b"\n", 1)[0]:
+    if "word_num" in header(path):
         texts = _spoken(path)
     else:
         table = read(path, [*_KEYS, "sentence"]).once(_KEYS)
@@ -106,11 +106,10 @@ def _spoken(path: Path) -> pd.Series:
     frame = pd.DataFrame({key: table.numbers(key, whole=True) for key in (*_KEYS, "word_num")})
     frame["word"] = table["word"]
     keys = [*_KEYS, "word_num"]
-    first = frame.drop_duplicates(keys)
-    both = frame.merge(first, on=keys, how="left", suffixes=("", "_first"))
-    if (wrong := (both.word != both.word_first).to_numpy()).any():
-        row = both[wrong].iloc[0]
-        table.fail(frame.index[wrong][0], f"word is {row.word!r}, before it was {row.word_first!r}")
+    first, other = first_rows(frame, keys, ["word"])
+    if len(other):
+        row = other.iloc[0]
+        table.fail(row.name, f"word is {row.word!r}, before it was {row.word_first!r}")
     first = first.sort_values(keys)
     if (gap := first.word_num != first.groupby(_KEYS).cumcount() + 1).any():
         line = first.index[gap][0]
@@ -128,11 +127,10 @@ def _subjects(names: pd.Series) -> pd.Series:
 
 def _word_ids(table: Table, frame: pd.DataFrame, words: pd.DataFrame) -> pd.Series:
     """Find each row's word by list, item and place; the words must agree."""
-    known = words.set_index(["item", "position"])
     name = frame["item"].map("{:03d}".format)
     own = name + "/" + frame.list.astype("str")
     name = name.mask(own.isin(words["item"]), own)
-    found = known.reindex(pd.MultiIndex.from_arrays([name, frame.position])).set_axis(frame.index)
+    found = look_up(words, ("item", "position"), name, frame.position)
     if (wrong := found.word.to_numpy() != frame.word.to_numpy()).any():
         line = frame.index[wrong][0]
         told = found.word[line]

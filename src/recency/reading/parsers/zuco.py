@@ -1,7 +1,7 @@
 """ZuCo 1.0 and 2.0, eye tracking (Hollenstein et al., 2018, 2020): sentences, one a screen.
 
 Three formats, told apart by what is in the files:
-- the corpus's own results files (`zuco_results.py`), any number of them, or zips of them: all
+- the corpus's own results files (`formats.zuco_results`), any number of them, or zips of them: all
   measures by reader, words as displayed;
 - total reading times by reader (task, subject, sentence_id, word_id, word, TRT in ms, 0: not
   fixated): the tasks zuco1_SR, zuco1_NR and zuco2_NR. Words are in lower case and punctuation is
@@ -23,11 +23,11 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.names import hint
-from recency.reading.contracts import padded, word_table
-from recency.reading.fixations import previous_fixated, since_fixation
-from recency.reading.parsers import zuco_results
-from recency.reading.tables import Table, content, note, only, read
+from recency.reading.contracts import item_means, padded, same_words, word_table
+from recency.reading.fixations import with_history
+from recency.reading.formats import zuco_results
+from recency.reading.options import one_of
+from recency.reading.tables import Table, header, note, only, read
 
 _MEANS = {"FFD": "first_fix_dur", "FP": "first_pass_dur", "TFT": "total_fix_dur"}
 MEASURES = tuple(zuco_results.COLUMNS)
@@ -63,16 +63,13 @@ def responses(
                 "is in the corpus's own results files"
             )
         table, frame = _means(path, _MEANS[measure])
-        if frame.word.tolist() != words.word.tolist():
-            raise InputError(f"{path}: its words are not those that the words were read from")
-        out = pd.DataFrame({"subject": "mean", "word_id": words.word_id.to_numpy()})
-        return out.assign(time_ms=table.numbers(_MEANS[measure]).to_numpy())
+        same_words(frame.word, words, path)
+        return item_means(words, table.numbers(_MEANS[measure]))
     if measure != "TFT":
         raise InputError(f"{path} has total reading times alone: measures → {measure} is not there")
     readings = _readings(path, tasks)
     texts = _texts(path, readings)
-    if _words_of(texts).word.tolist() != words.word.tolist():
-        raise InputError(f"{path}: its words are not those that the words were read from")
+    same_words(_words_of(texts).word, words, path)
     firsts = np.concatenate([[0], np.cumsum([len(text) for _, text in texts])])
     parts = []
     for (task, subject), read_there in readings.groupby(["task", "subject"], sort=False):
@@ -89,15 +86,11 @@ def responses(
     frame = pd.DataFrame({"subject": np.repeat([p[0] for p in parts], lengths)})
     frame["word_id"] = np.concatenate([p[2] for p in parts]).astype("int32")
     frame["time_ms"] = np.concatenate([p[3] for p in parts])
-    fixated = frame.time_ms > 0
-    sentence = frame.word_id.map(words.sentence)
-    frame["words_since_fixation"] = since_fixation(fixated)
-    frame["previous_fixated"] = previous_fixated(fixated, [frame.subject, sentence])
-    return frame
+    return with_history(frame, frame.time_ms > 0, frame.word_id.map(words.sentence))
 
 
 def _by_reader(path: Path) -> bool:
-    return b"TRT" in content(path).split(b"\n", 1)[0]
+    return "TRT" in header(path)
 
 
 def _means(path: Path, *columns: str) -> tuple[Table, pd.DataFrame]:
@@ -117,11 +110,7 @@ def _means(path: Path, *columns: str) -> tuple[Table, pd.DataFrame]:
 def _readings(path: Path, tasks: Sequence[str]) -> pd.DataFrame:
     """Read each reader's sentences: task, subject, words (a tuple), times (an array of ms)."""
     for task in tasks:
-        if task not in _TASKS:
-            raise InputError(
-                f"options → tasks: {task!r} is none; {hint(task, _TASKS)}There are: "
-                f"{', '.join(_TASKS)}"
-            )
+        one_of("tasks", task, _TASKS)
     table = read(path, ["task", "subject", "sentence_id", "word_id", "word", "TRT"])
     frame = table.frame[["task", "subject", "word"]].copy()
     frame["sentence"] = table.numbers("sentence_id", whole=True)

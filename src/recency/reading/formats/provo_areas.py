@@ -19,7 +19,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.contracts import padded
-from recency.reading.fixations import previous_fixated, since_fixation
+from recency.reading.fixations import with_history
 from recency.reading.tables import Table, note, read
 
 COLUMNS = {
@@ -57,9 +57,8 @@ def responses(path: Path, words: pd.DataFrame, measure: str, encoding: str) -> p
         )
     frame = frame[~lost].astype({"word_id": "int32"})
     frame = frame.sort_values(["subject", "word_id"], kind="stable").reset_index(drop=True)
-    frame["words_since_fixation"] = since_fixation(frame.fixated)
-    before = previous_fixated(frame.fixated, [frame.subject, frame.text])
-    frame["previous_fixated"] = before & (frame.word_id.diff() == 1)
+    frame = with_history(frame, frame.fixated, frame.text)
+    frame["previous_fixated"] &= frame.word_id.diff() == 1
     word = frame.word_id.map(words.word)
     frame["word_matches"] = ~word.str.contains("['’\"—]")
     if (unknown := frame.time_ms.isna()).any():

@@ -27,8 +27,9 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
-from recency.reading.contracts import padded, word_table
-from recency.reading.fixations import previous_fixated, since_fixation
+from recency.reading.contracts import padded, same_words, word_table
+from recency.reading.fixations import with_history
+from recency.reading.options import one_of
 from recency.reading.tables import note
 
 COLUMNS = {"FFD": "FFD", "FP": "GD", "GP": "GPT", "TFT": "TRT"}
@@ -62,8 +63,7 @@ def responses(
     where = ", ".join(str(path) for path in files.values())
     readings = _read(files, tasks)
     texts = _texts(readings)
-    if [word for text in texts.values() for word in text] != words.word.tolist():
-        raise InputError(f"{where}: its words are not those that the words were read from")
+    same_words([word for text in texts.values() for word in text], words, where)
     firsts = dict(zip(texts, np.cumsum([0, *map(len, texts.values())]), strict=False))
     frames, other = [], 0
     for (task, reader), sentences in readings.items():
@@ -77,18 +77,10 @@ def responses(
             frames.append(frame.assign(subject=reader, sentence=f"{task} {number}"))
     if other:
         note(where, f"{other:,} sentences dropped, with other words than most readers' there")
-    whole = pd.concat(frames, ignore_index=True)
-    whole = whole.sort_values(["subject", "word_id"], kind="stable").reset_index(drop=True)
-    fixated = whole.FP > 0
-    return pd.DataFrame(
-        {
-            "subject": whole.subject,
-            "word_id": whole.word_id.astype("int32"),
-            "time_ms": whole[measure],
-            "words_since_fixation": since_fixation(fixated),
-            "previous_fixated": previous_fixated(fixated, [whole.subject, whole.sentence]),
-        }
-    )
+    frame = pd.concat(frames, ignore_index=True)
+    frame = frame.sort_values(["subject", "word_id"], kind="stable").reset_index(drop=True)
+    out = frame[["subject"]].assign(word_id=frame.word_id.astype("int32"), time_ms=frame[measure])
+    return with_history(out, frame.FP > 0, frame.sentence)
 
 
 def _texts(
@@ -109,11 +101,7 @@ def _read(
 ) -> dict[tuple[str, str], dict[int, Sentence]]:
     """Read what is of these tasks: (task, reader) → number → sentence, in the order of names."""
     for task in tasks:
-        if task not in TASKS:
-            there = ", ".join(TASKS)
-            raise InputError(
-                f"options → tasks: {task!r} is none; {hint(task, TASKS)}There are: {there}"
-            )
+        one_of("tasks", task, TASKS)
     readings, seen = {}, {}
     for path, member in _found(files):
         where = str(path) if member is None else f"{path}/{member}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import padded, word_table
+from recency.reading.contracts import look_up, padded
 from recency.reading.tables import Table, note, read
 
 ENCODING = "latin-1"
@@ -21,13 +21,6 @@ def sentences(path: Path) -> pd.Series:
     return pd.Series(table["sentence"].to_numpy(), index=numbers.to_numpy()).sort_index()
 
 
-def words_of(sentences: pd.Series) -> pd.DataFrame:
-    """Build contract 1: sentences were read in isolation, so each is an item of its own."""
-    split = sentences.str.split().explode()
-    items = padded(split.index.astype("str").to_series())
-    return word_table(items.to_numpy(), split.index.to_numpy(), split.to_numpy())
-
-
 def trials(path: Path, words: pd.DataFrame, times: list[str]) -> tuple[Table, pd.DataFrame]:
     """Read a file of reading times, its words checked against `words`.
 
@@ -35,9 +28,7 @@ def trials(path: Path, words: pd.DataFrame, times: list[str]) -> tuple[Table, pd
     """
     table = read(path, [*KEYS, "correct", "word", *times], encoding=ENCODING).once(KEYS)
     frame = pd.DataFrame({key: table.numbers(key, whole=True, minimum=1) for key in KEYS})
-    known = words.set_index(["sentence", "position"])
-    places = pd.MultiIndex.from_frame(frame[["sent_nr", "word_pos"]])
-    found = known.reindex(places).set_axis(frame.index)
+    found = look_up(words, ("sentence", "position"), frame.sent_nr, frame.word_pos)
     wrong = found.word.to_numpy() != table["word"].to_numpy()
     if wrong.any():
         line = frame.index[wrong][0]
