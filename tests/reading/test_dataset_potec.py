@@ -107,7 +107,10 @@ def test_faults_in_potecs_own_files_are_told_by_file_and_line(tmp_path, potec_ta
         responses_of("potec", {"times": path}, good, "FP")
     head = "reader\titemid\tWordIndexInText\tSentenceIndex\tWORD\tFPRT\n"
     for line, said in [
-        ("2\tb0\t1\t1\tAm\t9\n", "line 2: itemid b0, WordIndexInText 1 is told otherwise"),
+        (
+            "2\tb0\t1\t1\tAm\t9\n",
+            "line 2: itemid b0, WordIndexInText 1 differs from an earlier row",
+        ),
         ("2\tp1\t1\t1\tUm\t9\n", "line 2: itemid is 'p1' here"),
         ("2\tb0\t1\t1\tUm\n", "line 2: 5 fields, the header has 6; the file looks cut off"),
     ]:

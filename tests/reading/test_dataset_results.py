@@ -118,7 +118,9 @@ def test_a_zip_of_results_files_is_the_same(corpus, tmp_path):
 
 
 def test_what_is_wrong_with_results_files_is_told(corpus, tmp_path):
-    with pytest.raises(InputError, match=r"tasks: 'zuco1_RS' is not possible here; did you mean zuco1_SR\?"):
+    with pytest.raises(
+        InputError, match=r"tasks: 'zuco1_RS' is not possible here; did you mean zuco1_SR\?"
+    ):
         words_of("zuco", corpus, tasks=["zuco1_RS"])
     with pytest.raises(
         InputError, match="no results of zuco2_NR; the files are of: zuco1_NR, zuco1_SR"

@@ -290,7 +290,7 @@ def test_plain_loses_nothing_at_any_chunk(tmp_path_factory, text, longest, chunk
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(utf8, "CHUNK", chunk)
         assert "".join(utf8.decoded_file(path[0])) == normal
-        documents = list(plain._whole(utf8.decoded_file(path[0]), longest))
+        documents = list(plain._cut(utf8.decoded_file(path[0]), longest))
         assert "".join(documents) == normal and max(map(len, documents)) <= longest
         lines = list(plain.lines(utf8.decoded_file(path[0]), len(text)))
         assert lines == normal.split("\n")

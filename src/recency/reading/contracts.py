@@ -1,4 +1,10 @@
-"""The two tables that every parser gives, built and checked (contract 1; responses)."""
+"""The two tables that every parser gives, built and checked: words and responses.
+
+Words, "contract 1" elsewhere: a row a word in reading order, with item (the text: str), sentence
+(its number, one only in the whole corpus: int32), position (from 1 within the sentence: int32),
+word_id (the row's number from 0: int32) and word (str); perhaps columns of `MORE`. Responses: a row
+a subject and word, with subject (str), word_id and time_ms or amplitude_uv (float64).
+"""
 
 from __future__ import annotations
 
@@ -9,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.tables import note
+from recency.reading.tables import warn
 
 WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
-# What a corpus may tell of a word beyond the contract, for designs that ask for it.
+# What a corpus may know of a word beyond the contract, for designs that ask for it.
 MORE = ("pos", "foil_length", "given_length", "log_frequency")
 # What a response is, its unit in its name; an amplitude is no time, and has a column of its own.
 RESPONSES = ("time_ms", "amplitude_uv")
@@ -104,8 +110,8 @@ def response_column(frame: pd.DataFrame, where: str) -> str:
     """Say which column holds the responses: time_ms, or amplitude_uv for an ERP component."""
     found = [name for name in RESPONSES if name in frame.columns]
     if len(found) != 1:
-        told = "both" if found else f"neither of them; there are {', '.join(frame.columns)}"
-        raise InputError(f"{where}: one column of {' and '.join(RESPONSES)} is needed, not {told}")
+        there = "both" if found else f"neither of them; there are {', '.join(frame.columns)}"
+        raise InputError(f"{where}: one column of {' and '.join(RESPONSES)} is needed, not {there}")
     return found[0]
 
 
@@ -144,8 +150,8 @@ def _cut_words(frame: pd.DataFrame, where: str) -> None:
     last = frame.word[frame.sentence != frame.sentence.shift(-1)]
     marked = last.str.contains(_END_MARK)
     if not marked.iloc[-1] and (len(last) == 1 or marked.iloc[:-1].mean() > 0.9):
-        told = f"the last word, {last.iloc[-1]!r}, ends no sentence, as almost all others do"
-        note(where, f"{told}; if the file was cut off, get it again")
+        sign = f"the last word, {last.iloc[-1]!r}, ends no sentence, as almost all others do"
+        warn(where, f"{sign}; if the file was cut off, get it again")
 
 
 def _cut_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> None:
@@ -168,8 +174,8 @@ def _cut_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> None
     ):
         others = got.drop(last)
         if not got[last] and (others.empty or others.mean() > 0.9):
-            told = f"the last rows, of subject {last[0]} in text {last[1]}, {what}"
-            return note(where, f"{told}; if the file was cut off, get it again")
+            sign = f"the last rows, of subject {last[0]} in text {last[1]}, {what}"
+            return warn(where, f"{sign}; if the file was cut off, get it again")
 
 
 def padded(names: pd.Series) -> pd.Series:

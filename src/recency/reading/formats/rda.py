@@ -52,8 +52,8 @@ def as_csv(path: Path, has: str, by: str, value: str) -> Iterator[Path]:
                 "write the data frame out as CSV in R and name that file"
             ) from None
         if made.returncode:
-            said = " ".join(made.stderr.split()) or f"status {made.returncode}"
-            raise InputError(f"{path} cannot be read by R ({said}); get the file again")
+            reason = " ".join(made.stderr.split()) or f"status {made.returncode}"
+            raise InputError(f"{path} cannot be read by R ({reason}); get the file again")
         try:
             yield table
         except InputError as error:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.contracts import look_up, padded
-from recency.reading.tables import Table, note, read
+from recency.reading.tables import Table, read, warn
 
 ENCODING = "latin-1"
 KEYS = ["subj_nr", "sent_nr", "word_pos"]
@@ -17,7 +17,7 @@ KEYS = ["subj_nr", "sent_nr", "word_pos"]
 def sentences(path: Path) -> pd.Series:
     """Read stimuli.txt: the sentences by number, in its order."""
     table = read(path, ["sent_nr", "sentence"], encoding=ENCODING).once(["sent_nr"])
-    numbers = table.numbers("sent_nr", whole=True, minimum=1)
+    numbers = table.numbers("sent_nr", integer=True, minimum=1)
     return pd.Series(table["sentence"].to_numpy(), index=numbers.to_numpy()).sort_index()
 
 
@@ -27,17 +27,17 @@ def trials(path: Path, words: pd.DataFrame, times: list[str]) -> tuple[Table, pd
     The frame has subject, word_id and correct, row by row as in the file.
     """
     table = read(path, [*KEYS, "correct", "word", *times], encoding=ENCODING).once(KEYS)
-    frame = pd.DataFrame({key: table.numbers(key, whole=True, minimum=1) for key in KEYS})
+    frame = pd.DataFrame({key: table.numbers(key, integer=True, minimum=1) for key in KEYS})
     found = look_up(words, ("sentence", "position"), frame.sent_nr, frame.word_pos)
     wrong = found.word.to_numpy() != table["word"].to_numpy()
     if wrong.any():
         line = frame.index[wrong][0]
         sentence, position = frame.loc[line, ["sent_nr", "word_pos"]]
         expected = found.word[line]
-        told = f"there is {expected!r}" if isinstance(expected, str) else "there is no such word"
+        there = f"there is {expected!r}" if isinstance(expected, str) else "there is no such word"
         table.fail(
             line,
-            f"word {position} of sentence {sentence} is {table['word'][line]!r}; {told}"
+            f"word {position} of sentence {sentence} is {table['word'][line]!r}; {there}"
             f" in the stimuli ({wrong.sum():,} such rows)",
         )
     answers = table["correct"]
@@ -64,4 +64,4 @@ def _complete(path: Path, frame: pd.DataFrame, words: pd.DataFrame) -> None:
                 f"{path} ends within a trial: {what} of sentence {sentence}; it looks cut off: get "
                 "it again"
             )
-        note(path, f"{short.sum():,} trials lack words ({what} of sentence {sentence})")
+        warn(path, f"{short.sum():,} trials lack words ({what} of sentence {sentence})")

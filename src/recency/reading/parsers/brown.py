@@ -65,7 +65,7 @@ def _rows(path: Path, times: bool = False) -> pd.DataFrame:
     table = read(path, names, separator=None)
     if times:
         table = table.once(["subject", *_KEYS], drop=True)
-    frame = pd.DataFrame({key: table.numbers(key, whole=True) for key in _KEYS})
+    frame = pd.DataFrame({key: table.numbers(key, integer=True) for key in _KEYS})
     frame["word"] = table["word"].str.replace(r"\s+", "", regex=True)
     frame["subject"] = padded(table["subject"])
     if times:

@@ -60,8 +60,8 @@ def _rows(path: Path, columns: list[str] | None = None) -> tuple[Table, pd.DataF
     """Read sent_id, sentence, place (from 0) and word, each word found at its place."""
     keys = ["sent_id", "context_length"]
     table = read(path, [*keys, "sentence", "word", *(columns or [])], separator=None).once(keys)
-    frame = pd.DataFrame({"sent_id": table.numbers("sent_id", whole=True)})
-    frame["place"] = table.numbers("context_length", whole=True)
+    frame = pd.DataFrame({"sent_id": table.numbers("sent_id", integer=True)})
+    frame["place"] = table.numbers("context_length", integer=True)
     frame["sentence"], frame["word"] = table["sentence"], table["word"]
     other = frame.sentence != frame.groupby("sent_id").sentence.transform("first")
     split = frame.sentence.str.split()

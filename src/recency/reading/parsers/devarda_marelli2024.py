@@ -14,7 +14,7 @@ import pandas as pd
 
 from recency.reading.contracts import item_means, padded, same_words, word_table
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import Table, note, only, read
+from recency.reading.tables import Table, only, read, warn
 
 MEASURES = ("FP", "SPR")
 _GIVEN = {"given_length": "length", "log_frequency": "log_freq"}
@@ -50,9 +50,9 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     absent = times.isna()
     inside = absent & (frame.word_pos > 1)
     if inside.any():
-        note(path, f"{inside.sum():,} words without a time that start no sentence or text")
+        warn(path, f"{inside.sum():,} words without a time that start no sentence or text")
     if absent.any():
-        note(path, f"{absent.sum():,} of {len(times):,} words have no time")
+        warn(path, f"{absent.sum():,} of {len(times):,} words have no time")
     return item_means(words, times)[~absent.to_numpy()].reset_index(drop=True)
 
 
@@ -62,7 +62,7 @@ def _rows(
     """Read sent_id, word_pos and word; sentences must be in order, without a gap."""
     names = ["sent_id", "word_pos"]
     table = read(path, [*names, "word", *(columns or [])], optional=optional or []).once(names)
-    frame = pd.DataFrame({name: table.numbers(name, whole=True) for name in names})
+    frame = pd.DataFrame({name: table.numbers(name, integer=True) for name in names})
     frame["word"] = table["word"]
     wrong = frame.word_pos != frame.groupby("sent_id").cumcount() + 1
     wrong |= (frame.sent_id.diff() < 0) | ((frame.sent_id.diff() > 0) & (frame.word_pos != 1))

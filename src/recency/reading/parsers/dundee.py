@@ -25,7 +25,7 @@ from recency.reading import fixations
 from recency.reading.contracts import same_words, word_table
 from recency.reading.options import one_of
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import content, note
+from recency.reading.tables import content, warn
 
 MEASURES = ("SP", "FP", "GP")
 
@@ -67,7 +67,7 @@ def responses(
         raise InputError(f"{at.file}, line {at.line}: text {at.text} has no word {at.place}")
     if (other := frame.word != frame.shown).any():
         at = frame[other].iloc[0]
-        note(
+        warn(
             at.file,
             f"line {at.line}: {at.word!r} is {at.shown!r} in the text; {other.sum():,} such rows",
         )
@@ -187,7 +187,7 @@ def _members(files: dict[str, Path]) -> list[tuple[str, bytes]]:
             found.append((str(path), content(path)))
     for name, data in found:
         if data.strip() and not data.endswith((b"\n", b"\r")):
-            note(name, "the last line has no end; if the file was cut off, get it again")
+            warn(name, "the last line has no end; if the file was cut off, get it again")
     found = [(name, data.removeprefix(b"\xef\xbb\xbf")) for name, data in found]
     return sorted(found, key=lambda pair: Path(pair[0]).name.lower())
 

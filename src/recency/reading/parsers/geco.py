@@ -20,7 +20,7 @@ from recency.errors import InputError
 from recency.reading.contracts import padded, same_words, word_table
 from recency.reading.fixations import with_history
 from recency.reading.formats import xlsx
-from recency.reading.tables import Table, header, note, only, read
+from recency.reading.tables import Table, header, only, read, warn
 
 _COLUMNS = {
     "FP": "WORD_GAZE_DURATION",
@@ -48,7 +48,7 @@ def _words(path: Path) -> tuple[pd.DataFrame, pd.Series]:
     ids = _places(table)
     sentence = table["SENTENCE_ID"].mask(table["SENTENCE_ID"].isin(_NO_SENTENCE))
     if sentence.isna().any():
-        note(path, f"{sentence.isna().sum():,} words without a sentence joined to that before them")
+        warn(path, f"{sentence.isna().sum():,} words without a sentence joined to that before them")
     frame = ids.assign(sentence=sentence.ffill(), word=table["WORD"], key=table["WORD_ID"])
     frame = frame.sort_values(["part", "trial", "word_in_trial"], kind="stable")
     starts = (frame.sentence != frame.sentence.shift()) | (frame.part != frame.part.shift())

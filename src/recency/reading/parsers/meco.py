@@ -1,6 +1,6 @@
 """MECO, the English part, eye tracking (Siegelman et al., 2022): 12 texts, one screen each.
 
-Two formats, told apart by their columns:
+Two formats, distinguished by their columns:
 - item means (mecoL1_clean.csv of rycolab/psycho-toke): StimulusID, ContextLength (place from 0),
   Region, FirstFixationDuration, GazeDuration, TotalDuration; one subject, `mean`, words that a
   reader skipped counted as 0;
@@ -26,7 +26,7 @@ from recency.reading.contracts import item_means, padded, same_words, word_table
 from recency.reading.fixations import with_history
 from recency.reading.formats import rda
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import Table, header, note, only, read
+from recency.reading.tables import Table, header, only, read, warn
 
 _MEANS = {"FFD": "FirstFixationDuration", "FP": "GazeDuration", "TFT": "TotalDuration"}
 _REPORT = {"FFD": "firstfix.dur", "FP": "firstrun.dur", "GP": "firstrun.gopast", "TFT": "dur"}
@@ -90,7 +90,7 @@ def _means(path: Path, *columns: str) -> tuple[Table, pd.DataFrame]:
     """Read text, place (from 0) and word of item means, in reading order."""
     names = ["StimulusID", "ContextLength"]
     table = read(path, [*names, "Region", *columns], separator=",").once(names)
-    frame = pd.DataFrame({name: table.numbers(name, whole=True) for name in names})
+    frame = pd.DataFrame({name: table.numbers(name, integer=True) for name in names})
     frame = frame.set_axis(["text", "place"], axis=1).assign(word=table["Region"])
     frame = frame.sort_values(["text", "place"])
     gap = frame.place != frame.groupby("text").cumcount()
@@ -116,7 +116,7 @@ def _report(path: Path, language: str, column: str = "dur") -> tuple[Table, pd.D
     table = table.once(keys, drop=True)
     frame = pd.DataFrame({"subject": table["uniform_id"]})
     for name, source in {"text": "trialid", "sentnum": "sentnum", "area": number}.items():
-        frame[name] = table.numbers(source, whole=True)
+        frame[name] = table.numbers(source, integer=True)
     frame["word"] = table[word].str.replace(r"\s+", "", regex=True)
     return table, frame
 
@@ -145,11 +145,11 @@ def _of_readers(path: Path, words: pd.DataFrame, measure: str, language: str) ->
     frame["fixated"] = ~skipped
     frame = frame[(frame.word == found.word).to_numpy()]
     if other := len(found) - len(frame):
-        note(path, f"{other:,} rows dropped, with another word than most readers' there")
+        warn(path, f"{other:,} rows dropped, with another word than most readers' there")
     frame = frame.assign(subject=padded(frame.subject))
     frame = frame.sort_values(["subject", "word_id"], kind="stable")
     frame = with_history(frame, frame.fixated, frame.text)
     if (unknown := frame.time_ms.isna()).any():
-        note(path, f"{unknown.sum():,} rows dropped, of fixated words without {measure}")
+        warn(path, f"{unknown.sum():,} rows dropped, of fixated words without {measure}")
     columns = ["subject", "word_id", "time_ms", "words_since_fixation", "previous_fixated"]
     return frame.loc[~unknown, columns].reset_index(drop=True)

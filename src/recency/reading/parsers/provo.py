@@ -1,7 +1,7 @@
 """Provo, eye tracking (Luke & Christianson, 2018): 84 subjects, 55 passages, one page each.
 
 words: Provo_Corpus-Predictability_Norms.csv, or a table of words (text_id, word_number, word).
-responses, told apart by their columns: Provo_Corpus-Additional_Eyetracking_Data-Fixation_Report.csv,
+responses, distinguished by their columns: Provo_Corpus-Additional_Eyetracking_Data-Fixation_Report.csv,
 a table of fixations (subject, text_id, trial_order, fix_num, fix_dur, word_text), or the summary
 Provo_Corpus-Eyetracking_Data.csv (`formats.provo_areas`). A passage that a subject was shown twice counts
 the first time.
@@ -24,7 +24,7 @@ from recency.reading.contracts import padded, word_table
 from recency.reading.formats import provo_areas
 from recency.reading.options import one_of
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import content, header, note, only, read
+from recency.reading.tables import content, header, only, read, warn
 
 MEASURES = ("SP", "FP", "GP", "FFD", "TFT")
 
@@ -58,11 +58,13 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     encoding = _encoding(path)
     if "Word_Number" in header(path):
         table = read(path, ["Text_ID", "Text"], separator=",", encoding=encoding)
-        ids = table.numbers("Text_ID", whole=True, minimum=1)
+        ids = table.numbers("Text_ID", integer=True, minimum=1)
         texts = table["Text"].groupby(ids).first().str.split()
     else:
         table = read(path, ["text_id", "word_number", "word"], encoding=encoding)
-        frame = pd.DataFrame({c: table.numbers(c, whole=True) for c in ["text_id", "word_number"]})
+        frame = pd.DataFrame(
+            {c: table.numbers(c, integer=True) for c in ["text_id", "word_number"]}
+        )
         frame["word"] = table["word"].replace(_LOST)
         frame = frame.sort_values(["text_id", "word_number"])
         wrong = frame.word_number != frame.groupby("text_id").cumcount() + 1
@@ -150,7 +152,7 @@ def _same_words(path: Path, out: pd.DataFrame, label: pd.Series, word: pd.Series
     other = (label != word).to_numpy()
     if other.any():
         example = f"{label[other].iloc[0]} for {word[other].iloc[0]}"
-        note(
+        warn(
             path, f"{other.sum():,} fixations dropped, on another word than the text's ({example})"
         )
     return out[~other]
@@ -166,7 +168,7 @@ def _fixations(path: Path, durations: str | None) -> tuple[pd.DataFrame, bool]:
     table = table.once(list(names.values()), drop=True)
     frame = pd.DataFrame({"subject": table[names["subject"]]})
     for name in ("text", "trial"):
-        frame[name] = table.numbers(names[name], whole=True)
+        frame[name] = table.numbers(names[name], integer=True)
     frame["onset"] = table.numbers(names["onset"], missing=_OFF_TEXT).fillna(0)
     frame["place"] = table.numbers(names["place"], missing=_OFF_TEXT)
     frame["duration"] = table.numbers(names["duration"])
@@ -174,7 +176,7 @@ def _fixations(path: Path, durations: str | None) -> tuple[pd.DataFrame, bool]:
     frame["line"] = frame.index
     again = frame.trial != frame.groupby(["subject", "text"]).trial.transform("min")
     if again.any():
-        note(path, f"{again.sum():,} fixations dropped, of passages shown a second time")
+        warn(path, f"{again.sum():,} fixations dropped, of passages shown a second time")
     frame = frame[~again & frame.place.gt(0)]
     order = ["subject", "trial", "onset"] if report else []
     frame = frame.sort_values(order, kind="stable") if order else frame

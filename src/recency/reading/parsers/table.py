@@ -40,7 +40,7 @@ def words(
     table = read(path, names.values(), separator=separator, encoding=encoding)
     frame = pd.DataFrame({"item": table[names["item"]], "word": table[names["word"]]})
     for name in ("sentence", "position"):
-        frame[name] = table.numbers(names[name], whole=True)
+        frame[name] = table.numbers(names[name], integer=True)
     first, other = first_rows(frame, ["sentence", "position"], ["item", "word"])
     if len(other):
         row = other.iloc[0]
@@ -119,7 +119,7 @@ def responses(
 def _word_ids(table: Table, keys: dict[str, str], words: pd.DataFrame) -> pd.Series:
     """Find each row's word by its number, or by sentence and position."""
     if keys["word_id"] in table:
-        ids = table.numbers(keys["word_id"], whole=True)
+        ids = table.numbers(keys["word_id"], integer=True)
         missing = ~ids.isin(words.word_id)
     else:
         for name in ("sentence", "position"):
@@ -128,7 +128,7 @@ def _word_ids(table: Table, keys: dict[str, str], words: pd.DataFrame) -> pd.Ser
                     f"{table.path} has neither a column {keys['word_id']} nor {keys[name]}: "
                     "options → columns must name word_id, or sentence and position"
                 )
-        places = [table.numbers(keys[name], whole=True) for name in ("sentence", "position")]
+        places = [table.numbers(keys[name], integer=True) for name in ("sentence", "position")]
         ids = look_up(words, ("sentence", "position"), *places).word_id
         missing = ids.isna()
     if missing.any():

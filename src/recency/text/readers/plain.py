@@ -20,7 +20,7 @@ def read(
     A document over `longest` characters is cut at a line break (else a blank, else anywhere), the
     pieces being documents of their own. An empty file is an error.
     """
-    split = {"file": _whole, "blank_line": _paragraphs, "line": lines}.get(documents)
+    split = {"file": _cut, "blank_line": _paragraphs, "line": lines}.get(documents)
     if split is None:
         raise InputError(f"documents: {documents!r} is not one of file, blank_line, line")
     for path in paths:
@@ -29,12 +29,12 @@ def read(
             if text.strip():
                 number += 1
                 name = path.name.removesuffix(".gz").removesuffix(".txt")
-                yield name if number == 1 and split is _whole else f"{name}-{number}", text
+                yield name if number == 1 and split is _cut else f"{name}-{number}", text
         if number == 0:
             raise InputError(f"{path} is empty, or has nothing but blanks; correct or remove it")
 
 
-def _whole(chunks: Iterable[str], longest: int) -> Iterator[str]:
+def _cut(chunks: Iterable[str], longest: int) -> Iterator[str]:
     text = ""
     for chunk in chunks:
         text += chunk
@@ -50,10 +50,10 @@ def lines(chunks: Iterable[str], longest: int = LONGEST) -> Iterator[str]:
     """Yield the lines of a text, without their ends; one over `longest` characters is cut."""
     text = ""
     for chunk in chunks:
-        *whole, text = (text + chunk).split("\n")
-        for line in whole:
-            yield from _whole([line], longest)
-        *pieces, text = _whole([text], longest)
+        *complete, text = (text + chunk).split("\n")
+        for line in complete:
+            yield from _cut([line], longest)
+        *pieces, text = _cut([text], longest)
         yield from pieces
     yield text
 
