@@ -40,7 +40,7 @@ def test_potecs_files_of_two_versions_are_told(tmp_path):
     with pytest.raises(InputError, match="line 4: text b0 has no word 3"):
         responses_of("potec", {"times": path}, words, "FP")
     path = write(tmp_path / "t.tsv", times + "1\tb0\t1\t9\n")
-    with pytest.raises(InputError, match="subject 1 has 1 of the words of text b0; it looks cut"):
+    with pytest.raises(InputError, match="subject 1 has 1 of the 2 words of text b0; it looks cut"):
         responses_of("potec", {"times": path}, words, "FP")
     with pytest.raises(InputError, match="there is no word before this one"):
         words_of("potec", {"words": write(tmp_path / "w.tsv", text.replace("\t1\tUm", "\t3\tUm"))})

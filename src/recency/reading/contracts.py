@@ -145,6 +145,27 @@ def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.
     return frame.astype(types).reset_index(drop=True)
 
 
+def check_complete(
+    path: object, subjects: pd.Series, texts: pd.Series, lengths: pd.Series, kind: str
+) -> None:
+    """Raise InputError if a file ends within a text; report other texts that lack words.
+
+    A row is a subject's response to a word of a text; `lengths` are the texts' numbers of words, by
+    name, and `kind` is what they are called.
+    """
+    rows = pd.DataFrame({"subject": subjects, "text": texts})
+    got = rows.groupby(["subject", "text"], sort=False).size()
+    length = lengths.reindex(got.index.get_level_values("text")).to_numpy()
+    short = got[got.to_numpy() < length]
+    if short.empty:
+        return
+    subject, text = short.index[-1]
+    what = f"subject {subject} has {short.iloc[-1]} of the {lengths[text]} words of {kind} {text}"
+    if tuple(rows.iloc[-1]) == (subject, text):
+        raise InputError(f"{path} ends within a {kind}: {what}; it looks cut off: get it again")
+    warn(path, f"{len(short):,} readings of a {kind} lack words ({what})")
+
+
 def _cut_words(frame: pd.DataFrame, where: str) -> None:
     """Report an end within a sentence, if it shows: its file may have been cut off."""
     last = frame.word[frame.sentence != frame.sentence.shift(-1)]

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.errors import InputError
-from recency.reading.contracts import look_up, padded
-from recency.reading.tables import Table, read, warn
+from recency.reading.contracts import check_complete, look_up, padded
+from recency.reading.tables import Table, read
 
 ENCODING = "latin-1"
 KEYS = ["subj_nr", "sent_nr", "word_pos"]
@@ -44,24 +43,9 @@ def trials(path: Path, words: pd.DataFrame, times: list[str]) -> tuple[Table, pd
     if (odd := ~answers.isin(["c", "e", "-"])).any():
         line = answers.index[odd][0]
         table.fail(line, f"correct is {answers[line]!r}, expected c, e or -")
-    _complete(path, frame, words)
+    lengths = words.groupby("sentence").size()
+    check_complete(path, frame.subj_nr, frame.sent_nr, lengths, "sentence")
     frame["subject"] = padded(frame.subj_nr.astype("str"))
     frame["word_id"] = found.word_id.astype("int32")
     frame["correct"] = answers
     return table, frame[["subject", "word_id", "correct"]]
-
-
-def _complete(path: Path, frame: pd.DataFrame, words: pd.DataFrame) -> None:
-    """Refuse a file that ends within a trial; report other trials that lack words."""
-    read = frame.groupby(["subj_nr", "sent_nr"], sort=False).size()
-    length = words.groupby("sentence").size()
-    short = read < length.reindex(read.index.get_level_values("sent_nr")).to_numpy()
-    if short.any():
-        subject, sentence = read.index[short.to_numpy()][-1]
-        what = f"subject {subject} has {read[subject, sentence]} of the {length[sentence]} words"
-        if tuple(frame.iloc[-1][["subj_nr", "sent_nr"]]) == (subject, sentence):
-            raise InputError(
-                f"{path} ends within a trial: {what} of sentence {sentence}; it looks cut off: get "
-                "it again"
-            )
-        warn(path, f"{short.sum():,} trials lack words ({what} of sentence {sentence})")

@@ -26,7 +26,7 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import look_up, padded, word_table
+from recency.reading.contracts import check_complete, look_up, padded, word_table
 from recency.reading.fixations import with_history
 from recency.reading.tables import Table, joined, only, read, warn
 
@@ -94,7 +94,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     frame["word_id"] = found.astype("int32").to_numpy()
     frame["time_ms"] = table.numbers(column)
     frame["first_pass"] = table.numbers("FPRT") > 0
-    _complete(path, frame, words)
+    check_complete(path, frame.subject, frame.text, words.groupby("item").size(), "text")
     order = (frame.text != frame.text.shift()) | (frame.subject != frame.subject.shift())
     if ((frame.word_id.diff() != 1) & ~order).any():
         frame = frame.sort_values(["subject", "word_id"], kind="stable")
@@ -103,20 +103,6 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     if readers is not None:
         frame = _with_readers(frame, table["reader"], Path(readers))
     return frame.drop(columns="text").reset_index(drop=True)
-
-
-def _complete(path: Path, frame: pd.DataFrame, words: pd.DataFrame) -> None:
-    """Refuse a file that ends within a text; report other texts that lack words."""
-    got = frame.groupby(["subject", "text"], sort=False).size()
-    length = words.groupby("item").size().reindex(got.index.get_level_values("text")).to_numpy()
-    short = got[got.to_numpy() < length]
-    if short.empty:
-        return
-    subject, text = short.index[-1]
-    what = f"subject {subject} has {short.iloc[-1]} of the words of text {text}"
-    if tuple(frame.iloc[-1][["subject", "text"]]) == (subject, text):
-        raise InputError(f"{path} ends within a text: {what}; it looks cut off: get it again")
-    warn(path, f"{len(short):,} readings of a text lack words ({what})")
 
 
 def _with_readers(frame: pd.DataFrame, reader: pd.Series, path: Path) -> pd.DataFrame:
