@@ -6,9 +6,8 @@ import glob
 from collections.abc import Iterable
 from pathlib import Path
 
-from recency import plugins
+from recency import plugins, sources
 from recency.names import nearest
-from recency.text import sources
 
 BIASES = "recency.attention.biases"
 PARSERS = "recency.reading.parsers"

@@ -7,9 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from recency import sources
 from recency.downloads import download
 from recency.errors import InputError
-from recency.text import sources
 
 CONTENT = bytes(i * 7 % 251 for i in range(300_000))
 SHA = hashlib.sha256(CONTENT).hexdigest()

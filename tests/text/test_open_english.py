@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from recency import sources
 from recency.downloads import download
-from recency.text import readers, sources
+from recency.text import readers
 
 OPEN_ENGLISH = Path(__file__).resolve().parents[2] / "data" / "sources" / "open_english.tsv"
 # Two transcripts are absent from the reference text; nothing in them says why.

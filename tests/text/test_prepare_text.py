@@ -13,10 +13,11 @@ import pytest
 from project import load
 from test_corpora import babylm_zip, written
 
+from recency import sources
 from recency.downloads import download
 from recency.errors import InputError
 from recency.text import prepare as prepare_text
-from recency.text import readers, sources
+from recency.text import readers
 
 OPEN_ENGLISH = Path(__file__).resolve().parents[2] / "data" / "sources" / "open_english.tsv"
 # blimp.tsv has minimal pairs, not text.

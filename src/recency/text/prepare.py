@@ -7,8 +7,8 @@ from pathlib import Path
 
 from recency.errors import InputError
 from recency.files import atomic
+from recency.sources import read
 from recency.text import readers
-from recency.text.sources import read
 
 # Characters of text to a row group, the unit that later steps hold in memory.
 ROW_GROUP = 1 << 23

@@ -6,8 +6,8 @@ import os
 from functools import cached_property
 from pathlib import Path
 
+from recency import sources
 from recency.evaluations import registry
-from recency.text import sources
 
 
 class Files:
