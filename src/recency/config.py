@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import glob
 from collections.abc import Iterable
 from pathlib import Path
 
-from recency import plugins
+from recency import plugins, sources
 from recency.names import nearest
 
 BIASES = "recency.attention.biases"
@@ -99,8 +98,8 @@ def chosen(config: dict, wildcards: object, root: Path) -> dict[str, list[str]]:
 def text_readers(corpus: dict, root: Path) -> list[str]:
     """Return the readers that a corpus of text is read by."""
     if "sources" in corpus:
-        with open(root / corpus["sources"], encoding="utf-8", newline="") as table:
-            return sorted({row["reader"] for row in csv.DictReader(table, delimiter="\t")})
+        files = sources.read(root / corpus["sources"], corpus.get("exclude", []))
+        return sorted({source.reader for source in files})
     return [corpus["reader"]] if "reader" in corpus else []
 
 

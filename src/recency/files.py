@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing: a file is there complete, or as it was before."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def no_room(path: Path) -> InputError:
     return InputError(
         f"{path} was not written: the disk is full, or a quota used up ({free:,.0f} MB are free in "
         f"{path.parent} now); {before}make room there and give the same command again, which goes "
-        "on from what is whole"
+        "on from what is complete"
     )

@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from recency import sources
 from recency.downloads import download
 from recency.errors import InputError
 
@@ -281,11 +282,9 @@ def test_file_to_be_placed_says_which_whence_whither(tmp_path):
 
 
 def test_real_mirror_gives_the_bytes_of_the_table(mirror, tmp_path):
-    from recency.text import readers
-
     root = download.Path(__file__).resolve().parents[2]
-    sources = readers.read_sources(root / "data" / "sources" / "open_english.tsv")
-    assert len(sources) == 88
-    for source in sources[::10]:
+    rows = sources.read(root / "data" / "sources" / "open_english.tsv")
+    assert len(rows) == 88
+    for source in rows[::10]:
         options = {"sha256": source.sha256, "bytes": source.bytes, "mirrors": [mirror]}
         download.main(source.url, tmp_path / "file", **options)

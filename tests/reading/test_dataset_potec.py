@@ -40,7 +40,7 @@ def test_potecs_files_of_two_versions_are_told(tmp_path):
     with pytest.raises(InputError, match="line 4: text b0 has no word 3"):
         responses_of("potec", {"times": path}, words, "FP")
     path = write(tmp_path / "t.tsv", times + "1\tb0\t1\t9\n")
-    with pytest.raises(InputError, match="subject 1 has 1 of the words of text b0; it looks cut"):
+    with pytest.raises(InputError, match="subject 1 has 1 of the 2 words of text b0; it looks cut"):
         responses_of("potec", {"times": path}, words, "FP")
     with pytest.raises(InputError, match="there is no word before this one"):
         words_of("potec", {"words": write(tmp_path / "w.tsv", text.replace("\t1\tUm", "\t3\tUm"))})
@@ -107,7 +107,10 @@ def test_faults_in_potecs_own_files_are_told_by_file_and_line(tmp_path, potec_ta
         responses_of("potec", {"times": path}, good, "FP")
     head = "reader\titemid\tWordIndexInText\tSentenceIndex\tWORD\tFPRT\n"
     for line, said in [
-        ("2\tb0\t1\t1\tAm\t9\n", "line 2: itemid b0, WordIndexInText 1 is told otherwise"),
+        (
+            "2\tb0\t1\t1\tAm\t9\n",
+            "line 2: itemid b0, WordIndexInText 1 differs from an earlier row",
+        ),
         ("2\tp1\t1\t1\tUm\t9\n", "line 2: itemid is 'p1' here"),
         ("2\tb0\t1\t1\tUm\n", "line 2: 5 fields, the header has 6; the file looks cut off"),
     ]:

@@ -30,7 +30,7 @@ def test_reads_columns_by_name_with_lines(tmp_path):
     [
         b"\xef\xbb\xbf" + GOOD.encode(),
         GOOD.replace("\n", "\r\n"),
-        gzip.compress(GOOD.encode()),
+        gzip.compress(GOOD.encode(), mtime=0),
         GOOD.rstrip("\n"),
         GOOD + "\n\n",
         GOOD.replace("subj", " subj ").replace("300", " 300"),
@@ -56,11 +56,11 @@ def test_reports_a_missing_end_of_line(tmp_path, capsys):
         (GOOD.replace("\t", ","), {}, "line 1: columns are separated by comma, expected tab"),
         (GOOD.replace("\t", ";"), {"separator": ","}, "separated by semicolon, expected comma"),
         (GOOD[:-9], {}, "line 4: 1 fields, the header has 3; the file looks cut off"),
-        (GOOD.replace("cat", "cat\tsat"), {}, "line 3: 4 fields, the header has 3; mend"),
+        (GOOD.replace("cat", "cat\tsat"), {}, "line 3: 4 fields, the header has 3; correct"),
         (GOOD.encode("utf-16"), {}, "UTF-16"),
         (GOOD.replace("The", "Thé").encode("latin-1"), {}, "line 2: byte 0xe9 is not utf-8"),
         (GOOD.replace("cat", "c\0t"), {}, "line 3: a zero byte"),
-        (gzip.compress(GOOD.encode())[:-8], {}, "damaged"),
+        (gzip.compress(GOOD.encode(), mtime=0)[:-8], {}, "damaged"),
         (GOOD.replace("\t", ",").replace("cat", '"cat'), {"separator": ","}, "get the file again"),
     ],
 )
@@ -79,7 +79,7 @@ def test_refuses(tmp_path, text, style, message):
         ("inf", {}, "not a number"),
         ("-5", {}, "line 3: RT is '-5', less than 0"),
         ("2,5", {}, "not a number"),
-        ("2.5", {"whole": True}, "not a whole number"),
+        ("2.5", {"integer": True}, "not a whole number"),
         ("0", {"minimum": 1}, "less than 1"),
     ],
 )

@@ -12,7 +12,7 @@ from scipy.io import savemat
 from recency.errors import InputError
 from recency.reading import parsers
 from recency.reading.contracts import check_responses, check_words
-from recency.reading.parsers import zuco_results
+from recency.reading.formats import zuco_results
 
 NONE = np.array([])
 # By sentence: words and (FFD, GD, GPT, TRT) of each, None where not fixated.
@@ -118,7 +118,9 @@ def test_a_zip_of_results_files_is_the_same(corpus, tmp_path):
 
 
 def test_what_is_wrong_with_results_files_is_told(corpus, tmp_path):
-    with pytest.raises(InputError, match=r"tasks: 'zuco1_RS' is none; did you mean zuco1_SR\?"):
+    with pytest.raises(
+        InputError, match=r"tasks: 'zuco1_RS' is not possible here; did you mean zuco1_SR\?"
+    ):
         words_of("zuco", corpus, tasks=["zuco1_RS"])
     with pytest.raises(
         InputError, match="no results of zuco2_NR; the files are of: zuco1_NR, zuco1_SR"

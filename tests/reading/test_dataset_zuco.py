@@ -43,9 +43,11 @@ def test_zucos_punctuation_is_put_back_and_sentences_matched(tmp_path, capsys):
         found.previous_fixated.tolist()
         == [False, True, False, True, *[False] * 2, True] + [False] * 3
     )
-    assert "1 rows with a lost character mended" in capsys.readouterr().err
+    assert "1 rows with a lost character corrected" in capsys.readouterr().err
     assert len(words_of("zuco", files, tasks=["zuco1_NR"])) == 1
-    with pytest.raises(InputError, match=r"tasks: 'zuco1_RS' is none; did you mean zuco1_SR\?"):
+    with pytest.raises(
+        InputError, match=r"tasks: 'zuco1_RS' is not possible here; did you mean zuco1_SR\?"
+    ):
         words_of("zuco", files, tasks=["zuco1_RS"])
 
 

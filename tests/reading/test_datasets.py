@@ -96,7 +96,7 @@ def _line(number: int, old: str, new: str):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda lines: lines[:9], "ends within a trial: subject 1 has 3 of the 5 words"),
+        (lambda lines: lines[:9], "ends within a sentence: subject 1 has 3 of the 5 words"),
         (_line(3, "lost", "won"), "line 3: word 2 of sentence 1 is 'won'; there is 'lost'"),
         (_line(3, "\t2\t", "\t77\t"), "line 3: word 77 of sentence 1 .*there is no such word"),
         (_line(3, "-", "x"), "line 3: correct is 'x', expected c, e or -"),

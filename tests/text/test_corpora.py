@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recency.errors import InputError
-from recency.text import readers
+from recency.text import readers, utf8
 from recency.text.readers import (
     aochildes,
     babylm,
@@ -221,7 +221,7 @@ def large_files(folder, copies):
     ],
 )
 def test_memory_is_flat_in_the_size_of_the_corpus(tmp_path, monkeypatch, reader, name):
-    monkeypatch.setattr(plain, "CHUNK", 1 << 16)
+    monkeypatch.setattr(utf8, "CHUNK", 1 << 16)
     small = {babylm.read: {"longest": 1 << 16}, parquet.read: {"rows_at_once": 20}}
     reader = functools.partial(reader, **small.get(reader, {}))
     peaks, words = [], []
@@ -270,7 +270,7 @@ def test_plain(tmp_path):
             list(plain.read(written(tmp_path / "e.txt", empty)))
 
 
-@pytest.mark.parametrize("before", [0, 3, plain.CHUNK - 1, plain.CHUNK, plain.CHUNK + 7])
+@pytest.mark.parametrize("before", [0, 3, utf8.CHUNK - 1, utf8.CHUNK, utf8.CHUNK + 7])
 def test_not_utf8_says_file_and_offset(tmp_path, before):
     path = written(tmp_path / "a.txt", b"x" * before + b"\xe9t\xe9")
     with pytest.raises(InputError, match=rf"a.txt is not UTF-8: byte 0xe9 at offset {before};"):
@@ -288,13 +288,13 @@ def test_plain_loses_nothing_at_any_chunk(tmp_path_factory, text, longest, chunk
     path = written(tmp_path_factory.mktemp("plain") / "a.txt", text)
     normal = text.replace("\r\n", "\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain, "CHUNK", chunk)
-        assert "".join(plain.decoded(path[0])) == normal
-        documents = list(plain._whole(plain.decoded(path[0]), longest))
+        patch.setattr(utf8, "CHUNK", chunk)
+        assert "".join(utf8.decoded_file(path[0])) == normal
+        documents = list(plain._cut(utf8.decoded_file(path[0]), longest))
         assert "".join(documents) == normal and max(map(len, documents)) <= longest
-        lines = list(plain.lines(plain.decoded(path[0]), len(text)))
+        lines = list(plain.lines(utf8.decoded_file(path[0]), len(text)))
         assert lines == normal.split("\n")
-        paragraphs = list(plain._paragraphs(plain.decoded(path[0]), len(text) + 1))
+        paragraphs = list(plain._paragraphs(utf8.decoded_file(path[0]), len(text) + 1))
         assert "\n".join(paragraphs).split() == text.split()
         if normal.strip():
             expected = re.split(r"\n(?:[ \r]*\n)+", normal)

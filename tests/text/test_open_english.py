@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from recency import sources
 from recency.downloads import download
 from recency.text import readers
 
@@ -31,12 +32,12 @@ def open_english(mirror, tmp_path_factory):
     folder = tmp_path_factory.mktemp("originals")
     texts = {}
     for part in PARTS:
-        sources = [s for s in readers.read_sources(OPEN_ENGLISH) if s.part == part]
+        rows = [source for source in sources.read(OPEN_ENGLISH) if source.part == part]
         files = []
-        for source in sources:
+        for source in rows:
             files.append(folder / part / source.url.split("/")[-1])
             download.main(source.url, files[-1], sha256=source.sha256, mirrors=[mirror])
-        texts[part] = list(readers.reader(sources[0].reader)(files))
+        texts[part] = list(readers.reader(rows[0].reader)(files))
     return texts
 
 

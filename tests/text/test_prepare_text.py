@@ -13,6 +13,7 @@ import pytest
 from project import load
 from test_corpora import babylm_zip, written
 
+from recency import sources
 from recency.downloads import download
 from recency.errors import InputError
 from recency.text import prepare as prepare_text
@@ -26,7 +27,7 @@ LARGE = ("openwebtext", "babylm-10M", "babylm-100M", "wikitext-103")
 
 def table(path, *rows):
     """Write a table of sources of (part, reader)."""
-    lines = ["\t".join(readers.COLUMNS)]
+    lines = ["\t".join(sources.COLUMNS)]
     lines += [f"https://example.org/{n}\t\t\tCC0\t{p}\t{r}" for n, (p, r) in enumerate(rows)]
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -35,24 +36,30 @@ def table(path, *rows):
 def test_tables_of_the_project():
     assert len(TABLES) == 4
     for path in TABLES:
-        sources = readers.read_sources(path)
-        assert len({source.url for source in sources}) == len(sources)
-        assert {source.reader for source in sources} <= set(readers.readers())
-        assert all(re.fullmatch("[0-9a-f]{64}", source.sha256 or "0" * 64) for source in sources)
-    kept = readers.read_sources(OPEN_ENGLISH, exclude=["brown"])
+        rows = sources.read(path)
+        assert len({source.url for source in rows}) == len(rows)
+        assert {source.reader for source in rows} <= set(readers.readers())
+        assert all(re.fullmatch("[0-9a-f]{64}", source.sha256 or "0" * 64) for source in rows)
+    kept = sources.read(OPEN_ENGLISH, exclude=["brown"])
     assert "brown" not in {source.part for source in kept} and len(kept) == 87
 
 
 def test_tables_that_are_wrong(tmp_path):
     path = table(tmp_path / "t.tsv", ("brown", "plain"))
     with pytest.raises(InputError, match="no part to exclude called 'browm'"):
-        readers.read_sources(path, ["browm"])
+        sources.read(path, ["browm"])
     path.write_text(path.read_text().replace("\tCC0", "x\tCC0"))
     with pytest.raises(InputError, match="line 2: bytes is 'x'"):
-        readers.read_sources(path)
+        sources.read(path)
     path.write_text("url\tpart\n")
     with pytest.raises(InputError, match="columns must be url, sha256"):
-        readers.read_sources(path)
+        sources.read(path)
+    pairs = OPEN_ENGLISH.with_name("blimp.tsv")
+    assert {source.reader for source in sources.read(pairs)} == {""}
+    with pytest.raises(InputError, match="blimp.tsv has no columns part and reader"):
+        prepare_text.main([tmp_path / "a.txt"], tmp_path / "out", sources=pairs)
+    with pytest.raises(InputError, match="none.tsv cannot be read: No such file"):
+        sources.read(tmp_path / "none.tsv")
     with pytest.raises(
         InputError, match="no reader of text is called 'plian'; did you mean 'plain'"
     ):
@@ -98,13 +105,13 @@ def hub(tmp_path, monkeypatch):
     root.mkdir()
     entries = {name: load()["corpora"][name] for name in LARGE}
     for entry in entries.values():
-        for source in readers.read_sources(OPEN_ENGLISH.parents[2] / entry["sources"]):
+        for source in sources.read(OPEN_ENGLISH.parents[2] / entry["sources"]):
             path = root / urlsplit(source.url).path.lstrip("/")
             path.parent.mkdir(parents=True, exist_ok=True)
             if source.reader == "babylm":
-                sources = {"cbt": "A tale .\n", "wikipedia": "= = = A = = =\nB\n= = = C = = =\nD\n"}
-                more = sources | {"cbt": "A longer tale ."}
-                babylm_zip(path, babylm_10M=sources, babylm_100M=more)
+                texts = {"cbt": "A tale .\n", "wikipedia": "= = = A = = =\nB\n= = = C = = =\nD\n"}
+                more = texts | {"cbt": "A longer tale ."}
+                babylm_zip(path, babylm_10M=texts, babylm_100M=more)
             else:
                 text = [f"page of {path.stem}"] if source.reader == "parquet" else [
                     "", f" = {path.stem} = \n", "", " An article . \n", "", " = = E = = \n", ""
@@ -131,7 +138,7 @@ def test_large_corpora_from_their_addresses_to_text(hub, tmp_path, name):
     entry = entries[name]
     table = OPEN_ENGLISH.parents[2] / entry["sources"]
     files = []
-    for source in readers.read_sources(table, entry.get("exclude", [])):
+    for source in sources.read(table, entry.get("exclude", [])):
         path = urlsplit(source.url).path
         files.append(tmp_path / "downloads" / path.lstrip("/"))
         download.main(f"{address}{path}", files[-1], wait=0.001, timeout=5)

@@ -89,6 +89,12 @@ MISTAKES = {
         "did you mean 'blimp'?"
     ),
     "experiments: {sensitivity: {minimal_pairs: blimp}}": "goes without `minimal_pairs`",
+    "corpora: {wikitext-103: {exclude: [trian]}}": (
+        "wikitext103.tsv has no part to exclude called 'trian'; did you mean 'train'?"
+    ),
+    "corpora: {openwebtext: {sources: data/none.tsv}}": (
+        "data/none.tsv cannot be read: No such file or directory"
+    ),
     "minimal_pairs: {blimp: {sources: data/none.tsv}}": (
         "minimal_pairs → blimp → sources: no file 'data/none.tsv'"
     ),

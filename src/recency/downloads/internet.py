@@ -1,4 +1,8 @@
-"""Download a file over HTTP so that what has come is never lost: resumed, tried again, checked."""
+"""Download a file over HTTP so that what has come is never lost: resumed, tried again, checked.
+
+Of our own, since pooch 1.9.0 starts a broken download anew and takes no byte range, and the hub's
+client 2.4.0 fetches whole files of the Hub alone, without If-Range and without a checksum.
+"""
 
 from __future__ import annotations
 

@@ -142,16 +142,20 @@ def shifted(table: pd.DataFrame, skips: bool) -> list[Finding]:
         return [Finding("note", "alignment", text)]
     found = []
     for offset in (k for k in OFFSETS if k and r[k] > chance):
-        told = f"r = {r[offset]:.2f} with the length of the word {_place(offset)}, {r[0]:.2f} with"
-        told += " its own"
+        correlated = (
+            f"r = {r[offset]:.2f} with the length of the word {_place(offset)}, {r[0]:.2f} with"
+        )
+        correlated += " its own"
         if offset > 0 and r[offset] >= here / 2:
-            text = f"{told}: nobody can react to a word to come; some or all times stand"
+            text = f"{correlated}: nobody can react to a word to come; some or all times stand"
             found.append(Finding("warning", "alignment", f"{text} {_words(offset)} too early"))
         elif offset == -1 and not skips and r[offset] > here:
-            text = f"{told}: spillover, usual in self-paced reading, or times one word too late"
+            text = (
+                f"{correlated}: spillover, usual in self-paced reading, or times one word too late"
+            )
             found.append(Finding("note", "alignment", text))
         elif offset < 0 and offset == best:
-            text = f"{told}: times seem to stand {_words(-offset)} too late"
+            text = f"{correlated}: times seem to stand {_words(-offset)} too late"
             found.append(Finding("warning", "alignment", text))
     return found
 
@@ -261,9 +265,9 @@ def _units(frame: pd.DataFrame) -> list[Finding]:
         if len(odd):
             text = f"{len(odd):,} subjects have times of another size: {_some(odd.index)}"
             found.append(Finding("warning", "units", text))
-    whole = times[np.isclose(times % 1, 0)]
-    if len(whole) > 0.9 * len(times):
-        share = {step: float((whole % step == 0).mean()) for step in (1000, 100, 50, 20, 10)}
+    integers = times[np.isclose(times % 1, 0)]
+    if len(integers) > 0.9 * len(times):
+        share = {step: float((integers % step == 0).mean()) for step in (1000, 100, 50, 20, 10)}
         step = next((step for step in share if share[step] > 0.9), 10)
         if share[step] > 0.5:
             text = f"{share[step]:.0%} of the times are multiples of {step} ms: they were rounded"

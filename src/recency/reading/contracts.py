@@ -1,4 +1,10 @@
-"""The two tables that every parser gives, built and checked (contract 1; responses)."""
+"""The two tables that every parser gives, built and checked: words and responses.
+
+Words, "contract 1" elsewhere: a row a word in reading order, with item (the text: str), sentence
+(its number, one only in the whole corpus: int32), position (from 1 within the sentence: int32),
+word_id (the row's number from 0: int32) and word (str); perhaps columns of `MORE`. Responses: a row
+a subject and word, with subject (str), word_id and time_ms or amplitude_uv (float64).
+"""
 
 from __future__ import annotations
 
@@ -9,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.tables import note
+from recency.reading.tables import warn
 
 WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
-# What a corpus may tell of a word beyond the contract, for designs that ask for it.
+# What a corpus may know of a word beyond the contract, for designs that ask for it.
 MORE = ("pos", "foil_length", "given_length", "log_frequency")
 # What a response is, its unit in its name; an amplitude is no time, and has a column of its own.
 RESPONSES = ("time_ms", "amplitude_uv")
@@ -68,12 +74,44 @@ def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     return frame.astype({"item": "str", "word": "str", **types})
 
 
+def same_words(found: Sequence[str], words: pd.DataFrame, where: object) -> None:
+    """Raise InputError unless a file of responses has the words that `words` were read from."""
+    if list(found) != words.word.tolist():
+        raise InputError(f"{where}: its words are not those that the words were read from")
+
+
+def item_means(words: pd.DataFrame, times: Sequence[float]) -> pd.DataFrame:
+    """Give responses of one subject, `mean`: a time in ms for each word."""
+    frame = pd.DataFrame({"subject": "mean", "word_id": words.word_id.to_numpy()})
+    return frame.assign(time_ms=np.asarray(times, dtype="float64"))
+
+
+def single_sentences(sentences: pd.Series) -> pd.DataFrame:
+    """Build contract 1 from sentences by number that were read in isolation: each is an item."""
+    split = sentences.str.split().explode()
+    items = padded(split.index.astype("str").to_series())
+    return word_table(items.to_numpy(), split.index.to_numpy(), split.to_numpy())
+
+
+def look_up(words: pd.DataFrame, by: tuple[str, str], *keys: pd.Series) -> pd.DataFrame:
+    """Give the rows of `words` that two `keys` name, with the keys' index; NaN where there is none.
+
+    `by` is what they are: sentence or item, and position or `place`, a word's number in its item
+    from 1. Items are compared as numbers if the key is one.
+    """
+    known = words.assign(place=words.groupby("item").cumcount() + 1)
+    if by[0] == "item" and pd.api.types.is_numeric_dtype(keys[0]):
+        known["item"] = known["item"].astype("int64")
+    found = known.set_index(list(by)).reindex(pd.MultiIndex.from_arrays(keys))
+    return found.set_axis(keys[0].index)
+
+
 def response_column(frame: pd.DataFrame, where: str) -> str:
     """Say which column holds the responses: time_ms, or amplitude_uv for an ERP component."""
     found = [name for name in RESPONSES if name in frame.columns]
     if len(found) != 1:
-        told = "both" if found else f"neither of them; there are {', '.join(frame.columns)}"
-        raise InputError(f"{where}: one column of {' and '.join(RESPONSES)} is needed, not {told}")
+        there = "both" if found else f"neither of them; there are {', '.join(frame.columns)}"
+        raise InputError(f"{where}: one column of {' and '.join(RESPONSES)} is needed, not {there}")
     return found[0]
 
 
@@ -107,13 +145,34 @@ def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.
     return frame.astype(types).reset_index(drop=True)
 
 
+def check_complete(
+    path: object, subjects: pd.Series, texts: pd.Series, lengths: pd.Series, kind: str
+) -> None:
+    """Raise InputError if a file ends within a text; report other texts that lack words.
+
+    A row is a subject's response to a word of a text; `lengths` are the texts' numbers of words, by
+    name, and `kind` is what they are called.
+    """
+    rows = pd.DataFrame({"subject": subjects, "text": texts})
+    got = rows.groupby(["subject", "text"], sort=False).size()
+    length = lengths.reindex(got.index.get_level_values("text")).to_numpy()
+    short = got[got.to_numpy() < length]
+    if short.empty:
+        return
+    subject, text = short.index[-1]
+    what = f"subject {subject} has {short.iloc[-1]} of the {lengths[text]} words of {kind} {text}"
+    if tuple(rows.iloc[-1]) == (subject, text):
+        raise InputError(f"{path} ends within a {kind}: {what}; it looks cut off: get it again")
+    warn(path, f"{len(short):,} readings of a {kind} lack words ({what})")
+
+
 def _cut_words(frame: pd.DataFrame, where: str) -> None:
     """Report an end within a sentence, if it shows: its file may have been cut off."""
     last = frame.word[frame.sentence != frame.sentence.shift(-1)]
     marked = last.str.contains(_END_MARK)
     if not marked.iloc[-1] and (len(last) == 1 or marked.iloc[:-1].mean() > 0.9):
-        told = f"the last word, {last.iloc[-1]!r}, ends no sentence, as almost all others do"
-        note(where, f"{told}; if the file was cut off, get it again")
+        sign = f"the last word, {last.iloc[-1]!r}, ends no sentence, as almost all others do"
+        warn(where, f"{sign}; if the file was cut off, get it again")
 
 
 def _cut_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> None:
@@ -136,8 +195,8 @@ def _cut_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> None
     ):
         others = got.drop(last)
         if not got[last] and (others.empty or others.mean() > 0.9):
-            told = f"the last rows, of subject {last[0]} in text {last[1]}, {what}"
-            return note(where, f"{told}; if the file was cut off, get it again")
+            sign = f"the last rows, of subject {last[0]} in text {last[1]}, {what}"
+            return warn(where, f"{sign}; if the file was cut off, get it again")
 
 
 def padded(names: pd.Series) -> pd.Series:

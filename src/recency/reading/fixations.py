@@ -27,6 +27,16 @@ def previous_fixated(fixated: pd.Series, texts: list[pd.Series]) -> pd.Series:
     return before
 
 
+def with_history(frame: pd.DataFrame, fixated: pd.Series, text: pd.Series) -> pd.DataFrame:
+    """Add words_since_fixation and previous_fixated, counted over the rows of `frame`.
+
+    Rows are a subject's words in reading order, with the column `subject`; `text` names the item
+    or sentence of each, before whose first word none was fixated.
+    """
+    before = previous_fixated(fixated, [frame.subject, text])
+    return frame.assign(words_since_fixation=since_fixation(fixated), previous_fixated=before)
+
+
 @dataclass
 class _Pass:
     """What is being summed while one subject reads one text."""

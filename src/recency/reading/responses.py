@@ -22,8 +22,8 @@ def main(
 ) -> None:
     """Write subject, word_id, time_ms and the columns that filters use, one row a response.
 
-    `files` is role → path, `words` contract 1, `parser` a module of datasets/, `measure` one of its
-    MEASURES, `options` its own keyword arguments.
+    `files` is role → path, `words` the path of the table of words (contract 1), `parser` a module of
+    recency.reading.parsers, `measure` one of its MEASURES, `options` its own keyword arguments.
     """
     module = parsers.parser(parser)
     if module.MEASURES is not None and measure not in module.MEASURES:

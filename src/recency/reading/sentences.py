@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from recency.errors import InputError
+from recency.reading.tables import content
 
 # A full stop, question or exclamation mark, then any closing quotes and brackets.
 _FINAL = re.compile(r"[.?!…]['\"’”)\]]*$")
@@ -36,6 +43,26 @@ def _ends(word: str, second: str, third: str) -> bool:
     if not _FINAL.search(word) or _ABBREVIATION.match(word) or second[:1].islower():
         return False
     return not (_QUOTED.search(word) and _REPORTING.fullmatch(third.strip(".,;:")))
+
+
+def sentence_numbers(
+    words: Sequence[str], texts: Sequence, given: Path | None = None
+) -> np.ndarray:
+    """Give the number of each word's sentence, from 1 through all texts.
+
+    `texts` names each word's text, a run of which is one text: by the rule of `ends`, unless the
+    file `given` has a sentence on each line. Raises InputError where that does not fit the words.
+    """
+    if given is None:
+        runs = groupby(zip(texts, words, strict=True), key=lambda pair: pair[0])
+        last = [end for _, run in runs for end in ends([word for _, word in run])]
+    else:
+        lines = content(Path(given)).decode("utf-8-sig").splitlines()
+        try:
+            last = aligned(words, [line for line in lines if line.strip()])
+        except ValueError as error:
+            raise InputError(f"{given} does not fit the words: {error}") from error
+    return np.cumsum([True, *last[:-1]][: len(last)])
 
 
 def aligned(words: Sequence[str], sentences: Sequence[str]) -> list[bool]:

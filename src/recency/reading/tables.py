@@ -7,10 +7,11 @@ import gzip
 import io
 import operator
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -42,23 +43,23 @@ class Table:
         self,
         column: str,
         *,
-        whole: bool = False,
+        integer: bool = False,
         minimum: float | None = 0,
         missing: Sequence[str] = (),
     ) -> pd.Series:
         """Give a column as numbers, float64 (NaN where a spelling of `missing` stands) or int64.
 
-        Raises InputError at the first value that is no finite number, not `whole`, or < `minimum`.
+        Raises InputError at the first value that is no finite number, no `integer` (if asked), or < `minimum`.
         """
         text = self.frame[column]
         absent = text.isin(list(missing)).to_numpy()
         values = pd.to_numeric(text.mask(absent), errors="coerce").astype("float64")
         self._none(~np.isfinite(values.to_numpy()) & ~absent, column, "not a number")
-        if whole:
+        if integer:
             self._none((values % 1 != 0).to_numpy() & ~absent, column, "not a whole number")
         if minimum is not None:
             self._none((values < minimum).to_numpy(), column, f"less than {minimum:g}")
-        return values.astype("int64") if whole and not absent.any() else values
+        return values.astype("int64") if integer and not absent.any() else values
 
     def _none(self, wrong, column: str, what: str) -> None:
         if wrong.any():
@@ -71,7 +72,7 @@ class Table:
         rows = rows.to_numpy(dtype=bool)
         if not rows.any():
             return self
-        note(
+        warn(
             self.path,
             f"{rows.sum():,} rows dropped, {why} (first: line {self.frame.index[rows][0]})",
         )
@@ -106,6 +107,19 @@ class Tables(Table):
         raise InputError(f"{self.path}/{name}, line {line - before}: {problem}")
 
 
+def first_rows(
+    frame: pd.DataFrame, keys: list[str], same: list[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Give the first row of each `keys`, and the rows that differ from it in a column of `same`.
+
+    The latter have the first's values too, as `<column>_first`; all keep their index.
+    """
+    first = frame.drop_duplicates(keys)
+    both = frame.merge(first, on=keys, how="left", suffixes=("", "_first")).set_axis(frame.index)
+    differ = [both[name] != both[f"{name}_first"] for name in same]
+    return first, both[np.logical_or.reduce(differ)]
+
+
 def joined(path: Path, tables: Iterable[tuple[str, Table]]) -> Tables:
     """Put tables with the same columns together, given with the names of their files."""
     firsts, frames, before = [], [], 0
@@ -116,8 +130,8 @@ def joined(path: Path, tables: Iterable[tuple[str, Table]]) -> Tables:
     return Tables(path, pd.concat(frames), firsts)
 
 
-def note(path: Path | str, what: str) -> None:
-    """Report something that was mended or left out; a rule's stderr is its log."""
+def warn(path: Path | str, what: str) -> None:
+    """Report on stderr, which is a job's log, something that was corrected or left out."""
     print(f"{path}: {what}", file=sys.stderr)
 
 
@@ -135,7 +149,7 @@ def read(
 
     `separator` None takes that of tab, comma and semicolon which finds the columns; `quoted`: a
     field may stand in double quotes (None: unless the separator is a tab). A byte order mark, CRLF
-    and gzip are taken silently, empty lines with a note. `data` is what the file holds, if that is at
+    and gzip are taken silently, empty lines with a warning. `data` is what the file holds, if that is at
     hand already, as of a file within another. Raises InputError for an absent file,
     another encoding, absent or repeated columns, a row with more or fewer fields than the header or
     equal to it, and a file without rows.
@@ -179,9 +193,9 @@ def read(
     if not records:
         raise InputError(f"{path} has a header but no rows; get the file again")
     if empty:
-        note(path, f"{empty:,} empty lines left out")
+        warn(path, f"{empty:,} empty lines left out")
     if not text.endswith(("\n", "\r")):
-        note(
+        warn(
             path, f"line {rows.line_num} has no end of line; if the file was cut off, get it again"
         )
     fields = dict(zip(places, zip(*records, strict=True), strict=False))
@@ -191,10 +205,22 @@ def read(
 
 def content(path: Path) -> bytes:
     """Give a file's bytes, unzipped if they are gzipped."""
+    return _unzipped(path, lambda file: file.read())
+
+
+def header(path: Path) -> str:
+    """Give a file's first line, unzipped if it is gzipped; what is not UTF-8 is replaced."""
+    return _unzipped(path, lambda file: file.readline()).decode("utf-8", "replace")
+
+
+def _unzipped(path: Path, take: Callable[[BinaryIO], bytes]) -> bytes:
+    """Take from a file, unzipped if it is gzipped."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    except (EOFError, gzip.BadGzipFile) as error:
+        with open(path, "rb") as file:
+            zipped = file.peek(2)[:2] == b"\x1f\x8b"
+            with gzip.open(file) if zipped else file as plain:
+                return take(plain)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path} is damaged ({error}); get the file again") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
@@ -256,7 +282,9 @@ def _places(
 
 def _uneven(path: Path, line: int, got: int, expected: int, text: str, quoted: bool) -> NoReturn:
     cut = line >= text.count("\n") and got < expected
-    way = "the file looks cut off: get it again" if cut else "mend the line or get the file again"
+    way = (
+        "the file looks cut off: get it again" if cut else "correct the line or get the file again"
+    )
     what = "fields" if not quoted else "fields (quotes may be unbalanced)"
     raise InputError(f"{path}, line {line}: {got} {what}, the header has {expected}; {way}")
 

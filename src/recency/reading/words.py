@@ -1,4 +1,4 @@
-"""Read the words of a reading-time corpus (contract 1)."""
+"""Read the words of a reading-time corpus by the parser of its format into a table (contract 1)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from recency.reading.contracts import check_words
 def main(files: Mapping[str, str | Path], parser: str, options: Mapping, out: str | Path) -> None:
     """Write item, sentence, position, word_id and word, as the parser reads them.
 
-    `files` is role → path, `parser` a module of datasets/, `options` its own keyword arguments.
+    `files` is role → path, `parser` a module of recency.reading.parsers, `options` its own keyword arguments.
     """
     module = parsers.parser(parser)
     chosen = parsers.accepted(module, module.words, dict(options or {}))

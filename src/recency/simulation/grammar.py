@@ -11,8 +11,8 @@ from recency.simulation.draws import Draws
 from recency.simulation.story import Rates, Referent, Story
 
 
-def tell(rates: Rates, *seed: int) -> Story:
-    """Tell the story that belongs to these seeds."""
+def generate(rates: Rates, *seed: int) -> Story:
+    """Generate the story that belongs to these seeds."""
     draws = Draws(*seed)
     topics = list(lexicon.TOPICS.values())
     topic, second = draws.any(topics), draws.any(topics)

@@ -9,16 +9,16 @@ from recency.simulation import text as simulate_text
 
 
 def stimuli(seed: int, stories: int, **settings: float) -> pd.DataFrame:
-    """Tell the stories to be read, one row a word in reading order.
+    """Generate the stories to be read, one row a word in reading order.
 
     Columns: item (the story), sentence (from 1, unique over the stories), position (from 1 within
     the sentence), word (with its punctuation).
     """
     rows, sentence = [], 0
-    told = simulate_text.stories(
+    generated = simulate_text.stories(
         stories, seed, simulate_text.STIMULI, simulate_text.rates(**settings)
     )
-    for number, story in enumerate(told, start=1):
+    for number, story in enumerate(generated, start=1):
         item = f"story-{number:02d}"
         for start, end in pairwise([*story.sentences, len(story.words)]):
             sentence += 1
@@ -34,10 +34,10 @@ def dependencies(seed: int, stories: int, **settings: float) -> pd.DataFrame:
     the stories in reading order), feature (number, or a pronoun's gender or number).
     """
     rows, offset = [], 0
-    told = simulate_text.stories(
+    generated = simulate_text.stories(
         stories, seed, simulate_text.STIMULI, simulate_text.rates(**settings)
     )
-    for story in told:
+    for story in generated:
         rows.extend(
             (made.kind, made.head + offset, made.dependent + offset, made.feature)
             for made in story.dependencies
@@ -47,6 +47,6 @@ def dependencies(seed: int, stories: int, **settings: float) -> pd.DataFrame:
 
 
 def main(out: str, stories: int, seed: int, **settings: float) -> None:
-    """Write the stimuli as CSV; `settings` are those of the text, so that both speak alike."""
+    """Write the stimuli as CSV; `settings` are those of the text, so that both have one language."""
     with atomic(out) as part:
         stimuli(seed, stories, **settings).to_csv(part, index=False, lineterminator="\n")

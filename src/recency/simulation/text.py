@@ -31,21 +31,21 @@ def rates(**settings: float) -> Rates:
     if not 1 <= made.shortest <= made.longest:
         raise InputError(
             f"simulation: stories of {made.shortest} (shortest) to {made.longest} (longest) "
-            "sentences cannot be told; give 1 <= shortest <= longest"
+            "sentences are impossible; give 1 <= shortest <= longest"
         )
     return made
 
 
 def stories(number: int, seed: int, stream: int, settings: Rates) -> Iterator[Story]:
-    """Tell stories, each from a seed of its own: the first ones do not depend on the number."""
+    """Generate stories, each from a seed of its own: the first ones do not depend on the number."""
     for index in range(number):
-        yield grammar.tell(settings, seed, stream, index)
+        yield grammar.generate(settings, seed, stream, index)
 
 
 def main(out_text: str, documents: int, seed: int, **settings: float) -> None:
     """Write `documents` stories; `settings` are rates of `simulation.story.Rates`."""
     chosen = rates(**settings)
-    shown = progress(documents, "telling stories", "stories")
+    shown = progress(documents, "simulated text", "stories")
     with atomic(out_text) as part, pq.ParquetWriter(part, SCHEMA, compression="zstd") as file:
         names, texts = [], []
         for index, story in enumerate(stories(documents, seed, TEXT, chosen), start=1):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from recency.errors import InputError
 from recency.files import atomic
+from recency.sources import read
 from recency.text import readers
 
 # Characters of text to a row group, the unit that later steps hold in memory.
@@ -51,9 +52,11 @@ def _parts(
     sources: str | Path, files: list[Path], exclude: list[str]
 ) -> list[tuple[str, str, list[Path]]]:
     """Pair the table's rows with their files: (part, reader, files) for runs of one part."""
-    rows = readers.read_sources(sources, exclude)
+    rows = read(sources, exclude)
+    if not all(row.reader for row in rows):
+        raise InputError(f"{sources} has no columns part and reader, which text needs")
     if len(files) != len(rows):
-        every = readers.read_sources(sources)
+        every = read(sources)
         if len(files) != len(every):
             raise InputError(
                 f"{sources} has {len(every)} files, {len(rows)} of them not excluded, but "

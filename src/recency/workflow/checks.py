@@ -11,6 +11,7 @@ import jsonschema
 import yaml
 
 from recency import config as configuration
+from recency import sources
 from recency.config import bias_parameters, forms
 from recency.errors import InputError
 from recency.evaluations import registry
@@ -72,7 +73,8 @@ def _name_problems(config: dict, root: Path) -> list[str]:
 
     checks = (_scale_problems, _lm_problems, _text_problems, _dataset_problems)
     problems = [problem for check in checks for problem in check(config, known)]
-    problems += _local_file_problems(config) + _design_problems(config, known)
+    problems += _local_file_problems(config) + _source_problems(config, root)
+    problems += _design_problems(config, known)
     for evaluation in registry.evaluations().values():
         if evaluation.table_problems:
             problems += evaluation.table_problems(config, root, known)
@@ -128,6 +130,18 @@ def _text_problems(config: dict, known) -> list[str]:
         for name in config["unigrams"]
         if name in config["lms"]
     ]
+
+
+def _source_problems(config: dict, root: Path) -> list[str]:
+    """List corpora of text whose table of files cannot be read, or lacks a part that they exclude."""
+    problems = []
+    for name, corpus in config["corpora"].items():
+        if "sources" in corpus:
+            try:
+                sources.read(root / corpus["sources"], corpus.get("exclude", []))
+            except InputError as error:
+                problems.append(f"corpora → {name} → sources: {error}")
+    return problems
 
 
 def _dataset_problems(config: dict, known) -> list[str]:

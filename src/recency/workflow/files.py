@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from functools import cached_property
 from pathlib import Path
 
+from recency import sources
 from recency.evaluations import registry
 
 
@@ -21,11 +21,9 @@ class Files:
         part = f".bytes-{byte_range[0]}-{byte_range[1]}" if byte_range else ""
         return f"<resources>/downloads/{url.split('://', 1)[1].rstrip('/')}{part}"
 
-    def sources(self, entry: dict) -> list[dict]:
+    def sources(self, entry: dict) -> list[sources.Source]:
         """Return the rows of an entry's table of files, without the parts that are left out."""
-        with open(self.root / entry["sources"], newline="") as table:
-            rows = list(csv.DictReader(table, delimiter="\t"))
-        return [row for row in rows if row.get("part") not in entry.get("exclude", [])]
+        return sources.read(self.root / entry["sources"], entry.get("exclude", []))
 
     def dataset_file(self, dataset: str, role: str, file: dict) -> str:
         """Return where one file of a dataset is."""
@@ -59,7 +57,7 @@ class Files:
         """Return the files that a table of minimal pairs is made from."""
         entry = self.config["minimal_pairs"][name]
         if "sources" in entry:
-            return [self.downloaded(row["url"]) for row in self.sources(entry)]
+            return [self.downloaded(row.url) for row in self.sources(entry)]
         return [self.material("minimal_pairs", name, "table")]
 
     def tokenizer(self, name: str) -> str:
@@ -100,9 +98,7 @@ class Files:
         corpora = self.config["corpora"].values()
         for entry in (*corpora, *self.config.get("minimal_pairs", {}).values()):
             for row in self.sources(entry) if "sources" in entry else ():
-                about = {key: row[key] for key in ("url", "sha256") if row[key]}
-                size = {"bytes": int(row["bytes"])} if row["bytes"] else {}
-                found[self.downloaded(row["url"])] = about | size
+                found[self.downloaded(row.url)] = row.file()
         for name, corpus in self.config["corpora"].items():
             if "pretokenized" in corpus:
                 found[self.pretokenized(name)] = corpus["pretokenized"]

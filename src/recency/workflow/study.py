@@ -293,7 +293,7 @@ class Study:
         """Return the originals that a corpus is made from."""
         corpus = self.config["corpora"][name]
         if "sources" in corpus:
-            return [self.files.downloaded(row["url"]) for row in self.files.sources(corpus)]
+            return [self.files.downloaded(row.url) for row in self.files.sources(corpus)]
         found = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
         if not found:
             raise WorkflowError(f"corpora → {name} → files: nothing matches {corpus['files']}")

@@ -1,4 +1,4 @@
-"""Rule check_dataset: look a reading-time corpus over, on one page, before anything is fitted to it."""
+"""Look a reading-time corpus over, on one page, before anything is fitted to it."""
 
 from recency.evaluations.dataset_check.page import main
 from recency.workflow.job import logged

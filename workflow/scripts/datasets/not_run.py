@@ -1,4 +1,4 @@
-"""Rule not_run: list the datasets that were left out, and why, so that the result says so."""
+"""List the datasets that were left out, and why, so that the result says so."""
 
 from recency.workflow.job import logged
 from recency.workflow.not_run import main

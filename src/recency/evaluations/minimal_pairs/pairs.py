@@ -12,7 +12,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.files import atomic
-from recency.text.readers import decoded
+from recency.text.utf8 import decoded
 
 #: The files' names of what is kept; a table without the first two has paradigms alone.
 KEYS = {

@@ -12,9 +12,9 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import padded, word_table
-from recency.reading.sentences import aligned, ends
-from recency.reading.tables import content, only, read
+from recency.reading.contracts import look_up, padded, word_table
+from recency.reading.sentences import sentence_numbers
+from recency.reading.tables import first_rows, only, read
 
 MEASURES = ("SPR",)
 
@@ -26,28 +26,17 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     files = dict(files)
     given = files.pop("sentences", None)
     path = only(files, "words of brown")
-    frame = _rows(path)
-    first = frame.drop_duplicates(_KEYS)
-    both = frame.merge(first, on=_KEYS, how="left", suffixes=("", "_first"))
-    wrong = both.word != both.word_first
-    if wrong.any():
-        line, row = frame.index[wrong][0], both[wrong].iloc[0]
+    first, other = first_rows(_rows(path), _KEYS, ["word"])
+    if len(other):
+        row = other.iloc[0]
         raise InputError(
-            f"{path}, line {line}: word {row.text_pos} of text {row.text_id} is {row.word!r}, "
+            f"{path}, line {row.name}: word {row.text_pos} of text {row.text_id} is {row.word!r}, "
             f"before it was {row.word_first!r}"
         )
     first = first.sort_values(_KEYS)
-    if given is None:
-        last = [end for _, text in first.groupby("text_id") for end in ends(text.word.tolist())]
-    else:
-        lines = content(Path(given)).decode("utf-8-sig").splitlines()
-        try:
-            last = aligned(first.word.tolist(), [line for line in lines if line.strip()])
-        except ValueError as error:
-            raise InputError(f"{given} does not fit the words of {path}: {error}") from error
-    starts = pd.Series(last).shift(1, fill_value=True)
     items = padded(first.text_id.astype("str"))
-    return word_table(items.to_numpy(), starts.cumsum(), first.word.to_numpy())
+    sentences = sentence_numbers(first.word, first.text_id, given)
+    return word_table(items.to_numpy(), sentences, first.word.to_numpy())
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -58,8 +47,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     if len(places) > len(words):
         raise InputError(f"{path} has {len(places):,} words, its words were read from another file")
     rank = frame.groupby("text_id").text_pos.rank(method="dense").astype("int64")
-    known = words.set_index([words["item"].astype("int64"), words.groupby("item").cumcount() + 1])
-    found = known.reindex(pd.MultiIndex.from_arrays([frame.text_id, rank])).set_axis(frame.index)
+    found = look_up(words, ("item", "place"), frame.text_id, rank)
     wrong = found.word.to_numpy() != frame.word.to_numpy()
     if wrong.any():
         at = frame[wrong].iloc[0]
@@ -77,7 +65,7 @@ def _rows(path: Path, times: bool = False) -> pd.DataFrame:
     table = read(path, names, separator=None)
     if times:
         table = table.once(["subject", *_KEYS], drop=True)
-    frame = pd.DataFrame({key: table.numbers(key, whole=True) for key in _KEYS})
+    frame = pd.DataFrame({key: table.numbers(key, integer=True) for key in _KEYS})
     frame["word"] = table["word"].str.replace(r"\s+", "", regex=True)
     frame["subject"] = padded(table["subject"])
     if times:

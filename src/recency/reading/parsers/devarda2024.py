@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import padded, word_table
+from recency.reading.contracts import look_up, single_sentences
 from recency.reading.tables import Table, only, read
 
 _TIMES = {
@@ -32,10 +32,8 @@ MEASURES = (*_TIMES, *_AMPLITUDES)
 def words(files: dict[str, Path]) -> pd.DataFrame:
     """Read the sentences, an item each, with their first words, which have no responses."""
     _, frame = _rows(only(files, "words of devarda2024"))
-    sentences = frame.drop_duplicates("sent_id").set_index("sent_id").sentence.sort_index()
-    split = sentences.str.split().explode()
-    items = padded(split.index.astype("str").to_series())
-    return word_table(items.to_numpy(), split.index.to_numpy(), split.to_numpy())
+    sentences = frame.drop_duplicates("sent_id").set_index("sent_id").sentence
+    return single_sentences(sentences.sort_index())
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -43,9 +41,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     path = only(files, "responses of devarda2024")
     column = _TIMES.get(measure, measure)
     table, frame = _rows(path, [column])
-    known = words.set_index(["sentence", "position"])
-    places = pd.MultiIndex.from_arrays([frame.sent_id, frame.place + 1])
-    found = known.reindex(places).set_axis(frame.index)
+    found = look_up(words, ("sentence", "position"), frame.sent_id, frame.place + 1)
     if (wrong := found.word.to_numpy() != frame.word.to_numpy()).any():
         line = frame.index[wrong][0]
         raise InputError(
@@ -64,8 +60,8 @@ def _rows(path: Path, columns: list[str] | None = None) -> tuple[Table, pd.DataF
     """Read sent_id, sentence, place (from 0) and word, each word found at its place."""
     keys = ["sent_id", "context_length"]
     table = read(path, [*keys, "sentence", "word", *(columns or [])], separator=None).once(keys)
-    frame = pd.DataFrame({"sent_id": table.numbers("sent_id", whole=True)})
-    frame["place"] = table.numbers("context_length", whole=True)
+    frame = pd.DataFrame({"sent_id": table.numbers("sent_id", integer=True)})
+    frame["place"] = table.numbers("context_length", integer=True)
     frame["sentence"], frame["word"] = table["sentence"], table["word"]
     other = frame.sentence != frame.groupby("sent_id").sentence.transform("first")
     split = frame.sentence.str.split()

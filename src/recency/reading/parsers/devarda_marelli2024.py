@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.errors import InputError
-from recency.reading.contracts import padded, word_table
-from recency.reading.sentences import ends
-from recency.reading.tables import Table, note, only, read
+from recency.reading.contracts import item_means, padded, same_words, word_table
+from recency.reading.sentences import sentence_numbers
+from recency.reading.tables import Table, only, read, warn
 
 MEASURES = ("FP", "SPR")
 _GIVEN = {"given_length": "length", "log_frequency": "log_freq"}
@@ -32,11 +31,8 @@ def words(files: dict[str, Path], *, texts: bool = False, documents: bool = True
     table, frame = _rows(path, optional=["docid", *_GIVEN.values()])
     by_document = documents and "docid" in table
     items = table["docid"] if by_document else padded(frame.sent_id.astype("str"))
-    numbers = frame.sent_id
-    if texts:
-        last = [e for _, text in frame.groupby("sent_id") for e in ends(text.word.tolist())]
-        numbers = pd.Series(last).shift(1, fill_value=True).cumsum()
-    made = word_table(items.to_numpy(), numbers.to_numpy(), frame.word.to_numpy())
+    sentences = sentence_numbers(frame.word, frame.sent_id) if texts else frame.sent_id
+    made = word_table(items.to_numpy(), sentences, frame.word.to_numpy())
     given = {
         name: table.numbers(column, minimum=None, missing=["NA"]).to_numpy("float64")
         for name, column in _GIVEN.items()
@@ -49,17 +45,15 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     """Read the mean times in ms; words without one are left out and counted."""
     path = only(files, "responses of devarda_marelli2024")
     table, frame = _rows(path, ["rt"])
-    if frame.word.tolist() != words.word.tolist():
-        raise InputError(f"{path}: its words are not those that the words were read from")
+    same_words(frame.word, words, path)
     times = table.numbers("rt", missing=["NA"])
     absent = times.isna()
     inside = absent & (frame.word_pos > 1)
     if inside.any():
-        note(path, f"{inside.sum():,} words without a time that start no sentence or text")
+        warn(path, f"{inside.sum():,} words without a time that start no sentence or text")
     if absent.any():
-        note(path, f"{absent.sum():,} of {len(times):,} words have no time")
-    made = pd.DataFrame({"subject": "mean", "word_id": words.word_id.to_numpy()})
-    return made.assign(time_ms=times.to_numpy())[~absent.to_numpy()].reset_index(drop=True)
+        warn(path, f"{absent.sum():,} of {len(times):,} words have no time")
+    return item_means(words, times)[~absent.to_numpy()].reset_index(drop=True)
 
 
 def _rows(
@@ -68,7 +62,7 @@ def _rows(
     """Read sent_id, word_pos and word; sentences must be in order, without a gap."""
     names = ["sent_id", "word_pos"]
     table = read(path, [*names, "word", *(columns or [])], optional=optional or []).once(names)
-    frame = pd.DataFrame({name: table.numbers(name, whole=True) for name in names})
+    frame = pd.DataFrame({name: table.numbers(name, integer=True) for name in names})
     frame["word"] = table["word"]
     wrong = frame.word_pos != frame.groupby("sent_id").cumcount() + 1
     wrong |= (frame.sent_id.diff() < 0) | ((frame.sent_id.diff() > 0) & (frame.word_pos != 1))

@@ -22,9 +22,10 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading import fixations
-from recency.reading.contracts import word_table
-from recency.reading.sentences import aligned, ends
-from recency.reading.tables import content, note
+from recency.reading.contracts import same_words, word_table
+from recency.reading.options import one_of
+from recency.reading.sentences import sentence_numbers
+from recency.reading.tables import content, warn
 
 MEASURES = ("SP", "FP", "GP")
 
@@ -40,16 +41,8 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     files = dict(files)
     given = files.pop("sentences", None)
     frame = _pages(files)
-    if given is None:
-        last = [end for _, text in frame.groupby("text") for end in ends(text.word.tolist())]
-    else:
-        lines = content(Path(given)).decode("utf-8-sig").splitlines()
-        try:
-            last = aligned(frame.word.tolist(), [line for line in lines if line.strip()])
-        except ValueError as error:
-            raise InputError(f"{given} does not fit the words of the corpus: {error}") from error
-    starts = pd.Series(last).shift(1, fill_value=True)
-    return word_table(frame.text.to_numpy(), starts.cumsum(), frame.word.to_numpy())
+    sentences = sentence_numbers(frame.word, frame.text, given)
+    return word_table(frame.text.to_numpy(), sentences, frame.word.to_numpy())
 
 
 def responses(
@@ -60,13 +53,9 @@ def responses(
     `scan_path`: `fixation`, one row a fixation (the counts of Table 1), or `visit`, one row for all
     fixations until another word is fixated (Appendix A). The files of the texts must be there, too.
     """
-    if scan_path not in ("fixation", "visit"):
-        raise InputError(f"options → scan_path: {scan_path!r} is neither fixation nor visit")
+    one_of("scan_path", scan_path, ["fixation", "visit"])
     pages = _pages(files)
-    if pages.word.tolist() != words.word.tolist():
-        raise InputError(
-            "responses of dundee: the texts are not those that the words were read from"
-        )
+    same_words(pages.word, words, "the texts of dundee")
     frame = _sequence(files)
     if frame.empty:
         raise InputError(f"responses of dundee: no files like sa01ma1p.dat in {_places(files)}")
@@ -78,7 +67,7 @@ def responses(
         raise InputError(f"{at.file}, line {at.line}: text {at.text} has no word {at.place}")
     if (other := frame.word != frame.shown).any():
         at = frame[other].iloc[0]
-        note(
+        warn(
             at.file,
             f"line {at.line}: {at.word!r} is {at.shown!r} in the text; {other.sum():,} such rows",
         )
@@ -198,7 +187,7 @@ def _members(files: dict[str, Path]) -> list[tuple[str, bytes]]:
             found.append((str(path), content(path)))
     for name, data in found:
         if data.strip() and not data.endswith((b"\n", b"\r")):
-            note(name, "the last line has no end; if the file was cut off, get it again")
+            warn(name, "the last line has no end; if the file was cut off, get it again")
     found = [(name, data.removeprefix(b"\xef\xbb\xbf")) for name, data in found]
     return sorted(found, key=lambda pair: Path(pair[0]).name.lower())
 

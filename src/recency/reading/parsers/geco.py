@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading import xlsx
-from recency.reading.contracts import padded, word_table
-from recency.reading.fixations import previous_fixated, since_fixation
-from recency.reading.tables import Table, content, note, only, read
+from recency.reading.contracts import padded, same_words, word_table
+from recency.reading.fixations import with_history
+from recency.reading.formats import xlsx
+from recency.reading.tables import Table, header, only, read, warn
 
 _COLUMNS = {
     "FP": "WORD_GAZE_DURATION",
@@ -31,7 +31,7 @@ MEASURES = tuple(_COLUMNS)
 _FIRST = "WORD_FIRST_FIXATION_TIME"
 _NO_TIME = (".", "", "NA")
 _NO_SENTENCE = ("#N/A", "")
-_WIDE = re.compile(rb"\bpp\d\d\b")
+_WIDE = re.compile(r"\bpp\d\d\b")
 _SUBJECTS = [f"pp{number:02d}" for number in range(1, 100)]
 
 
@@ -48,7 +48,7 @@ def _words(path: Path) -> tuple[pd.DataFrame, pd.Series]:
     ids = _places(table)
     sentence = table["SENTENCE_ID"].mask(table["SENTENCE_ID"].isin(_NO_SENTENCE))
     if sentence.isna().any():
-        note(path, f"{sentence.isna().sum():,} words without a sentence joined to that before them")
+        warn(path, f"{sentence.isna().sum():,} words without a sentence joined to that before them")
     frame = ids.assign(sentence=sentence.ffill(), word=table["WORD"], key=table["WORD_ID"])
     frame = frame.sort_values(["part", "trial", "word_in_trial"], kind="stable")
     starts = (frame.sentence != frame.sentence.shift()) | (frame.part != frame.part.shift())
@@ -66,13 +66,10 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     if "material" not in files:
         raise InputError("responses of geco: name the file of the words as `material`, too")
     known, keys = _words(Path(files.pop("material")))
-    if known.word.tolist() != words.word.tolist():
-        raise InputError(
-            "responses of geco: `material` is not the file that the words were read from"
-        )
+    same_words(known.word, words, "responses of geco, `material`")
     ids = pd.Series(keys.index, index=keys)
     path = only(files, "responses of geco")
-    if not xlsx.is_workbook(path) and _WIDE.search(content(path).split(b"\n", 1)[0]):
+    if not xlsx.is_workbook(path) and _WIDE.search(header(path)):
         return _wide(path, measure, ids, words)
     columns = ["PP_NR", "WORD_ID", _FIRST, _COLUMNS[measure]]
     table = _read(path, "DATA", columns).once(["PP_NR", "WORD_ID"], drop=True)
@@ -108,10 +105,7 @@ def _wide(path: Path, measure: str, ids: pd.Series, words: pd.DataFrame) -> pd.D
         parts.append(part.sort_values("word_id"))
     frame = pd.concat(parts, ignore_index=True)
     item = frame.word_id.map(words.set_index("word_id")["item"])
-    fixated = frame.time_ms > 0
-    frame["words_since_fixation"] = since_fixation(fixated)
-    frame["previous_fixated"] = previous_fixated(fixated, [frame.subject, item])
-    return _given(frame)
+    return _given(with_history(frame, frame.time_ms > 0, item))
 
 
 def _given(frame: pd.DataFrame) -> pd.DataFrame:

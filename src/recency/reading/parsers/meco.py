@@ -1,6 +1,6 @@
 """MECO, the English part, eye tracking (Siegelman et al., 2022): 12 texts, one screen each.
 
-Two formats, told apart by their columns:
+Two formats, distinguished by their columns:
 - item means (mecoL1_clean.csv of rycolab/psycho-toke): StimulusID, ContextLength (place from 0),
   Region, FirstFixationDuration, GazeDuration, TotalDuration; one subject, `mean`, words that a
   reader skipped counted as 0;
@@ -22,11 +22,11 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
-from recency.reading import rda
-from recency.reading.contracts import padded, word_table
-from recency.reading.fixations import previous_fixated, since_fixation
-from recency.reading.sentences import ends
-from recency.reading.tables import Table, content, note, only, read
+from recency.reading.contracts import item_means, padded, same_words, word_table
+from recency.reading.fixations import with_history
+from recency.reading.formats import rda
+from recency.reading.sentences import sentence_numbers
+from recency.reading.tables import Table, header, only, read, warn
 
 _MEANS = {"FFD": "FirstFixationDuration", "FP": "GazeDuration", "TFT": "TotalDuration"}
 _REPORT = {"FFD": "firstfix.dur", "FP": "firstrun.dur", "GP": "firstrun.gopast", "TFT": "dur"}
@@ -47,9 +47,8 @@ def words(files: dict[str, Path], *, language: str = "en") -> pd.DataFrame:
 def _words(path: Path, language: str) -> pd.DataFrame:
     if not _is_report(path):
         _, frame = _means(path)
-        last = [end for _, text in frame.groupby("text") for end in ends(text.word.tolist())]
-        starts = pd.Series(last).shift(1, fill_value=True)
-        return word_table(padded(frame.text.astype("str")), starts.cumsum(), frame.word)
+        items = padded(frame.text.astype("str"))
+        return word_table(items, sentence_numbers(frame.word, frame.text), frame.word)
     _, frame = _report(path, language)
     first = _agreed(frame)
     if (back := first.groupby("text").sentnum.diff() < 0).any():
@@ -79,22 +78,19 @@ def _of_means(path: Path, words: pd.DataFrame, measure: str) -> pd.DataFrame:
             "in the corpus's own word report (joint_data_trimmed)"
         )
     table, frame = _means(path, _MEANS[measure])
-    if frame.word.tolist() != words.word.tolist():
-        raise InputError(f"{path}: its words are not those that the words were read from")
-    times = table.numbers(_MEANS[measure])[frame.index]
-    made = pd.DataFrame({"subject": "mean", "word_id": words.word_id.to_numpy()})
-    return made.assign(time_ms=times.to_numpy())
+    same_words(frame.word, words, path)
+    return item_means(words, table.numbers(_MEANS[measure])[frame.index])
 
 
 def _is_report(path: Path) -> bool:
-    return b"StimulusID" not in content(path).split(b"\n", 1)[0]
+    return "StimulusID" not in header(path)
 
 
 def _means(path: Path, *columns: str) -> tuple[Table, pd.DataFrame]:
     """Read text, place (from 0) and word of item means, in reading order."""
     names = ["StimulusID", "ContextLength"]
     table = read(path, [*names, "Region", *columns], separator=",").once(names)
-    frame = pd.DataFrame({name: table.numbers(name, whole=True) for name in names})
+    frame = pd.DataFrame({name: table.numbers(name, integer=True) for name in names})
     frame = frame.set_axis(["text", "place"], axis=1).assign(word=table["Region"])
     frame = frame.sort_values(["text", "place"])
     gap = frame.place != frame.groupby("text").cumcount()
@@ -106,8 +102,7 @@ def _means(path: Path, *columns: str) -> tuple[Table, pd.DataFrame]:
 
 def _report(path: Path, language: str, column: str = "dur") -> tuple[Table, pd.DataFrame]:
     """Read the rows of one language: subject, text, sentnum, area, word; the index is the line."""
-    header = content(path).split(b"\n", 1)[0].decode("utf-8", "replace")
-    number, word = _AREA[0] if "ianum" in header else _AREA[1]
+    number, word = _AREA[0] if "ianum" in header(path) else _AREA[1]
     keys = ["uniform_id", "trialid", number]
     table = read(
         path, [*keys, "lang", "sentnum", word, "firstrun.skip", column], separator=",", quoted=True
@@ -121,7 +116,7 @@ def _report(path: Path, language: str, column: str = "dur") -> tuple[Table, pd.D
     table = table.once(keys, drop=True)
     frame = pd.DataFrame({"subject": table["uniform_id"]})
     for name, source in {"text": "trialid", "sentnum": "sentnum", "area": number}.items():
-        frame[name] = table.numbers(source, whole=True)
+        frame[name] = table.numbers(source, integer=True)
     frame["word"] = table[word].str.replace(r"\s+", "", regex=True)
     return table, frame
 
@@ -138,8 +133,7 @@ def _of_readers(path: Path, words: pd.DataFrame, measure: str, language: str) ->
     """Read one measure of each reader from the word report."""
     table, frame = _report(path, language, _REPORT[measure])
     first = _agreed(frame)
-    if first.word.tolist() != words.word.tolist():
-        raise InputError(f"{path}: its words are not those that the words were read from")
+    same_words(first.word, words, path)
     known = first.assign(word_id=range(len(first))).set_index(["text", "area"])
     found = known.reindex(pd.MultiIndex.from_frame(frame[["text", "area"]])).set_axis(frame.index)
     frame["word_id"] = found.word_id.astype("int32")
@@ -151,12 +145,11 @@ def _of_readers(path: Path, words: pd.DataFrame, measure: str, language: str) ->
     frame["fixated"] = ~skipped
     frame = frame[(frame.word == found.word).to_numpy()]
     if other := len(found) - len(frame):
-        note(path, f"{other:,} rows dropped, with another word than most readers' there")
+        warn(path, f"{other:,} rows dropped, with another word than most readers' there")
     frame = frame.assign(subject=padded(frame.subject))
     frame = frame.sort_values(["subject", "word_id"], kind="stable")
-    frame["words_since_fixation"] = since_fixation(frame.fixated)
-    frame["previous_fixated"] = previous_fixated(frame.fixated, [frame.subject, frame.text])
+    frame = with_history(frame, frame.fixated, frame.text)
     if (unknown := frame.time_ms.isna()).any():
-        note(path, f"{unknown.sum():,} rows dropped, of fixated words without {measure}")
+        warn(path, f"{unknown.sum():,} rows dropped, of fixated words without {measure}")
     columns = ["subject", "word_id", "time_ms", "words_since_fixation", "previous_fixated"]
     return frame.loc[~unknown, columns].reset_index(drop=True)

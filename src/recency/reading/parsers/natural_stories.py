@@ -1,6 +1,6 @@
 """Natural Stories, self-paced reading (Futrell et al., 2021).
 
-words: all_stories.tok (word, zone, item). responses, told apart by their columns:
+words: all_stories.tok (word, zone, item). responses, distinguished by their columns:
 - processed_RTs.tsv (WorkerId, correct, item, zone, RT, word …), zones of all_stories.tok;
 - batch files (WorkerId or subject, correct, item, zone, RT), zones of the experiment: two screens
   stand before each story, and story 3 had one more word, its 229th, that the text lacks.
@@ -21,9 +21,9 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import padded, word_table
-from recency.reading.sentences import ends
-from recency.reading.tables import Table, content, note, only, read
+from recency.reading.contracts import look_up, padded, word_table
+from recency.reading.sentences import sentence_numbers
+from recency.reading.tables import Table, content, only, read, warn
 
 MEASURES = ("SPR",)
 
@@ -43,7 +43,7 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     path = only(files, "words of natural_stories")
     table = read(path, ["item", "zone", "word"]).once(["item", "zone"])
     frame = pd.DataFrame(
-        {name: table.numbers(name, whole=True, minimum=1) for name in ["item", "zone"]}
+        {name: table.numbers(name, integer=True, minimum=1) for name in ["item", "zone"]}
     )
     frame["word"] = table["word"]
     frame = frame.sort_values(["item", "zone"], kind="stable")
@@ -55,9 +55,8 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
             f"story {frame.item[line]} has no zone before {frame.zone[line]}; zones "
             "count from 1 without a gap",
         )
-    last = [end for _, story in frame.groupby("item") for end in ends(story.word.tolist())]
-    starts = pd.Series(last).shift(1, fill_value=True)
-    made = word_table(padded(frame["item"].astype("str")), starts.cumsum(), frame.word)
+    sentences = sentence_numbers(frame.word, frame["item"])
+    made = word_table(padded(frame["item"].astype("str")), sentences, frame.word)
     return made if trees is None else made.assign(pos=_parts_of_speech(trees, frame))
 
 
@@ -101,15 +100,15 @@ def responses(
     frame = pd.concat(parts, ignore_index=True)
     again = frame.duplicated(["subject", "item", "zone"])
     if again.any():
-        note(
+        warn(
             "responses", f"{again.sum():,} repeats dropped, of a subject's earlier time for a word"
         )
         frame = frame[~again]
     frame["zone"] += offset
-    found = _reindexed(words, frame.item, frame.zone)
+    found = look_up(words, ("item", "place"), frame["item"], frame.zone)
     outside = found.word_id.isna()
     if outside.any():
-        note("responses", f"{outside.sum():,} times dropped, of zones outside the stories' words")
+        warn("responses", f"{outside.sum():,} times dropped, of zones outside the stories' words")
     kept = frame[~outside.to_numpy()]
     return pd.DataFrame(
         {
@@ -133,7 +132,7 @@ def _times(
             f"{path} has no column WorkerId (nor subject, as the shared batch file has)"
         )
     frame = pd.DataFrame(
-        {name: table.numbers(name, whole=True) for name in ["correct", "item", "zone"]}
+        {name: table.numbers(name, integer=True) for name in ["correct", "item", "zone"]}
     )
     frame.insert(0, "subject", table[subject])
     frame["time_ms"] = table.numbers("RT")
@@ -150,7 +149,7 @@ def _from_raw(path: Path, frame: pd.DataFrame, file_offset: int) -> pd.DataFrame
     third = frame.item == story
     dropped = third & (frame.zone == extra)
     if dropped.any():
-        note(
+        warn(
             path,
             f"{dropped.sum():,} times dropped, of story {story}'s zone {extra}, not in its text",
         )
@@ -158,7 +157,7 @@ def _from_raw(path: Path, frame: pd.DataFrame, file_offset: int) -> pd.DataFrame
     frame = frame.assign(zone=frame.zone - before - file_offset)[~dropped]
     ahead = frame.zone < 1
     if ahead.any():
-        note(path, f"{ahead.sum():,} times dropped, of the screens before the stories")
+        warn(path, f"{ahead.sum():,} times dropped, of the screens before the stories")
     return frame[~ahead]
 
 
@@ -172,7 +171,7 @@ def _moved(path: Path, frame: pd.DataFrame, readers: Path | None) -> int:
         )
     table = read(readers, ["item", "zone", "nItem"]).once(["item", "zone"])
     expected = pd.DataFrame(
-        {name: table.numbers(name, whole=True) for name in ["item", "zone", "nItem"]}
+        {name: table.numbers(name, integer=True) for name in ["item", "zone", "nItem"]}
     ).set_index(["item", "zone"])["nItem"]
     low, high = _KEPT_MS
     kept = frame[(frame.time_ms > low) & (frame.time_ms < high) & (frame.correct > _KEPT_CORRECT)]
@@ -189,30 +188,22 @@ def _moved(path: Path, frame: pd.DataFrame, readers: Path | None) -> int:
             "file_offset"
         )
     if best:
-        note(path, f"times stand {best:+d} word from the paper's alignment, moved back")
+        warn(path, f"times stand {best:+d} word from the paper's alignment, moved back")
     return best
 
 
 def _check_words(table: Table, frame: pd.DataFrame, words: pd.DataFrame) -> None:
     """Compare the file's words with the stories'."""
-    expected = _reindexed(words, frame["item"], frame.zone).word.to_numpy()
+    expected = look_up(words, ("item", "place"), frame["item"], frame.zone).word.to_numpy()
     wrong = expected != table["word"].to_numpy()
     if wrong.any():
         line = frame.index[wrong][0]
         item, zone = frame["item"][line], frame.zone[line]
         where = f"story {item}, zone {zone}"
-        told = expected[wrong][0]
-        told = repr(told) if isinstance(told, str) else "no such word"
+        there = expected[wrong][0]
+        there = repr(there) if isinstance(there, str) else "no such word"
         table.fail(
             line,
-            f"{where} is {table['word'][line]!r}, the stories have {told} "
+            f"{where} is {table['word'][line]!r}, the stories have {there} "
             f"({wrong.sum():,} such rows); the two files are of different versions",
         )
-
-
-def _reindexed(words: pd.DataFrame, items: pd.Series, zones: pd.Series) -> pd.DataFrame:
-    """Look words up by story and zone; NaN where there is none."""
-    keys = [words["item"].astype("int64"), words.groupby("item").cumcount() + 1]
-    known = words.set_index(pd.MultiIndex.from_arrays(keys))
-    found = known.reindex(pd.MultiIndex.from_arrays([items, zones]))
-    return found.set_axis(items.index)

@@ -26,9 +26,9 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import padded, word_table
-from recency.reading.fixations import previous_fixated, since_fixation
-from recency.reading.tables import Table, joined, note, only, read
+from recency.reading.contracts import check_complete, look_up, padded, word_table
+from recency.reading.fixations import with_history
+from recency.reading.tables import Table, joined, only, read, warn
 
 _COLUMNS = {"FFD": "FFD", "FP": "FPRT", "GP": "RPD_inc", "RB": "RBRT", "TFT": "TFT"}
 MEASURES = tuple(_COLUMNS)
@@ -60,7 +60,7 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     table = _table(path, [*_PLACE, "SentenceIndex", "WORD"], each=_PLACE).once(_PLACE)
     frame = pd.DataFrame({"itemid": table["itemid"], "word": table["WORD"]})
     for name in ("WordIndexInText", "SentenceIndex"):
-        frame[name] = table.numbers(name, whole=True, minimum=1)
+        frame[name] = table.numbers(name, integer=True, minimum=1)
     frame = frame.sort_values(_PLACE, kind="stable")
     text = frame.groupby("itemid")
     for wrong, problem in (
@@ -82,10 +82,8 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     column = _COLUMNS[measure]
     keys = ["reader", *_PLACE]
     table = _table(path, dict.fromkeys([*keys, "FPRT", column])).once(keys)
-    place = table.numbers("WordIndexInText", whole=True, minimum=1)
-    counts = words.assign(place=words.groupby("item").cumcount() + 1)
-    known = counts.set_index(["item", "place"]).word_id
-    found = known.reindex(pd.MultiIndex.from_arrays([table["itemid"], place]))
+    place = table.numbers("WordIndexInText", integer=True, minimum=1)
+    found = look_up(words, ("item", "place"), table["itemid"], place).word_id
     if (lost := found.isna().to_numpy()).any():
         line = table.frame.index[lost][0]
         table.fail(
@@ -96,30 +94,15 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     frame["word_id"] = found.astype("int32").to_numpy()
     frame["time_ms"] = table.numbers(column)
     frame["first_pass"] = table.numbers("FPRT") > 0
-    _complete(path, frame, words)
+    check_complete(path, frame.subject, frame.text, words.groupby("item").size(), "text")
     order = (frame.text != frame.text.shift()) | (frame.subject != frame.subject.shift())
     if ((frame.word_id.diff() != 1) & ~order).any():
         frame = frame.sort_values(["subject", "word_id"], kind="stable")
-        note(path, "rows were not in reading order and were sorted")
-    frame["words_since_fixation"] = since_fixation(frame.first_pass)
-    frame["previous_fixated"] = previous_fixated(frame.first_pass, [frame.subject, frame.text])
+        warn(path, "rows were not in reading order and were sorted")
+    frame = with_history(frame, frame.first_pass, frame.text)
     if readers is not None:
         frame = _with_readers(frame, table["reader"], Path(readers))
     return frame.drop(columns="text").reset_index(drop=True)
-
-
-def _complete(path: Path, frame: pd.DataFrame, words: pd.DataFrame) -> None:
-    """Refuse a file that ends within a text; report other texts that lack words."""
-    got = frame.groupby(["subject", "text"], sort=False).size()
-    length = words.groupby("item").size().reindex(got.index.get_level_values("text")).to_numpy()
-    short = got[got.to_numpy() < length]
-    if short.empty:
-        return
-    subject, text = short.index[-1]
-    what = f"subject {subject} has {short.iloc[-1]} of the words of text {text}"
-    if tuple(frame.iloc[-1][["subject", "text"]]) == (subject, text):
-        raise InputError(f"{path} ends within a text: {what}; it looks cut off: get it again")
-    note(path, f"{len(short):,} readings of a text lack words ({what})")
 
 
 def _with_readers(frame: pd.DataFrame, reader: pd.Series, path: Path) -> pd.DataFrame:
@@ -139,7 +122,7 @@ def _with_readers(frame: pd.DataFrame, reader: pd.Series, path: Path) -> pd.Data
 def _table(path: Path, columns: Iterable[str], each: list[str] | None = None) -> Table:
     """Read a table, or a zip of them; of a zip, with `each`, one row for each of these keys.
 
-    Words and readers are told again and again there: rows that repeat one must say the same.
+    Words and readers stand there again and again: rows that repeat one must agree.
     """
     columns = list(columns)
     if not zipfile.is_zipfile(path):
@@ -154,7 +137,7 @@ def _table(path: Path, columns: Iterable[str], each: list[str] | None = None) ->
         if (other := frame.duplicated(each)).any():
             line = frame.index[other][0]
             what = ", ".join(f"{key} {frame.at[line, key]}" for key in each)
-            table.fail(line, f"{what} is told otherwise than before ({other.sum():,} such rows)")
+            table.fail(line, f"{what} differs from an earlier row ({other.sum():,} such rows)")
         table = replace(table, frame=frame)
     return table
 

@@ -1,9 +1,9 @@
 """Provo, eye tracking (Luke & Christianson, 2018): 84 subjects, 55 passages, one page each.
 
 words: Provo_Corpus-Predictability_Norms.csv, or a table of words (text_id, word_number, word).
-responses, told apart by their columns: Provo_Corpus-Additional_Eyetracking_Data-Fixation_Report.csv,
+responses, distinguished by their columns: Provo_Corpus-Additional_Eyetracking_Data-Fixation_Report.csv,
 a table of fixations (subject, text_id, trial_order, fix_num, fix_dur, word_text), or the summary
-Provo_Corpus-Eyetracking_Data.csv (`provo_areas.py`). A passage that a subject was shown twice counts
+Provo_Corpus-Eyetracking_Data.csv (`formats.provo_areas`). A passage that a subject was shown twice counts
 the first time.
 
 Of fixations, responses carry `words_since_fixation` (the length of the saccade that brought the fixation, in
@@ -19,12 +19,12 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.names import hint
 from recency.reading import fixations
 from recency.reading.contracts import padded, word_table
-from recency.reading.parsers import provo_areas
-from recency.reading.sentences import ends
-from recency.reading.tables import content, note, only, read
+from recency.reading.formats import provo_areas
+from recency.reading.options import one_of
+from recency.reading.sentences import sentence_numbers
+from recency.reading.tables import content, header, only, read, warn
 
 MEASURES = ("SP", "FP", "GP", "FFD", "TFT")
 
@@ -56,13 +56,15 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     """Read the passages, one item each; sentences are found by the rule of `sentences.ends`."""
     path = only(files, "words of provo")
     encoding = _encoding(path)
-    if b"Word_Number" in content(path).split(b"\n", 1)[0]:
+    if "Word_Number" in header(path):
         table = read(path, ["Text_ID", "Text"], separator=",", encoding=encoding)
-        numbers = table.numbers("Text_ID", whole=True, minimum=1)
-        texts = table["Text"].groupby(numbers).first().str.split()
+        ids = table.numbers("Text_ID", integer=True, minimum=1)
+        texts = table["Text"].groupby(ids).first().str.split()
     else:
         table = read(path, ["text_id", "word_number", "word"], encoding=encoding)
-        frame = pd.DataFrame({c: table.numbers(c, whole=True) for c in ["text_id", "word_number"]})
+        frame = pd.DataFrame(
+            {c: table.numbers(c, integer=True) for c in ["text_id", "word_number"]}
+        )
         frame["word"] = table["word"].replace(_LOST)
         frame = frame.sort_values(["text_id", "word_number"])
         wrong = frame.word_number != frame.groupby("text_id").cumcount() + 1
@@ -72,10 +74,9 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
                 line, f"text {frame.text_id[line]} has no word before {frame.word_number[line]}"
             )
         texts = frame.groupby("text_id").word.agg(list)
-    last = [end for text in texts for end in ends(text)]
-    items = padded(texts.explode().index.astype("str").to_series())
-    starts = pd.Series(last).shift(1, fill_value=True)
-    return word_table(items.to_numpy(), starts.cumsum(), texts.explode().to_numpy())
+    found = texts.explode()
+    items = padded(found.index.astype("str").to_series())
+    return word_table(items.to_numpy(), sentence_numbers(found, found.index), found.to_numpy())
 
 
 def responses(
@@ -96,10 +97,10 @@ def responses(
     `durations`: `fixation`, or `onset` (up to the onset of the next fixation on a word, saccade
     included, as in the paper's pipeline; a table of fixations has no onsets); None: what there is.
     """
-    _one_of("scan_path", scan_path, ["fixation", "visit"])
+    one_of("scan_path", scan_path, ["fixation", "visit"])
     path = only(files, "responses of provo")
-    areas = b"IA_DWELL_TIME" in content(path).split(b"\n", 1)[0]
-    _one_of("report", report or "areas", ["fixations", "areas"])
+    areas = "IA_DWELL_TIME" in header(path)
+    one_of("report", report or "areas", ["fixations", "areas"])
     if report and (report == "areas") != areas:
         there = "areas" if areas else "fixations"
         raise InputError(f"options → report: {report}, but {path} is a report of {there}")
@@ -151,7 +152,7 @@ def _same_words(path: Path, out: pd.DataFrame, label: pd.Series, word: pd.Series
     other = (label != word).to_numpy()
     if other.any():
         example = f"{label[other].iloc[0]} for {word[other].iloc[0]}"
-        note(
+        warn(
             path, f"{other.sum():,} fixations dropped, on another word than the text's ({example})"
         )
     return out[~other]
@@ -160,14 +161,14 @@ def _same_words(path: Path, out: pd.DataFrame, label: pd.Series, word: pd.Series
 def _fixations(path: Path, durations: str | None) -> tuple[pd.DataFrame, bool]:
     """Read fixations on words, in order: subject, text, place, duration in ms, label, line."""
     encoding = _encoding(path)
-    report = b"CURRENT_FIX" in content(path).split(b"\n", 1)[0]
-    _one_of("durations", durations or "fixation", ["fixation", "onset"] if report else ["fixation"])
+    report = "CURRENT_FIX" in header(path)
+    one_of("durations", durations or "fixation", ["fixation", "onset"] if report else ["fixation"])
     names = _REPORT if report else _FIXATIONS
     table = read(path, names.values(), separator=None, encoding=encoding)
     table = table.once(list(names.values()), drop=True)
     frame = pd.DataFrame({"subject": table[names["subject"]]})
     for name in ("text", "trial"):
-        frame[name] = table.numbers(names[name], whole=True)
+        frame[name] = table.numbers(names[name], integer=True)
     frame["onset"] = table.numbers(names["onset"], missing=_OFF_TEXT).fillna(0)
     frame["place"] = table.numbers(names["place"], missing=_OFF_TEXT)
     frame["duration"] = table.numbers(names["duration"])
@@ -175,7 +176,7 @@ def _fixations(path: Path, durations: str | None) -> tuple[pd.DataFrame, bool]:
     frame["line"] = frame.index
     again = frame.trial != frame.groupby(["subject", "text"]).trial.transform("min")
     if again.any():
-        note(path, f"{again.sum():,} fixations dropped, of passages shown a second time")
+        warn(path, f"{again.sum():,} fixations dropped, of passages shown a second time")
     frame = frame[~again & frame.place.gt(0)]
     order = ["subject", "trial", "onset"] if report else []
     frame = frame.sort_values(order, kind="stable") if order else frame
@@ -192,11 +193,3 @@ def _encoding(path: Path) -> str:
     except UnicodeDecodeError:
         return "mac_roman"
     return "utf-8"
-
-
-def _one_of(option: str, value: str, known: list[str]) -> None:
-    if value not in known:
-        raise InputError(
-            f"options → {option}: {value!r} is not possible here; {hint(value, known)}"
-            f"There are: {', '.join(known)}"
-        )

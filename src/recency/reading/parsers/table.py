@@ -18,9 +18,9 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import padded, word_table
+from recency.reading.contracts import look_up, padded, word_table
 from recency.reading.fixations import previous_fixated, since_fixation
-from recency.reading.tables import Table, only, read
+from recency.reading.tables import Table, first_rows, only, read
 
 MEASURES = None
 
@@ -40,14 +40,12 @@ def words(
     table = read(path, names.values(), separator=separator, encoding=encoding)
     frame = pd.DataFrame({"item": table[names["item"]], "word": table[names["word"]]})
     for name in ("sentence", "position"):
-        frame[name] = table.numbers(names[name], whole=True)
-    first = frame.drop_duplicates(["sentence", "position"])
-    both = frame.merge(first, on=["sentence", "position"], how="left", suffixes=("", "_first"))
-    wrong = (both["item"] != both["item_first"]) | (both.word != both.word_first)
-    if wrong.any():
-        line, row = frame.index[wrong][0], both[wrong].iloc[0]
+        frame[name] = table.numbers(names[name], integer=True)
+    first, other = first_rows(frame, ["sentence", "position"], ["item", "word"])
+    if len(other):
+        row = other.iloc[0]
         table.fail(
-            line,
+            row.name,
             f"word {row.position} of sentence {row.sentence} is {row.word!r} of {row['item']}, before "
             f"it was {row.word_first!r} of {row.item_first}; sentences are numbered through the "
             "whole file",
@@ -121,7 +119,7 @@ def responses(
 def _word_ids(table: Table, keys: dict[str, str], words: pd.DataFrame) -> pd.Series:
     """Find each row's word by its number, or by sentence and position."""
     if keys["word_id"] in table:
-        ids = table.numbers(keys["word_id"], whole=True)
+        ids = table.numbers(keys["word_id"], integer=True)
         missing = ~ids.isin(words.word_id)
     else:
         for name in ("sentence", "position"):
@@ -130,9 +128,8 @@ def _word_ids(table: Table, keys: dict[str, str], words: pd.DataFrame) -> pd.Ser
                     f"{table.path} has neither a column {keys['word_id']} nor {keys[name]}: "
                     "options → columns must name word_id, or sentence and position"
                 )
-        places = [table.numbers(keys[name], whole=True) for name in ("sentence", "position")]
-        known = words.set_index(["sentence", "position"]).word_id
-        ids = known.reindex(pd.MultiIndex.from_arrays(places)).set_axis(table.frame.index)
+        places = [table.numbers(keys[name], integer=True) for name in ("sentence", "position")]
+        ids = look_up(words, ("sentence", "position"), *places).word_id
         missing = ids.isna()
     if missing.any():
         line = ids.index[missing][0]

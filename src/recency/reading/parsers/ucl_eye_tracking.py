@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.reading.fixations import previous_fixated, since_fixation
-from recency.reading.parsers import ucl
+from recency.reading.contracts import single_sentences
+from recency.reading.fixations import with_history
+from recency.reading.formats import ucl
 from recency.reading.tables import only
 
 _COLUMNS = {
@@ -30,7 +31,7 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     """Read the sentences of stimuli.txt that this study used; ties in length go by number."""
     sentences = ucl.sentences(only(files, "words of ucl_eye_tracking"))
     shortest = sentences.str.len().sort_values(kind="stable").index[:_SENTENCES]
-    return ucl.words_of(sentences[shortest].sort_index())
+    return single_sentences(sentences[shortest].sort_index())
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -38,8 +39,5 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     column = _COLUMNS[measure]
     table, frame = ucl.trials(only(files, "responses of ucl_eye_tracking"), words, [column])
     frame["time_ms"] = table.numbers(column)
-    fixated = frame.time_ms > 0
     sentence = frame.word_id.map(words.set_index("word_id").sentence)
-    frame["words_since_fixation"] = since_fixation(fixated)
-    frame["previous_fixated"] = previous_fixated(fixated, [frame.subject, sentence])
-    return frame
+    return with_history(frame, frame.time_ms > 0, sentence)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.parsers import ucl
+from recency.reading.contracts import single_sentences
+from recency.reading.formats import ucl
 from recency.reading.tables import only
 
 MEASURES = ("SPR",)
@@ -32,7 +33,7 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
                     f"{path}: sentence {number} has neither {corrected} nor {presented}"
                 )
             sentences[number] = " ".join(presented if w == corrected else w for w in split)
-    return ucl.words_of(sentences)
+    return single_sentences(sentences)
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:

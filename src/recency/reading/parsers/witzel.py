@@ -3,7 +3,7 @@
 words: for the maze a table of sentences (list, item, sentence), for self-paced reading its own
 times, since three sentences there are spelled otherwise. A sentence that both lists of materials
 have is one item. With the maze's times in a role `foils`, each word has the length of its
-distractor, foil_length, in characters. responses, told apart by their columns:
+distractor, foil_length, in characters. responses, distinguished by their columns:
 - maze: list, subject, item, type, word_num (from 0), word, rt, correct (0: the distractor was
   chosen, and the trial ends). They carry `correct` (a flag) and `type` (practice, filler, …);
 - self-paced: list, subject, item, word_num (from 1), word, rt, question_correct. They carry
@@ -20,8 +20,8 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import padded, word_table
-from recency.reading.tables import Table, content, note, only, read
+from recency.reading.contracts import look_up, padded, word_table
+from recency.reading.tables import Table, first_rows, header, only, read, warn
 
 MEASURES = ("Maze", "SPR")
 
@@ -34,11 +34,11 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     files = dict(files)
     foils = files.pop("foils", None)
     path = only(files, "words of witzel")
-    if b"word_num" in content(path).split(b"\n", 1)[0]:
+    if "word_num" in header(path):
         texts = _spoken(path)
     else:
         table = read(path, [*_KEYS, "sentence"]).once(_KEYS)
-        keys = [table.numbers(key, whole=True) for key in _KEYS]
+        keys = [table.numbers(key, integer=True) for key in _KEYS]
         texts = pd.Series(table["sentence"].str.split().to_numpy(), pd.MultiIndex.from_arrays(keys))
     frame = texts.rename("words").rename_axis(_KEYS).reset_index().sort_values(["item", "list"])
     frame["text"] = frame.words.str.join(" ")
@@ -61,14 +61,14 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     own = ["type", "correct"] if maze else ["question_correct"]
     keys = ["subject", "item", "word_num"]
     table = read(path, ["list", *keys, "word", "rt", *own]).once(keys)
-    frame = pd.DataFrame({key: table.numbers(key, whole=True) for key in (*_KEYS, "word_num")})
+    frame = pd.DataFrame({key: table.numbers(key, integer=True) for key in (*_KEYS, "word_num")})
     frame["position"] = frame.word_num + maze
     frame["word"] = table["word"]
     out = pd.DataFrame({"subject": padded(_subjects(table["subject"]))})
     out["word_id"] = _word_ids(table, frame, words)
     out["time_ms"] = table.numbers("rt")
     if maze:
-        right = table.numbers("correct", whole=True)
+        right = table.numbers("correct", integer=True)
         if (odd := ~right.isin([0, 1])).any():
             line = right.index[odd][0]
             table.fail(line, f"correct is {table['correct'][line]!r}, expected 0 or 1")
@@ -86,7 +86,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
 def _foil_lengths(path: Path, keys: pd.MultiIndex) -> pd.Series:
     """Find the characters of each word's distractor, by list, item and word_num."""
     table = read(path, [*_KEYS, "word_num", "distractor"])
-    names = [table.numbers(key, whole=True).rename(key) for key in (*_KEYS, "word_num")]
+    names = [table.numbers(key, integer=True).rename(key) for key in (*_KEYS, "word_num")]
     foils = table["distractor"].groupby(names)
     if (many := foils.nunique() > 1).any():
         at = many.idxmax()
@@ -103,14 +103,13 @@ def _foil_lengths(path: Path, keys: pd.MultiIndex) -> pd.Series:
 def _spoken(path: Path) -> pd.Series:
     """Put sentences together from times: lists of words by list and item."""
     table = read(path, [*_KEYS, "word_num", "word"])
-    frame = pd.DataFrame({key: table.numbers(key, whole=True) for key in (*_KEYS, "word_num")})
+    frame = pd.DataFrame({key: table.numbers(key, integer=True) for key in (*_KEYS, "word_num")})
     frame["word"] = table["word"]
     keys = [*_KEYS, "word_num"]
-    first = frame.drop_duplicates(keys)
-    both = frame.merge(first, on=keys, how="left", suffixes=("", "_first"))
-    if (wrong := (both.word != both.word_first).to_numpy()).any():
-        row = both[wrong].iloc[0]
-        table.fail(frame.index[wrong][0], f"word is {row.word!r}, before it was {row.word_first!r}")
+    first, other = first_rows(frame, keys, ["word"])
+    if len(other):
+        row = other.iloc[0]
+        table.fail(row.name, f"word is {row.word!r}, before it was {row.word_first!r}")
     first = first.sort_values(keys)
     if (gap := first.word_num != first.groupby(_KEYS).cumcount() + 1).any():
         line = first.index[gap][0]
@@ -128,19 +127,18 @@ def _subjects(names: pd.Series) -> pd.Series:
 
 def _word_ids(table: Table, frame: pd.DataFrame, words: pd.DataFrame) -> pd.Series:
     """Find each row's word by list, item and place; the words must agree."""
-    known = words.set_index(["item", "position"])
     name = frame["item"].map("{:03d}".format)
     own = name + "/" + frame.list.astype("str")
     name = name.mask(own.isin(words["item"]), own)
-    found = known.reindex(pd.MultiIndex.from_arrays([name, frame.position])).set_axis(frame.index)
+    found = look_up(words, ("item", "position"), name, frame.position)
     if (wrong := found.word.to_numpy() != frame.word.to_numpy()).any():
         line = frame.index[wrong][0]
-        told = found.word[line]
-        told = repr(told) if isinstance(told, str) else "no such word"
+        there = found.word[line]
+        there = repr(there) if isinstance(there, str) else "no such word"
         table.fail(
             line,
             f"word {frame.word_num[line]} of item {frame['item'][line]}, list {frame.list[line]}, "
-            f"is {frame.word[line]!r}; the sentences have {told} ({wrong.sum():,} such rows)",
+            f"is {frame.word[line]!r}; the sentences have {there} ({wrong.sum():,} such rows)",
         )
     return found.word_id.astype("int32")
 
@@ -164,4 +162,4 @@ def _complete(path: Path, frame: pd.DataFrame, out: pd.DataFrame, words: pd.Data
         )
     if (lacking := short | (gaps & end)).any():
         at = frame[lacking].iloc[0]
-        note(path, f"{lacking.sum():,} trials lack words (subject {at.subject}, item {at['item']})")
+        warn(path, f"{lacking.sum():,} trials lack words (subject {at.subject}, item {at['item']})")

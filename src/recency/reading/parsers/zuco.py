@@ -1,7 +1,7 @@
 """ZuCo 1.0 and 2.0, eye tracking (Hollenstein et al., 2018, 2020): sentences, one a screen.
 
-Three formats, told apart by what is in the files:
-- the corpus's own results files (`zuco_results.py`), any number of them, or zips of them: all
+Three formats, distinguished by what is in the files:
+- the corpus's own results files (`formats.zuco_results`), any number of them, or zips of them: all
   measures by reader, words as displayed;
 - total reading times by reader (task, subject, sentence_id, word_id, word, TRT in ms, 0: not
   fixated): the tasks zuco1_SR, zuco1_NR and zuco2_NR. Words are in lower case and punctuation is
@@ -23,11 +23,11 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.names import hint
-from recency.reading.contracts import padded, word_table
-from recency.reading.fixations import previous_fixated, since_fixation
-from recency.reading.parsers import zuco_results
-from recency.reading.tables import Table, content, note, only, read
+from recency.reading.contracts import item_means, padded, same_words, word_table
+from recency.reading.fixations import with_history
+from recency.reading.formats import zuco_results
+from recency.reading.options import one_of
+from recency.reading.tables import Table, header, only, read, warn
 
 _MEANS = {"FFD": "first_fix_dur", "FP": "first_pass_dur", "TFT": "total_fix_dur"}
 MEASURES = tuple(zuco_results.COLUMNS)
@@ -63,16 +63,13 @@ def responses(
                 "is in the corpus's own results files"
             )
         table, frame = _means(path, _MEANS[measure])
-        if frame.word.tolist() != words.word.tolist():
-            raise InputError(f"{path}: its words are not those that the words were read from")
-        out = pd.DataFrame({"subject": "mean", "word_id": words.word_id.to_numpy()})
-        return out.assign(time_ms=table.numbers(_MEANS[measure]).to_numpy())
+        same_words(frame.word, words, path)
+        return item_means(words, table.numbers(_MEANS[measure]))
     if measure != "TFT":
         raise InputError(f"{path} has total reading times alone: measures → {measure} is not there")
     readings = _readings(path, tasks)
     texts = _texts(path, readings)
-    if _words_of(texts).word.tolist() != words.word.tolist():
-        raise InputError(f"{path}: its words are not those that the words were read from")
+    same_words(_words_of(texts).word, words, path)
     firsts = np.concatenate([[0], np.cumsum([len(text) for _, text in texts])])
     parts = []
     for (task, subject), read_there in readings.groupby(["task", "subject"], sort=False):
@@ -84,20 +81,16 @@ def responses(
                 ids = np.arange(first, first + len(row.words))
                 parts.append((subject, sentence, ids, row.times))
     if left := len(readings) - len(parts):
-        note(path, f"{left:,} sentences dropped: which of several equal ones they are is open")
+        warn(path, f"{left:,} sentences dropped: which of several equal ones they are is open")
     lengths = [len(ids) for *_, ids, _ in parts]
     frame = pd.DataFrame({"subject": np.repeat([p[0] for p in parts], lengths)})
     frame["word_id"] = np.concatenate([p[2] for p in parts]).astype("int32")
     frame["time_ms"] = np.concatenate([p[3] for p in parts])
-    fixated = frame.time_ms > 0
-    sentence = frame.word_id.map(words.sentence)
-    frame["words_since_fixation"] = since_fixation(fixated)
-    frame["previous_fixated"] = previous_fixated(fixated, [frame.subject, sentence])
-    return frame
+    return with_history(frame, frame.time_ms > 0, frame.word_id.map(words.sentence))
 
 
 def _by_reader(path: Path) -> bool:
-    return b"TRT" in content(path).split(b"\n", 1)[0]
+    return "TRT" in header(path)
 
 
 def _means(path: Path, *columns: str) -> tuple[Table, pd.DataFrame]:
@@ -106,32 +99,28 @@ def _means(path: Path, *columns: str) -> tuple[Table, pd.DataFrame]:
     keys = table.frame[["split", "sentence_num"]]
     again = (table.frame == table.frame.shift()).all(axis=1)
     if again.any():
-        note(path, f"{again.sum():,} rows repeat the one before (first: line {again.idxmax()})")
+        warn(path, f"{again.sum():,} rows repeat the one before (first: line {again.idxmax()})")
     new = (keys != keys.shift()).any(axis=1)
     again = new & keys.duplicated()
     if again.any():
         table.fail(keys.index[again][0], "this sentence stands above already, and is not one piece")
-    return table, pd.DataFrame({"sentence": new.cumsum(), "word": _mended(path, table["word"])})
+    return table, pd.DataFrame({"sentence": new.cumsum(), "word": _corrected(path, table["word"])})
 
 
 def _readings(path: Path, tasks: Sequence[str]) -> pd.DataFrame:
     """Read each reader's sentences: task, subject, words (a tuple), times (an array of ms)."""
     for task in tasks:
-        if task not in _TASKS:
-            raise InputError(
-                f"options → tasks: {task!r} is none; {hint(task, _TASKS)}There are: "
-                f"{', '.join(_TASKS)}"
-            )
+        one_of("tasks", task, _TASKS)
     table = read(path, ["task", "subject", "sentence_id", "word_id", "word", "TRT"])
     frame = table.frame[["task", "subject", "word"]].copy()
-    frame["sentence"] = table.numbers("sentence_id", whole=True)
-    frame["at"] = table.numbers("word_id", whole=True)
+    frame["sentence"] = table.numbers("sentence_id", integer=True)
+    frame["at"] = table.numbers("word_id", integer=True)
     frame["time"] = table.numbers("TRT")
     odd = ~frame.task.isin(_TASKS)
     if odd.any():
         table.fail(frame.index[odd][0], f"task is {frame.task[odd].iloc[0]!r}, none of {_TASKS}")
     frame = frame[frame.task.isin(tasks)]
-    frame["word"] = _mended(path, frame.word)
+    frame["word"] = _corrected(path, frame.word)
     frame = _put_back(table, frame)
     keys = ["task", "subject", "sentence"]
     again = (frame[keys] != frame[keys].shift()).any(axis=1) & frame.duplicated(keys)
@@ -143,13 +132,13 @@ def _readings(path: Path, tasks: Sequence[str]) -> pd.DataFrame:
     return made.reset_index()
 
 
-def _mended(path: Path, words: pd.Series) -> pd.Series:
+def _corrected(path: Path, words: pd.Series) -> pd.Series:
     """Put lost characters back where it is clear which they were, and say how many."""
     lost = words.str.contains("\ufffd", regex=False)
     for pattern, character in _LOST.items():
         words = words.str.replace(pattern, character, regex=True)
-    if mended := int((lost & ~words.str.contains("\ufffd", regex=False)).sum()):
-        note(path, f"{mended:,} rows with a lost character mended (an apostrophe or a dash)")
+    if corrected := int((lost & ~words.str.contains("\ufffd", regex=False)).sum()):
+        warn(path, f"{corrected:,} rows with a lost character corrected (an apostrophe or a dash)")
     return words
 
 
@@ -169,15 +158,15 @@ def _put_back(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
         table.fail(line, f"word_id {frame['at'][line]} stands twice in a sentence of one reader")
     names = ["task", "subject", "sentence", "at"]
     pieces = frame[split].assign(at=frame["at"] - 1).groupby(names, sort=False).word.agg("".join)
-    whole = frame[~split].copy()
-    places = pd.MultiIndex.from_frame(whole[names])
-    whole["word"] += pieces.reindex(places).fillna("").to_numpy()
-    whole["word"] = whole.word.str.replace(r"^\.{3,}$", "...", regex=True)
-    gap = whole["at"] != whole.groupby(names[:3]).cumcount()
+    joined = frame[~split].copy()
+    places = pd.MultiIndex.from_frame(joined[names])
+    joined["word"] += pieces.reindex(places).fillna("").to_numpy()
+    joined["word"] = joined.word.str.replace(r"^\.{3,}$", "...", regex=True)
+    gap = joined["at"] != joined.groupby(names[:3]).cumcount()
     if gap.any():
-        line = whole.index[gap][0]
-        table.fail(line, f"the sentence has no word before word_id {whole['at'][line]}")
-    return whole
+        line = joined.index[gap][0]
+        table.fail(line, f"the sentence has no word before word_id {joined['at'][line]}")
+    return joined
 
 
 def _texts(path: Path, readings: pd.DataFrame) -> list[tuple[str, tuple[str, ...]]]:
@@ -202,26 +191,26 @@ def _words_of(texts: list[tuple[str, tuple[str, ...]]]) -> pd.DataFrame:
     return word_table(items, numbers, [word for _, text in texts for word in text])
 
 
-def _matched(some: list, whole: list) -> list[int | None] | None:
-    """Place the sentences of `some` in `whole`, in order; None where the place is not certain.
+def _matched(some: list, every: list) -> list[int | None] | None:
+    """Place the sentences of `some` in `every`, in order; None where the place is not certain.
 
-    A place is certain if the earliest and the latest possible agree. None for the whole if
-    `some` is no part of `whole`.
+    A place is certain if the earliest and the latest possible agree. None altogether if
+    `some` is no part of `every`.
     """
-    early = _earliest(some, whole)
-    late = _earliest(some[::-1], whole[::-1])
+    early = _earliest(some, every)
+    late = _earliest(some[::-1], every[::-1])
     if early is None or late is None:
         return None
-    late = [len(whole) - 1 - place for place in late[::-1]]
+    late = [len(every) - 1 - place for place in late[::-1]]
     return [a if a == b else None for a, b in zip(early, late, strict=True)]
 
 
-def _earliest(some: list, whole: list) -> list[int] | None:
+def _earliest(some: list, every: list) -> list[int] | None:
     places, at = [], 0
     for sentence in some:
-        while at < len(whole) and whole[at] != sentence:
+        while at < len(every) and every[at] != sentence:
             at += 1
-        if at == len(whole):
+        if at == len(every):
             return None
         places.append(at)
         at += 1

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from recency.errors import InputError
-from recency.text.readers import decoded
+from recency.text.utf8 import decoded
 
 ENDS = {"question": "?", "imperative_emphatic": "!"}
 COLUMNS = {"transcript_id", "gloss", "speaker_role", "type", "target_child_age"}

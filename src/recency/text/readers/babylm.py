@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from recency.errors import InputError
-from recency.text.readers.plain import LONGEST, decoded_chunks, lines
+from recency.text.readers.plain import LONGEST, lines
+from recency.text.utf8 import decoded_chunks
 
 TRACKS = {"strict-small": "10M", "strict": "100M"}
 # A book of Gutenberg, an article of Wikipedia: `= = = PG1342 = = =`.

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from recency.text.readers import decoded
+from recency.text.utf8 import decoded
 
 
 def read(paths: list[Path], labels: bool = True) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from recency.errors import InputError
-from recency.text.readers import decoded
+from recency.text.utf8 import decoded
 
 # What an archive's texts are called (the rest are lists and notes), and what parts word and tag.
 ARCHIVES = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from recency.text.readers import decoded
+from recency.text.utf8 import decoded
 
 
 def read(paths: list[Path]) -> Iterator[tuple[str, str]]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
-import gzip
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from recency.errors import InputError
+from recency.text.utf8 import decoded_file
 
-CHUNK = 1 << 20
 # Characters; a longer document is cut, so that memory stays flat.
 LONGEST = 1 << 24
 
@@ -23,55 +20,21 @@ def read(
     A document over `longest` characters is cut at a line break (else a blank, else anywhere), the
     pieces being documents of their own. An empty file is an error.
     """
-    split = {"file": _whole, "blank_line": _paragraphs, "line": lines}.get(documents)
+    split = {"file": _cut, "blank_line": _paragraphs, "line": lines}.get(documents)
     if split is None:
         raise InputError(f"documents: {documents!r} is not one of file, blank_line, line")
     for path in paths:
         number = 0
-        for text in split(decoded(path), longest):
+        for text in split(decoded_file(path), longest):
             if text.strip():
                 number += 1
                 name = path.name.removesuffix(".gz").removesuffix(".txt")
-                yield name if number == 1 and split is _whole else f"{name}-{number}", text
+                yield name if number == 1 and split is _cut else f"{name}-{number}", text
         if number == 0:
             raise InputError(f"{path} is empty, or has nothing but blanks; correct or remove it")
 
 
-def decoded(path: Path) -> Iterator[str]:
-    """Yield a text file's characters in chunks, gzipped or not."""
-    with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
-        yield from decoded_chunks(file, path)
-
-
-def decoded_chunks(file: BinaryIO, name: str | Path) -> Iterator[str]:
-    """Yield a file's text in chunks; an error gives the offset of the byte that is not UTF-8."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    offset, first = 0, True
-    held = ""
-    while True:
-        data = file.read(CHUNK)
-        pending = len(decoder.getstate()[0])
-        try:
-            text = held + decoder.decode(data, final=not data)
-        except UnicodeDecodeError as error:
-            at = offset - pending + error.start
-            raise InputError(
-                f"{name} is not UTF-8: byte 0x{error.object[error.start]:02x} at offset {at}; "
-                "convert it, for instance with `iconv -f latin1 -t utf-8`"
-            ) from error
-        offset += len(data)
-        # A carriage return waits for what follows it.
-        held = "\r" if text.endswith("\r") and data else ""
-        text = text.removesuffix(held).replace("\r\n", "\n")
-        if first and text:
-            text, first = text.removeprefix("\ufeff"), False
-        if text:
-            yield text
-        if not data:
-            return
-
-
-def _whole(chunks: Iterable[str], longest: int) -> Iterator[str]:
+def _cut(chunks: Iterable[str], longest: int) -> Iterator[str]:
     text = ""
     for chunk in chunks:
         text += chunk
@@ -87,10 +50,10 @@ def lines(chunks: Iterable[str], longest: int = LONGEST) -> Iterator[str]:
     """Yield the lines of a text, without their ends; one over `longest` characters is cut."""
     text = ""
     for chunk in chunks:
-        *whole, text = (text + chunk).split("\n")
-        for line in whole:
-            yield from _whole([line], longest)
-        *pieces, text = _whole([text], longest)
+        *complete, text = (text + chunk).split("\n")
+        for line in complete:
+            yield from _cut([line], longest)
+        *pieces, text = _cut([text], longest)
         yield from pieces
     yield text
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from recency.text.readers import parquet, plain
+from recency.text.utf8 import decoded_file
 
 # An article's title, between blank lines: ` = Title = `; its headings have more signs.
 TITLE = re.compile(r" = (?!= ).+? = ")
@@ -19,7 +20,7 @@ MARK = re.compile(r" @([-,.])@ ")
 def read(paths: list[Path], join: bool = False) -> Iterator[tuple[str, str]]:
     """Yield each article, streamed; with `join`, `@-@`, `@,@`, `@.@` become `-`, `,`, `.` again."""
     for path in paths:
-        lines = _rows(path) if path.suffix == ".parquet" else plain.lines(plain.decoded(path))
+        lines = _rows(path) if path.suffix == ".parquet" else plain.lines(decoded_file(path))
         if join:
             lines = (MARK.sub(r"\1", line) for line in lines)
         for number, article in enumerate(_articles(lines), start=1):

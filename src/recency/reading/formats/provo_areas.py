@@ -19,8 +19,8 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.contracts import padded
-from recency.reading.fixations import previous_fixated, since_fixation
-from recency.reading.tables import Table, note, read
+from recency.reading.fixations import with_history
+from recency.reading.tables import Table, read, warn
 
 COLUMNS = {
     "FFD": "IA_FIRST_FIXATION_DURATION",
@@ -40,7 +40,7 @@ def responses(path: Path, words: pd.DataFrame, measure: str, encoding: str) -> p
     table = _shown_first(table)
     frame = pd.DataFrame({"subject": padded(table["Participant_ID"]), "label": table["IA_LABEL"]})
     for name, column in {"text": "Text_ID", "area": "IA_ID"}.items():
-        frame[name] = table.numbers(column, whole=True, minimum=1)
+        frame[name] = table.numbers(column, integer=True, minimum=1)
     skipped = table.numbers("IA_SKIP")
     if (odd := ~skipped.isin([0, 1])).any():
         table.fail(skipped.index[odd][0], f"IA_SKIP is {skipped[odd].iloc[0]:g}, expected 0 or 1")
@@ -49,27 +49,26 @@ def responses(path: Path, words: pd.DataFrame, measure: str, encoding: str) -> p
     frame["time_ms"] = times.fillna(0.0) if measure == "TFT" else times.where(frame.fixated, 0.0)
     frame["word_id"] = _places(path, frame, words)
     if (lost := frame.word_id.isna()).any():
-        told = f"area {frame.area[lost].iloc[0]} of text {frame.text[lost].iloc[0]}, "
-        told += repr(frame.label[lost].iloc[0])
-        note(
+        first = f"area {frame.area[lost].iloc[0]} of text {frame.text[lost].iloc[0]}, "
+        first += repr(frame.label[lost].iloc[0])
+        warn(
             path,
-            f"{lost.sum():,} rows dropped, on areas with another word than the text's ({told})",
+            f"{lost.sum():,} rows dropped, on areas with another word than the text's ({first})",
         )
     frame = frame[~lost].astype({"word_id": "int32"})
     frame = frame.sort_values(["subject", "word_id"], kind="stable").reset_index(drop=True)
-    frame["words_since_fixation"] = since_fixation(frame.fixated)
-    before = previous_fixated(frame.fixated, [frame.subject, frame.text])
-    frame["previous_fixated"] = before & (frame.word_id.diff() == 1)
+    frame = with_history(frame, frame.fixated, frame.text)
+    frame["previous_fixated"] &= frame.word_id.diff() == 1
     word = frame.word_id.map(words.word)
     frame["word_matches"] = ~word.str.contains("['’\"—]")
     if (unknown := frame.time_ms.isna()).any():
-        note(path, f"{unknown.sum():,} rows dropped, of fixated words without {COLUMNS[measure]}")
+        warn(path, f"{unknown.sum():,} rows dropped, of fixated words without {COLUMNS[measure]}")
     return frame.loc[~unknown].drop(columns=["label", "text", "area", "fixated"])
 
 
 def _shown_first(table: Table) -> Table:
     """Keep a text's first reading by a subject; a row twice within one is dropped and reported."""
-    trial = table.numbers("TRIAL_INDEX", whole=True)
+    trial = table.numbers("TRIAL_INDEX", integer=True)
     pairs = [table["Participant_ID"], table["Text_ID"]]
     again = trial != trial.groupby(pairs).transform("min")
     return table.without(again, "of texts shown a second time").once(_KEYS, drop=True)

@@ -27,9 +27,10 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
-from recency.reading.contracts import padded, word_table
-from recency.reading.fixations import previous_fixated, since_fixation
-from recency.reading.tables import note
+from recency.reading.contracts import padded, same_words, word_table
+from recency.reading.fixations import with_history
+from recency.reading.options import one_of
+from recency.reading.tables import warn
 
 COLUMNS = {"FFD": "FFD", "FP": "GD", "GP": "GPT", "TFT": "TRT"}
 TASKS = ("zuco1_SR", "zuco1_NR", "zuco1_TSR", "zuco2_NR", "zuco2_TSR")
@@ -62,33 +63,24 @@ def responses(
     where = ", ".join(str(path) for path in files.values())
     readings = _read(files, tasks)
     texts = _texts(readings)
-    if [word for text in texts.values() for word in text] != words.word.tolist():
-        raise InputError(f"{where}: its words are not those that the words were read from")
+    same_words([word for text in texts.values() for word in text], words, where)
     firsts = dict(zip(texts, np.cumsum([0, *map(len, texts.values())]), strict=False))
     frames, other = [], 0
     for (task, reader), sentences in readings.items():
-        for number, (said, times) in sentences.items():
+        for number, (tokens, times) in sentences.items():
             key = task, number
-            if said != texts[key]:
+            if tokens != texts[key]:
                 other += 1
                 continue
             frame = pd.DataFrame(times, columns=list(COLUMNS))
-            frame["word_id"] = np.arange(firsts[key], firsts[key] + len(said))
+            frame["word_id"] = np.arange(firsts[key], firsts[key] + len(tokens))
             frames.append(frame.assign(subject=reader, sentence=f"{task} {number}"))
     if other:
-        note(where, f"{other:,} sentences dropped, with other words than most readers' there")
-    whole = pd.concat(frames, ignore_index=True)
-    whole = whole.sort_values(["subject", "word_id"], kind="stable").reset_index(drop=True)
-    fixated = whole.FP > 0
-    return pd.DataFrame(
-        {
-            "subject": whole.subject,
-            "word_id": whole.word_id.astype("int32"),
-            "time_ms": whole[measure],
-            "words_since_fixation": since_fixation(fixated),
-            "previous_fixated": previous_fixated(fixated, [whole.subject, whole.sentence]),
-        }
-    )
+        warn(where, f"{other:,} sentences dropped, with other words than most readers' there")
+    frame = pd.concat(frames, ignore_index=True)
+    frame = frame.sort_values(["subject", "word_id"], kind="stable").reset_index(drop=True)
+    out = frame[["subject"]].assign(word_id=frame.word_id.astype("int32"), time_ms=frame[measure])
+    return with_history(out, frame.FP > 0, frame.sentence)
 
 
 def _texts(
@@ -97,9 +89,9 @@ def _texts(
     """Give each sentence's words, as most of its readers have them (of as many, the first)."""
     versions: dict[tuple[str, int], dict[tuple[str, ...], int]] = {}
     for (task, _), sentences in readings.items():
-        for number, (said, _) in sentences.items():
+        for number, (tokens, _) in sentences.items():
             counts = versions.setdefault((task, number), {})
-            counts[said] = counts.get(said, 0) + 1
+            counts[tokens] = counts.get(tokens, 0) + 1
     order = sorted(versions, key=lambda key: (TASKS.index(key[0]), key[1]))
     return {key: max(versions[key], key=versions[key].get) for key in order}
 
@@ -109,11 +101,7 @@ def _read(
 ) -> dict[tuple[str, str], dict[int, Sentence]]:
     """Read what is of these tasks: (task, reader) → number → sentence, in the order of names."""
     for task in tasks:
-        if task not in TASKS:
-            there = ", ".join(TASKS)
-            raise InputError(
-                f"options → tasks: {task!r} is none; {hint(task, TASKS)}There are: {there}"
-            )
+        one_of("tasks", task, TASKS)
     readings, seen = {}, {}
     for path, member in _found(files):
         where = str(path) if member is None else f"{path}/{member}"
@@ -166,8 +154,10 @@ def _sentences(where: str, path: Path, member: str | None) -> dict[int, Sentence
         except BrokenProcessPool:
             raise InputError(f"{where} is damaged (scipy crashed on it); get it again") from None
     if odd:
-        told = f"{odd[0][1]!r} in sentence {odd[0][0]} is one"
-        note(where, f"{len(odd):,} sentences dropped, with a word that is none or several ({told})")
+        first = f"{odd[0][1]!r} in sentence {odd[0][0]} is one"
+        warn(
+            where, f"{len(odd):,} sentences dropped, with a word that is none or several ({first})"
+        )
     if not sentences:
         raise InputError(f"{where} has no words in any sentence; get it again")
     return sentences
@@ -179,10 +169,10 @@ def _parse(
     """Read a results file's sentences, and the numbers of those with an odd word, and that word."""
     sentences, odd = {}, []
     for number, element in enumerate(_sentence_data(where, path, member), start=1):
-        said = np.atleast_1d(_field(element, "word", f"{where}, sentence {number}"))
-        if not all(hasattr(word, "_fieldnames") for word in said) or not len(said):
+        words = np.atleast_1d(_field(element, "word", f"{where}, sentence {number}"))
+        if not all(hasattr(word, "_fieldnames") for word in words) or not len(words):
             continue
-        tokens, times = _words(said, f"{where}, sentence {number}")
+        tokens, times = _words(words, f"{where}, sentence {number}")
         if wrong := [token for token in tokens if len(token.split()) != 1]:
             odd.append((number, wrong[0]))
         else:
@@ -216,15 +206,15 @@ def _sentence_data(where: str, path: Path, member: str | None) -> np.ndarray:
     return np.atleast_1d(found["sentenceData"])
 
 
-def _words(said: np.ndarray, where: str) -> Sentence:
+def _words(words: np.ndarray, where: str) -> Sentence:
     """Read the words of one sentence."""
-    tokens, times = [], np.zeros((len(said), len(COLUMNS)))
-    for place, word in enumerate(said):
+    tokens, times = [], np.zeros((len(words), len(COLUMNS)))
+    for place, word in enumerate(words):
         here = f"{where}, word {place + 1}"
         token = _field(word, "content", here)
         token = token.strip() if isinstance(token, str) else ""
-        for spoiled, mended in _SPOILED.items():
-            token = token.replace(spoiled, mended)
+        for spoiled, right in _SPOILED.items():
+            token = token.replace(spoiled, right)
         tokens.append(token)
         for column, name in enumerate(COLUMNS.values()):
             times[place, column] = _time(_field(word, name, here), f"{here}, {name}")

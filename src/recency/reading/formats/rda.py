@@ -1,4 +1,8 @@
-"""R's own data files (.rda, .RData), by R itself: a data frame is written out as CSV and read so."""
+"""R's own data files (.rda, .RData), by R itself: a data frame is written out as CSV and read so.
+
+The package rdata 1.1.0 reads the same values without R, but takes 30 s and 1.1 GB for 300,000 rows
+of 50 columns, R 6 s and 0.25 GB. MECO's file is larger, and several jobs read it at a time.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +52,8 @@ def as_csv(path: Path, has: str, by: str, value: str) -> Iterator[Path]:
                 "write the data frame out as CSV in R and name that file"
             ) from None
         if made.returncode:
-            said = " ".join(made.stderr.split()) or f"status {made.returncode}"
-            raise InputError(f"{path} cannot be read by R ({said}); get the file again")
+            reason = " ".join(made.stderr.split()) or f"status {made.returncode}"
+            raise InputError(f"{path} cannot be read by R ({reason}); get the file again")
         try:
             yield table
         except InputError as error:

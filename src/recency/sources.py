@@ -1,0 +1,64 @@
+"""Tables of the files that a corpus of text, or minimal pairs, are made from (data/sources/*.tsv)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from recency.errors import InputError
+from recency.names import nearest
+
+# What is known of any file, and what text to train on needs beside.
+FILE = ["url", "sha256", "bytes", "licence"]
+COLUMNS = [*FILE, "part", "reader"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One original file, a row of a table; `part` and `reader` are empty of what is not text."""
+
+    url: str
+    sha256: str | None
+    bytes: int | None
+    licence: str
+    part: str = ""
+    reader: str = ""
+
+    def file(self) -> dict[str, str | int]:
+        """Return what downloading takes: `url`, and `sha256` and `bytes` where they are known."""
+        known = {"url": self.url, "sha256": self.sha256, "bytes": self.bytes}
+        return {key: value for key, value in known.items() if value is not None}
+
+
+def read(path: str | Path, exclude: Iterable[str] = ()) -> list[Source]:
+    """Read a table of sources, tab-separated, without the parts in `exclude`.
+
+    Its columns are `FILE`, or `COLUMNS` if it is of text. Raises InputError for another header, an
+    empty url, part or reader, a size that is no number, and an excluded part that there is not.
+    """
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    if not rows or list(rows[0]) not in (FILE, COLUMNS):
+        raise InputError(
+            f"{path}: the columns must be {', '.join(FILE)}, and of text part and reader, with a "
+            "row per file"
+        )
+    sources = []
+    for line, row in enumerate(rows, start=2):
+        for column in ("url", "part", "reader"):
+            if column in row and not row[column]:
+                raise InputError(f"{path}, line {line}: {column} is empty")
+        if row["bytes"] and not row["bytes"].isdigit():
+            raise InputError(f"{path}, line {line}: bytes is {row['bytes']!r}, not a whole number")
+        size = int(row["bytes"]) if row["bytes"] else None
+        sources.append(Source(**{**row, "sha256": row["sha256"] or None, "bytes": size}))
+    parts = {source.part for source in sources if source.part}
+    exclude = set(exclude)
+    for part in sorted(exclude - parts):
+        raise InputError(f"{path} has no part to exclude called {nearest(part, sorted(parts))}")
+    return [source for source in sources if source.part not in exclude]

@@ -1,0 +1,60 @@
+"""UTF-8 text: bytes in memory, or a file of any size in chunks; a wrong byte is named."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from recency.errors import InputError
+
+CHUNK = 1 << 20
+
+
+def decoded(data: bytes, name: str | Path) -> str:
+    """Decode UTF-8 without byte-order mark, line ends as LF; an error gives the wrong byte."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _not_utf8(name, error, error.start) from error
+    return text.replace("\r\n", "\n")
+
+
+def decoded_file(path: Path) -> Iterator[str]:
+    """Yield a text file's characters in chunks, gzipped or not."""
+    with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
+        yield from decoded_chunks(file, path)
+
+
+def decoded_chunks(file: BinaryIO, name: str | Path) -> Iterator[str]:
+    """Yield an open file's text in chunks, as `decoded` gives it."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    offset, first = 0, True
+    held = ""
+    while True:
+        data = file.read(CHUNK)
+        pending = len(decoder.getstate()[0])
+        try:
+            text = held + decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            raise _not_utf8(name, error, offset - pending + error.start) from error
+        offset += len(data)
+        # A carriage return waits for what follows it.
+        held = "\r" if text.endswith("\r") and data else ""
+        text = text.removesuffix(held).replace("\r\n", "\n")
+        if first and text:
+            text, first = text.removeprefix("\ufeff"), False
+        if text:
+            yield text
+        if not data:
+            return
+
+
+def _not_utf8(name: str | Path, error: UnicodeDecodeError, offset: int) -> InputError:
+    """Make the error of a byte, `offset` bytes from the start of what `name` names."""
+    return InputError(
+        f"{name} is not UTF-8: byte 0x{error.object[error.start]:02x} at offset {offset}; "
+        "convert it, for instance with `iconv -f latin1 -t utf-8`"
+    )

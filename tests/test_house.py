@@ -1,0 +1,53 @@
+"""What keeps the package's rooms apart: who imports by name, who guesses names, who is a plug-in."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from recency import plugins
+from recency.reading import parsers
+from recency.text import readers
+from recency.workflow import code
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = sorted((ROOT / "src" / "recency").rglob("*.py"))
+
+
+def called_in(name):
+    """Return the files of the package, and the workflow's scripts, that call a function of a name."""
+    found = set()
+    for path in [*MODULES, *(ROOT / "workflow").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                called = getattr(node.func, "attr", getattr(node.func, "id", None))
+                if called == name:
+                    found.add(path.relative_to(ROOT).as_posix())
+    return found
+
+
+def test_modules_are_imported_by_name_in_one_place():
+    """Elsewhere, workflow.code would not see what a rule depends on."""
+    allowed = {"src/recency/plugins.py", "src/recency/__init__.py"}
+    assert "src/recency/plugins.py" in called_in("import_module") <= allowed
+    assert called_in("__import__") == called_in("exec_module") == set()
+
+
+def test_near_names_are_guessed_in_one_place():
+    assert called_in("get_close_matches") == {"src/recency/names.py"}
+
+
+@pytest.mark.parametrize(
+    ("package", "names"),
+    [("recency.reading.parsers", parsers.names()), ("recency.text.readers", readers.readers())],
+)
+def test_a_folder_of_plug_ins_has_nothing_else(package, names):
+    modules = {path.stem for path in plugins.folder(package).glob("*.py")} - {"__init__"}
+    assert modules == set(names)
+
+
+def test_minimal_pairs_depend_on_no_reader_of_training_text():
+    script = ROOT / "workflow" / "scripts" / "minimal_pairs" / "minimal_pairs.py"
+    found = code.fingerprints(script)
+    assert "recency.text.utf8" in found
+    assert not [name for name in found if name.startswith("recency.text.readers")]
