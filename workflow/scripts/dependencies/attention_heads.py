@@ -1,18 +1,15 @@
 """Rule attention_heads: attention from head words to their dependents (Clark et al. 2025, 7.1)."""
 
-from pathlib import Path
-
 from recency.evaluations.dependencies.score import main
 from recency.workflow.job import logged
+from recency.workflow.network import opened_from
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
-        folder = Path(snakemake.input.model[0]).parent if snakemake.input.model else None
         main(
             words=snakemake.input.words,
             dependencies=snakemake.input.dependencies,
-            model=folder or snakemake.params.checkpoint,
-            tokenizer=folder and folder / "tokenizer.json",
+            **opened_from(snakemake.input.model, snakemake.params.checkpoint),
             out=snakemake.output[0],
             summary=snakemake.output.summary,
             lm=snakemake.wildcards.lm,

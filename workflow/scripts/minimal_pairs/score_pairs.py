@@ -1,17 +1,14 @@
 """Rule score_pairs: surprisal of each sentence of minimal pairs under one language model."""
 
-from pathlib import Path
-
 from recency.evaluations.minimal_pairs.score import main
 from recency.workflow.job import logged
+from recency.workflow.network import opened_from
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
-        folder = Path(snakemake.input.model[0]).parent if snakemake.input.model else None
         main(
             pairs=snakemake.input.pairs,
-            model=folder or snakemake.params.checkpoint,
-            tokenizer=folder and folder / "tokenizer.json",
+            **opened_from(snakemake.input.model, snakemake.params.checkpoint),
             out=snakemake.output[0],
             lm=snakemake.wildcards.lm,
             bias=snakemake.params.bias,

@@ -1,0 +1,18 @@
+"""Where a job's network stands: trained by the workflow, or a checkpoint from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def opened_from(trained: Sequence[str], checkpoint: str | None) -> dict[str, str | Path | None]:
+    """Return the `model` and `tokenizer` that a job opens.
+
+    `trained` are the files of a network that the workflow trained, whose folder has its tokenizer;
+    where there are none, `checkpoint` is a folder or a Hub name.
+    """
+    if not trained:
+        return {"model": checkpoint, "tokenizer": None}
+    folder = Path(trained[0]).parent
+    return {"model": folder, "tokenizer": folder / "tokenizer.json"}
