@@ -129,7 +129,7 @@ def by_minicons(folder, network, fast):
 
 def by_surprisal(folder, network, fast):
     """Return plain surprisal by the package surprisal, a text at a time."""
-    from recency.scoring.surprisal import AutoHuggingFaceModel
+    from surprisal import AutoHuggingFaceModel
 
     made = AutoHuggingFaceModel.from_pretrained(folder, model_class="gpt")
 
@@ -183,9 +183,9 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
         fast = PreTrainedTokenizerFast(tokenizer_object=made, bos_token=end, eos_token=end)
         fast.save_pretrained(folder)
         model = module.load(folder, Path(folder) / "tokenizer.json")
-        runs = {"ours": {"both": lambda each: module.word_surprisal(each, model)}}
+        runs = {"ours": {"both": lambda each: module.score_words(each, model).table}}
         runs["ours_bf16"] = {
-            "both": lambda each: module.word_surprisal(each, model, precision="bf16")
+            "both": lambda each: module.score_words(each, model, precision="bf16").table
         }
         for name, make in PEERS.items():
             try:
@@ -202,7 +202,7 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
                 seconds.append(clock() - start)
     median = {key: statistics.median(seconds) for key, seconds in times.items()}
     own = median[("ours", "both")]
-    tokens = int(module.word_surprisal(drawn, model)["tokens"].sum())
+    tokens = int(module.score_words(drawn, model).table["tokens"].sum())
     metrics[f"{shape}.texts"], metrics[f"{shape}.words_per_text"] = texts, length
     metrics[f"{shape}.tokens"] = tokens
     metrics[f"{shape}.seconds"] = round(own, 3)
@@ -219,7 +219,7 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
         if ratios:
             metrics[f"{shape}.{mode}.ratio_vs_fastest"] = round(min(ratios.values()), 2)
     exact, near = (
-        module.word_surprisal(drawn, model, precision=precision)["surprisal_bits"]
+        module.score_words(drawn, model, precision=precision).table["surprisal_bits"]
         for precision in ("fp32", "bf16")
     )
     off = (near - exact).abs()

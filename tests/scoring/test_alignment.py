@@ -43,16 +43,16 @@ def test_words_that_are_written_together():
 
 def test_ledger_of_merged_dropped_and_rewritten_words():
     text = alignment.align(["New", "York", "\u200b", "x", "\U0001f642", "big?"], hard_tokenizer())
-    care = {(each.word, each.reason): each.treatment for each in text.care}
-    assert care[0, "a token reaches into word 2"] == "has all of it"
-    assert care[1, "merged with the word before"] == "null"
-    assert care[2, "dropped by the tokenizer"] == "null"
-    assert (0, "is read as 'new'") in care and (3, "has the unknown token") in care
+    issues = {(each.word, each.reason): each.treatment for each in text.issues}
+    assert issues[0, "a token reaches into word 2"] == "has all of it"
+    assert issues[1, "merged with the word before"] == "null"
+    assert issues[2, "dropped by the tokenizer"] == "null"
+    assert (0, "is read as 'new'") in issues and (3, "has the unknown token") in issues
     assert text.ids[text.word == 5].tolist() == [4, 5]
     text = alignment.align(["is", "big"], hard_tokenizer())
-    care = {(each.word, each.reason): each.treatment for each in text.care}
+    issues = {(each.word, each.reason): each.treatment for each in text.issues}
     assert text.ids.tolist() == [3, 6] and text.word.tolist() == [0, 1]
-    assert care[1, "begins in the token before"] == "has the rest"
+    assert issues[1, "begins in the token before"] == "has the rest"
 
 
 def test_one_row_per_word_whatever_the_tokenizer_does():

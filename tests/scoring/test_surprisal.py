@@ -12,7 +12,7 @@ from recency.errors import InputError
 from recency.networks import architectures
 from recency.scoring import alignment, surprisal, whitespace
 from recency.scoring import causal as scoring
-from recency.scoring.surprisal import score_words, word_surprisal
+from recency.scoring.surprisal import score_words
 
 MIX = {"form": "linear", "slopes": "mix"}
 TINY = {
@@ -111,7 +111,7 @@ def masses(text, model, tokenizer):
 @pytest.mark.parametrize("variant", whitespace.VARIANTS)
 def test_variants_against_brute_force(model, tokenizer, variant):
     text = TEXTS[1]
-    got = score_words(text.split(), model, tokenizer, correction=variant)
+    got = score_words([text.split()], model, tokenizer, correction=variant)
     space, end = masses(text, model, tokenizer).T
     mass = space if variant == "oh_schuler" else space + end
     mass[0] = 1 - space[0] if variant == "pimentel_meister_first" else 1.0
@@ -130,22 +130,22 @@ def test_extreme_logits(tokenizer):
     for scale in (1e4, 1e-4):
         with torch.no_grad():
             network_.lm_head.weight *= scale
-        got = word_surprisal(words, network_, tokenizer)["surprisal_bits"]
+        got = score_words(words, network_, tokenizer).table["surprisal_bits"]
         expected = brute_force(TEXTS[:2], network_, tokenizer, True, 8, 16)
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-4)
 
 
 def test_bf16_is_near(model, tokenizer):
     words = as_words(TEXTS)
-    exact = word_surprisal(words, model, tokenizer)["surprisal_bits"]
-    near = word_surprisal(words, model, tokenizer, precision="bf16")["surprisal_bits"]
+    exact = score_words(words, model, tokenizer).table["surprisal_bits"]
+    near = score_words(words, model, tokenizer, precision="bf16").table["surprisal_bits"]
     assert 0 < (near - exact).abs().mean() < 0.02 * exact.mean()
 
 
 def test_first_word_without_context(model, tokenizer):
     null = score_words(as_words(TEXTS), model, tokenizer, bos=False)
     assert (null.ledger["reason"] == "nothing stands before it").sum() == len(TEXTS)
-    rest = word_surprisal(as_words(TEXTS), model, tokenizer, bos=False, first_word="rest")
+    rest = score_words(as_words(TEXTS), model, tokenizer, bos=False, first_word="rest").table
     assert rest["surprisal_bits"].notna().all()
     later = null.table["surprisal_bits"].notna()
     np.testing.assert_array_equal(
@@ -172,7 +172,7 @@ def test_a_leading_space_makes_the_first_word_like_any_other(model, tokenizer):
 @pytest.mark.parametrize("bos", [True, False])
 @pytest.mark.parametrize("stride", [None, 1, 5, 16])
 def test_against_one_forward_pass_per_token(model, tokenizer, bos, stride):
-    got = word_surprisal(as_words(TEXTS), model, tokenizer, bos, stride)
+    got = score_words(as_words(TEXTS), model, tokenizer, bos, stride).table
     expected = brute_force(TEXTS, model, tokenizer, bos, stride or 8, 16)
     np.testing.assert_allclose(got["surprisal_bits"], expected, atol=1e-4)
     assert got["surprisal_bits"].isna().sum() == (0 if bos else len(TEXTS))
@@ -187,9 +187,9 @@ def by_hand(monkeypatch, tokenizer, ids, p, space, **settings):
     )
     monkeypatch.setattr(alignment, "align", lambda *a: alignment.Text(np.array(ids), word, 2))
     monkeypatch.setattr(scoring, "score", lambda *a, **k: [scores])
-    monkeypatch.setattr(scoring, "Head", lambda *a: None)
+    monkeypatch.setattr(scoring, "OutputLayer", lambda *a: None)
     words = pd.DataFrame({"item": "1", "word": ["the", "matron"], "word_id": [0, 1]})
-    return word_surprisal(words, None, tokenizer, **settings)
+    return score_words(words, None, tokenizer, **settings).table
 
 
 def test_correction_by_hand(monkeypatch, tokenizer):
@@ -212,7 +212,7 @@ def test_correction_by_hand(monkeypatch, tokenizer):
 
 def test_correction_is_a_probability(model, tokenizer):
     """Corrected probabilities of all words that may follow never add up to more than one."""
-    got = word_surprisal(as_words(TEXTS), model, tokenizer)
+    got = score_words(as_words(TEXTS), model, tokenizer).table
     assert (got["corrected_bits"] > -1e-4).all()
 
 
@@ -235,7 +235,7 @@ def test_words_of_many_scripts_are_aligned(tokenizer):
     ],
 )
 def test_ledger_says_why(model, tokenizer, word, reason):
-    got = score_words(["the", word, "mats,", "na\u00efvely"], model, tokenizer)
+    got = score_words([["the", word, "mats,", "na\u00efvely"]], model, tokenizer)
     row = got.ledger[got.ledger["word_id"] == 1]
     assert reason in set(row["reason"])
     assert got.table["surprisal_bits"].notna().all()
@@ -254,7 +254,7 @@ def test_many_datasets_in_one_load(tmp_path, model, tokenizer):
     names = {"out": [tmp_path / "a", tmp_path / "b"], "ledger": [tmp_path / "c", tmp_path / "d"]}
     surprisal.main(paths, folder, folder / "tokenizer.json", lm="lm", dataset=["0", "1"], **names)
     for table, out in zip(tables, names["out"]):
-        expected = word_surprisal(table, model, tokenizer)
+        expected = score_words(table, model, tokenizer).table
         pd.testing.assert_frame_equal(pd.read_parquet(out), expected)
     assert "has a character in several tokens" in names["ledger"][1].read_text(encoding="utf-8")
 
@@ -268,15 +268,15 @@ def test_word_initial_tokens(tokenizer):
 
 def test_memory_bound_does_not_change_scores(model, tokenizer):
     words = as_words(TEXTS)
-    one = word_surprisal(words, model, tokenizer, tokens_at_once=1)
-    many = word_surprisal(words, model, tokenizer, tokens_at_once=10_000)
+    one = score_words(words, model, tokenizer, tokens_at_once=1).table
+    many = score_words(words, model, tokenizer, tokens_at_once=10_000).table
     np.testing.assert_allclose(one["surprisal_bits"], many["surprisal_bits"], atol=1e-4)
 
 
 def test_no_bos_token(model, tokenizer):
     bare = Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
     with pytest.raises(InputError, match="set `bos: false`"):
-        word_surprisal(as_words(["a"]), model, bare)
+        score_words(as_words(["a"]), model, bare)
 
 
 SHAPES = {
@@ -308,7 +308,7 @@ def test_models_of_other_families(tokenizer, tmp_path, family):
     network_.save_pretrained(tmp_path)
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     loaded = surprisal.load(tmp_path, tmp_path / "tokenizer.json")
-    got = word_surprisal(as_words(TEXTS), loaded)
+    got = score_words(as_words(TEXTS), loaded).table
     expected = brute_force(TEXTS, network_, tokenizer, True, 8, 16)
     np.testing.assert_allclose(got["surprisal_bits"], expected, atol=1e-4)
 
@@ -324,14 +324,14 @@ def test_unknown_output_layers_are_refused(tokenizer):
     with torch.no_grad():
         odd.lm_head.weight *= 30
     with pytest.raises(InputError, match="changes its logits after its output layer"):
-        word_surprisal(["a"], odd, tokenizer)
+        score_words("a", odd, tokenizer)
 
 
 def test_memory_does_not_grow_with_the_text(tokenizer):
     """8,000 tokens would have 1.6 GB of logits at once under this vocabulary."""
     network_ = architectures.new(TINY | {"width": 8, "context": 512}, MIX, 50_304, 1).eval()
-    word_surprisal(["word"] * 600, network_, tokenizer)
+    score_words([["word"] * 600], network_, tokenizer)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    got = word_surprisal(["word"] * 8_000, network_, tokenizer)
+    got = score_words([["word"] * 8_000], network_, tokenizer).table
     assert got["tokens"].sum() >= 8_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024  # KiB

@@ -8,7 +8,7 @@ from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForM
 
 from recency.errors import InputError
 from recency.scoring import masked
-from recency.scoring.surprisal import Model, load, score_words, word_surprisal
+from recency.scoring.surprisal import Model, load, score_words
 
 PIECES = [
     "the",
@@ -115,7 +115,7 @@ def brute_force(words, model, tokenizer, metric, future, room):
 @pytest.mark.parametrize("window", [None, WINDOW])
 def test_against_one_forward_pass_per_token(model, tokenizer, metric, future, window):
     settings = {"metric": metric, "future": future, "window": window}
-    got = score_words(TEXT, model, tokenizer, **settings, tokens_at_once=64)
+    got = score_words([TEXT], model, tokenizer, **settings, tokens_at_once=64)
     room = (window or 64) - 2
     expected = brute_force(TEXT, model, tokenizer, metric, future, room)
     np.testing.assert_allclose(got.table["surprisal_bits"], expected, atol=1e-4)
@@ -126,7 +126,7 @@ def test_against_one_forward_pass_per_token(model, tokenizer, metric, future, wi
 def test_the_two_ways_to_hide_the_future_differ(model, tokenizer):
     """The thesis removed later tokens in chapter 8, masked them in chapter 9."""
     found = {
-        future: word_surprisal(TEXT, model, tokenizer, future=future)["surprisal_bits"]
+        future: score_words([TEXT], model, tokenizer, future=future).table["surprisal_bits"]
         for future in masked.FUTURES
     }
     assert np.abs(found["removed"] - found["masked"])[:-1].max() > 0.01
@@ -134,7 +134,7 @@ def test_the_two_ways_to_hide_the_future_differ(model, tokenizer):
     changed = [*TEXT[:-1], "cat"]
     for future in ("removed", "masked"):
         # "mat." and "cat" have different lengths, which `masked` gives away, `removed` does not.
-        other = word_surprisal(changed, model, tokenizer, future=future)["surprisal_bits"]
+        other = score_words([changed], model, tokenizer, future=future).table["surprisal_bits"]
         same = np.abs(other - found[future])[:-1].max() < 1e-5
         assert same == (future == "removed")
 
@@ -144,21 +144,21 @@ def test_a_folder_is_known_to_be_masked(model, tokenizer, tmp_path):
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     loaded = load(tmp_path, tmp_path / "tokenizer.json")
     assert loaded.masked
-    got = word_surprisal(TEXT, loaded)
-    expected = word_surprisal(TEXT, Model(model, tokenizer, masked=True))
+    got = score_words([TEXT], loaded).table
+    expected = score_words([TEXT], Model(model, tokenizer, masked=True)).table
     np.testing.assert_allclose(got["surprisal_bits"], expected["surprisal_bits"], atol=1e-4)
 
 
 def test_rewritten_words_are_in_the_ledger(model, tokenizer):
-    got = score_words(["The", "Na\u00efver", "cat"], model, tokenizer)
+    got = score_words([["The", "Na\u00efver", "cat"]], model, tokenizer)
     assert got.ledger["reason"].tolist() == ["is read as 'the'", "is read as 'naiver'"]
 
 
 def test_settings_are_checked(model, tokenizer):
     with pytest.raises(InputError, match="metric 'pll' is none of within_word_l2r, original"):
-        score_words(TEXT, model, tokenizer, metric="pll")
+        score_words([TEXT], model, tokenizer, metric="pll")
     with pytest.raises(InputError, match="no room for text"):
-        score_words(TEXT, model, tokenizer, window=2)
+        score_words([TEXT], model, tokenizer, window=2)
     bare = Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
     with pytest.raises(InputError, match="no mask token"):
-        score_words(["a"], model, bare)
+        score_words("a", model, bare)

@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerFast
 
 from recency.evaluations.minimal_pairs.score import score
 from recency.networks import architectures
-from recency.scoring.surprisal import Model, score_words, word_surprisal
+from recency.scoring.surprisal import Model, score_words
 
 SHAPE = {
     "family": "gpt_neox",
@@ -95,11 +95,11 @@ def by_wordsprobability(peer, text, monkeypatch):
 
 def test_minicons_agrees(minicons, model, tokenizer):
     for text, plain in zip(TEXTS, by_minicons(minicons, TEXTS, bos_token=True)):
-        got = word_surprisal(text.split(), model, tokenizer)
+        got = score_words([text.split()], model, tokenizer).table
         np.testing.assert_allclose(got["surprisal_bits"], plain, atol=1e-4)
     corrected = by_minicons(minicons, TEXTS, bos_token=True, bow_correction=True)
     for text, expected in zip(TEXTS, corrected):
-        got = word_surprisal(text.split(), model, tokenizer, correction="oh_schuler")
+        got = score_words([text.split()], model, tokenizer, correction="oh_schuler").table
         np.testing.assert_allclose(got["corrected_bits"], expected, atol=1e-4)
 
 
@@ -116,7 +116,7 @@ def test_sentences_as_minicons_scores_them(minicons, model, tokenizer):
 def test_minicons_without_bos_gives_words_their_neighbours_tokens(minicons, model, tokenizer):
     """It drops the first token's score but not the token: every word gets the tokens one later."""
     text = TEXTS[1]
-    got = word_surprisal(text.split(), model, tokenizer, bos=False, first_word="rest")
+    got = score_words([text.split()], model, tokenizer, bos=False, first_word="rest").table
     peer = by_minicons(minicons, [text])[0]
     assert np.abs(peer - got["surprisal_bits"]).max() > 0.1
     # Its own token scores are right, and add up to ours by the words that the tokens are in.
@@ -129,7 +129,7 @@ def test_minicons_makes_words_of_its_own(minicons, model, tokenizer):
     """It splits the text anew, at a space of another kind too: rows no longer match the words."""
     words = ["the", "10\u00a0000", "cats", "sat"]
     assert len(by_minicons(minicons, [" ".join(words)], bos_token=True)[0]) == len(words) + 1
-    got = score_words(words, model, tokenizer)
+    got = score_words([words], model, tokenizer)
     assert len(got.table) == len(words)
     assert "has white space within" in set(got.ledger["reason"])
     assert got.table["tokens"].sum() == len(tokenizer.encode(" ".join(words)).ids)
@@ -138,7 +138,7 @@ def test_minicons_makes_words_of_its_own(minicons, model, tokenizer):
 def test_minicons_overruns_the_window(minicons, model, tokenizer):
     """It has no windows: a text longer than the model's input is run as it is, past its training."""
     words = (TEXTS[1].split() * 400)[:2200]
-    got = word_surprisal(words, model, tokenizer)
+    got = score_words([words], model, tokenizer).table
     assert got["context_tokens"].max() <= 2048 < got["tokens"].sum()
     peer = by_minicons(minicons, [" ".join(words)], bos_token=True)[0]
     within = (np.cumsum(got["tokens"]) < 2048).to_numpy()
@@ -149,7 +149,7 @@ def test_minicons_overruns_the_window(minicons, model, tokenizer):
 def test_wordsprobability_agrees(wordsprobability, model, tokenizer, monkeypatch):
     text = TEXTS[0]
     peer = by_wordsprobability(wordsprobability, text, monkeypatch)
-    got = word_surprisal(text.split(), model, tokenizer, correction="pimentel_meister_first")
+    got = score_words([text.split()], model, tokenizer, correction="pimentel_meister_first").table
     np.testing.assert_allclose(
         got["surprisal_bits"], peer["surprisal_buggy"] / np.log(2), atol=1e-4
     )
@@ -166,7 +166,7 @@ def test_wordsprobability_counts_the_end_twice_at_the_start(
     start = wordsprobability.vocab_masks
     assert (start["mid"] + start["punct"] + start["eos"]).max() == 2
     peer = by_wordsprobability(wordsprobability, text, monkeypatch)["surprisal"].iloc[0] / np.log(2)
-    got = word_surprisal(text.split(), model, tokenizer, correction="pimentel_meister_first")
+    got = score_words([text.split()], model, tokenizer, correction="pimentel_meister_first").table
     with torch.no_grad():
         p = torch.softmax(model(torch.tensor([[0]])).logits[0, 0].double(), -1)
     space = [number for token, number in tokenizer.get_vocab().items() if token[0] == "Ġ"]
@@ -180,7 +180,7 @@ def test_wordsprobability_writes_bytes_for_words(wordsprobability, model, tokeni
     text = "the na\u00efve cat"
     peer = by_wordsprobability(wordsprobability, text, monkeypatch)
     assert peer["word"].tolist() == ["the", "naÃ¯ve", "cat"]
-    got = score_words(text.split(), model, tokenizer)
+    got = score_words([text.split()], model, tokenizer)
     np.testing.assert_allclose(
         got.table["surprisal_bits"], peer["surprisal_buggy"] / np.log(2), atol=1e-4
     )
@@ -189,7 +189,7 @@ def test_wordsprobability_writes_bytes_for_words(wordsprobability, model, tokeni
 def test_wordsprobability_forgets_long_texts(wordsprobability, model, tokenizer, monkeypatch):
     """It cuts at 1,022 tokens whatever the model, and begins anew with 199 tokens of context."""
     words = (TEXTS[1].split() * 100)[:1200]
-    got = word_surprisal(words, model, tokenizer)
+    got = score_words([words], model, tokenizer).table
     assert 1100 < got["tokens"].sum() < 2048  # one window for the model
     peer = by_wordsprobability(wordsprobability, " ".join(words), monkeypatch)
     off = np.abs(got["surprisal_bits"] - peer["surprisal_buggy"].to_numpy() / np.log(2))
@@ -232,7 +232,7 @@ def test_minicons_agrees_on_masked_models(metric):
     text = "the unhappy cats sat"
     scores = peer.token_score(text, surprisal=True, base_two=True, PLL_metric=metric)[0]
     scores = [score for token, score in scores if token not in pieces[:5]]
-    got = word_surprisal(text.split(), bert, made, metric=metric)
+    got = score_words([text.split()], bert, made, metric=metric).table
     np.testing.assert_allclose(
         got["surprisal_bits"], np.add.reduceat(scores, [0, 1, 4, 6]), atol=1e-4
     )

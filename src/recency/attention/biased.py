@@ -21,10 +21,13 @@ from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, causal_mask_function, sdpa_mask
 
 from recency.attention.biases import Bias, build
+from recency.errors import InputError
 
 NAME = "recency"
 WITH_WEIGHTS = "recency_weights"
 WITHOUT_FLEX = "recency_dense"
+#: What some models add to attention, and this one does not have: to pass over it would be wrong.
+UNKNOWN = {"softcap": "caps its attention scores", "s_aux": "has attention sinks"}
 
 
 def biased_attention(
@@ -41,11 +44,17 @@ def biased_attention(
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Attend with the module's bias; query, key, value (batch, heads, length, head width).
 
-    `attention_mask` is None or boolean, true where a key may be seen; the last query sees all keys.
+    Keys and values may have fewer heads, each for a group of queries. `attention_mask` is None or boolean, true where a key may be seen; the last query sees all keys.
     Returns the output as (batch, length, heads, head width), and the attention weights if they are
     asked for. `backend` is one of this module's; None chooses, `dense` chooses but for flex.
     """
+    for name, what in UNKNOWN.items():
+        if kwargs.get(name) is not None:
+            raise InputError(f"{type(module).__name__} {what} ({name}): no bias goes on it")
     bias, scaling = module.recency_bias, query.shape[-1] ** -0.5 if scaling is None else scaling
+    if key.shape[1] != query.shape[1]:
+        groups = query.shape[1] // key.shape[1]
+        key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
     causal = getattr(module, "is_causal", True)
     plain = not weights and attention_mask is None and not dropout and not bias.learned and causal
     if backend is None and plain and query.is_cuda and query.shape[-1] >= 16:
@@ -143,19 +152,28 @@ def attention_modules(model: PreTrainedModel) -> list[nn.Module]:
 def attach(model: PreTrainedModel, spec: dict) -> None:
     """Put the bias that `spec` describes on the layers it names (`layers`: all, last or numbers).
 
-    It takes the place of a bias that was put on before.
+    It takes the place of a bias that was put on before. Raises InputError for a model that it
+    cannot go on.
     """
+    kind = type(model).__name__
     modules = attention_modules(model)
-    if not modules:
-        raise ValueError(f"{type(model).__name__} has no attention modules that a bias can go on")
+    if not modules or not getattr(model, "_supports_attention_backend", False):
+        raise InputError(
+            f"{kind} does not take its attention function from the registry of transformers, so that "
+            "no bias goes on it; GPT-2, GPT-NeoX, OPT, Llama, BERT and most others do"
+        )
     layers = spec.get("layers", "all")
     if isinstance(layers, str):
         layers = {"all": range(len(modules)), "last": [len(modules) - 1]}[layers]
+    if beyond := [number for number in layers if not 0 <= number < len(modules)]:
+        raise InputError(
+            f"{kind} has layers 0 to {len(modules) - 1}, no layer {beyond[0]} for a bias"
+        )
     heads = model.config.num_attention_heads
     biased, unbiased = build(spec, heads), build({"form": "none"}, heads)
     if not (biased.both_directions or all(module.is_causal for module in modules)):
-        raise ValueError(
-            f"{type(model).__name__} sees both directions, and the form {spec['form']!r} says nothing "
+        raise InputError(
+            f"{kind} sees both directions, and the form {spec['form']!r} says nothing "
             "of what comes after; linear_both does"
         )
     for number, module in enumerate(modules):

@@ -21,6 +21,7 @@ from transformers import (
 )
 
 from recency.attention.biased import attach
+from recency.errors import InputError
 
 _NEEDS_BIAS = "has an attention bias, load it with recency.load: "
 
@@ -166,7 +167,7 @@ def load(source: str | Path, bias: dict | None = None) -> PreTrainedModel:
     model = AutoModelForCausalLM.from_pretrained(source)
     if bias is not None and bias["form"] != "none":
         if isinstance(model, tuple(BIASED.values())):
-            raise ValueError(f"{source} was trained with a bias ({model.config.bias}) already")
+            raise InputError(f"{source} was trained with a bias ({model.config.bias}) already")
         attach(model, bias)
     return model.eval()
 

@@ -15,10 +15,10 @@ MARKS = ("Ġ", "▁")
 
 
 @dataclass
-class Care:
-    """What a word's alignment needed: `word` is its number within the text."""
+class Issue:
+    """What was out of the ordinary in a word's alignment, and what was done about it."""
 
-    word: int
+    word: int  # its number within the text
     reason: str
     treatment: str
 
@@ -30,7 +30,7 @@ class Text:
     ids: np.ndarray  # int64 (tokens,)
     word: np.ndarray  # int64 (tokens,), not decreasing
     words: int
-    care: list[Care] = field(default_factory=list)
+    issues: list[Issue] = field(default_factory=list)
     last: np.ndarray | None = None  # int64 (tokens,): the last word that the token reaches into
 
 
@@ -47,7 +47,7 @@ def align(
     `tokenizer` is a `tokenizers.Tokenizer`. A token belongs to the word of its first character
     that is not a space, so that the space before a word counts with the word; with `leading_space`
     the first word has one too. Nothing is re-joined, re-cased or stripped. A word may end up with
-    no token of its own: `care` says so, and what else was out of the ordinary. `kind` is that of
+    no token of its own: `issues` say so, and what else was out of the ordinary. `kind` is that of
     `kinds`, for many texts; `spaces` says which words have a space behind them, if not all have.
     Raises InputError for an empty word.
     """
@@ -71,34 +71,34 @@ def align(
     last = np.maximum(preceding[np.maximum(spans[:, 1] - 1, 0)], first)
     reach = np.minimum(np.searchsorted(ends, last, side="right"), len(words) - 1)
     kind = kinds(tokenizer) if kind is None else kind
-    care = _shared(word, reach, len(words)) + _unusual(words, tokenizer, ids, spans, word, kind)
-    return Text(ids, word, len(words), sorted(care, key=lambda each: each.word), reach)
+    issues = _shared(word, reach, len(words)) + _unusual(words, tokenizer, ids, spans, word, kind)
+    return Text(ids, word, len(words), sorted(issues, key=lambda each: each.word), reach)
 
 
-def _shared(word: np.ndarray, reach: np.ndarray, words: int) -> list[Care]:
+def _shared(word: np.ndarray, reach: np.ndarray, words: int) -> list[Issue]:
     """Say which words share a token with a neighbour, or have none."""
-    care, covered = [], set()
+    issues, covered = [], set()
     owned = np.zeros(words, dtype=bool)
     owned[word] = True
     for token in np.flatnonzero(reach > word):
         behind = range(int(word[token]) + 1, int(reach[token]) + 1)
         covered.update(behind)
         last = behind[-1] + 1
-        care.append(Care(int(word[token]), f"a token reaches into word {last}", "has all of it"))
+        issues.append(Issue(int(word[token]), f"a token reaches into word {last}", "has all of it"))
         for number in behind:
             if owned[number]:
-                care.append(Care(number, "begins in the token before", "has the rest"))
+                issues.append(Issue(number, "begins in the token before", "has the rest"))
             else:
-                care.append(Care(number, "merged with the word before", "null"))
+                issues.append(Issue(number, "merged with the word before", "null"))
     for number in np.flatnonzero(~owned):
         if int(number) not in covered:
-            care.append(Care(int(number), "dropped by the tokenizer", "null"))
-    return care
+            issues.append(Issue(int(number), "dropped by the tokenizer", "null"))
+    return issues
 
 
-def _unusual(words, tokenizer, ids, spans, word, kind) -> list[Care]:
+def _unusual(words, tokenizer, ids, spans, word, kind) -> list[Issue]:
     """Say which words have unknown or special tokens, split characters, or were rewritten."""
-    care = []
+    issues = []
     unknown = getattr(tokenizer.model, "unk_token", None)
     unknown = None if unknown is None else tokenizer.token_to_id(unknown)
     special = [number for number in tokenizer.get_added_tokens_decoder() if number != unknown]
@@ -118,16 +118,16 @@ def _unusual(words, tokenizer, ids, spans, word, kind) -> list[Care]:
     for reason, where in found.items():
         for number in np.unique(word[np.flatnonzero(where)]):
             treatment = "corrected is not a probability" if "begin" in reason else "kept"
-            care.append(Care(int(number), reason, treatment))
+            issues.append(Issue(int(number), reason, treatment))
     normalizer = tokenizer.normalizer
     for number, each in enumerate(words):
         if any(character.isspace() for character in each):
-            care.append(Care(number, "has white space within", "kept"))
+            issues.append(Issue(number, "has white space within", "kept"))
         if normalizer is not None:
             read = normalizer.normalize_str(each).replace("▁", " ").strip()
             if read != each.strip():
-                care.append(Care(number, f"is read as {read!r}", "kept"))
-    return care
+                issues.append(Issue(number, f"is read as {read!r}", "kept"))
+    return issues
 
 
 def kinds(tokenizer) -> np.ndarray:

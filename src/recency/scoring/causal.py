@@ -43,7 +43,7 @@ class _Window:
 def windows(ids: np.ndarray, text: int, size: int, stride: int, bos: int | None) -> list[_Window]:
     """Cut a text into windows of at most `size` inputs, each counting the last `stride` anew.
 
-    Position p of a window predicts the text's token `start + p`; the first window counts whole.
+    Position p of a window predicts the text's token `start + p`; all of the first window counts.
     """
     stream = ([] if bos is None else [bos]) + ids.tolist()
     shift = 0 if bos is not None else 1  # what position 0 predicts
@@ -72,7 +72,7 @@ def batches(cut: list[_Window], tokens: int, padded: bool) -> Iterator[list[_Win
         yield batch
 
 
-class Head:
+class OutputLayer:
     """The output layer with the rows of word-initial tokens first, so that their mass is a slice.
 
     `bf16` holds the logits in bfloat16; the logit of the token itself is computed apart, exactly,
@@ -113,7 +113,7 @@ class Head:
         if not (logits - expected).abs().max() < allowed * expected.abs().max().clamp(min=1):
             raise InputError(
                 f"{type(model).__name__} changes its logits after its output layer in a way that "
-                "is not known here; lm/scoring.py (Head) would have to learn it"
+                "is not known here; recency.scoring.causal.OutputLayer would have to learn it"
             )
 
     def finish(self, logits: torch.Tensor, rows: torch.Tensor | slice = slice(None)):
@@ -186,7 +186,7 @@ def score(
     report: Callable[[int, int], None] = lambda done, total: None,
     window: int | None = None,
     precision: str = "fp32",
-    head: Head | None = None,
+    output_layer: OutputLayer | None = None,
 ) -> list[Scores]:
     """Score texts (arrays of token ids), each by itself; return one `Scores` per text.
 
@@ -194,9 +194,9 @@ def score(
     (END) or neither; `bos` is a token put before each text, or None; `stride` the number of tokens
     that each further window adds (half a window by default), `window` its size (the model's own by
     default). Memory is bounded: no more than `tokens_at_once` inputs are run together (a window at
-    least), and no more than a block of logits is held, whatever the texts' lengths. `report` is
-    told the windows done and to do. With `precision` bf16 matrix products are in bfloat16. A
-    `head` made before, with this `kind` and `precision`, saves making it.
+    least), and no more than a block of logits is held, whatever the texts' lengths. `report` gets
+    the number of windows done and of all. With `precision` bf16 matrix products are in bfloat16. An
+    `output_layer` made before, with this `kind` and `precision`, saves making it.
     """
     if precision not in ("fp32", "bf16"):
         raise InputError(f"precision {precision!r} is neither fp32 nor bf16")
@@ -211,7 +211,7 @@ def score(
     filled = np.full((3, len(targets)), np.nan)
     context = np.zeros(len(targets), np.int32)
     padded = not any(getattr(module, "uses_length", False) for module in model.modules())
-    head = head or Head(model, kind, precision == "bf16")
+    output_layer = output_layer or OutputLayer(model, kind, precision == "bf16")
     lower = torch.autocast(model.device.type, torch.bfloat16, enabled=precision == "bf16")
     done = 0
     for batch in batches(cut, tokens_at_once, padded):
@@ -232,7 +232,7 @@ def score(
         for start in range(0, len(places), POSITIONS_AT_ONCE):
             part = slice(start, start + POSITIONS_AT_ONCE)
             chosen = torch.from_numpy(targets[places[part]]).to(hidden.device)
-            found = head.score(hidden[rows[part], columns[part]], chosen)
+            found = output_layer.score(hidden[rows[part], columns[part]], chosen)
             filled[:, places[part]] = torch.stack(found).cpu().numpy()
         done += len(batch)
         report(done, len(cut))

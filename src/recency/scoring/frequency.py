@@ -96,8 +96,8 @@ def by_words(
     keys = [key(word, steps) for word in table["word"]]
     unknown = [row for row, each in enumerate(keys) if each not in listed]
     log = np.array([listed.get(each, listed[None]) for each in keys])
-    care = [(row, keys[row], "not in the list", "count 0") for row in unknown]
-    return _result(table, -log, np.ones(len(table)), care, unit)
+    issues = [(row, keys[row], "not in the list", "count 0") for row in unknown]
+    return _result(table, -log, np.ones(len(table)), issues, unit)
 
 
 def read_tokens(path: Path, columns: Sequence[str]) -> np.ndarray:
@@ -134,7 +134,7 @@ def by_tokens(
     with np.errstate(divide="ignore"):
         log = np.log(counts + add) - np.log(counts.sum() + add * len(counts))
     plain, number = np.full(len(table), np.nan), np.zeros(len(table))
-    care = []
+    issues = []
     for item, rows in table.groupby("item", sort=False).indices.items():
         shown = list(table["word"].iloc[rows])
         text = alignment.align(shown, opened, f"item {item}: ", kind=kind)
@@ -143,15 +143,15 @@ def by_tokens(
         plain[rows] = np.where(number[rows] > 0, summed, np.nan)
         for token in np.flatnonzero(counts[text.ids] == 0):
             piece = opened.id_to_token(int(text.ids[token]))
-            care.append((rows[text.word[token]], piece, "not in the list", "count 0"))
-        care += [(rows[each.word], "", each.reason, each.treatment) for each in text.care]
-    return _result(table, plain, number, sorted(care, key=lambda row: row[0]), unit)
+            issues.append((rows[text.word[token]], piece, "not in the list", "count 0"))
+        issues += [(rows[each.word], "", each.reason, each.treatment) for each in text.issues]
+    return _result(table, plain, number, sorted(issues, key=lambda row: row[0]), unit)
 
 
-def _result(table, plain, tokens, care, unit) -> results.Result:
+def _result(table, plain, tokens, issues, unit) -> results.Result:
     none, zero = np.full(len(table), np.nan), np.zeros(len(table))
-    rows = sorted({row for row, _, reason, _ in care if reason == "not in the list"})
+    rows = sorted({row for row, _, reason, _ in issues if reason == "not in the list"})
     examples = list(dict.fromkeys(table["word"].iloc[rows]))[:5]
     note = f"{len(rows):,} of {len(table):,} words are not in the list, such as {examples}"
     made = results.table(table, plain, none, tokens, zero, unit)
-    return results.Result(made, results.ledger(table, care), 0, 0.0, [note])
+    return results.Result(made, results.ledger(table, issues), 0, 0.0, [note])

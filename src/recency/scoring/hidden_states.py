@@ -43,7 +43,8 @@ def of_words(
     Layer 0 is what enters the first layer (embeddings, with learned positions where there are any),
     l what leaves layer l; the last is behind the final norm, as in transformers' `hidden_states`.
     A token counts with every word that it has a character of, so that no word is left without.
-    Each text is read by itself, behind the token `bos` (or None), in windows as in lm/scoring.py.
+    Each text is read by itself, behind the token `bos` (or None), in windows as
+    surprisal is.
     """
     size = window_of(model)
     stride = size // 2 if stride is None else stride

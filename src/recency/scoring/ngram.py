@@ -122,8 +122,8 @@ def _read(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tuple[float
 
 def _query(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Scored]:
     """Score by KenLM's own `query`, for its binaries."""
-    whole = [[UNKNOWN if len(w.split()) != 1 else w for w in each] for each in sentences]
-    text = "\n".join(" ".join(sentence) for sentence in whole) + "\n"
+    safe = [[UNKNOWN if len(w.split()) != 1 else w for w in each] for each in sentences]
+    text = "\n".join(" ".join(sentence) for sentence in safe) + "\n"
     command = ["query", "-v", "word", *([] if bos else ["-n"]), str(path)]
     try:
         job = subprocess.run(

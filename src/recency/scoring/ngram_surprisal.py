@@ -34,6 +34,8 @@ def score(words: pd.DataFrame, path, bos: bool, context: str, unit: str) -> Resu
     """Score words by an n-gram model; words that it does not list get the probability of <unk>."""
     if context not in ("item", "sentence"):
         raise InputError(f"context {context!r} is neither item nor sentence")
+    if context not in words:
+        raise InputError(f"the table of words has no column {context} for context to run within")
     groups = list(words.groupby(context, sort=False).indices.values())
     scored = ngram.score(path, [list(words["word"].iloc[rows]) for rows in groups], bos)
     plain, seen = np.empty(len(words)), np.empty(len(words), np.int32)
@@ -47,5 +49,5 @@ def score(words: pd.DataFrame, path, bos: bool, context: str, unit: str) -> Resu
     ones = np.ones(len(words), np.int32)
     made = results.table(words, -plain * np.log(10), none, ones, seen, unit)
     made[f"surprisal_{unit}"] = -plain * {"bits": np.log2(10), "nats": np.log(10)}.get(unit, 1.0)
-    care = [(int(row), ngram.UNKNOWN, "unknown", "probability of <unk>") for row in unknown]
-    return Result(made, results.ledger(words, care), 0, 0.0, notes)
+    issues = [(int(row), ngram.UNKNOWN, "unknown", "probability of <unk>") for row in unknown]
+    return Result(made, results.ledger(words, issues), 0, 0.0, notes)

@@ -1,9 +1,8 @@
-"""What surprisal is handed on as: the table of contract 3, and the ledger of what needed care."""
+"""What surprisal is handed on as: the table of contract 3, and the ledger of alignment issues."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +19,7 @@ LEDGER = ["word_id", "item", "word", "tokens", "reason", "treatment"]
 
 @dataclass
 class Result:
-    """Surprisal of words, with what needed care and how well the correction adds up."""
+    """Surprisal of words, with the alignment issues and how well the correction adds up."""
 
     table: pd.DataFrame  # one row per word, in the words' order
     ledger: pd.DataFrame  # columns LEDGER
@@ -29,7 +28,7 @@ class Result:
     notes: list[str] = field(default_factory=list)  # for the log
 
     def write(self, out: Path, ledger: Path | None = None, name: str = "") -> None:
-        """Write the table (Parquet) and the ledger (CSV) whole, the notes to the log."""
+        """Write the table (Parquet) and the ledger (CSV), the notes to the log."""
         for note in self.notes:
             print(f"{name}: {note}" if name else note, file=sys.stderr)
         with atomic(out) as part:
@@ -37,16 +36,6 @@ class Result:
         if ledger:
             with atomic(ledger) as part:
                 self.ledger.to_csv(part, index=False, lineterminator="\n")
-
-
-def as_words(words: pd.DataFrame | Sequence) -> pd.DataFrame:
-    """Return a table item, word, word_id of contract 1, of words, or of a list of texts."""
-    if isinstance(words, pd.DataFrame):
-        return words
-    texts = [words] if words and isinstance(words[0], str) else words
-    rows = [(str(number), word) for number, text in enumerate(texts, 1) for word in text]
-    frame = pd.DataFrame(rows, columns=["item", "word"])
-    return frame.assign(word_id=np.arange(len(frame), dtype=np.int32))
 
 
 def table(

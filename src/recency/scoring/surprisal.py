@@ -14,6 +14,7 @@ from recency.progress import progress
 from recency.scoring import alignment, ngram, ngram_surprisal, results, whitespace
 from recency.scoring import tokenizer as tokenizer_files
 from recency.scoring.results import Result
+from recency.scoring.texts import Texts, as_words
 
 #: Tokens that `bos: true` puts before a text, the first that the tokenizer has.
 BEGINNINGS = ("<|endoftext|>", "<s>", "<bos>", "<|begin_of_text|>")
@@ -27,7 +28,7 @@ class Model:
     network: Any  # a PreTrainedModel
     tokenizer: Any  # a tokenizers.Tokenizer
     masked: bool = False
-    heads: dict = field(default_factory=dict)  # precision → output layer, made once
+    output_layers: dict = field(default_factory=dict)  # precision → causal.OutputLayer, made once
 
     @cached_property
     def kind(self) -> np.ndarray:
@@ -53,7 +54,7 @@ def main(
 
     `model` is a folder, a Hub name, or an n-gram model's file; `bias` is put on at inference. With
     lists of `words`, `out`, `dataset` and `ledger`, one load serves many datasets. `ledger` gets
-    what needed care (CSV); `settings` are those of `score_words`.
+    the alignment issues (CSV); `settings` are those of `score_words`.
     """
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
@@ -117,15 +118,8 @@ def load(
     return Model(opened, tokenizer_files.load(model, tokenizer), masked)
 
 
-def word_surprisal(
-    words: pd.DataFrame | Sequence, model, tokenizer=None, *args, **settings
-) -> pd.DataFrame:
-    """Return surprisal for each word: the table of `score_words`, whose settings these are."""
-    return score_words(words, model, tokenizer, *args, **settings).table
-
-
 def score_words(
-    words: pd.DataFrame | Sequence,
+    words: Texts,
     model,
     tokenizer=None,
     bos: bool | str = True,
@@ -140,20 +134,20 @@ def score_words(
     future: str = "seen",
     **options,
 ) -> Result:
-    """Score `words` (item, word, word_id of contract 1; or a list of words, or of texts).
+    """Score every word of `words` (contract 1, or what else `texts.as_words` takes).
 
     `model` is a `Model`, a network (with `tokenizer`), a folder, a Hub name, or an ARPA or KenLM
     file. `surprisal_bits` sums a word's tokens; `corrected_bits` counts the space behind a word
-    with it, by the variant `correction` of lm/whitespace.py. `unit` may be nats or log10 instead.
+    with it, by the variant `correction` of recency.scoring.whitespace. `unit` may be nats or log10.
 
     Causal models: `bos` puts the tokenizer's begin token, or the one named, before each text.
     Without one a first word has nothing before it: it is null, or with `first_word` "rest" the sum
     of its other tokens. `leading_space` writes it with a space. `stride` is the tokens that each
-    further window adds. Masked models: `metric` and `future` of lm/masked.py. N-grams: `context`
-    runs within an "item" or a "sentence". `options` (window, tokens_at_once, precision, report)
-    bound the memory and are those of lm/scoring.py and lm/masked.py.
+    further window adds. Masked models: `metric` and `future` of recency.scoring.masked. N-grams:
+    `context` runs within an "item" or a "sentence". `options` (window, tokens_at_once, precision,
+    report) bound the memory and are those of `causal.score` and `masked.score`.
     """
-    words = results.as_words(words)
+    words = as_words(words)
     if first_word not in FIRST_WORDS:
         raise InputError(f"first_word {first_word!r} is none of {', '.join(FIRST_WORDS)}")
     if isinstance(model, str | Path) and ngram.is_ngram(model):
@@ -183,7 +177,7 @@ def score_texts(
     future: str = "seen",
     **options,
 ) -> list:
-    """Return one `lm.scoring.Scores` per text; the settings are those of `score_words`."""
+    """Return one `causal.Scores` per text; the settings are those of `score_words`."""
     if model.masked:
         return _score_masked(model, texts, metric, future, options)
     return _score_causal(model, texts, bos, stride, **options)
@@ -194,11 +188,20 @@ def _score_causal(model: Model, texts, bos, stride, precision="fp32", **options)
     from recency.scoring import causal as scoring
 
     start = begin_token(model.tokenizer, bos)
-    if precision not in model.heads:
-        model.heads[precision] = scoring.Head(model.network, model.kind, precision == "bf16")
-    ids, head = [text.ids for text in texts], model.heads[precision]
+    if precision not in model.output_layers:
+        model.output_layers[precision] = scoring.OutputLayer(
+            model.network, model.kind, precision == "bf16"
+        )
+    ids, output_layer = [text.ids for text in texts], model.output_layers[precision]
     return scoring.score(
-        model.network, ids, model.kind, start, stride, precision=precision, head=head, **options
+        model.network,
+        ids,
+        model.kind,
+        start,
+        stride,
+        precision=precision,
+        output_layer=output_layer,
+        **options,
     )
 
 
@@ -231,23 +234,23 @@ def _score_masked(model: Model, texts, metric, future, options) -> list:
 
 
 def _sum(words, items, texts, scores, model, unit, correction, first_word) -> Result:
-    """Sum tokens to words, correct for white space, check, and list what needed care."""
+    """Sum tokens to words, correct for white space, check, and list the alignment issues."""
     kind = model.kind
     filled = np.full((2, len(words)), np.nan)
     counts = np.zeros((2, len(words)), np.int32)
     marked = bool((kind == alignment.SPACE).any()) and not model.masked
-    care, worst = [], 0.0
+    issues, worst = [], 0.0
     for rows, text, score in zip(items, texts, scores, strict=True):
         if len(text.ids) == 0:
-            care += [(rows[each.word], "", each.reason, each.treatment) for each in text.care]
+            issues += [(rows[each.word], "", each.reason, each.treatment) for each in text.issues]
             continue
         owners, first = np.unique(text.word, return_index=True)  # words that have a token
         tokens = -score.log_probability
         if np.isnan(tokens[0]):
             null = first_word == "null"
             treatment = "null" if null else "its other tokens count"
-            text.care.insert(
-                0, alignment.Care(int(owners[0]), "nothing stands before it", treatment)
+            text.issues.insert(
+                0, alignment.Issue(int(owners[0]), "nothing stands before it", treatment)
             )
             if not null:
                 tokens = np.append(0.0, tokens[1:])
@@ -271,17 +274,17 @@ def _sum(words, items, texts, scores, model, unit, correction, first_word) -> Re
         filled[0, rows[owners]] = plain
         counts[0, rows[owners]] = np.diff(bounds)
         counts[1, rows[owners]] = score.context[first]
-        for each in text.care:
+        for each in text.issues:
             pieces = text.ids[text.word == each.word]
             pieces = " ".join(model.tokenizer.id_to_token(int(piece)) for piece in pieces)
-            care.append((rows[each.word], pieces, each.reason, each.treatment))
+            issues.append((rows[each.word], pieces, each.reason, each.treatment))
     worst /= results.UNITS.get(unit, 1.0)
     checked = len(texts) if marked else 0
-    notes = [f"{len(care):,} entries in the alignment ledger, {len(words):,} words"]
+    notes = [f"{len(issues):,} entries in the alignment ledger, {len(words):,} words"]
     if checked:
         notes.append(
             f"the whitespace correction ({correction}) adds up in {checked} of {checked} texts, "
             f"within {worst:.1e} {unit}"
         )
     made = results.table(words, *filled, *counts, unit=unit)
-    return Result(made, results.ledger(words, care), checked, worst, notes)
+    return Result(made, results.ledger(words, issues), checked, worst, notes)

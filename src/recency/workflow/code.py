@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Modules that cannot change a result, each with its reason: they are in no closure.
 EXEMPT = {
     "recency": "names the public functions; modules here import from each other's own places",
+    "recency.attention": "names its public functions; modules here import from where they stand",
     "recency.errors": "the error class; whoever raises it is tracked",
     "recency.names": "the nearest known name, in an error",
     "recency.progress": "prints how far a job is",

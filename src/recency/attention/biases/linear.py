@@ -6,6 +6,7 @@ Press et al. (2022); Clark et al. (2025), Equations 3 and 4.
 import torch
 
 from recency.attention.biases import Affine, Bias
+from recency.errors import InputError
 
 PARAMETERS = {
     "slopes": {
@@ -38,7 +39,7 @@ def slopes_of(slopes: str | float | list[float], heads: int) -> list[float]:
         return mixed_slopes(heads)
     slopes = [slopes] * heads if isinstance(slopes, int | float) else slopes
     if len(slopes) != heads:
-        raise ValueError(f"linear bias: {len(slopes)} slopes for {heads} heads: {slopes}")
+        raise InputError(f"linear bias: {len(slopes)} slopes for {heads} heads: {slopes}")
     return slopes
 
 

@@ -1,0 +1,181 @@
+"""The public functions on language models; `recency` names them (see docs/library.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from recency.attention import specification
+from recency.errors import InputError
+from recency.scoring import ngram, whitespace
+from recency.scoring import surprisal as scoring
+from recency.scoring import tokenizer as tokenizers
+from recency.scoring.texts import Texts, as_words
+
+
+def load(
+    checkpoint: str | PathLike,
+    bias: Mapping[str, Any] | None = None,
+    *,
+    tokenizer=None,
+    masked: bool | None = None,
+) -> scoring.Model:
+    """Open a language model with its tokenizer, ready for `recency.surprisal`.
+
+    `checkpoint` is a folder (trained here: it is opened with its bias; or written by transformers'
+    `save_pretrained`, with its tokenizer) or a name on the Hugging Face Hub, of a causal or a masked
+    model. `bias`, of `recency.attention.bias`, is put on at inference. `tokenizer` is one of
+    transformers or tokenizers, or a tokenizer.json, if it is not in the folder. `masked` says which
+    kind of model it is where its config does not. A GPU is used if there is one. Raises InputError.
+    """
+    if not isinstance(checkpoint, str | PathLike):
+        raise InputError(
+            f"a checkpoint is a folder or a name on the Hub, not {type(checkpoint).__name__}; a network "
+            "goes into recency.surprisal(texts, network, tokenizer) as it is"
+        )
+    if ngram.is_ngram(checkpoint):
+        raise InputError(f"{checkpoint} is an n-gram model: give recency.surprisal its path")
+    if bias is not None:
+        bias = specification.checked(bias)
+    return scoring.load(checkpoint, tokenizer, bias, masked)
+
+
+def surprisal(
+    texts: Texts,
+    model,
+    tokenizer=None,
+    *,
+    bias: Mapping[str, Any] | None = None,
+    bos: bool | str = True,
+    unit: str = "bits",
+    stride: int | None = None,
+    window: int | None = None,
+    correction: str = whitespace.VARIANTS[0],
+    first_word: str = "null",
+    leading_space: bool = False,
+    precision: str = "fp32",
+    metric: str = "within_word_l2r",
+    future: str = "seen",
+    context: str = "item",
+    tokens_at_once: int = 2048,
+) -> pd.DataFrame:
+    """Return the surprisal of every word, -log2 p(word | what stands before it in its text).
+
+    `texts`: a string is one text, a list of strings is a list of texts, split at white space; a list
+    of lists of words is texts of words; a data frame with `item` (the text) and `word`, in reading
+    order, is itself. Context never runs from one text into the next.
+
+    `model`: what `load` gives (to be used again); a folder or a Hub name, and then maybe a `bias`;
+    a network of transformers with its `tokenizer`; or an ARPA or KenLM file.
+
+    Returns one row per word, in order, with the index of a data frame that was given:
+
+    item            the text: "1", "2", ... or the data frame's
+    position        the word's number within it, from 1, or the data frame's
+    word            as given; `word_id` stands before it if the data frame had one
+    surprisal_bits  sum over the word's tokens; NaN where nothing stands before it, and where the
+                    tokenizer left it without a token
+    corrected_bits  the same with the space behind the word counted in (docs/surprisal.md); NaN for
+                    masked models, n-grams, and tokenizers without marks for spaces
+    tokens          tokens of the word
+    context_tokens  tokens before the word that the model saw, the begin token counted
+
+    Settings, with more on each in docs/surprisal.md:
+
+    bos             true puts the tokenizer's begin token before each text, a string that token,
+                    false none
+    unit            "bits", "nats" or "log10"; the columns are named so
+    stride, window  tokens that each further window adds to a long text (default: half a window), and
+                    its size (default: the model's own)
+    correction      "pimentel_meister", "oh_schuler" or "pimentel_meister_first"
+    first_word      without a begin token: "null", or "rest", the sum of its tokens but the first
+    leading_space   write a text's first word with a space before it
+    precision       "fp32", or "bf16" for matrix products in bfloat16
+    metric, future  masked models: "within_word_l2r" or "original"; what comes after the word is
+                    "seen", "removed" or "masked"
+    context         n-grams: context runs within an "item" or a "sentence" (a column)
+    tokens_at_once  bounds the memory
+
+    Raises InputError.
+
+    >>> import recency
+    >>> from tokenizers import ByteLevelBPETokenizer
+    >>> from transformers import GPT2Config, GPT2LMHeadModel
+    >>> tokenizer = ByteLevelBPETokenizer()
+    >>> tokenizer.train_from_iterator(["the cat sat on the mat"], 300, 1, False, ["<|endoftext|>"])
+    >>> config = GPT2Config(vocab_size=300, n_embd=16, n_layer=2, n_head=4, n_positions=32)
+    >>> table = recency.surprisal(["the cat sat", "a mat"], GPT2LMHeadModel(config), tokenizer)
+    >>> table[["item", "position", "word", "tokens"]]
+      item  position word  tokens
+    0    1         1  the       1
+    1    1         2  cat       1
+    2    1         3  sat       1
+    3    2         1    a       1
+    4    2         2  mat       1
+    >>> bool((table.surprisal_bits > 0).all())
+    True
+    """
+    words = as_words(texts)
+    settings: dict[str, Any] = {
+        "bos": bos,
+        "unit": unit,
+        "correction": correction,
+        "first_word": first_word,
+        "leading_space": leading_space,
+        "context": context,
+    }
+    settings |= {"stride": stride, "window": window, "precision": precision}
+    settings |= {"metric": metric, "future": future, "tokens_at_once": tokens_at_once}
+    opened = _opened(model, tokenizer, bias)
+    with _evaluation(getattr(opened, "network", None)):
+        scored = scoring.score_words(words, opened, **settings).table
+    keys = ["item", "position", "word"]
+    if isinstance(texts, pd.DataFrame) and "word_id" in texts:
+        keys.insert(2, "word_id")
+    measures = scored.drop(columns="word_id").set_axis(words.index)
+    return pd.concat([words[keys], measures], axis=1)
+
+
+def _opened(model, tokenizer, bias) -> scoring.Model | Path:
+    """Return a model that can score: opened, or an n-gram model's path."""
+    if isinstance(model, str | PathLike):
+        if not ngram.is_ngram(model):
+            return load(model, bias, tokenizer=tokenizer)
+        if bias is not None:
+            raise InputError(f"{model} is an n-gram model, which has no attention to put a bias on")
+        return Path(model)
+    if bias is not None:
+        raise InputError(
+            "the model is open already: recency.attention.attach(model, bias) puts a bias on it"
+        )
+    if isinstance(model, scoring.Model):
+        return model
+    if not hasattr(model, "get_output_embeddings"):
+        raise InputError(
+            "a model is what recency.load gives, a folder, a name on the Hub, an n-gram model's file "
+            f"or a network of transformers, not {type(model).__name__}"
+        )
+    if tokenizer is None:
+        raise InputError(
+            "a network needs its tokenizer: recency.surprisal(texts, network, tokenizer)"
+        )
+    masked = type(model).__name__.endswith("ForMaskedLM")
+    return scoring.Model(model, tokenizers.of(tokenizer), masked)
+
+
+@contextmanager
+def _evaluation(network) -> Iterator[None]:
+    """Switch dropout off, which a network that was just made has on, and set it back."""
+    if network is None or not network.training:
+        yield
+        return
+    network.eval()
+    try:
+        yield
+    finally:
+        network.train()

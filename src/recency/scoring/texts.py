@@ -1,0 +1,91 @@
+"""Texts as a person gives them: a string, several, lists of words, or a table of contract 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+
+Texts = str | Iterable[str] | Iterable[Iterable[str]] | pd.DataFrame
+
+
+def as_words(texts: Texts) -> pd.DataFrame:
+    """Return a table with item, position, word and word_id, one row per word.
+
+    A string is one text, and a list of strings a list of texts: their words stand between white
+    space. In a list of lists the words are given. Texts are numbered from "1" (`item`), words within
+    them from 1 (`position`). A data frame with `item` and `word` is returned with the `word_id` and
+    `position` that it lacks. Raises InputError, naming the place, for what is no text or no word.
+    """
+    if isinstance(texts, pd.DataFrame):
+        return _checked(texts)
+    if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
+        raise InputError(
+            f"texts are a string, a list of strings, a list of lists of words, or a data frame with "
+            f"the columns item and word, not {type(texts).__name__}"
+        )
+    rows: list[tuple[str, int, str]] = []
+    for number, text in enumerate([texts] if isinstance(texts, str) else texts, 1):
+        words = _words_of(text, number)
+        rows += [(str(number), position, word) for position, word in enumerate(words, 1)]
+    frame = pd.DataFrame(rows, columns=["item", "position", "word"])
+    frame = frame.astype({"item": "str", "position": "int32", "word": "str"})
+    return frame.assign(word_id=np.arange(len(frame), dtype=np.int32))
+
+
+def _words_of(text: object, number: int) -> list[str]:
+    """Return the words of one text."""
+    if isinstance(text, str):
+        words = text.split()
+    elif isinstance(text, Iterable) and not isinstance(text, bytes | Mapping):
+        words = list(text)
+    else:
+        raise InputError(f"text {number} is {text!r}, neither a string nor a list of words")
+    if not words:
+        raise InputError(f"text {number} ({text!r}) has no words; leave it out")
+    for place, word in enumerate(words, 1):
+        if problem := _problem(word):
+            raise InputError(f"text {number}, word {place}: {problem}")
+    return words
+
+
+def _checked(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a data frame with `word_id` and `position`, its words and items checked."""
+    missing = [column for column in ("item", "word") if column not in frame]
+    if missing:
+        raise InputError(
+            f"the table of words has no column {missing[0]}; there are "
+            f"{', '.join(map(str, frame.columns)) or 'none'}"
+        )
+    for label, word in zip(frame.index, frame["word"], strict=True):
+        if problem := _problem(word):
+            raise InputError(f"the table of words, row {label}: {problem}")
+    item = frame["item"]
+    if item.isna().any():
+        raise InputError(f"the table of words, row {item.index[item.isna()][0]}: no item")
+    torn = (item != item.shift()) & item.duplicated()
+    if torn.any():
+        raise InputError(
+            f"the table of words, row {item.index[torn][0]}: item {item[torn].iloc[0]!r} stands in two "
+            "places; bring its words together, in reading order"
+        )
+    more = {}
+    if "word_id" not in frame:
+        more["word_id"] = np.arange(len(frame), dtype=np.int32)
+    if "position" not in frame:
+        more["position"] = (frame.groupby("item", sort=False).cumcount() + 1).astype(np.int32)
+    return frame.assign(**more) if more else frame
+
+
+def _problem(word: object) -> str | None:
+    """Say why something is no word; None if it is one."""
+    if not isinstance(word, str):
+        return f"{word!r} is not a string"
+    if not word.strip():
+        return f"{word!r} is empty"
+    if not word.isascii() and any("\ud800" <= character <= "\udfff" for character in word):
+        return f"{word!r} has half of a surrogate pair: the file was read in a wrong encoding"
+    return None
