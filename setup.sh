@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that the workflow and its tests need, inside this folder: run by `make setup`.
 #
-#   .venv/          Python packages, as requirements.lock pins them
+#   .venv/          Python packages, as requirements.lock pins them, and a link to this one
 #   .tools/bin      R and Rscript: links to an R that has lme4
 #   .tools/kenlm    lmplz, built from its pinned source
 #
@@ -235,7 +235,16 @@ make_venv() {
         "PIP_EXTRA_INDEX_URL is PyTorch's index of CPU wheels); the output is in .tools/logs/pip.log"
     logged pip .venv/bin/python -m pip install -r requirements.lock
     logged rpy2 .venv/bin/python -c 'from rpy2.robjects.packages import importr; importr("lme4")'
+    rm -f .venv/package
     cp requirements.lock .venv/requirements.lock
+}
+
+# This project itself, for notebooks: .venv gets a link to src, so that an edit counts at once.
+# .venv/package holds the folder that it links to: of a checkout that was moved it is made anew.
+link_package() {
+    [[ -f .venv/package && $(<.venv/package) == "$PWD" ]] && return
+    logged package .venv/bin/python -m pip install --no-deps --no-build-isolation -e .
+    echo "$PWD" >.venv/package
 }
 
 # in_conda COMMAND...: with conda's compilers, when there is an environment of ours.
@@ -266,6 +275,7 @@ main() {
     link_r
     PATH=$PWD/.tools/bin:$PATH
     make_venv
+    link_package
     make_kenlm
     say "ready"
 }

@@ -1,4 +1,4 @@
-"""Print requirements.lock: pyproject's direct dependencies and all that they need, as installed.
+"""Print requirements.lock: all that pyproject.toml asks for and all that this needs, as installed.
 
 Run by `make lock` in the environment whose versions are to be kept. CUDA's libraries and triton are
 left out: torch pins them itself, and its CPU build has none of them.
@@ -17,10 +17,14 @@ CUDA = re.compile(r"^(nvidia-|cuda-|triton$)")
 
 
 def direct(pyproject: Path) -> list[Requirement]:
-    """Return the requirements that pyproject.toml names, the development ones too."""
+    """Return what pyproject.toml names: to run, in every extra, to develop and to build."""
     table = tomllib.loads(pyproject.read_text())
-    lines = table["project"]["dependencies"] + table["dependency-groups"]["dev"]
-    return [Requirement(line) for line in lines]
+    project = table["project"]
+    lines = [*project["dependencies"], *table["build-system"]["requires"]]
+    for more in (project["optional-dependencies"], table["dependency-groups"]):
+        lines += [line for lines in more.values() for line in lines]
+    found = [Requirement(line) for line in lines]
+    return [requirement for requirement in found if requirement.name != project["name"]]
 
 
 def closure(requirements: list[Requirement]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 COREUTILS = (
@@ -268,17 +269,31 @@ def test_packages_cut_off_are_removed_before_pip_and_a_second_run_does_nothing(m
     assert len(machine.called("python")) == 1 and not machine.called("python3.12 -m pip")
 
 
+def test_the_package_is_linked_once_and_anew_where_the_checkout_was_moved(machine):
+    machine.add(**{**EVERYTHING, "python3_12": VENV})
+    assert machine.run("make_venv; link_package; link_package").returncode == 0
+    (install,) = [line for line in machine.called("python") if line.endswith("-e .")]
+    assert "--no-deps --no-build-isolation" in install
+    moved = machine.folder.rename(machine.folder.with_name("moved"))
+    machine.folder = moved
+    assert machine.run("link_package").returncode == 0
+    assert (moved / ".venv/package").read_text() == f"{moved}\n"
+
+
 def locked() -> dict[str, str]:
     """Return name → version of requirements.lock."""
     lines = (ROOT / "requirements.lock").read_text().splitlines()
     return dict(line.split("==") for line in lines if not line.startswith("#"))
 
 
-def direct() -> dict[str, str]:
-    """Return name → version of pyproject's direct dependencies."""
+def direct() -> list[Requirement]:
+    """Return what pyproject.toml names: to run, in every extra, to develop and to build."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    lines = table["project"]["dependencies"] + table["dependency-groups"]["dev"]
-    return dict(line.split("==") for line in lines)
+    project = table["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    groups += [*table["dependency-groups"].values(), table["build-system"]["requires"]]
+    found = [Requirement(line) for lines in groups for line in lines]
+    return [each for each in found if each.name != project["name"]]
 
 
 def test_lock_pins_every_package_to_one_version():
@@ -288,16 +303,29 @@ def test_lock_pins_every_package_to_one_version():
         assert not re.match(r"nvidia|cuda|triton", name), name
 
 
-def test_lock_agrees_with_direct_dependencies():
+def test_lock_has_what_pyproject_asks_for():
     lock = locked()
-    assert direct() == {name: lock.get(name) for name in direct()}
+    for requirement in direct():
+        assert requirement.specifier.contains(lock[requirement.name]), requirement
+
+
+def test_the_library_asks_for_less_than_the_workflow():
+    """Exact versions would keep it from being installed beside anything else; R is an extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    core = [Requirement(line) for line in project["dependencies"]]
+    for requirement in [*core, *map(Requirement, extras["lme4"] + extras["workflow"])]:
+        operators = {each.operator for each in requirement.specifier}
+        assert ">=" in operators and "==" not in operators, requirement
+    assert not {each.name for each in core} & {"rpy2", "snakemake", "optuna"}
+    assert Requirement(extras["all"][0]).extras == {"lme4", "workflow"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda path: path.stem)
-def test_conda_environments_agree_with_direct_dependencies(path):
+def test_conda_environments_agree_with_the_lock(path):
     dependencies = yaml.safe_load(path.read_text())["dependencies"]
     (packages,) = [entry["pip"] for entry in dependencies if isinstance(entry, dict)]
-    versions = direct()
+    versions = locked()
     for package in packages:
         name, version = package.split("==")
         assert versions[name] == version, f"{path.name}: {package}"

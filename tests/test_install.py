@@ -1,0 +1,78 @@
+"""The package as `pip install .` makes it: complete, and usable away from the checkout, without R."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+NOTEBOOK = """
+import shutil, sys
+assert shutil.which("R") is None and shutil.which("Rscript") is None
+import recency
+from tokenizers import ByteLevelBPETokenizer
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+assert recency.__file__.startswith(sys.argv[1]), recency.__file__
+tokenizer = ByteLevelBPETokenizer()
+tokenizer.train_from_iterator(["the cat sat on the mat"], 300, 1, False, ["<|endoftext|>"])
+config = GPT2Config(vocab_size=300, n_embd=16, n_layer=2, n_head=4, n_positions=32)
+GPT2LMHeadModel(config).save_pretrained("gpt2")
+fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer._tokenizer, bos_token="<|endoftext|>")
+fast.save_pretrained("gpt2")
+model = recency.load("gpt2", recency.attention.bias("linear", slopes=0.5))
+table = recency.surprisal(["the cat sat", "on the mat"], model)
+assert len(table) == 6 and (table.surprisal_bits > 0).all()
+assert "rpy2" not in sys.modules
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Build the wheel of a copy, so that nothing is left in the checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "copy"
+    unwanted = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    shutil.copytree(ROOT / "src", copy / "src", ignore=unwanted)
+    for name in ("pyproject.toml", "LICENSE", "README.md"):
+        shutil.copy(ROOT / name, copy)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "-w", folder, "."], cwd=copy, check=True, capture_output=True)
+    (built,) = folder.glob("recency-*.whl")
+    return built
+
+
+def test_the_wheel_has_every_file_of_the_package(wheel):
+    source = ROOT / "src"
+    files = (path for path in source.rglob("*") if path.is_file())
+    expected = {
+        str(path.relative_to(source))
+        for path in files
+        if "__pycache__" not in path.parts and not any("egg-info" in part for part in path.parts)
+    }
+    with zipfile.ZipFile(wheel) as archive:
+        found = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert found == expected
+    assert "recency/mixed/last_word.R" in found
+
+
+def test_it_works_away_from_the_checkout_without_r(wheel, tmp_path):
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    keep = {key: os.environ[key] for key in ("HOME", "LANG") if key in os.environ}
+    environment = keep | {"PATH": str(tmp_path), "PYTHONPATH": str(site), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK, str(site)],
+        cwd=tmp_path,
+        env=environment | {"HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

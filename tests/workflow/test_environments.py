@@ -1,0 +1,74 @@
+"""Every conda environment has what the scripts of its rules import."""
+
+import ast
+import re
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+import yaml
+
+from recency.workflow import code
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "workflow" / "scripts"
+#: environment → packages that its scripts reach, and why their jobs don't come to import them.
+NOT_NEEDED = {
+    "plot": {"rpy2": "reads what was fitted"},
+    "search": {"rpy2": "its regressions are least squares"},
+}
+DISTRIBUTIONS = packages_distributions()
+
+
+def scripts() -> dict[str, set[Path]]:
+    """Return environment → scripts of the rules that name it."""
+    found: dict[str, set[Path]] = {}
+    pattern = r'conda:\s*"\.\./envs/(\w+)\.yaml"(?:(?!\brule\b).)*?script:\s*"\.\./([^"]+)"'
+    for path in sorted((ROOT / "rules").glob("*.smk")):
+        for environment, script in re.findall(pattern, path.read_text(), re.DOTALL):
+            found.setdefault(environment, set()).add(ROOT / script)
+    return found
+
+
+def imports(path: Path) -> set[str]:
+    """Return the top-level packages that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module.partition(".")[0])
+    return found - set(sys.stdlib_module_names) - {code.PACKAGE}
+
+
+def needed(script: Path) -> dict[str, str]:
+    """Return package → a module that imports it, over a script's closure."""
+    modules = {script.name: script} | {
+        name: code.file_of(name) for name in (*code.fingerprints(script), *code.EXEMPT)
+    }
+    files = {name: path for name, path in modules.items() if path is not None}
+    return {package: name for name, path in files.items() for package in imports(path)}
+
+
+def installed(environment: str) -> set[str]:
+    """Return the distributions of an environment, conda's and pip's."""
+    entries = yaml.safe_load((ROOT / "envs" / f"{environment}.yaml").read_text())["dependencies"]
+    pinned = [line for entry in entries if isinstance(entry, dict) for line in entry["pip"]]
+    pinned += [entry for entry in entries if isinstance(entry, str)]
+    return {re.split("[=<>]", line)[0] for line in pinned}
+
+
+def test_every_script_is_in_some_rule_that_names_an_environment():
+    assert set().union(*scripts().values()) == set(SCRIPTS.rglob("*.py"))
+
+
+@pytest.mark.parametrize("environment", sorted(scripts()))
+def test_environment_has_what_its_scripts_import(environment):
+    has, missing = installed(environment), set()
+    for script in scripts()[environment]:
+        for package, module in needed(script).items():
+            given = has.intersection(map(str.lower, DISTRIBUTIONS[package]))
+            if not given and package not in NOT_NEEDED.get(environment, {}):
+                missing.add(f"{package} (by {module} for {script.relative_to(SCRIPTS)})")
+    assert not missing
