@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import transformers
 from tokenizers import ByteLevelBPETokenizer
 from transformers import (
     BertConfig,
@@ -17,8 +18,6 @@ from transformers import (
     GPT2LMHeadModel,
     GPTNeoConfig,
     GPTNeoForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
     PreTrainedTokenizerFast,
 )
 
@@ -88,6 +87,12 @@ def test_every_public_name_is_there():
 @pytest.mark.parametrize("module", [api, specification], ids=lambda module: module.__name__)
 def test_examples(module):
     failed, tried = doctest.testmod(module)
+    assert tried and not failed
+
+
+def test_examples_of_the_documentation(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it saves a model
+    failed, tried = doctest.testfile(str(ROOT / "docs" / "library.md"), module_relative=False)
     assert tried and not failed
 
 
@@ -276,22 +281,57 @@ def test_a_folder_without_a_tokenizer_is_refused(tmp_path, network):
     assert "\n" not in str(error.value)
 
 
-def test_a_bias_on_grouped_queries():
-    """Each group's keys count for all its heads: as with the keys' weights written out per head."""
+SIZES = {"vocab_size": 60, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+SIZES |= {"num_attention_heads": 4, "max_position_embeddings": 64, "initializer_range": 0.3}
+GROUPED = SIZES | {"num_key_value_heads": 2}
+
+
+def of_family(family, settings):
     torch.manual_seed(1)
-    sizes = {"vocab_size": 50, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
-    sizes |= {"num_attention_heads": 4, "max_position_embeddings": 32, "initializer_range": 0.5}
-    grouped = LlamaForCausalLM(LlamaConfig(**sizes, num_key_value_heads=2)).eval()
-    full = LlamaForCausalLM(LlamaConfig(**sizes, num_key_value_heads=4)).eval()
-    weights = grouped.state_dict()
-    for name in ("k_proj", "v_proj"):
-        key = f"model.layers.0.self_attn.{name}.weight"
-        weights[key] = weights[key].view(2, 8, 32).repeat_interleave(2, dim=0).view(32, 32)
-    full.load_state_dict(weights)
-    ids = torch.randint(50, (1, 20))
+    config = getattr(transformers, f"{family}Config")(**settings)
+    return getattr(transformers, f"{family}ForCausalLM")(config).eval()
+
+
+@pytest.mark.parametrize(
+    "family, settings",
+    [
+        ("Llama", GROUPED),
+        ("Qwen3", GROUPED | {"head_dim": 8}),
+        ("Mistral", GROUPED | {"sliding_window": 6}),
+        ("Phi", SIZES),
+        ("Cohere", GROUPED),
+    ],
+)
+def test_a_bias_on_other_families(family, settings):
+    """Grouped queries, a sliding window, parallel attention: against the bias as an added mask."""
+    model, ids = of_family(family, settings), torch.randint(60, (1, 20))
+    model.set_attn_implementation("eager")
+    place = torch.arange(20)
+    ahead = (place[None] - place[:, None]).float()
+    window = settings.get("sliding_window", 20)
+    hidden = (ahead > 0) | (ahead <= -window)
+    mask = (0.5 * ahead).masked_fill(hidden, float("-inf")).expand(1, 4, 20, 20)
     with torch.no_grad():
-        plain = full(ids).logits
-        for model in (grouped, full):
-            recency.attention.attach(model, recency.attention.bias("linear", slopes=1.0))
-        torch.testing.assert_close(grouped(ids).logits, full(ids).logits)
-        assert (grouped(ids).logits - plain).abs().max() > 0.01
+        plain, expected = model(ids).logits, model(ids, attention_mask=mask).logits
+        recency.attention.attach(model, recency.attention.bias("linear", slopes=0.5))
+        found = model(ids).logits
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+    assert (found - plain).abs().max() > 0.1
+
+
+@pytest.mark.parametrize(
+    "family, settings, message",
+    [
+        ("Gemma2", GROUPED | {"head_dim": 8}, "caps its attention scores"),
+        (
+            "GptOss",
+            GROUPED | {"head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1},
+            "has attention sinks",
+        ),
+    ],
+)
+def test_attention_with_parts_that_a_bias_does_not_know_is_refused(family, settings, message):
+    model = of_family(family, settings)
+    recency.attention.attach(model, MIX)
+    with pytest.raises(recency.InputError, match=message):
+        model(torch.randint(60, (1, 20)))
