@@ -22,9 +22,9 @@ from transformers import (
 )
 
 import recency
-from recency import api
 from recency.attention import specification
 from recency.networks import architectures
+from recency.scoring import public
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXTS = ["the cat sat on the mat", "so it goes"]
@@ -84,7 +84,7 @@ def test_every_public_name_is_there():
             getattr(module, "surprisals")  # noqa: B009
 
 
-@pytest.mark.parametrize("module", [api, specification], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [public, specification], ids=lambda module: module.__name__)
 def test_examples(module):
     failed, tried = doctest.testmod(module)
     assert tried and not failed

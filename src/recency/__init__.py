@@ -15,8 +15,8 @@ from importlib import import_module
 _PUBLIC = {
     "InputError": "recency.errors:InputError",
     "attention": "recency.attention",
-    "load": "recency.api:load",
-    "surprisal": "recency.api:surprisal",
+    "load": "recency.scoring.public:load",
+    "surprisal": "recency.scoring.public:surprisal",
 }
 
 

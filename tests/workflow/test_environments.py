@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from recency.evaluations import registry
 from recency.workflow import code
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,10 +44,14 @@ def imports(path: Path) -> set[str]:
 
 
 def needed(script: Path) -> dict[str, str]:
-    """Return package → a module that imports it, over a script's closure."""
-    modules = {script.name: script} | {
-        name: code.file_of(name) for name in (*code.fingerprints(script), *code.EXEMPT)
-    }
+    """Return package → a module that imports it, over a script's closure.
+
+    Of evaluations the modules that make figures and tables are chosen by name.
+    """
+    drawn = [product.module for product in registry.products()]
+    reached = code.fingerprints(script, {registry.PACKAGE: drawn})
+    modules = {script.name: script}
+    modules |= {name: code.file_of(name) for name in (*reached, *code.EXEMPT)}
     files = {name: path for name, path in modules.items() if path is not None}
     return {package: name for name, path in files.items() for package in imports(path)}
 
