@@ -58,7 +58,7 @@ def test_the_wheel_has_every_file_of_the_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert found == expected
-    assert "recency/mixed/last_word.R" in found
+    assert any(name.endswith(".R") for name in found)
 
 
 def test_it_works_away_from_the_checkout_without_r(wheel, tmp_path):
