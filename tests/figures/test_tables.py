@@ -92,6 +92,21 @@ def test_delta_loglik_beside_published(tmp_path, size):
     assert r"\textbf{" in (tmp_path / "t.tex").read_text()
 
 
+def test_published_values_are_found_by_an_lm_s_key_if_not_by_its_label(tmp_path):
+    """The studies on small networks label Pythia otherwise; ALiBi-1/4-I is the label alone."""
+    path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO)
+    lms = [lm(a) for a in SIX]
+    assert [each["lm"] for each in lms if each["label"] == "Pythia"] == ["Pythia"]
+    lms[0]["label"] = "no bias"
+    table_delta_loglik.main(
+        delta_loglik=path, out=[tmp_path / f"t{end}" for end in ENDS], lms=lms,
+        responses=[response(r) for r in TWO], published=PUBLISHED / "clark2025_table2.csv",
+    )  # fmt: skip
+    data = pd.read_csv(tmp_path / "t.csv").set_index(["label", "response"])
+    assert data.published.notna().all() and np.allclose(data.difference, 0)
+    assert list(data.lm.loc["no bias"].unique()) == ["Pythia"]
+
+
 def test_delta_loglik_without_anything_published(tmp_path):
     path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO)
     (tmp_path / "not_run.csv").write_text(NOT_RUN)
@@ -263,10 +278,11 @@ def test_unknown_ending(tmp_path):
 CONFIG = {
     "study": "demo", "scale": "demo", "run": ["exp2"],
     "scales": {"demo": {
-        "label": "minutes", "architecture": "small", "corpus": "made", "recipe": "short",
+        "label": "minutes", "note": "Networks are small.", "architecture": "small", "corpus": "made", "recipe": "short",
         "tokenizer": "own", "unigram": "made"}},
     "corpora": {"made": {"label": "made text"}}, "recipes": {"short": {"steps": 1000}},
     "unigrams": {"made": {"corpus": "made"}},
+    "lms": {"Pythia": {"label": "no bias"}, "ALiBi-1_4-TI": {}, "gpt2": {}},
     "datasets": {
         "ucl": {"label": "UCL", "cite": "Frank et al. (2013)", "licence": "CC BY-NC-SA 4.0"},
         "made": {"label": "Made up", "simulate": {"reader": "ALiBi-mix-TI"}}},
@@ -315,5 +331,7 @@ def test_captions_render(caption):
             "BLiMP is not here",
             "Experiment 3",
             "1,000",
+            "Networks are small.",
+            "2 language models, baseline no bias",
         ):
             assert said in page

@@ -30,6 +30,12 @@ def test_the_entry_is_a_right_config(example):
     config_checks.check(config, ROOT / "config.schema.yaml")
 
 
+def test_the_page_s_corpus_file_is_the_one_that_is_there():
+    page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
+    shown = yaml.safe_load(re.search(r"```\n(# Passages.*?)```", page, re.DOTALL)[1])
+    assert shown == loading.corpus_files(ROOT)["data/corpora/brown.yaml"]
+
+
 def read(folder, csv, entry):
     """Run the scripts of rules words and responses."""
     table = folder / "reading.csv"
