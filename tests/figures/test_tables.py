@@ -259,7 +259,7 @@ def test_summary_is_honest_about_the_baseline(tmp_path):
     worse = PERMUTATION.replace("10000.1,10020.3,-20.2", "10020.3,10000.1,20.2")
     assert "where Pythia has the smaller" in run_summary(tmp_path / "a", permutation=worse)
     text = run_summary(tmp_path / "b", lms=[lm(a) for a in ("Pythia", "ALiBi-mix-I")])
-    assert "Pythia predicts best" in text and "no bias does better" in text
+    assert "Pythia predicts best" in text and "it is the baseline, which has none" in text
     text = run_summary(tmp_path / "c", lms=[lm(a) for a in ("Pythia", "dVM-TI")])
     assert "(not tested for" in text
 
@@ -301,9 +301,10 @@ CONFIG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "caption", sorted((ROOT / "workflow/report").glob("*.rst")), ids=lambda p: p.stem
-)
+CAPTIONS = [*ROOT.glob("workflow/report/*.rst"), *ROOT.glob("src/recency/evaluations/*/*.rst")]
+
+
+@pytest.mark.parametrize("caption", sorted(CAPTIONS), ids=lambda p: p.stem)
 def test_captions_render(caption):
     """As Snakemake renders them: Jinja, then docutils, here with warnings as errors."""
     jinja2, docutils = pytest.importorskip("jinja2"), pytest.importorskip("docutils.core")
