@@ -92,8 +92,8 @@ def test_delta_loglik_beside_published(tmp_path, size):
     assert r"\textbf{" in (tmp_path / "t.tex").read_text()
 
 
-def test_published_values_are_found_by_an_lm_s_key_if_not_by_its_label(tmp_path):
-    """The studies on small networks label Pythia otherwise; ALiBi-1/4-I is the label alone."""
+def test_published_values_are_found_by_an_lm_s_key(tmp_path):
+    """The studies on small networks label Pythia otherwise."""
     path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO)
     lms = [lm(a) for a in SIX]
     assert [each["lm"] for each in lms if each["label"] == "Pythia"] == ["Pythia"]

@@ -244,7 +244,7 @@ def test_an_lm_is_unbiased_by_its_form_whatever_the_config_calls_it():
     config["lms"] |= {
         "a": {"bias": "plain"},
         "b": {},
-        "c": {"bias": "dVM", "applied": "inference", "base": "a"},
+        "c": {"bias": "dVM", "applied": "inference", "weights": "a"},
     }
     assert [configuration.language_model(config, lm)["applied"] for lm in "abc"] == [
         *("none", "none", "inference")
