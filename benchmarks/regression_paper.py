@@ -30,7 +30,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import psutil
-import yaml
 from regression import plain, say
 from result import keep, processor
 
@@ -39,9 +38,10 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from recency import config as configuration
 from recency.reading.observations import partition
+from recency.workflow import loading
 
 PROJECT = ("Snakefile", "rules", "src", "workflow", "envs", "profiles", "config.yaml")
-PROJECT += ("config.schema.yaml", "data/published", "data/sources")
+PROJECT += ("config.schema.yaml", "data/corpora", "data/published", "data/sources")
 RESULTS = "results/paper/paper"
 TARGETS = {"minutes": 15.0, "peak_memory_gib": 6.0}
 QUICK = ("ucl_spr.SPR", "ucl_eye_tracking.FP", "provo.FP")
@@ -82,7 +82,7 @@ def lay_out(folder: Path, share: float, kept: tuple[str, ...], lms: list[str], s
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, target)
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = loading.load(ROOT)
     table = ROOT / "data" / "published" / "clark2025_table1.csv"
     with table.open(newline="") as file:
         sizes = {row.pop("corpus_measure"): row for row in csv.DictReader(file)}
@@ -233,7 +233,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="write the JSON object to this file as well")
     arguments = parser.parse_args()
-    every = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]["clark2025"]["lms"]
+    every = loading.load(ROOT)["experiments"]["clark2025"]["lms"]
     share, kept = (0.05, QUICK) if arguments.quick else (1.0, ())
     lms = every[: 2 if arguments.quick else arguments.lms]
     with tempfile.TemporaryDirectory(prefix="regression-paper-") as name:

@@ -6,13 +6,11 @@ config=config.$1.yaml
 
 ./run --configfile "$config" --cores "${CORES:-all}"
 
-results=$(.venv/bin/python - "$config" <<'PYTHON'
-import sys, yaml
-values = {}
-for path in ("config.yaml", sys.argv[1]):
-    with open(path) as file:
-        values |= yaml.safe_load(file)
-print("results", values["study"], values["scale"], sep="/")
+results=$(PYTHONPATH=src .venv/bin/python - "$config" <<'PYTHON'
+import sys
+from recency.workflow import loading
+config = loading.load(".", sys.argv[1])
+print("results", config["study"], config["scale"], sep="/")
 PYTHON
 )
 ./run --configfile "$config" --quiet all --report "$results/report.html"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import yaml
+from recency.workflow import loading
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "config.schema.yaml"
@@ -25,14 +25,15 @@ def copy_project(folder):
         "envs",
         "profiles",
         "tests",
+        "data/corpora",
         "data/published",
+        "data/sources",
     ):
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, folder / name)
-    shutil.copytree(ROOT / "data" / "sources", folder / "data" / "sources")
     for path in ROOT.glob("config*.yaml"):
         shutil.copy(path, folder)
     return folder
@@ -68,17 +69,10 @@ def planned(output):
 
 
 def merged(base, over):
-    """Lay one config over another as --configfile does: mappings merge, lists are replaced."""
-    for key, value in over.items():
-        if isinstance(value, dict) and isinstance(base.get(key), dict):
-            merged(base[key], value)
-        else:
-            base[key] = copy.deepcopy(value)
-    return base
+    """Lay one config over another, in place, as an overlay that is read after the corpus files."""
+    return loading.merge(base, copy.deepcopy(over))
 
 
 def load(*names):
-    config = {}
-    for name in ("config.yaml", *names):
-        merged(config, yaml.safe_load((ROOT / name).read_text()))
-    return config
+    """Return the complete config of config.yaml and overlays, sharing nothing with another call."""
+    return loading.load(ROOT, *names)

@@ -1,7 +1,7 @@
-"""Read every dataset of a config whose files are in a folder of stand-ins or a mirror, and say so.
+"""Read every dataset of the config whose files are in a folder of stand-ins or a mirror, and say so.
 
-Run as a program, so that its memory is its own: `read_everything.py <config> <folder> …` prints one
-JSON object: dataset → [words, responses of all measures], and `memory`, the most held, in MB.
+Run as a program, so that its memory is its own: `read_everything.py <folder> …` prints one JSON
+object: dataset → [words, responses of all measures], and `memory`, the most held, in MB.
 """
 
 import json
@@ -9,8 +9,6 @@ import resource
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
-
-import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,14 +36,15 @@ def where(file: dict, folders: list[Path]) -> Path | None:
     return None
 
 
-def main(config: Path, folders: list[Path]) -> dict:
+def main(folders: list[Path]) -> dict:
     """Read words and every measure of what is there; both keep their contracts or this fails."""
     sys.path.insert(0, str(ROOT / "src"))
     from recency.reading import parsers
     from recency.reading.contracts import check_responses, check_words
+    from recency.workflow import loading
 
     found = {}
-    for name, entry in yaml.safe_load(config.read_text())["datasets"].items():
+    for name, entry in loading.load(ROOT)["datasets"].items():
         parts = {
             part: {role: where(file, folders) for role, file in entry[part].items()}
             for part in ("words", "responses")
@@ -66,4 +65,4 @@ def main(config: Path, folders: list[Path]) -> dict:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), [Path(folder) for folder in sys.argv[2:]])))
+    print(json.dumps(main([Path(folder) for folder in sys.argv[1:]])))

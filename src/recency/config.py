@@ -49,14 +49,14 @@ def with_defaults(bias: dict) -> dict:
 def language_model(config: dict, name: str) -> dict:
     """Return all of an LM's settings: the scale's, with the LM's own over them.
 
-    An inference-only LM takes everything but its bias from its base. `bias` becomes the entry of
-    the `biases:` table, and `label` is filled in.
+    An inference-only LM takes everything but its bias from the LM whose `weights` it has. `bias`
+    becomes the entry of the `biases:` table, and `label` is filled in.
     """
     lm, bias = config["lms"][name], bias_of(config, name)
     scale = {key: config["scales"][config["scale"]].get(key) for key in SCALE_KEYS}
     return {
         **scale,
-        **config["lms"].get(lm.get("base"), {}),
+        **config["lms"].get(lm.get("weights"), {}),
         **lm,
         "label": lm.get("label", name),
         "applied": "none" if bias["form"] == "none" else lm.get("applied", "training"),

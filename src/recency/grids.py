@@ -35,17 +35,17 @@ def expand(config: dict) -> dict[str, dict]:
         for lm in experiment["lms"]:
             for settings in _combinations(grid, LM_SETTINGS):
                 own = language_model(config, lm)
-                told = {key: own[key] for key in LM_SETTINGS}
+                shared = {key: own[key] for key in LM_SETTINGS}
                 variant = lm_variant(config, lm, settings)
                 if "checkpoint" in own:
                     settings = {k: v for k, v in settings.items() if k != "seed"}
-                lms.setdefault(variant, {"lm": lm} | told | settings)
+                lms.setdefault(variant, {"lm": lm} | shared | settings)
         responses = {}
         for design, listed in experiment.get("responses", {}).items():
             for settings in _combinations(grid, DESIGN_SETTINGS):
-                told = {key: config["designs"][design][key] for key in DESIGN_SETTINGS}
+                shared = {key: config["designs"][design][key] for key in DESIGN_SETTINGS}
                 variant = design_variant(config, design, settings)
-                designs[variant] = {"design": design} | told | settings
+                designs[variant] = {"design": design} | shared | settings
                 responses[variant] = listed
         seeds = [{"seed": seed} for seed in grid.get("seed", [])] or [{}]
         first = next(_combinations(grid, LM_SETTINGS))
@@ -74,8 +74,8 @@ def lm_variant(config: dict, lm: str, settings: dict) -> str:
     if not changed:
         return lm
     seed = {key: value for key, value in changed.items() if key == "seed"}
-    if "base" in entry:
-        entry["base"] = lm_variant(config, entry["base"], seed)
+    if "weights" in entry:
+        entry["weights"] = lm_variant(config, entry["weights"], seed)
     elif "checkpoint" not in own and len(changed) > len(seed):
         entry["weights"] = lm_variant(config, lm, seed)
     name = variant_name(lm, changed)

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from project import ROOT, load
 
 from recency.errors import InputError
@@ -331,9 +330,5 @@ def test_brown_is_scored_by_sentence(shared_data):
     files = {"items": shared_data / "devarda_marelli2024" / "brown.tsv.gz"}
     assert parsed(files)["item"].nunique() == 13
     assert parsed(files, documents=False)["item"].nunique() == 450
-    assert yaml.safe_load((ROOT / "config.yaml").read_text())["datasets"]["items_brown"][
-        "options"
-    ] == {
-        "texts": False,
-        "documents": False,
-    }
+    options = load()["datasets"]["items_brown"]["options"]
+    assert options == {"texts": False, "documents": False}

@@ -92,6 +92,21 @@ def test_delta_loglik_beside_published(tmp_path, size):
     assert r"\textbf{" in (tmp_path / "t.tex").read_text()
 
 
+def test_published_values_are_found_by_an_lm_s_key(tmp_path):
+    """The studies on small networks label Pythia otherwise."""
+    path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO)
+    lms = [lm(a) for a in SIX]
+    assert [each["lm"] for each in lms if each["label"] == "Pythia"] == ["Pythia"]
+    lms[0]["label"] = "no bias"
+    table_delta_loglik.main(
+        delta_loglik=path, out=[tmp_path / f"t{end}" for end in ENDS], lms=lms,
+        responses=[response(r) for r in TWO], published=PUBLISHED / "clark2025_table2.csv",
+    )  # fmt: skip
+    data = pd.read_csv(tmp_path / "t.csv").set_index(["label", "response"])
+    assert data.published.notna().all() and np.allclose(data.difference, 0)
+    assert list(data.lm.loc["no bias"].unique()) == ["Pythia"]
+
+
 def test_delta_loglik_without_anything_published(tmp_path):
     path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO)
     (tmp_path / "not_run.csv").write_text(NOT_RUN)
@@ -244,7 +259,7 @@ def test_summary_is_honest_about_the_baseline(tmp_path):
     worse = PERMUTATION.replace("10000.1,10020.3,-20.2", "10020.3,10000.1,20.2")
     assert "where Pythia has the smaller" in run_summary(tmp_path / "a", permutation=worse)
     text = run_summary(tmp_path / "b", lms=[lm(a) for a in ("Pythia", "ALiBi-mix-I")])
-    assert "Pythia predicts best" in text and "no bias does better" in text
+    assert "Pythia predicts best" in text and "it is the baseline, which has none" in text
     text = run_summary(tmp_path / "c", lms=[lm(a) for a in ("Pythia", "dVM-TI")])
     assert "(not tested for" in text
 
@@ -263,10 +278,11 @@ def test_unknown_ending(tmp_path):
 CONFIG = {
     "study": "demo", "scale": "demo", "run": ["exp2"],
     "scales": {"demo": {
-        "label": "minutes", "architecture": "small", "corpus": "made", "recipe": "short",
+        "label": "minutes", "note": "Networks are small.", "architecture": "small", "corpus": "made", "recipe": "short",
         "tokenizer": "own", "unigram": "made"}},
     "corpora": {"made": {"label": "made text"}}, "recipes": {"short": {"steps": 1000}},
     "unigrams": {"made": {"corpus": "made"}},
+    "lms": {"Pythia": {"label": "no bias"}, "ALiBi-1_4-TI": {}, "gpt2": {}},
     "datasets": {
         "ucl": {"label": "UCL", "cite": "Frank et al. (2013)", "licence": "CC BY-NC-SA 4.0"},
         "made": {"label": "Made up", "simulate": {"reader": "ALiBi-mix-TI"}}},
@@ -285,9 +301,10 @@ CONFIG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "caption", sorted((ROOT / "workflow/report").glob("*.rst")), ids=lambda p: p.stem
-)
+CAPTIONS = [*ROOT.glob("workflow/report/*.rst"), *ROOT.glob("src/recency/evaluations/*/*.rst")]
+
+
+@pytest.mark.parametrize("caption", sorted(CAPTIONS), ids=lambda p: p.stem)
 def test_captions_render(caption):
     """As Snakemake renders them: Jinja, then docutils, here with warnings as errors."""
     jinja2, docutils = pytest.importorskip("jinja2"), pytest.importorskip("docutils.core")
@@ -315,5 +332,7 @@ def test_captions_render(caption):
             "BLiMP is not here",
             "Experiment 3",
             "1,000",
+            "Networks are small.",
+            "2 language models, baseline no bias",
         ):
             assert said in page

@@ -30,14 +30,14 @@ MEGABYTES = 1500  # 423 are held
 
 def test_every_parser_reads_its_real_data(shared_data):
     mirror = Path(os.environ.get("RECENCY_TEST_MIRROR", shared_data.parent / "mirror"))
-    program, config = read_everything.__file__, read_everything.ROOT / "config.yaml"
-    command = [sys.executable, program, config, shared_data, *([mirror] if mirror.is_dir() else [])]
+    folders = [shared_data, *([mirror] if mirror.is_dir() else [])]
+    command = [sys.executable, read_everything.__file__, *folders]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    said = json.loads(done.stdout)
-    assert {name: said["read"].get(name) for name in SIZES} == SIZES
+    found = json.loads(done.stdout)
+    assert {name: found["read"].get(name) for name in SIZES} == SIZES
     if mirror.is_dir():
-        assert said["read"]["ucl_spr"] == [4957, 353_584]
-        assert said["read"]["ucl_eye_tracking"] == [1931, 162_218]
-        assert said["read"]["natural_stories"] == [10_256, 113_467]
-    assert said["memory"] < MEGABYTES
+        assert found["read"]["ucl_spr"] == [4957, 353_584]
+        assert found["read"]["ucl_eye_tracking"] == [1931, 162_218]
+        assert found["read"]["natural_stories"] == [10_256, 113_467]
+    assert found["memory"] < MEGABYTES

@@ -10,6 +10,7 @@ import yaml
 from recency.errors import InputError
 from recency.reading import observations, parsers, responses, words
 from recency.workflow import checks as config_checks
+from recency.workflow import loading
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,9 +25,15 @@ def example():
 
 
 def test_the_entry_is_a_right_config(example):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    config = loading.load(ROOT)
     config["datasets"]["mine"] = example[1]
     config_checks.check(config, ROOT / "config.schema.yaml")
+
+
+def test_the_page_s_corpus_file_is_the_one_that_is_there():
+    page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
+    shown = yaml.safe_load(re.search(r"```\n(# Passages.*?)```", page, re.DOTALL)[1])
+    assert shown == loading.corpus_files(ROOT)["data/corpora/brown.yaml"]
 
 
 def read(folder, csv, entry):

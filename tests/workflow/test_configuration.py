@@ -43,8 +43,17 @@ MISTAKES = {
     "scale: papper": "scale: no scale is called 'papper'; did you mean 'paper'?",
     "run: [exp22]": "run: no experiment is called 'exp22'; did you mean 'exp2'?",
     "scales: {paper: {corpus: piles}}": "scales → paper → corpus: no corpus is called 'piles'; did you mean 'pile'?",
-    "lms: {X: {bias: ALiBi-mix, applied: inference}}": "lms → X: `applied: inference` and `base:",
-    "lms: {X: {bias: dVM, applied: inference, base: dVM-TI}}": "lms → X → base: 'dVM-TI' is itself a biased LM",
+    "lms: {X: {bias: ALiBi-mix, applied: inference}}": "lms → X: `applied: inference` and `weights:",
+    "lms: {X: {bias: dVM, applied: inference, weights: dVM-TI}}": (
+        "lms → X → weights: 'dVM-TI' is itself a biased LM"
+    ),
+    "lms: {X: {bias: dVM, applied: inference, base: Pythia}}": (
+        "lms → X → base: this key is `weights` now: whose weights the LM takes"
+    ),
+    "lm_groups: {all-ALiBi: [Pythia, ALiBi-5-I]}": (
+        "lm_groups → all-ALiBi: no lm is called 'ALiBi-5-I'; did you mean 'ALiBi-4-I'?"
+    ),
+    "lm_groups: {Pythia: [dVM-I]}": "lm_groups → Pythia: an LM has the same name",
     "lms: {'a b': {bias: none}}": "'a b' does not match",
     "experiments: {exp1: {responses: {spr: [ucl_spr.SPRR]}}}": (
         "experiments → exp1 → responses → spr: no measure 'ucl_spr.SPRR'; did you mean 'ucl_spr.SPR'?"
@@ -173,7 +182,7 @@ def test_mistakes_are_named(overlay):
         config_checks.check(config, SCHEMA)
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_mistakes_are_listed_at_once():
     config = merged(load(), {"scale": "x", "run": ["y"]})
     with pytest.raises(InputError, match=r"(?s)scale: no scale.*run: no experiment"):
         config_checks.check(config, SCHEMA)
@@ -217,10 +226,10 @@ def test_a_language_model_is_resolved():
     assert (lm["architecture"], lm["corpus"], lm["recipe"]) == ("pythia-2-4-256", "pile", "pythia")
 
 
-def test_an_inference_only_lm_follows_its_base():
+def test_an_inference_only_lm_follows_the_lm_whose_weights_it_has():
     config = merged(load(), {"lms": {"Pythia": {"seed": 99, "bos": False}}})
     lm = configuration.language_model(config, "ALiBi-mix-I")
-    assert (lm["seed"], lm["bos"], lm["base"]) == (99, False, "Pythia")
+    assert (lm["seed"], lm["bos"], lm["weights"]) == (99, False, "Pythia")
     assert lm["bias"]["form"] == "linear" and lm["applied"] == "inference"
 
 
@@ -235,7 +244,7 @@ def test_an_lm_is_unbiased_by_its_form_whatever_the_config_calls_it():
     config["lms"] |= {
         "a": {"bias": "plain"},
         "b": {},
-        "c": {"bias": "dVM", "applied": "inference", "base": "a"},
+        "c": {"bias": "dVM", "applied": "inference", "weights": "a"},
     }
     assert [configuration.language_model(config, lm)["applied"] for lm in "abc"] == [
         *("none", "none", "inference")

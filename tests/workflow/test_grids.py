@@ -52,10 +52,10 @@ def test_a_grid_is_written_out(config):
     assert (lm["bos"], lm["stride"], lm["seed"]) == (False, 16, 2)
     assert lm["weights"] == "ALiBi-mix-TI@seed=2" and lm["bias"]["slopes"] == "mix"
     assert lm["label"] == "ALiBi-mix-TI, bos no, stride 16, seed 2"
-    # A bias put on at inference is put on the base of the same seed, however it is scored.
+    # A bias is added at inference to the LM of the same seed, however it is scored.
     other = config["lms"]["ALiBi-mix-I@bos=false,seed=2"]
-    assert other["base"] == "Pythia@seed=2" and "weights" not in other
-    assert config["lms"]["Pythia@seed=2"] == {"bias": "none", "seed": 2, "label": "Pythia, seed 2"}
+    assert other["weights"] == "Pythia@seed=2" and other["applied"] == "inference"
+    assert config["lms"]["Pythia@seed=2"] == {"bias": "none", "seed": 2, "label": "no bias, seed 2"}
     design = config["designs"]["spr@surprisal=corrected,response=log"]
     assert design == config["designs"]["spr"] | {"surprisal": "corrected", "response": "log"}
 

@@ -36,6 +36,7 @@ def test_whole_run(finished):
     assert (where / "recovery.simulated_spr.SPR.csv").exists()
     summary = (results / "summary.txt").read_text()
     assert "predicts best" in summary and "simulated" in summary
+    assert load(*TINY)["scales"]["cores"]["note"] in " ".join(summary.split())
 
 
 def test_nothing_is_done_twice(finished):

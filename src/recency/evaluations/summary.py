@@ -93,7 +93,7 @@ def verdict(result: Comparison, baseline: str | None, tests: Mapping[str, Test])
     if baseline not in totals.index:
         return f"{sentence}; the baseline was not run."
     if best == baseline:
-        return f"{sentence}; no bias does better than this baseline without one."
+        return f"{sentence}; it is the baseline, which has none of the biases."
     gain = style.signed(totals[best] - totals[baseline])
     tested = "not tested for significance"
     if best in tests:

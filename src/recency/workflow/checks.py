@@ -16,7 +16,7 @@ from recency.config import bias_parameters, forms
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.names import nearest
-from recency.workflow import selection
+from recency.workflow import loading, selection
 
 #: Tables whose entries are not called by the table's name without its s.
 SINGULAR = {
@@ -34,16 +34,29 @@ def check(config: dict, schema: Path) -> None:
     schema = registry.complete_schema(yaml.safe_load(Path(schema).read_text()))
     validator = jsonschema.Draft202012Validator(schema)
     errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))
-    problems = [_message(error, schema) for error in errors]
+    problems = _file_problems(root, schema)
+    problems = problems or [_message(error, schema) for error in errors]
     problems = problems or [*_name_problems(config, root), *_bias_problems(config)]
     if problems:
         listed = "\n".join(f"  {problem}" for problem in problems)
         raise InputError(f"the config (config.yaml and what was laid over it) is wrong:\n{listed}")
 
 
+def _file_problems(root: Path, schema: dict) -> list[str]:
+    """List the schema errors of each corpus file by itself, which the whole config would repeat."""
+    part = jsonschema.Draft202012Validator(schema | {"required": []})
+    return [
+        f"{path}: {_message(error, schema)}"
+        for path, content in loading.corpus_files(root).items()
+        for error in part.iter_errors(content)
+    ]
+
+
 def _message(error: jsonschema.ValidationError, schema: dict) -> str:
     """Say where, what and the way out of one schema error."""
     where = " → ".join(map(str, error.path)) or "top level"
+    if error.validator == "not":  # a key that has another name now
+        return f"{where}: {error.schema['description']}"
     if error.validator == "additionalProperties":
         known = list(error.schema.get("properties", ()))
         unknown = [key for key in error.instance if key not in known]
@@ -100,22 +113,27 @@ def _scale_problems(config: dict, known) -> list[str]:
 
 
 def _lm_problems(config: dict, known) -> list[str]:
-    """List LMs whose bias, base and time of use do not go together."""
+    """List LMs whose bias, weights and time of use do not go together, and groups of LMs that are wrong."""
     problems = []
     for name, lm in config["lms"].items():
         if "bias" in lm:
             known(f"lms → {name} → bias", lm["bias"], "biases")
         inference = lm.get("applied", "training") == "inference"
-        if inference != ("base" in lm) and "checkpoint" not in lm:
+        if inference != ("weights" in lm) and "checkpoint" not in lm:
             problems.append(
-                f"lms → {name}: `applied: inference` and `base: <the LM that is biased>` go together"
+                f"lms → {name}: `applied: inference` and `weights: <the LM that is biased>` go together"
             )
-        if "base" in lm and known(f"lms → {name} → base", lm["base"], "lms"):
-            base = config["lms"][lm["base"]]
-            biased = base.get("bias") in config["biases"]
-            biased = biased and configuration.bias_of(config, lm["base"])["form"] != "none"
-            if biased or "base" in base:
-                problems.append(f"lms → {name} → base: {lm['base']!r} is itself a biased LM")
+        if "weights" in lm and known(f"lms → {name} → weights", lm["weights"], "lms"):
+            trained = config["lms"][lm["weights"]]
+            biased = trained.get("bias") in config["biases"]
+            biased = biased and configuration.bias_of(config, lm["weights"])["form"] != "none"
+            if biased or "weights" in trained:
+                problems.append(f"lms → {name} → weights: {lm['weights']!r} is itself a biased LM")
+    for name, members in config.get("lm_groups", {}).items():
+        for lm in members:
+            known(f"lm_groups → {name}", lm, "lms")
+        if name in config["lms"]:
+            problems.append(f"lm_groups → {name}: an LM has the same name")
     return problems
 
 

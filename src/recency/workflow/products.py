@@ -175,7 +175,8 @@ def summary_settings(study: Study) -> dict:
         "files": {
             "figures and tables": f"results/{config['study']}/{config['scale']}/experiments/"
         },
-        "notes": sorted(
+        "notes": ([study.scale["note"]] if "note" in study.scale else [])
+        + sorted(
             {
                 f"The reading times of the corpus {datasets[name]['label']!r} are simulated."
                 for name in study.asked

@@ -12,14 +12,15 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from recency.errors import InputError
-from recency.workflow import checks, machine
+from recency.workflow import checks, loading, machine
 from recency.workflow.study import Study
 
 
 def study(config: dict, workflow) -> Study:
-    """Check the config and return the study that it describes; the config gets what reports read."""
+    """Complete and check the config, and return the study; the config gets what reports read."""
     root = Path(workflow.basedir)
     try:
+        loading.complete(config, root)
         checks.check(config, root / "config.schema.yaml")
     except InputError as error:
         raise WorkflowError(str(error)) from None

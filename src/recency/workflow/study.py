@@ -234,11 +234,9 @@ class Study:
         """Return the first LM in the config that is this one but for its seed and its name."""
 
         def settings(name: str) -> tuple:
-            entry = {
-                k: v for k, v in self.lms[name].items() if k not in ("label", "seed", "weights")
-            }
-            base = entry.pop("base", None)
-            return entry, base and settings(base)
+            entry = {k: v for k, v in self.lms[name].items() if k not in ("label", "seed")}
+            weights = entry.pop("weights", None)
+            return entry, weights and settings(weights)
 
         return next(name for name in self.lms if settings(name) == settings(lm))
 
@@ -262,11 +260,11 @@ class Study:
         return self.config.get("gpus", 1) if cuda else 0
 
     def weights(self, name: str) -> list[str]:
-        """Return the files of an LM's weights: its own, its base's, or none for a checkpoint."""
+        """Return the files of an LM's weights: its own, another LM's, or none for a checkpoint."""
         lm = self.lms[name]
         if "checkpoint" in lm:
             return []
-        folder = f"<results>/lms/{lm.get('base') or lm.get('weights', name)}"
+        folder = f"<results>/lms/{lm.get('weights', name)}"
         return [
             f"{folder}/{file}" for file in ("config.json", "model.safetensors", "tokenizer.json")
         ]

@@ -1,0 +1,119 @@
+"""The config of a study: config.yaml, overlays, and below them what data/corpora/ says of corpora.
+
+A corpus file is a piece of the config: entries of `corpora` and their `tokenizers`, of `datasets`,
+and of the tables of evaluations (`treebanks` …), that belong together. They are defaults, so an
+overlay adds entries or changes single keys of one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from recency.errors import InputError
+from recency.evaluations import registry
+from recency.names import nearest
+
+FOLDER = Path("data", "corpora")
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast; every job reads these
+
+
+def load(root: str | Path, *overlays: str | Path) -> dict:
+    """Return the complete config of config.yaml and overlays (paths, from `root`), the last on top."""
+    config: dict = {}
+    for name in ("config.yaml", *overlays):
+        merge(config, _read(Path(root, name), name))
+    complete(config, root)
+    return config
+
+
+def complete(config: dict, root: str | Path) -> None:
+    """Lay a config over the corpus files, and write LM groups out in experiments; both in place.
+
+    A config that is complete stays as it is. What has a wrong type is left to the check.
+    """
+    for table, entries in entries_of(corpus_files(root)).items():
+        given = config.get(table, {})
+        if isinstance(given, dict):
+            config[table] = merge(entries, given)
+    groups, experiments = config.get("lm_groups"), config.get("experiments")
+    if isinstance(groups, dict) and isinstance(experiments, dict):
+        for experiment in experiments.values():
+            if isinstance(experiment, dict) and "lms" in experiment:
+                experiment["lms"] = _written_out(experiment["lms"], groups)
+
+
+def merge(base: dict, over: dict) -> dict:
+    """Lay `over` over `base`, in place, as --configfile does: mappings merge, lists are replaced."""
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            value = merge(dict(base[key]), value)  # a copy: YAML's anchors share mappings
+        base[key] = value
+    return base
+
+
+def tables() -> list[str]:
+    """Return the tables of which a corpus file may have entries."""
+    materials = registry.materials().values()
+    return ["corpora", "tokenizers", "datasets", *(material.table for material in materials)]
+
+
+def corpus_files(root: str | Path) -> dict[str, dict[str, dict]]:
+    """Return what the corpus files say: path from `root` → table → name → entry.
+
+    Raise InputError, naming file and line or key, where one is not YAML or has another table.
+    """
+    found, known = {}, tables()
+    for path in sorted((Path(root) / FOLDER).glob("*.y*ml")):
+        name = str(FOLDER / path.name)
+        content = _read(path, name)
+        for table, entries in content.items():
+            if table not in known:
+                raise InputError(f"{name}: unknown key {nearest(table, known)}")
+            if not isinstance(entries, dict):
+                raise InputError(f"{name}: {table} is not a table of names and their entries")
+        found[name] = content
+    return found
+
+
+def entries_of(files: dict[str, dict[str, dict]]) -> dict[str, dict]:
+    """Return the corpus files as one: table → name → entry; InputError where two define an entry."""
+    merged: dict[str, dict] = {}
+    defined: dict[tuple[str, str], str] = {}
+    for path, content in files.items():
+        for table, entries in content.items():
+            for name, entry in entries.items():
+                other = defined.setdefault((table, name), path)
+                if other != path:
+                    raise InputError(f"{path}: {table} → {name} is in {other} already; rename one")
+                merged.setdefault(table, {})[name] = entry
+    return merged
+
+
+def _read(path: Path, name: str | Path) -> dict:
+    """Return a YAML file's mapping, empty if it has none; errors call the file `name`."""
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise InputError(f"{name}, line {line}: {error.problem or error.context}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{name}: not YAML in UTF-8 ({error})") from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise InputError(f"{name}: not a mapping of keys and values")
+    return content
+
+
+def _written_out(lms: object, groups: dict) -> object:
+    """Return a list of LMs with each group's name replaced by its LMs, each LM once."""
+    if not isinstance(lms, list) or not all(isinstance(name, str) for name in lms):
+        return lms
+    found: dict[str, None] = {}
+    for name in lms:
+        members = groups.get(name)
+        listed = isinstance(members, list) and all(isinstance(lm, str) for lm in members)
+        found |= dict.fromkeys(members if listed else [name])
+    return list(found)

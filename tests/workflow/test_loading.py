@@ -1,0 +1,156 @@
+"""How a study's config comes together: corpus files, config.yaml, overlays, groups of LMs."""
+
+import copy
+import re
+import shutil
+from collections import Counter
+
+import pytest
+import yaml
+from project import ROOT, copy_project, load, snakemake
+from snakemake.utils import update_config
+
+from recency.errors import InputError
+from recency.workflow import checks, loading
+
+CORPUS = """
+datasets:
+  mine: &mine
+    label: Mine
+    words: {times: &times {url: "https://x.org/a", sha256: aa}}
+    responses: {times: *times}
+    filters: {times: "time_ms > 0", edges: "not sentence_first"}
+  mine_areas: {<<: *mine, label: Mine by area}
+treebanks: {mine: {label: Mine}}
+"""
+CONFIG = """
+datasets: {other: {label: Other}}
+lm_groups: {all-I: [b-I, c-I]}
+experiments: {one: {lms: [a, all-I, b-TI]}, two: {lms: [b-I, all-I, all-J]}}
+"""
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Return a folder with a config and one corpus file."""
+    (tmp_path / loading.FOLDER).mkdir(parents=True)
+    (tmp_path / loading.FOLDER / "mine.yaml").write_text(CORPUS)
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    return tmp_path
+
+
+def test_corpus_files_lie_below_the_config_and_overlays(root):
+    (root / "over.yaml").write_text(
+        "datasets: {mine: {words: {times: {local: a.csv}}, filters: {times: 'time_ms > 9'}}}"
+    )
+    config = loading.load(root, "over.yaml")
+    assert set(config["datasets"]) == {"mine", "mine_areas", "other"}
+    mine, areas = config["datasets"]["mine"], config["datasets"]["mine_areas"]
+    file = {"url": "https://x.org/a", "sha256": "aa"}
+    # What the file writes once, by an anchor, an overlay changes in one place.
+    assert mine["words"] == {"times": file | {"local": "a.csv"}}
+    assert mine["responses"] == areas["words"] == {"times": file}
+    assert mine["filters"] == {"times": "time_ms > 9", "edges": "not sentence_first"}
+    assert areas["filters"]["times"] == "time_ms > 0" and areas["label"] == "Mine by area"
+    assert config["treebanks"] == {"mine": {"label": "Mine"}}
+
+
+def test_a_group_stands_for_its_lms(root):
+    experiments = loading.load(root)["experiments"]
+    assert experiments["one"]["lms"] == ["a", "b-I", "c-I", "b-TI"]
+    assert experiments["two"]["lms"] == ["b-I", "c-I", "all-J"]  # no such group: for the check
+    (root / "over.yaml").write_text(
+        "lm_groups: {all-I: [d-I]}\nexperiments: {two: {lms: [all-I, a]}, three: {lms: 5}}"
+    )
+    experiments = loading.load(root, "over.yaml")["experiments"]
+    assert experiments["one"]["lms"] == ["a", "d-I", "b-TI"]
+    assert experiments["two"]["lms"] == ["d-I", "a"] and experiments["three"]["lms"] == 5
+
+
+def test_a_folder_without_corpus_files_has_none(tmp_path):
+    (tmp_path / "config.yaml").write_text("")
+    assert loading.load(tmp_path) == {}
+
+
+BROKEN = {
+    "datasets: {a: [}": r"data/corpora/new\.yaml, line 1: ",
+    "datasets:\n  a: *b": r"data/corpora/new\.yaml, line 2: found undefined alias",
+    "dataset: {a: {}}": r"data/corpora/new\.yaml: unknown key 'dataset'; did you mean 'datasets'\?",
+    "lms: {a: {}}": r"data/corpora/new\.yaml: unknown key 'lms'",
+    "datasets: [a]": r"data/corpora/new\.yaml: datasets is not a table",
+    "- a": r"data/corpora/new\.yaml: not a mapping",
+    "a: \x07": r"data/corpora/new\.yaml: not YAML in UTF-8",
+    "datasets: {mine: {}}": (
+        r"data/corpora/new\.yaml: datasets → mine is in data/corpora/mine\.yaml already; rename one"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_broken_corpus_file_is_named(root, text):
+    (root / loading.FOLDER / "new.yaml").write_text(text)
+    with pytest.raises(InputError, match=BROKEN[text]):
+        loading.load(root)
+
+
+def test_what_the_schema_refuses_is_named_by_file(tmp_path):
+    shutil.copytree(ROOT / loading.FOLDER, tmp_path / loading.FOLDER)
+    for name in ("config.yaml", "config.schema.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "data" / "sources", tmp_path / "data" / "sources")
+    config = loading.load(tmp_path)
+    checks.check(config, tmp_path / "config.schema.yaml")
+    brown = tmp_path / loading.FOLDER / "brown.yaml"
+    brown.write_text(brown.read_text().replace("label:", "lable:"))
+    with pytest.raises(InputError) as error:
+        checks.check(config, tmp_path / "config.schema.yaml")
+    listed = str(error.value).splitlines()[1:]
+    assert "  data/corpora/brown.yaml: datasets → brown: 'label' is missing" in listed
+    unknown = (
+        "data/corpora/brown.yaml: datasets → brown: unknown key 'lable'; did you mean 'label'?"
+    )
+    assert f"  {unknown}" in listed and len(listed) == 2
+
+
+def test_snakemake_names_a_broken_corpus_file(tmp_path):
+    project = copy_project(tmp_path)
+    (project / loading.FOLDER / "mine.yaml").write_text("datasets: {mine: }}")
+    run = snakemake(project, "-n")
+    assert run.returncode != 0 and "Traceback" not in run.stdout
+    assert re.search(r"(?m)^data/corpora/mine\.yaml, line 1: ", run.stdout), run.stdout
+
+
+@pytest.mark.parametrize("overlays", [["config.demo.yaml", "tests/config.tiny.yaml"], []])
+def test_a_complete_config_stays_as_it_is(overlays):
+    config = load(*overlays)
+    before = copy.deepcopy(config)
+    loading.complete(config, ROOT)
+    assert config == before
+
+
+@pytest.mark.parametrize("overlay", ["config.demo.yaml", "config.open.yaml"])
+def test_overlays_merge_as_snakemake_merges_them(overlay):
+    parts = [yaml.safe_load((ROOT / name).read_text()) for name in ("config.yaml", overlay)]
+
+    # Snakemake's reader makes no mapping twice; so does a copy by way of text.
+    class Plain(yaml.SafeDumper):
+        def ignore_aliases(self, data):
+            return True
+
+    theirs, over = (yaml.safe_load(yaml.dump(part, Dumper=Plain)) for part in parts)
+    update_config(theirs, over)
+    assert loading.merge(*parts) == theirs
+
+
+def test_a_file_s_address_is_written_once():
+    texts = [path.read_text() for path in (ROOT / loading.FOLDER).glob("*.yaml")]
+    urls = Counter(url for text in texts for url in re.findall(r"https?://[^\s\"']+", text))
+    assert len(urls) > 10 and set(urls.values()) == {1}
+
+
+def test_every_corpus_of_the_config_has_a_file():
+    files = loading.corpus_files(ROOT)
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    assert not config.keys() & set(loading.tables())
+    assert load().keys() >= set(loading.tables())
+    assert all(re.search(r"\A# .", (ROOT / name).read_text()) for name in files)
