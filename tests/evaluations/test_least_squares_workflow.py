@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 import yaml
-from project import copy_project, planned, snakemake
+from project import copy_project, plan, planned, snakemake
 from test_bias_search import checkpoint
 from test_delta_aic import items
 
@@ -50,7 +50,7 @@ MADE = {
 
 
 def test_from_a_corpus_to_delta_aic_and_the_best_bias(tmp_path):
-    folder = copy_project(tmp_path)
+    folder = copy_project(tmp_path / "project")
     table = pd.read_csv(items(folder / "items.tsv", sentences=12), sep="\t")
     checkpoint(folder / "model", table.groupby("sent_id").word.agg(" ".join))
     (folder / "made.yaml").write_text(yaml.safe_dump(MADE))
@@ -72,5 +72,5 @@ def test_from_a_corpus_to_delta_aic_and_the_best_bias(tmp_path):
     for name in ("experiments/made/figure_delta_aic", "searches/made/figure_bias_search"):
         for ending in ("pdf", "svg", "png", "csv"):
             assert (results / f"{name}.{ending}").stat().st_size > 100
-    again = snakemake(folder, "-n", "made", configs=["made.yaml"])
+    again = plan(folder, "made", configs=["made.yaml"])
     assert "Nothing to be done" in again.stdout and not planned(again.stdout)

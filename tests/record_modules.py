@@ -1,0 +1,22 @@
+"""Write down, when a job of Snakemake ends, which modules of the package it has loaded.
+
+Projects that tests copy have this as src/sitecustomize.py, which Python imports when a job starts.
+"""
+
+import atexit
+import json
+import os
+import sys
+
+
+def write():
+    job = getattr(sys.modules["__main__"], "snakemake", None)
+    if job is None:
+        return
+    modules = sorted(name for name in sys.modules if name.split(".")[0] == "recency")
+    facts = {"rule": job.rule, "wildcards": dict(job.wildcards.items()), "modules": modules}
+    with open(os.path.join(".snakemake", "loaded.jsonl"), "a") as file:
+        file.write(json.dumps(facts) + "\n")
+
+
+atexit.register(write)

@@ -1,0 +1,290 @@
+"""What a rule's result depends on in code: the closure of its script, and what a change of it reruns."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from loaded import closure, jobs, scripts, study_of, untracked
+from project import ROOT, TINY, load, plan, planned
+
+from recency import plugins
+from recency.workflow import code
+
+pytestmark = pytest.mark.apart
+
+MADE = {
+    "script.py": '"""Make it."""\nfrom recency.fits.linear import fit\nfit()\n',
+    "recency/__init__.py": "",
+    "recency/plugins.py": "def load(): ...\n",
+    "recency/progress.py": "def progress(): ...\n",
+    "recency/unused.py": "ONE = 1\n",
+    "recency/late.py": "ONE = 1\n",
+    "recency/only_b.py": "ONE = 1\n",
+    "recency/fits/__init__.py": "",
+    "recency/fits/last.R": "# lme4\nx <- 1\n",
+    "recency/fits/linear.py": (
+        "import recency.deep.below\nfrom recency import kinds, progress\n"
+        'SOURCE = "last.R"\n\ndef fit():\n    """Fit."""\n    from recency.late import ONE\n'
+        "    return ONE + 1\n"
+    ),
+    "recency/deep/__init__.py": "",
+    "recency/deep/below.py": "ONE = 1\n",
+    "recency/kinds/__init__.py": (
+        "from recency import plugins\n\ndef kind(name):\n"
+        '    return plugins.load("recency.kinds", name, "kind", "ONE")\n'
+    ),
+    "recency/kinds/a.py": "ONE = 1\n",
+    "recency/kinds/b.py": "from recency import only_b\nONE = only_b.ONE\n",
+}
+FOUND = {
+    "script.py",
+    "recency.plugins",
+    "recency.late",
+    "recency.fits",
+    "recency.fits.linear",
+    "recency.fits.last.R",
+    "recency.deep",
+    "recency.deep.below",
+    "recency.kinds",
+    "recency.kinds.a",
+}
+
+
+@pytest.fixture
+def found(tmp_path_factory, monkeypatch):
+    """Return a function that writes a package and returns what its script depends on."""
+
+    def find(chosen=("a",), **files):
+        folder = tmp_path_factory.mktemp("made")  # what was read is remembered by its path
+        for name, text in (MADE | files).items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        monkeypatch.setattr(code, "ROOT", folder / "recency")
+        return code.fingerprints(folder / "script.py", {"recency.kinds": chosen})
+
+    return find
+
+
+def test_the_closure_is_found(found):
+    assert found().keys() == FOUND
+    assert found(chosen=("b",)).keys() == FOUND - {"recency.kinds.a"} | {
+        "recency.kinds.b",
+        "recency.only_b",
+    }
+    assert found(chosen=("a", "b")).keys() == FOUND | {"recency.kinds.b", "recency.only_b"}
+
+
+def test_of_a_package_that_nothing_is_said_of_all_modules_count(found, tmp_path):
+    found()
+    script = code.ROOT.parent / "script.py"
+    assert code.fingerprints(script).keys() == FOUND | {"recency.kinds.b", "recency.only_b"}
+
+
+@pytest.mark.parametrize("file", MADE)
+def test_a_statement_changes_its_module_alone(found, file):
+    before = found()
+    line = "y <- 1\n" if file.endswith(".R") else "CHANGED = 1\n"
+    after = found(**{file: MADE[file] + line})
+    name = file.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
+    name = "script.py" if file == "script.py" else name
+    changed = {each for each in before if before[each] != after[each]}
+    assert after.keys() == before.keys() and changed == FOUND & {name}
+
+
+SOURCE = '''"""Text."""
+
+from math import inf, pi
+
+class A:
+    """Text."""
+
+    one = 1  # of them
+
+    def f(self, x, y=2):
+        """Text."""
+        z = [x, y, "a" "b"]
+        return (x + y) * pi if x else inf, z
+'''
+SAME = {
+    "a docstring": ('"""Text."""', '"""Another text: of\n\n    lines."""'),
+    "no docstring": ('        """Text."""\n        z', "        z"),
+    "a comment": ("# of them", "# or none"),
+    "quotes": ('"a" "b"', "'ab'"),
+    "line breaks": ('[x, y, "a" "b"]', '[\n    x,\n    y,\n    "a"\n    "b",\n  ]'),
+    "parentheses": ("(x + y) * pi if x else inf, z", "(((x + y) * pi if x else inf), z)"),
+    "blank lines": ("class A", "\n\n\nclass A"),
+}
+OTHER = {
+    "a number": ("one = 1", "one = 2"),
+    "its type": ("one = 1", "one = 1.0"),
+    "a truth value": ("one = 1", "one = True"),
+    "a default": ("y=2", "y=3"),
+    "an operator": ("x + y", "x - y"),
+    "order": ("[x, y,", "[y, x,"),
+    "a name": ("self, x,", "self, w,"),
+    "an import": ("inf, pi", "inf, e as pi"),
+    "a decorator": ("    def f", "    @staticmethod\n    def f"),
+    "grouping": ("(x + y) * pi", "x + y * pi"),
+    "a text that is no docstring": ("    one = 1", '    one = 1\n    "Text."'),
+    "a branch": ("x else inf", "y else inf"),
+}
+
+
+def of(folder, text, name="a.py"):
+    """Return the fingerprint of a text in a file of its own."""
+    path = folder / str(len(list(folder.iterdir()))) / name
+    path.parent.mkdir()
+    path.write_text(text)
+    return code.fingerprint(path)
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_what_computes_the_same_is_the_same(tmp_path, what):
+    assert SAME[what][0] in SOURCE
+    assert of(tmp_path, SOURCE.replace(*SAME[what])) == of(tmp_path, SOURCE)
+
+
+@pytest.mark.parametrize("what", OTHER)
+def test_what_computes_something_else_differs(tmp_path, what):
+    assert OTHER[what][0] in SOURCE
+    assert of(tmp_path, SOURCE.replace(*OTHER[what])) != of(tmp_path, SOURCE)
+
+
+def test_comments_of_r_do_not_count(tmp_path):
+    text = "# a\nx <- 1\nf <- function(y) {\n  # b\n  y + x\n}\n"
+    assert of(tmp_path, text.replace("# b", "# c").replace("  y", "\ty"), "a.R") == of(
+        tmp_path, text, "a.R"
+    )
+    assert of(tmp_path, text.replace("y + x", "y - x"), "a.R") != of(tmp_path, text, "a.R")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("from . import below", "imports are absolute"),
+        ("import recency", "names no module"),
+        ("from recency import surprisal", "name the module"),
+        ("from recency.plugins import load", "call plugins.load"),
+        ("from recency import plugins\nplugins.load(name, 'a', 'b', 'c')", "written out"),
+    ],
+)
+def test_names_that_cannot_be_followed_are_errors(found, line, why):
+    with pytest.raises(ValueError, match=rf"below\.py:\d.*can't be found.*{why}"):
+        found(**{"recency/deep/below.py": line + "\n"})
+
+
+def test_a_file_beside_that_is_not_there_is_an_error(found):
+    with pytest.raises(FileNotFoundError, match=r"none\.R"):
+        found(**{"recency/late.py": 'SOURCE = "none.R"\n'})
+
+
+def sources():
+    return [*(ROOT / "src").rglob("*.py"), *(ROOT / "workflow").rglob("*.py")]
+
+
+DYNAMIC = re.compile(r"import_module|__import__|(?<!\.)\b(exec|eval)\(|runpy|exec_module")
+
+
+def test_modules_are_chosen_by_name_in_one_place_alone():
+    users = {path for path in sources() if DYNAMIC.search(path.read_text())}
+    assert users == {Path(plugins.__file__).resolve()}
+
+
+def test_every_rule_s_closure_is_found():
+    for rule, script in scripts().items():
+        names = code.fingerprints(script).keys()
+        assert script.name in names and not names & code.EXEMPT.keys(), rule
+    assert len(scripts()) > 50
+
+
+def test_exempt_modules_lead_to_no_other():
+    """What is in no closure must not be the way to a module that then would be in none."""
+    for name, reason in code.EXEMPT.items():
+        assert len(reason) > 20
+        imported, packages, beside = code._reads(code.file_of(name))
+        if name != code.PACKAGE:  # it names the public functions, late
+            assert imported <= code.EXEMPT.keys() and not packages and not beside, name
+
+
+# The finished study
+
+
+def test_jobs_load_nothing_but_what_is_tracked(finished):
+    assert untracked(finished, load(*TINY)) == []
+
+
+LINE = re.compile(r"(recency[\w.]*|\w+\.py) ([0-9a-f]{12})")
+
+
+def reasons(output):
+    """Return (rule, wildcards) → (modules before, modules now) of a plan's jobs whose code changed."""
+    found = {}
+    for job in re.split(r"\n(?:local)?rule ", output)[1:]:
+        wildcards = re.search(r"^    wildcards: (.*)$", job, re.MULTILINE)
+        wildcards = wildcards[1].split(", ") if wildcards else []
+        changed = re.search(
+            r"^    reason: .*Params have changed.*before: (.*) now: (.*)$", job, re.MULTILINE
+        )
+        if changed:
+            key = (job.split(":")[0], tuple(sorted(wildcards)))
+            found[key] = tuple(dict(LINE.findall(side)) for side in changed.groups())
+    return found
+
+
+def edit(path, line):
+    path.write_text(path.read_text(encoding="utf-8") + f"\n{line}\n", encoding="utf-8")
+
+
+def test_an_edit_of_any_module_reruns_what_depends_on_it(study):
+    """A statement more in every file: each job's reason names all of its closure, and no more."""
+    for path in (study / "src" / "recency").rglob("*.*"):
+        if path.suffix in (".py", ".R"):
+            edit(path, "CHANGED = 1" if path.suffix == ".py" else "CHANGED <- 1")
+    for path in (study / "workflow" / "scripts").rglob("*.py"):
+        edit(path, "CHANGED = 1")
+    run = plan(study, configs=TINY)
+    planned_for = reasons(run.stdout)
+    rules = {rule for rule, _ in planned_for}
+    assert rules == planned(run.stdout).keys() - {"all", "total"} and len(rules) > 25
+    described = study_of(load(*TINY))
+    for (rule, wildcards), (old, new) in planned_for.items():
+        expected = closure(described, rule, dict(each.split("=", 1) for each in wildcards))
+        assert old == expected and new.keys() == expected.keys(), rule
+        assert all(old[name] != new[name] for name in old), rule
+
+
+@pytest.mark.parametrize(
+    "file", ["networks/loss.py", "mixed/last_word.R", "reading/parsers/table.py"]
+)
+def test_an_edit_of_one_module_reruns_the_jobs_that_depend_on_it(study, file):
+    path = study / "src" / "recency" / file
+    name = code.name_of(ROOT / "src" / "recency" / file)
+    edit(path, "CHANGED <- 1" if path.suffix == ".R" else "CHANGED = 1")
+    described = study_of(load(*TINY))
+    expected = {
+        (rule, tuple(sorted(f"{key}={value}" for key, value in wildcards.items())))
+        for rule, wildcards in jobs(study)
+        if name in closure(described, rule, wildcards)
+    }
+    assert reasons(plan(study, configs=TINY).stdout).keys() == expected and expected
+
+
+def test_other_text_for_people_and_other_layout_rerun_nothing(study):
+    """Every module written anew from its syntax tree, with another docstring: nothing to be done."""
+    for top in (study / "src" / "recency", study / "workflow" / "scripts"):
+        for path in top.rglob("*.py"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            if ast.get_docstring(tree) is not None:
+                tree.body[0].value.value = "Something else."
+            path.write_text(f"# A comment.\n{ast.unparse(tree)}\n", encoding="utf-8")
+    run = plan(study, configs=TINY)
+    assert "Nothing to be done" in run.stdout, run.stdout[-3000:]
+
+
+def test_plugins_that_the_study_does_not_choose_rerun_nothing(study):
+    for file in ("attention/biases/window.py", "reading/parsers/geco.py", "text/readers/novels.py"):
+        edit(study / "src" / "recency" / file, "CHANGED = 1")
+    run = plan(study, configs=TINY)
+    assert "Nothing to be done" in run.stdout, run.stdout[-3000:]
