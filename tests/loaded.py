@@ -33,22 +33,27 @@ def closure(study, rule, wildcards):
     return code.fingerprints(scripts()[rule], chosen)
 
 
-def jobs(folder):
-    """Return (rule, wildcards) of the jobs that were run in a folder."""
-    return [(job["rule"], job["wildcards"]) for job in _recorded(folder)]
+LINE = re.compile(r"\S+ [0-9a-f]{12}")
 
 
-def untracked(folder, config):
-    """Return (rule, modules) of jobs of the runs in a folder that loaded more than is tracked."""
-    study, found = study_of(config), []
-    for job in _recorded(folder):
-        known = closure(study, job["rule"], job["wildcards"]).keys() | code.EXEMPT.keys()
-        if more := set(job["modules"]) - known:
-            found.append((job["rule"], sorted(more)))
-    return found
+def recorded(folder):
+    """Return what jobs in a folder wrote down: rule, wildcards, outputs, modules, code.
 
-
-def _recorded(folder):
+    `modules` are those that were loaded, `code` is module → fingerprint as the job's parameters are.
+    """
     lines = (folder / ".snakemake" / "loaded.jsonl").read_text().splitlines()
     assert lines, "no job wrote down what it loaded"
-    return [json.loads(line) for line in lines]
+    jobs = [json.loads(line) for line in lines]
+    return [
+        job | {"code": dict(each.split() for each in job["params"] if LINE.fullmatch(each))}
+        for job in jobs
+    ]
+
+
+def untracked(folder):
+    """Return (rule, modules) of jobs of the runs in a folder that loaded more than is tracked."""
+    found = [
+        (job["rule"], sorted(set(job["modules"]) - job["code"].keys() - code.EXEMPT.keys()))
+        for job in recorded(folder)
+    ]
+    return [(rule, modules) for rule, modules in found if modules]

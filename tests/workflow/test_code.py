@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from loaded import closure, jobs, scripts, study_of, untracked
+from loaded import closure, recorded, scripts, study_of, untracked
 from project import ROOT, TINY, load, plan, planned
 
 from recency import plugins
@@ -212,63 +212,63 @@ def test_exempt_modules_lead_to_no_other():
 
 
 def test_jobs_load_nothing_but_what_is_tracked(finished):
-    assert untracked(finished, load(*TINY)) == []
+    """Every job of a real run: what it imported is in the closure that Snakemake compares."""
+    assert untracked(finished) == []
+    jobs, study = recorded(finished), study_of(load(*TINY))
+    assert len({job["rule"] for job in jobs}) > 25
+    for job in jobs:
+        assert job["code"] == closure(study, job["rule"], job["wildcards"]), job["rule"]
 
 
-LINE = re.compile(r"(recency[\w.]*|\w+\.py) ([0-9a-f]{12})")
-
-
-def reasons(output):
-    """Return (rule, wildcards) → (modules before, modules now) of a plan's jobs whose code changed."""
-    found = {}
-    for job in re.split(r"\n(?:local)?rule ", output)[1:]:
-        wildcards = re.search(r"^    wildcards: (.*)$", job, re.MULTILINE)
-        wildcards = wildcards[1].split(", ") if wildcards else []
-        changed = re.search(
-            r"^    reason: .*Params have changed.*before: (.*) now: (.*)$", job, re.MULTILINE
-        )
-        if changed:
-            key = (job.split(":")[0], tuple(sorted(wildcards)))
-            found[key] = tuple(dict(LINE.findall(side)) for side in changed.groups())
-    return found
-
-
-def edit(path, line):
+def edit(path):
+    """Add a statement to a file of Python or R."""
+    line = "CHANGED <- 1" if path.suffix == ".R" else "CHANGED = 1"
     path.write_text(path.read_text(encoding="utf-8") + f"\n{line}\n", encoding="utf-8")
 
 
-def test_an_edit_of_any_module_reruns_what_depends_on_it(study):
-    """A statement more in every file: each job's reason names all of its closure, and no more."""
+def changed(study):
+    """Return the outputs whose jobs have other parameters than when they were made."""
+    run = plan(study, "--list-changes", "params", configs=TINY)
+    assert run.returncode == 0, run.stdout[-3000:]
+    return {line for line in run.stdout.splitlines() if line.startswith("results/")}
+
+
+def outputs(study, module=None):
+    """Return the outputs of all jobs, or of those that depend on a module."""
+    jobs = [job for job in recorded(study) if module is None or module in job["code"]]
+    return {output for job in jobs for output in job["outputs"]}
+
+
+def test_an_edit_of_everything_reruns_every_rule(study):
     for path in (study / "src" / "recency").rglob("*.*"):
         if path.suffix in (".py", ".R"):
-            edit(path, "CHANGED = 1" if path.suffix == ".py" else "CHANGED <- 1")
-    for path in (study / "workflow" / "scripts").rglob("*.py"):
-        edit(path, "CHANGED = 1")
+            edit(path)
     run = plan(study, configs=TINY)
-    planned_for = reasons(run.stdout)
-    rules = {rule for rule, _ in planned_for}
-    assert rules == planned(run.stdout).keys() - {"all", "total"} and len(rules) > 25
-    described = study_of(load(*TINY))
-    for (rule, wildcards), (old, new) in planned_for.items():
-        expected = closure(described, rule, dict(each.split("=", 1) for each in wildcards))
-        assert old == expected and new.keys() == expected.keys(), rule
-        assert all(old[name] != new[name] for name in old), rule
+    assert planned(run.stdout).keys() - {"all", "total"} == {job["rule"] for job in recorded(study)}
+    assert changed(study) == outputs(study)
 
 
-@pytest.mark.parametrize(
-    "file", ["networks/loss.py", "mixed/last_word.R", "reading/parsers/table.py"]
-)
-def test_an_edit_of_one_module_reruns_the_jobs_that_depend_on_it(study, file):
-    path = study / "src" / "recency" / file
-    name = code.name_of(ROOT / "src" / "recency" / file)
-    edit(path, "CHANGED <- 1" if path.suffix == ".R" else "CHANGED = 1")
-    described = study_of(load(*TINY))
-    expected = {
-        (rule, tuple(sorted(f"{key}={value}" for key, value in wildcards.items())))
-        for rule, wildcards in jobs(study)
-        if name in closure(described, rule, wildcards)
-    }
-    assert reasons(plan(study, configs=TINY).stdout).keys() == expected and expected
+#: One module of each room, and a script: file → a rule that has it in its closure, and one that has not.
+EDITS = {
+    "src/recency/attention/biases/exponential.py": ("surprisal", "train"),
+    "src/recency/networks/loss.py": ("train", "surprisal"),
+    "src/recency/scoring/causal.py": ("surprisal", "train"),
+    "src/recency/reading/parsers/table.py": ("words", "observations"),
+    "src/recency/mixed/last_word.R": ("regression", "permutation"),
+    "src/recency/mixed/theta_search.py": ("regression", "permutation"),
+    "src/recency/figures/style.py": ("check_dataset", "regression"),
+    "src/recency/text/tokens.py": ("tokenize_text", "train_tokenizer"),
+    "workflow/scripts/regression/permutation.py": ("permutation", "regression"),
+}
+
+
+@pytest.mark.parametrize("file", EDITS)
+def test_an_edit_of_one_file_reruns_what_depends_on_it(study, file):
+    edit(study / file)
+    expected = outputs(study, code.name_of(ROOT / file))
+    assert changed(study) == expected
+    rules = {job["rule"] for job in recorded(study) if expected & set(job["outputs"])}
+    assert EDITS[file][0] in rules and EDITS[file][1] not in rules
 
 
 def test_other_text_for_people_and_other_layout_rerun_nothing(study):
@@ -285,6 +285,6 @@ def test_other_text_for_people_and_other_layout_rerun_nothing(study):
 
 def test_plugins_that_the_study_does_not_choose_rerun_nothing(study):
     for file in ("attention/biases/window.py", "reading/parsers/geco.py", "text/readers/novels.py"):
-        edit(study / "src" / "recency" / file, "CHANGED = 1")
+        edit(study / "src" / "recency" / file)
     run = plan(study, configs=TINY)
     assert "Nothing to be done" in run.stdout, run.stdout[-3000:]

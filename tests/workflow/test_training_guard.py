@@ -51,7 +51,7 @@ def test_a_run_stops_before_it_throws_finished_lms_away(study):
 
     keep = shlex.split(re.search(r"\./run (.*--touch.*)$", run.stdout, re.MULTILINE)[1])
     at = keep.index("--configfile")
-    run = snakemake(study, *keep[:at], configs=keep[at + 1 :])
+    run = snakemake(study, "--nocolor", *keep[:at], configs=keep[at + 1 :])
     assert run.returncode == 0, run.stdout[-3000:]
     assert state(study) == before
     # What was made from the LMs is up to date as well.
@@ -67,7 +67,9 @@ def test_a_change_of_earlier_code_stops_a_run_too(study):
     keep = shlex.split(re.search(r"\./run (.*) --touch", run.stdout)[1])
     before = state(study)
     # One of them alone: the others' tokens are still to be made.
-    run = snakemake(study, *(file for file in keep if "reader" in file), "--touch", configs=TINY)
+    run = snakemake(
+        study, "--nocolor", *(file for file in keep if "reader" in file), "--touch", configs=TINY
+    )
     assert run.returncode == 0 and state(study) == before, run.stdout[-3000:]
     jobs = planned(plan(study, configs=TINY).stdout)
     assert (jobs["train"], jobs["tokenize_text"]) == (2, 1)
@@ -80,7 +82,7 @@ def test_lms_are_trained_again_when_asked_and_only_if_something_changed(study):
 
     # Nothing has changed: what was lost comes from the finished state, and no step is done.
     (study / LMS / "Pythia" / "model.safetensors").unlink()
-    run = snakemake(study, config, f"{LMS}/Pythia/model.safetensors", configs=TINY)
+    run = snakemake(study, "--nocolor", config, f"{LMS}/Pythia/model.safetensors", configs=TINY)
     assert run.returncode == 0, run.stdout[-3000:]
     assert losses.read_text() == before
     mine = study / LMS / ".Pythia.state.pt"
@@ -93,7 +95,7 @@ def test_lms_are_trained_again_when_asked_and_only_if_something_changed(study):
         "loss = self.loss_sum(",
         "loss = 2 * self.loss_sum(",
     )
-    arguments = (config, "--config", "retrain=true")
+    arguments = ("--nocolor", config, "--config", "retrain=true")
     run = snakemake(study, *arguments, configs=TINY)
     assert run.returncode == 0, run.stdout[-3000:]
     assert state(study)[mine] != states[mine]
@@ -108,7 +110,7 @@ def test_another_recipe_trains_again_unasked(study):
     """Code has changed as well, but whoever writes another recipe wants another LM."""
     edit(study, LOSS)
     (study / "more.yaml").write_text("recipes: {demo: {steps: 2}}\n")
-    run = snakemake(study, f"{LMS}/Pythia/config.json", configs=[*TINY, "more.yaml"])
+    run = snakemake(study, "--nocolor", f"{LMS}/Pythia/config.json", configs=[*TINY, "more.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
     assert len((study / LMS / "Pythia" / "training.csv").read_text().splitlines()) == 1 + 2
 

@@ -30,19 +30,19 @@ def check(config: Mapping, workflow) -> None:
     from snakemake.exceptions import WorkflowError
 
     if workflow.touch:
-        _keep_times(workflow.dag)
+        _keep_times(workflow)
         return
-    found = trained_again(workflow.dag)
+    found = trained_again(workflow)
     if found and not config.get("retrain", False):
         raise WorkflowError(message(found, _keep(workflow, found)))
 
 
-def trained_again(dag) -> dict[str, tuple[str, list[str]]]:
+def trained_again(workflow) -> dict[str, tuple[str, list[str]]]:
     """Return LM → (a file of its checkpoint, the modules that changed) of what would be lost."""
-    found = {}
-    for job in dag.needrun_jobs():
+    found, known = {}, {}
+    for job in workflow.dag.needrun_jobs():
         finished = job.rule.name == TRAINING and all(map(os.path.exists, job.output))
-        if finished and (modules := _only_code(dag, job)):
+        if finished and (modules := _only_code(workflow, job, known)):
             found[job.wildcards["lm"]] = (str(job.output[0]), sorted(modules))
     return dict(sorted(found.items()))
 
@@ -82,30 +82,31 @@ def changed_modules(before: Iterable[str], now: Iterable[str]) -> set[str] | Non
     return {line.split()[0] for line in sides[0] ^ sides[1]}
 
 
-def _only_code(dag, job) -> set[str] | None:
+def _only_code(workflow, job, known: dict) -> set[str] | None:
     """Return the changed modules for which a job is planned, its own and of the jobs before it.
 
     None if it is planned for another reason: the config, its files, or because it was asked for. A
-    file of an earlier step that is missing is no reason: it is made as it was.
+    file of an earlier step that is missing is no reason: it is made as it was. `known` is what was
+    found for other jobs.
     """
-    reason = dag.reason(job)
+    if job not in known:
+        known[job] = _own_code(workflow, job)
+        for earlier in workflow.dag.dependencies[job]:
+            if known[job] is not None and workflow.dag.needrun(earlier):
+                modules = _only_code(workflow, earlier, known)
+                known[job] = None if modules is None else known[job] | modules
+    return known[job]
+
+
+def _own_code(workflow, job) -> set[str] | None:
+    """Return the changed modules of a job's own code; None if it is planned for another reason."""
+    reason = workflow.dag.reason(job)
     updated = reason.updated_input - reason.updated_input_run
     if updated or reason.forced or reason.input_changed or reason.software_stack_changed:
         return None
-    found: set[str] = set()
-    if reason.params_changed:
-        changed = reason.params_changed
-        modules = changed_modules(changed.only_old, changed.only_new)
-        if modules is None:
-            return None
-        found |= modules
-    for earlier in dag.dependencies[job]:
-        if dag.needrun(earlier):
-            modules = _only_code(dag, earlier)
-            if modules is None:
-                return None
-            found |= modules
-    return found
+    # Asked for anew: Snakemake doesn't ask for a job whose input is made again.
+    changed = workflow.persistence.params_changed(job)
+    return changed_modules(changed.only_old, changed.only_new) if changed else set()
 
 
 def _keep(workflow, found: Mapping[str, tuple[str, list[str]]]) -> str:
@@ -120,12 +121,12 @@ def _keep(workflow, found: Mapping[str, tuple[str, list[str]]]) -> str:
     return shlex.join(words)
 
 
-def _keep_times(dag) -> None:
+def _keep_times(workflow) -> None:
     """Give outputs that --touch declares to be up to date with their code their times back."""
-    kept = []
+    dag, kept, known = workflow.dag, [], {}
     for level in dag.toposorted():
-        for job in level:
-            if dag.needrun(job) and _only_code(dag, job) and all(map(os.path.exists, job.output)):
+        for job in filter(dag.needrun, level):
+            if _only_code(workflow, job, known) and all(map(os.path.exists, job.output)):
                 times = [(Path(file), Path(file).stat().st_mtime_ns) for file in job.output]
                 kept.append(([Path(file) for file in job.input], times))
     # Snakemake sets the times when this returns, and has no later hook that knows of this.
