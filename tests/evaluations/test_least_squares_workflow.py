@@ -5,9 +5,9 @@ import json
 import pandas as pd
 import pytest
 import yaml
+from checkpoints import checkpoint
+from item_means import items
 from project import copy_project, plan, planned, snakemake
-from test_bias_search import checkpoint
-from test_delta_aic import items
 
 HUB = {"checkpoint": "model", "bos": False}
 MADE = {

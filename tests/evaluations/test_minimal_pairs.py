@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import torch
 from project import copy_project, load, snakemake
-from test_surprisal import MIX, TINY
+from small_networks import MIX, TINY
 from tokenizers import (
     Tokenizer,
     decoders,

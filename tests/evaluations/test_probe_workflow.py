@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 from project import TINY, copy_finished, plan, planned, snakemake
-from test_probe_trees import random_heads
+from random_trees import random_heads
 
 PROBE = """
 run: [probe]
