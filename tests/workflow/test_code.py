@@ -36,6 +36,8 @@ MADE = {
     ),
     "recency/kinds/a.py": "ONE = 1\n",
     "recency/kinds/b.py": "from recency import only_b\nONE = only_b.ONE\n",
+    "recency/kinds/inner/__init__.py": "",
+    "recency/kinds/inner/c.py": "ONE = 1\n",
 }
 FOUND = {
     "script.py",
@@ -74,12 +76,17 @@ def test_the_closure_is_found(found):
         "recency.only_b",
     }
     assert found(chosen=("a", "b")).keys() == FOUND | {"recency.kinds.b", "recency.only_b"}
+    assert found(chosen=("a", "inner.c")).keys() == FOUND | {
+        "recency.kinds.inner",
+        "recency.kinds.inner.c",
+    }
 
 
 def test_of_a_package_that_nothing_is_said_of_all_modules_count(found, tmp_path):
     found()
     script = code.ROOT.parent / "script.py"
-    assert code.fingerprints(script).keys() == FOUND | {"recency.kinds.b", "recency.only_b"}
+    others = {"recency.kinds.b", "recency.only_b", "recency.kinds.inner", "recency.kinds.inner.c"}
+    assert code.fingerprints(script).keys() == FOUND | others
 
 
 @pytest.mark.parametrize("file", MADE)
@@ -228,9 +235,11 @@ def edit(path):
 
 def changed(study):
     """Return the outputs whose jobs have other parameters than when they were made."""
-    run = plan(study, "--list-changes", "params", configs=TINY)
+    run = plan(study, "--summary", configs=TINY)
     assert run.returncode == 0, run.stdout[-3000:]
-    return {line for line in run.stdout.splitlines() if line.startswith("results/")}
+    rows = [line.split("\t") for line in run.stdout.splitlines() if line.startswith("results/")]
+    assert rows
+    return {row[0] for row in rows if "params changed" in row}
 
 
 def outputs(study, module=None):

@@ -88,6 +88,9 @@ def _chosen(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tu
                 paths = sorted(folder.rglob("[a-z]*.py"))
             else:
                 paths = [folder / f"{each.replace('.', '/')}.py" for each in wanted]
+            # Python imports the packages around a module with it.
+            names_of = (_with_parents(name_of(path)) for path in paths)
+            paths += [file_of(name) for name in set().union(*names_of)]
             modules, more = _closure(paths)
             found |= modules
             packages |= more
