@@ -1,14 +1,11 @@
 """What a rule's result depends on in code: the closure of its script, and what a change of it reruns."""
 
 import ast
-import re
-from pathlib import Path
 
 import pytest
 from loaded import closure, recorded, scripts, study_of, untracked
 from project import ROOT, TINY, load, plan, planned
 
-from recency import plugins
 from recency.workflow import code
 
 pytestmark = pytest.mark.apart
@@ -185,18 +182,6 @@ def test_names_that_cannot_be_followed_are_errors(found, line, why):
 def test_a_file_beside_that_is_not_there_is_an_error(found):
     with pytest.raises(FileNotFoundError, match=r"none\.R"):
         found(**{"recency/late.py": 'SOURCE = "none.R"\n'})
-
-
-def sources():
-    return [*(ROOT / "src").rglob("*.py"), *(ROOT / "workflow").rglob("*.py")]
-
-
-DYNAMIC = re.compile(r"import_module|__import__|(?<!\.)\b(exec|eval)\(|runpy|exec_module")
-
-
-def test_modules_are_chosen_by_name_in_one_place_alone():
-    users = {path for path in sources() if DYNAMIC.search(path.read_text())}
-    assert users == {Path(plugins.__file__).resolve()}
 
 
 def test_every_rule_s_closure_is_found():
