@@ -7,6 +7,7 @@ import pytest
 import yaml
 from checkpoints import checkpoint
 from item_means import items
+from loaded import untracked
 from project import copy_project, plan, planned, snakemake
 
 HUB = {"checkpoint": "model", "bos": False}
@@ -56,6 +57,7 @@ def test_from_a_corpus_to_delta_aic_and_the_best_bias(tmp_path):
     (folder / "made.yaml").write_text(yaml.safe_dump(MADE))
     run = snakemake(folder, "--nocolor", "made", configs=["made.yaml"])
     assert run.returncode == 0, run.stdout[-6000:]
+    assert untracked(folder) == []
     results = folder / "results" / "made" / "paper"
     rows = pd.read_csv(results / "experiments" / "made" / "table_delta_aic.csv").set_index("lm")
     inside = table.groupby("sent_id").word_pos.transform("max").sub(1).ge(table.word_pos)

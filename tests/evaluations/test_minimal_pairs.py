@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from loaded import untracked
 from project import copy_project, load, snakemake
 from small_networks import MIX, TINY
 from tokenizers import (
@@ -360,6 +361,7 @@ def test_from_a_table_to_the_figures(tokenizer, tmp_path):
     assert run.returncode == 0, run.stdout[-4000:]
     reason = "Placed pairs (minimal pairs) is not here: a/b.tsv: pairs of mine, from me"
     assert f"not run: {reason}" in run.stdout
+    assert untracked(project) == []
     results = project / "results" / "pairs" / "cores"
     assert [path.name for path in (results / "experiments").iterdir()] == ["mine"]
     where = results / "experiments" / "mine"

@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import pytest
+from loaded import untracked
 from project import TINY, copy_finished, plan, planned, snakemake
 from random_trees import random_heads
 
@@ -75,6 +76,7 @@ def test_probe_and_maps_from_text_to_report(project):
     assert [row["layer"] for row in rows] == ["", "0", "1", "0", "1"]
     assert len({row["dev_loss"] for row in rows}) == 5
     page = (where / "table_probe.html").read_text()
+    assert untracked(project) == []
     assert "adjacent words" in page and "ALiBi-mix-TI, untrained" in page
 
     run = snakemake(project, "--report", "report.html", *targets, configs=CONFIGS)
