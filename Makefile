@@ -34,7 +34,7 @@ open: setup
 	@setup/study.sh open
 
 test: setup
-	@$(tools) python -m pytest
+	@$(tools) python -m pytest --numprocesses $(CORES) --dist loadgroup --no-loadscope-reorder
 
 lint: setup
 	@$(tools) ruff check

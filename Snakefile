@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 os.environ["PYTHONPATH"] = sys.path[0]
 
 from recency.evaluations import registry
-from recency.workflow import code, products, regressions, start
+from recency.workflow import code, products, regressions, start, training_guard
 from recency.workflow.start import any_of
 
 
@@ -73,8 +73,10 @@ include: "rules/probe.smk"
 include: "rules/experiments.smk"
 
 
-# A run that this machine cannot do ends here; a dry run and jobs on a cluster don't ask.
+# A run that would throw trained LMs away, or that this machine cannot do, ends here; a dry run and
+# jobs on a cluster don't ask.
 onstart:
+    training_guard.check(config, workflow)
     start.require_machine(study, workflow)
 
 

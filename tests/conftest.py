@@ -1,20 +1,68 @@
-"""Fixtures: folders of real data that tests skip without."""
+"""What all tests share: one thread each, the order they start in, real data and a finished study."""
 
 import os
+
+# Before NumPy or PyTorch is imported: tests run side by side, each on a core of its own.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import fcntl
 import shutil
 import sysconfig
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
-
+from project import ROOT, TINY, copy_finished, copy_project, snakemake
 
 HEADERS = Path(sysconfig.get_path("include"), "Python.h")
 needs_compiler = pytest.mark.skipif(
     not (shutil.which("g++") and HEADERS.exists()),
     reason=f"torch.compile needs g++ and Python's headers ({HEADERS}) here",
 )
+
+
+#: Files, or tests that are marked `apart`, that take longest; they start first, in this order.
+LONGEST = (
+    "workflow/test_workflow.py::test_whole_run",
+    "workflow/test_workflow.py::test_a_killed_run_ends_with_the_same_bytes",
+    "networks/test_training.py",
+    "reading/test_dataset_damage.py",
+    "evaluations/test_least_squares_workflow.py",
+    "networks/test_network.py",
+    "evaluations/test_minimal_pairs.py",
+    "benchmarks/test_benchmark_train.py",
+    "evaluations/test_probe_workflow.py",
+    "workflow/test_training_guard.py",
+    "workflow/test_plans.py::test_the_paper_s_figures_and_tables_are_targets",
+    "reading/test_datasets.py",
+    "benchmarks/test_benchmark_regression_paper.py",
+    "reading/test_dataset_everything.py",
+    "attention/test_biases.py",
+    "reading/test_dataset_formats_eye_tracking.py",
+    "figures/test_figures.py",
+    "workflow/test_code.py",
+    "workflow/test_configuration.py",
+)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "apart: may run on another worker than the rest of its file")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Keep a file's tests on one worker, so that what they share is made once; start the longest first.
+
+    A test that is marked `apart`, or all of a file that is, goes to any worker.
+    """
+    places = {}
+    for item in items:
+        file = item.nodeid.split("::")[0]
+        if not item.get_closest_marker("apart"):
+            item.add_marker(pytest.mark.xdist_group(file))
+        name = item.nodeid.removeprefix("tests/")
+        places[item] = next((n for n, long in enumerate(LONGEST) if name.startswith(long)), 99)
+    items.sort(key=places.get)
 
 
 def _folder(variable: str, name: str) -> Path:
@@ -34,3 +82,26 @@ def shared_data() -> Path:
 def mirror() -> Path:
     """Original public files, laid out as <host>/<path> ($RECENCY_TEST_MIRROR)."""
     return _folder("RECENCY_TEST_MIRROR", "mirror")
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory) -> Path:
+    """Return a project folder in which the tiny study has been run: made once, not to be changed."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent  # the workers' common folder
+    folder, output = base / "finished", base / "finished.txt"
+    with open(base / "finished.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the process
+        if not output.exists():
+            run = snakemake(copy_project(folder), configs=TINY)
+            output.write_text(f"{run.returncode}\n{run.stdout}")
+    code, _, printed = output.read_text().partition("\n")
+    assert code == "0", printed[-6000:]
+    return folder
+
+
+@pytest.fixture
+def study(finished, tmp_path) -> Path:
+    """Return a copy of the finished tiny study, to be changed."""
+    return copy_finished(finished, tmp_path / "study")

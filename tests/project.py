@@ -1,6 +1,7 @@
 """How tests run Snakemake: on a copy of the project, as a user would."""
 
 import copy
+import multiprocessing
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ TINY = ["config.demo.yaml", "tests/config.tiny.yaml"]
 
 def copy_project(folder):
     """Copy what git would clone, so that a run touches nothing of the developer's."""
+    folder.mkdir(exist_ok=True)
     for name in (
         "Snakefile",
         "rules",
@@ -34,9 +36,15 @@ def copy_project(folder):
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, folder / name)
+    shutil.copy(ROOT / "tests" / "record_modules.py", folder / "src" / "sitecustomize.py")
     for path in ROOT.glob("config*.yaml"):
         shutil.copy(path, folder)
     return folder
+
+
+def copy_finished(finished, folder):
+    """Copy a project with its results and what Snakemake knows of them; times of files stay."""
+    return Path(shutil.copytree(finished, folder, symlinks=True))
 
 
 def environment():
@@ -51,6 +59,7 @@ def command(*arguments, configs=()):
 
 
 def snakemake(folder, *arguments, configs=(), **variables):
+    """Run Snakemake as a user would; return what it printed and the status it ended with."""
     return subprocess.run(
         command(*arguments, configs=configs),
         check=False,
@@ -60,6 +69,41 @@ def snakemake(folder, *arguments, configs=(), **variables):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
+
+
+#: What Snakemake and the Snakefile import, but for the package itself, which is each folder's own.
+PRELOADED = ["snakemake.cli", "snakemake.dag", "snakemake.executors.dryrun", "jsonschema", "yaml"]
+
+
+def plan(folder, *arguments, configs=()):
+    """Do a dry run, as `snakemake(folder, "-n", …)` does, in a fork that has Snakemake loaded.
+
+    It takes half the time of a process of its own: more than a second less.
+    """
+    forks = multiprocessing.get_context("forkserver")
+    forks.set_forkserver_preload(PRELOADED)
+    printed = Path(folder) / ".plan.txt"
+    words = command("-n", *arguments, configs=configs)
+    process = forks.Process(target=_plan, args=(words[3:], str(folder), environment()))
+    process.start()
+    process.join()
+    text = printed.read_text()
+    printed.unlink()
+    return subprocess.CompletedProcess(words, process.exitcode, text)
+
+
+def _plan(arguments, folder, variables):
+    """Become Snakemake, its output in .plan.txt."""
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    file = os.open(".plan.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    from snakemake.cli import main
+
+    sys.argv = ["snakemake", *arguments]
+    main(arguments)
 
 
 def planned(output):

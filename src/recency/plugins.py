@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -58,9 +59,15 @@ def _file(package: str, name: str) -> Path:
     return folder(package).joinpath(*folders, f"{last}.py")
 
 
+@lru_cache(maxsize=1000)
+def _statements(path: Path, changed: int) -> list[ast.stmt]:
+    """Return a module's statements as of `changed`: a check of the config asks for them often."""
+    return ast.parse(path.read_text(encoding="utf-8")).body
+
+
 def _defined(path: Path, name: str) -> ast.stmt | None:
     """Return the statement at a module's top level that defines `name`."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in _statements(path, path.stat().st_mtime_ns):
         if isinstance(node, ast.FunctionDef) and node.name == name:
             return node
         targets = [node.target] if isinstance(node, ast.AnnAssign) else []

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from small_networks import MIX, NONE, TEXTS, TINY, byte_tokenizer
 from statsmodels.stats.multitest import multipletests
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from recency.errors import InputError
 from recency.evaluations.attention_by_distance import score as attention_by_distance
@@ -13,35 +13,10 @@ from recency.evaluations.dependencies import score as attention_heads
 from recency.networks import architectures
 from recency.scoring import alignment, attention_weights
 
-MIX, NONE = {"form": "linear", "slopes": "mix"}, {"form": "none"}
-TINY = {
-    "family": "gpt_neox",
-    "layers": 2,
-    "heads": 4,
-    "width": 32,
-    "feed_forward": 64,
-    "context": 96,
-    "rotary_fraction": 0.25,
-}
-TEXTS = [
-    "The unforgettable cat saw that the dog which she remembered had slept , and she laughed .",
-    "It rained . Nobody who lived there remembered another summer of the kind , or said so .",
-]
-
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=300,
-        special_tokens=["<|endoftext|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    made.train_from_iterator(TEXTS * 3, trainer)
-    return made
+def tokenizer():
+    return byte_tokenizer()
 
 
 @pytest.fixture(scope="module")

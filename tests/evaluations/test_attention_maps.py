@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from test_attention_heads import MIX, NONE, TINY, tokenizer  # noqa: F401
+from small_networks import MIX, NONE, TINY, byte_tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from recency.errors import InputError
@@ -26,7 +26,12 @@ LMS = [
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, tokenizer):  # noqa: F811
+def tokenizer():
+    return byte_tokenizer()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, tokenizer):
     folder = tmp_path_factory.mktemp("made")
     for name, spec in (("Pythia", NONE), ("mix", MIX)):
         architectures.new(TINY, spec, tokenizer.get_vocab_size(), 5).save_pretrained(folder / name)
@@ -37,7 +42,7 @@ def made(tmp_path_factory, tokenizer):  # noqa: F811
     return folder
 
 
-def test_attention_is_that_of_transformers(made, tokenizer):  # noqa: F811
+def test_attention_is_that_of_transformers(made, tokenizer):
     table = pd.read_parquet(made / "Pythia.parquet")
     ids = [0, *tokenizer.encode(" ".join(TEXT.split())).ids]
     model = architectures.load(made / "Pythia")

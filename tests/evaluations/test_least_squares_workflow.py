@@ -5,9 +5,10 @@ import json
 import pandas as pd
 import pytest
 import yaml
-from project import copy_project, planned, snakemake
-from test_bias_search import checkpoint
-from test_delta_aic import items
+from checkpoints import checkpoint
+from item_means import items
+from loaded import untracked
+from project import copy_project, plan, planned, snakemake
 
 HUB = {"checkpoint": "model", "bos": False}
 MADE = {
@@ -50,12 +51,13 @@ MADE = {
 
 
 def test_from_a_corpus_to_delta_aic_and_the_best_bias(tmp_path):
-    folder = copy_project(tmp_path)
+    folder = copy_project(tmp_path / "project")
     table = pd.read_csv(items(folder / "items.tsv", sentences=12), sep="\t")
     checkpoint(folder / "model", table.groupby("sent_id").word.agg(" ".join))
     (folder / "made.yaml").write_text(yaml.safe_dump(MADE))
     run = snakemake(folder, "--nocolor", "made", configs=["made.yaml"])
     assert run.returncode == 0, run.stdout[-6000:]
+    assert untracked(folder) == []
     results = folder / "results" / "made" / "paper"
     rows = pd.read_csv(results / "experiments" / "made" / "table_delta_aic.csv").set_index("lm")
     inside = table.groupby("sent_id").word_pos.transform("max").sub(1).ge(table.word_pos)
@@ -72,5 +74,5 @@ def test_from_a_corpus_to_delta_aic_and_the_best_bias(tmp_path):
     for name in ("experiments/made/figure_delta_aic", "searches/made/figure_bias_search"):
         for ending in ("pdf", "svg", "png", "csv"):
             assert (results / f"{name}.{ending}").stat().st_size > 100
-    again = snakemake(folder, "-n", "made", configs=["made.yaml"])
+    again = plan(folder, "made", configs=["made.yaml"])
     assert "Nothing to be done" in again.stdout and not planned(again.stdout)

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from loaded import untracked
 from project import copy_project, load, snakemake
-from test_surprisal import MIX, TINY
+from small_networks import MIX, TINY
 from tokenizers import (
     Tokenizer,
     decoders,
@@ -360,6 +361,7 @@ def test_from_a_table_to_the_figures(tokenizer, tmp_path):
     assert run.returncode == 0, run.stdout[-4000:]
     reason = "Placed pairs (minimal pairs) is not here: a/b.tsv: pairs of mine, from me"
     assert f"not run: {reason}" in run.stdout
+    assert untracked(project) == []
     results = project / "results" / "pairs" / "cores"
     assert [path.name for path in (results / "experiments").iterdir()] == ["mine"]
     where = results / "experiments" / "mine"

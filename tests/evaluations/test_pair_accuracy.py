@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_tables import check_shape
+from table_files import check_shape
 
 from recency.errors import InputError
 from recency.evaluations.minimal_pairs import accuracy as pair_accuracy

@@ -4,8 +4,9 @@ import csv
 
 import numpy as np
 import pytest
-from project import TINY, copy_project, planned, snakemake
-from test_probe_trees import random_heads
+from loaded import untracked
+from project import TINY, copy_finished, plan, planned, snakemake
+from random_trees import random_heads
 
 PROBE = """
 run: [probe]
@@ -34,8 +35,9 @@ CONFIGS = [*TINY, "probe.yaml"]
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    folder = copy_project(tmp_path_factory.mktemp("project"))
+def project(finished, tmp_path_factory):
+    """Return the finished tiny study, with a treebank that it has not seen."""
+    folder = copy_finished(finished, tmp_path_factory.mktemp("probe") / "project")
     (folder / "probe.yaml").write_text(PROBE)
     (folder / "mine").mkdir()
     random = np.random.default_rng(6)
@@ -74,6 +76,7 @@ def test_probe_and_maps_from_text_to_report(project):
     assert [row["layer"] for row in rows] == ["", "0", "1", "0", "1"]
     assert len({row["dev_loss"] for row in rows}) == 5
     page = (where / "table_probe.html").read_text()
+    assert untracked(project) == []
     assert "adjacent words" in page and "ALiBi-mix-TI, untrained" in page
 
     run = snakemake(project, "--report", "report.html", *targets, configs=CONFIGS)
@@ -87,12 +90,12 @@ def test_probe_and_maps_from_text_to_report(project):
     # Neither the memory nor what a figure shows has a probe trained again.
     changes = "probe: {memory_gb: 1, relations: [obj]}\nsentences: {dog: a cat ran .}"
     (project / "more.yaml").write_text(changes)
-    run = snakemake(project, "-n", *targets, configs=[*CONFIGS, "more.yaml"])
+    run = plan(project, *targets, configs=[*CONFIGS, "more.yaml"])
     jobs = planned(run.stdout)
     assert jobs["figure_probe"] == jobs["table_probe"] == 1 and jobs["attention_map"] == 1
     assert not {"structural_probe", "treebank", "train"} & jobs.keys()
 
 
 def test_the_working_memory_study_plans_it(project):
-    jobs = planned(snakemake(project, "-n", "wm_figure4", "wm_figure5").stdout)
+    jobs = planned(plan(project, "wm_figure4", "wm_figure5").stdout)
     assert (jobs["structural_probe"], jobs["attention_map"], jobs["train"]) == (10, 2, 10)

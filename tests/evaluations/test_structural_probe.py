@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from test_attention_heads import MIX, NONE, TINY, tokenizer  # noqa: F401
-from test_probe_trees import bank, random_heads
+from random_trees import bank, random_heads
+from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 from recency.attention import biased
 from recency.errors import InputError
@@ -22,6 +22,11 @@ SETTINGS = {
     "sentences": None, "seed": 1, "untrained": True,
 }  # fmt: skip
 GPT2 = {k: v for k, v in TINY.items() if k != "rotary_fraction"} | {"family": "gpt2"}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return byte_tokenizer()
 
 
 def planted(sizes, width, random, turn):
@@ -124,7 +129,7 @@ TEXTS = ["She remembered the unforgettable cat", "It", "Nobody who lived there s
 
 @pytest.mark.parametrize("shape", ["gpt_neox", "gpt2", "biased", "inference", "length"])
 @pytest.mark.parametrize("begin", [0, None])
-def test_states_are_those_of_transformers(shape, begin, tokenizer):  # noqa: F811
+def test_states_are_those_of_transformers(shape, begin, tokenizer):
     """A text at a time by `output_hidden_states`; token by token, by offsets, into words."""
     architecture = TINY if shape != "gpt2" else GPT2
     spec = {"biased": MIX, "length": {"form": "primacy_recency"}}.get(shape, NONE)
@@ -162,7 +167,7 @@ def test_states_are_those_of_transformers(shape, begin, tokenizer):  # noqa: F81
             word += 1
 
 
-def test_states_of_a_long_text_are_those_of_its_windows(tokenizer):  # noqa: F811
+def test_states_of_a_long_text_are_those_of_its_windows(tokenizer):
     model = architectures.new(TINY, NONE, tokenizer.get_vocab_size(), 5).eval()
     words = ("the cat saw the dog " * 40).split()
     text = alignment.align(words, tokenizer)
@@ -176,7 +181,7 @@ def test_states_of_a_long_text_are_those_of_its_windows(tokenizer):  # noqa: F81
     np.testing.assert_allclose(found, torch.stack(expected), atol=1e-5)
 
 
-def test_a_token_counts_with_each_word_that_it_has_a_character_of(tokenizer):  # noqa: F811
+def test_a_token_counts_with_each_word_that_it_has_a_character_of(tokenizer):
     """One token, "at", has the end of a word and the next word, written together."""
     words, spaces = ["the", "ca", "t", "."], [True, False, False, True]
     text = alignment.align(words, tokenizer, spaces=spaces)
@@ -202,7 +207,7 @@ def test_a_token_counts_with_each_word_that_it_has_a_character_of(tokenizer):  #
     ).tolist() == [False, True, False, True]
 
 
-def test_untrained_is_what_training_begins_with(tokenizer):  # noqa: F811
+def test_untrained_is_what_training_begins_with(tokenizer):
     size = tokenizer.get_vocab_size()
     ids = torch.arange(9)[None]
     for architecture, spec in ((TINY, MIX), (GPT2 | {"dropout": 0.5}, NONE)):
@@ -222,7 +227,7 @@ def test_untrained_is_what_training_begins_with(tokenizer):  # noqa: F811
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, tokenizer):  # noqa: F811
+def made(tmp_path_factory, tokenizer):
     """Return a folder with a network, its tokenizer and a treebank of made sentences."""
     from transformers import PreTrainedTokenizerFast
 

@@ -8,10 +8,10 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+import made_corpus
 import numpy as np
 import pandas as pd
 import pytest
-import test_check_dataset
 
 from recency.errors import InputError
 from recency.evaluations.dataset_check import page as check_dataset
@@ -381,17 +381,17 @@ def test_power_is_legible():
 @pytest.mark.parametrize("measures", [1, 5])
 def test_check_of_a_corpus_is_legible(measures, tmp_path):
     names = ["FFD", "FP", "GP", "RB", "TFT"][:measures]
-    frames = {name: test_check_dataset.times() for name in names}
+    frames = {name: made_corpus.times() for name in names}
     shifts = {
         name: dataset_checks.alignment(
-            test_check_dataset.WORDS,
-            dataset_checks.means(test_check_dataset.WORDS, frame, "time_ms"),
+            made_corpus.WORDS,
+            dataset_checks.means(made_corpus.WORDS, frame, "time_ms"),
         )
         for name, frame in frames.items()
     }
     values = dict.fromkeys(names, "time_ms")
     with style.use():
-        figure = check_dataset.draw(test_check_dataset.WORDS, frames, values, shifts)
+        figure = check_dataset.draw(made_corpus.WORDS, frames, values, shifts)
         found = texts(figure)
     check_texts("check", figure, found)
     said = words(found).split("\n")

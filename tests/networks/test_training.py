@@ -107,6 +107,16 @@ def test_a_finished_state_of_another_specification_is_passed_over(job):
     assert len(losses(job)) == 20
 
 
+def test_a_finished_state_of_other_tokens_is_passed_over(job):
+    """As many tokens, with the same description, but others."""
+    train.main(**job)
+    before = losses(job)
+    tokens = np.fromfile(job["tokens"], "<u2")
+    tokens[::-1].tofile(job["tokens"])
+    train.main(**job)
+    assert losses(job) != before
+
+
 @pytest.mark.parametrize("how", ["in the middle", "in the kernel"])
 def test_a_full_disk_leaves_the_state_before(job, tmp_path, monkeypatch, how):
     train.main(**job)

@@ -25,6 +25,15 @@ def test_the_studies_are_right(overlays):
     config_checks.check(load(*overlays), SCHEMA)
 
 
+def test_switches_are_what_the_command_line_makes_of_them():
+    """Snakemake hands `--config retrain=true` over as text."""
+    config = load() | {"retrain": "true", "check_machine": "false"}
+    config_checks.check(config, SCHEMA)
+    assert config["retrain"] is True and config["check_machine"] is False
+    with pytest.raises(InputError, match="retrain: 'yes' is not of type 'boolean'"):
+        config_checks.check(config | {"retrain": "yes"}, SCHEMA)
+
+
 MISTAKES = {
     "experiments: {exp1: {lms: [Pythia, ALiBi-mixx-TI]}}": (
         "experiments → exp1 → lms: no lm is called 'ALiBi-mixx-TI'; did you mean 'ALiBi-mix-TI'?"

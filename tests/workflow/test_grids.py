@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from project import SCHEMA, TINY, load, merged, planned, snakemake
+from project import SCHEMA, TINY, copy_project, load, merged, plan, planned
 
 from recency import config as configuration
 from recency import grids
@@ -104,11 +104,9 @@ def test_mistakes_are_named(config, change, said):
 
 
 def test_a_grid_plans_each_fit_once(tmp_path):
-    from project import copy_project
-
     folder = copy_project(tmp_path)
     (folder / "grid.yaml").write_text(GRID)
-    run = snakemake(folder, "-n", configs=[*TINY, "grid.yaml"])
+    run = plan(folder, configs=[*TINY, "grid.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
     jobs = planned(run.stdout)
     # Two seeds of Pythia and of ALiBi-mix-TI; the readers' own LM.

@@ -4,7 +4,9 @@ import re
 import shutil
 
 import pytest
-from project import TINY, copy_project, planned, snakemake
+from project import TINY, copy_project, plan, planned, snakemake
+
+pytestmark = pytest.mark.apart
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +15,7 @@ def project(tmp_path_factory):
 
 
 def test_paper_plans_without_any_data(project):
-    run = snakemake(project, "-n")
+    run = plan(project)
     assert run.returncode == 0, run.stdout[-3000:]
     jobs = planned(run.stdout)
     assert jobs["train"] == 10
@@ -42,18 +44,23 @@ def test_a_machine_without_a_gpu_is_told_so_before_anything_starts(project):
     run = snakemake(project, *arguments, configs=configs, CUDA_VISIBLE_DEVICES="")
     assert "a GPU, for a training with `device: cuda` (Pythia)" in run.stdout
     assert "rule train_tokenizer" not in run.stdout
+    # What it says to do, as it is printed: the config is accepted, and jobs start.
+    hint = re.search(r"To start all the same: (.+)$", run.stdout, re.MULTILINE)[1].split()
+    started = (text, "--forcerun", "simulate_text", *hint)
+    run = snakemake(project, "--nocolor", *started, configs=configs, CUDA_VISIBLE_DEVICES="")
+    assert run.returncode == 0 and "rule simulate_text" in run.stdout, run.stdout[-3000:]
     shutil.rmtree(project / "results")
 
 
 def test_the_paper_s_figures_and_tables_are_targets(project):
     """By number, with the LMs that each shows; none of them is left out of the whole study."""
     asked = [["table1"], ["figure2"], ["figure4"], ["controls"], ["table2", "figure3", "figure6"]]
-    plans = {names[0]: snakemake(project, "-n", *names) for names in asked}
+    plans = {names[0]: plan(project, *names) for names in asked}
     for run in plans.values():
         assert run.returncode == 0, run.stdout[-3000:]
     trained = {name: planned(run.stdout).get("train", 0) for name, run in plans.items()}
     assert trained == {"table1": 0, "figure2": 1, "figure4": 9, "controls": 6, "table2": 10}
-    everything = snakemake(project, "-n").stdout
+    everything = plan(project).stdout
     for name, files in {
         "table1": ["clark2025/table_observations.html"],
         "table2": [
@@ -71,25 +78,25 @@ def test_the_paper_s_figures_and_tables_are_targets(project):
 
 
 def test_open_study_has_the_paper_s_numbers(project):
-    run = snakemake(project, "-n", configs=["config.open.yaml"]).stdout
+    run = plan(project, configs=["config.open.yaml"]).stdout
     for file in ("exp1/figure_delta_loglik.svg", "exp2/figure_delta_loglik.svg"):
         assert f"results/open/cores/experiments/{file}" in run
     assert "experiments/exp3" not in run  # has LMs that the study does not train
-    run = snakemake(project, "-n", "figure4", configs=["config.open.yaml"])
+    run = plan(project, "figure4", configs=["config.open.yaml"])
     jobs = planned(run.stdout)
     assert (jobs["train"], jobs["observations"], jobs["figure_slopes"]) == (9, 7, 1)
 
 
 def test_open_study_plans_at_both_scales(project):
     for scale, trained in (("cores", 4), ("gpu", 4)):
-        run = snakemake(project, "-n", "--config", f"scale={scale}", configs=["config.open.yaml"])
+        run = plan(project, "--config", f"scale={scale}", configs=["config.open.yaml"])
         assert run.returncode == 0, run.stdout[-3000:]
         assert planned(run.stdout)["train"] == trained
 
 
 def test_studies_beyond_the_paper_plan(project):
     (project / "beyond.yaml").write_text("run: [maze, part_of_speech, devarda_marelli]")
-    run = snakemake(project, "-n", configs=["config.open.yaml", "beyond.yaml"])
+    run = plan(project, configs=["config.open.yaml", "beyond.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
     # 2 + 1 responses: 5 LMs and a base each; 6 responses of GPT-2, without one.
     assert planned(run.stdout)["regression"] == 3 * 6 + 6 * 3
@@ -101,21 +108,21 @@ def test_whole_datasets_plan_without_partitions_unigrams_or_training(project):
         (["dvm_figure2"], set()),
         (["--config", "run=[devarda_marelli]"], {"bias_search", "check_dataset", "summary"}),
     ):
-        run = snakemake(project, "-n", *arguments)
+        run = plan(project, *arguments)
         assert run.returncode == 0, run.stdout[-3000:]
         jobs = planned(run.stdout)
         assert (jobs["observations_whole"], jobs["surprisal"], jobs["regression"]) == (6, 18, 18)
         assert more == {"bias_search", "check_dataset", "summary"} & set(jobs)
         assert not {"observations", "estimate_ngrams", "train", "permutation"} & set(jobs)
         assert "held_out" not in run.stdout and "exploratory" not in run.stdout
-    run = snakemake(project, "-n", "items", configs=["config.open.yaml"])
+    run = plan(project, "items", configs=["config.open.yaml"])
     jobs = planned(run.stdout)
     assert (jobs["train"], jobs["regression"], jobs["bias_search"]) == (2, 15, 1)
 
 
 def test_held_out_partition_is_read_by_permutation_alone(project):
     """Walk the rules' inputs: observations makes held_out.parquet, only permutation takes it."""
-    run = snakemake(project, "-n", configs=["config.demo.yaml"])
+    run = plan(project, configs=["config.demo.yaml"])
     readers = set()
     for job in re.split(r"\n(?:local)?rule ", run.stdout)[1:]:
         name = job.split(":")[0]
@@ -141,7 +148,7 @@ experiments:
 def test_an_experiment_without_its_trees_is_planned_and_not_run(project):
     (project / "heads.yaml").write_text(WITHOUT_TREES)
     configs = ["config.demo.yaml", "heads.yaml"]
-    assert planned(snakemake(project, "-n", configs=configs).stdout)["attention_heads"] == 1
+    assert planned(plan(project, configs=configs).stdout)["attention_heads"] == 1
     run = snakemake(project, configs=configs)
     assert run.returncode == 0, run.stdout[-3000:]
     reason = "Mine (dependencies) is not here: none/trees.txt: trees of mine, from me"
@@ -154,7 +161,7 @@ def test_an_experiment_without_its_trees_is_planned_and_not_run(project):
 
 def test_a_mistake_is_refused_at_once(project):
     (project / "wrong.yaml").write_text("experiments: {exp1: {lms: [Pythia, ALiBi-mixx-TI]}}")
-    run = snakemake(project, "-n", configs=["wrong.yaml"])
+    run = plan(project, configs=["wrong.yaml"])
     assert run.returncode != 0
     assert "no lm is called 'ALiBi-mixx-TI'; did you mean 'ALiBi-mix-TI'?" in run.stdout
     assert "Traceback" not in run.stdout

@@ -11,16 +11,9 @@ import subprocess
 import time
 
 import pytest
-from project import ROOT, TINY, command, copy_project, environment, load, planned, snakemake
+from project import ROOT, TINY, command, copy_project, environment, load, plan, planned, snakemake
 
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """Return a project folder in which the tiny study has been run."""
-    folder = copy_project(tmp_path_factory.mktemp("finished"))
-    run = snakemake(folder, configs=TINY)
-    assert run.returncode == 0, run.stdout[-6000:]
-    return folder
+pytestmark = pytest.mark.apart
 
 
 def test_whole_run(finished):
@@ -39,34 +32,27 @@ def test_whole_run(finished):
     assert load(*TINY)["scales"]["cores"]["note"] in " ".join(summary.split())
 
 
-def test_nothing_is_done_twice(finished):
-    run = snakemake(finished, "-n", configs=TINY)
-    assert "Nothing to be done" in run.stdout, run.stdout[-3000:]
-
-
-def test_touching_all_code_reruns_nothing(finished):
-    for path in finished.rglob("*.py"):
+def test_nothing_is_done_twice_even_if_all_code_is_touched(study):
+    for path in (*study.rglob("*.py"), *study.rglob("*.R"), *study.rglob("*.smk")):
         path.touch()
-    run = snakemake(finished, "-n", configs=TINY)
+    run = plan(study, configs=TINY)
     assert "Nothing to be done" in run.stdout, run.stdout[-3000:]
 
 
-def test_a_changed_bias_reruns_what_uses_it(finished):
-    file = finished / "src" / "recency" / "attention" / "biases" / "exponential.py"
-    before = file.read_bytes()
-    file.write_bytes(before + b"\nCHANGED = True\n")
-    run = snakemake(finished, "-n", configs=TINY)
-    file.write_bytes(before)
+def test_a_changed_bias_reruns_what_uses_it(study):
+    file = study / "src" / "recency" / "attention" / "biases" / "exponential.py"
+    file.write_bytes(file.read_bytes() + b"\nCHANGED = True\n")
+    run = plan(study, configs=TINY)
     jobs = planned(run.stdout)
     # dVM-I alone has this form: it is put on at inference, so nothing is trained.
     assert "train" not in jobs and jobs["surprisal"] == 2
     assert set(re.findall(r"lm=([\w-]+)", run.stdout)) == {"dVM-I"}
 
 
-def test_report(finished):
-    run = snakemake(finished, "--report", "report.html", configs=TINY)
+def test_report(study):
+    run = snakemake(study, "--report", "report.html", configs=TINY)
     assert run.returncode == 0, run.stdout[-3000:]
-    page = (finished / "report.html").read_text()
+    page = (study / "report.html").read_text()
     assert len(page) > 100_000
     for text in (
         "figure_delta_loglik.svg",
@@ -84,11 +70,17 @@ BROWSERS = (
 )  # fmt: skip
 
 
-def walked(report, folder):
-    """Open a report in a headless browser, go through it and return what was shown of each entry."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
+@pytest.fixture
+def browser():
+    """Return a browser that can open the report, or skip."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
         pytest.skip(f"no browser on the path to open the report in: {', '.join(BROWSERS)}")
+    return found
+
+
+def walked(browser, report, folder):
+    """Open a report in a headless browser, go through it and return what was shown of each entry."""
     page = report.read_text(encoding="utf-8")
     body, end = page.rsplit("</body>", 1)
     walk = (ROOT / "tests" / "walk_report.js").read_text()
@@ -104,15 +96,15 @@ def walked(report, folder):
     return json.loads(html.unescape(found[1]))
 
 
-def test_every_figure_and_table_shows_in_the_report(finished, tmp_path):
-    run = snakemake(finished, "--report", "report.html", configs=TINY)
+def test_every_figure_and_table_shows_in_the_report(browser, study, tmp_path):
+    run = snakemake(study, "--report", "report.html", configs=TINY)
     assert run.returncode == 0, run.stdout[-3000:]
-    shown = walked(finished / "report.html", tmp_path)
+    shown = walked(browser, study / "report.html", tmp_path)
     assert [entry["error"] for entry in shown if "error" in entry] == []
     # All of the results that the rules flag, and none but those.
-    results = finished / "results" / "tiny" / "cores"
+    results = study / "results" / "tiny" / "cores"
     made = [*results.glob("experiments/*/*.svg"), *results.rglob("*.html")]
-    made = {str(path.relative_to(finished)) for path in made}
+    made = {str(path.relative_to(study)) for path in made}
     assert {entry["path"] for entry in shown} == made and len(made) == len(shown) >= 11
     for entry in shown:
         assert entry["width"] > 300, entry["path"]
@@ -131,6 +123,10 @@ def test_every_figure_and_table_shows_in_the_report(finished, tmp_path):
     assert "Figure 3 of Clark et al. (2025)." in figure["caption"]
 
 
+#: One fit, and all that it needs from the text on: every kind of job that takes long in a study.
+FIT = "results/tiny/cores/regression/spr/simulated_spr.SPR/Pythia.full.json"
+
+
 def digests(folder):
     """Return the digest of every result; logs and benchmarks tell of a run, not of a result."""
     return {
@@ -140,20 +136,36 @@ def digests(folder):
     }
 
 
-def test_a_killed_run_ends_with_the_same_bytes(finished, tmp_path):
-    folder = copy_project(tmp_path)
-    for seconds in (14, 22, 25):
-        run = subprocess.Popen(
-            command("--nolock", configs=TINY),
-            cwd=folder,
-            env=environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        time.sleep(seconds)
+def killed_when(folder, reached):
+    """Start a run and kill it with its jobs as soon as `reached()`; say whether it was killed."""
+    run = subprocess.Popen(
+        command("--nolock", FIT, configs=TINY),
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    while run.poll() is None and not reached():
+        time.sleep(0.02)
+    if run.poll() is None:
         os.killpg(run.pid, signal.SIGKILL)
-        run.wait()
-    run = snakemake(folder, "--nolock", configs=TINY)
+    return run.wait() == -signal.SIGKILL
+
+
+def test_a_killed_run_ends_with_the_same_bytes(request, tmp_path):
+    """Killed in its first jobs, within a training, and before what follows from it is whole."""
+    folder = copy_project(tmp_path / "killed")
+    results = folder / "results" / "tiny" / "cores"
+    for kind, begun in (
+        ("the text", results / "logs" / "simulate_text" / "simulated.log"),
+        ("a training", results / "lms" / ".Pythia.state.pt"),
+        ("surprisal", results / "logs" / "surprisal" / "Pythia" / "simulated_spr.log"),
+    ):
+        assert killed_when(folder, begun.exists), f"the run was over before {kind} began"
+        assert not (folder / FIT).exists()
+    run = snakemake(folder, "--nolock", FIT, configs=TINY)
     assert run.returncode == 0, run.stdout[-6000:]
-    assert digests(folder) == digests(finished)
+    # The uninterrupted run may still be at work on another worker until here.
+    made, expected = digests(folder), digests(request.getfixturevalue("finished"))
+    assert FIT in made and made == {path: expected.get(path) for path in made}

@@ -1,5 +1,6 @@
 """Rule train: train one language model on a token stream, resuming where a killed job was."""
 
+import hashlib
 import json
 import math
 import os
@@ -112,7 +113,7 @@ def _train(
         "bias": bias,
         "recipe": {key: value for key, value in recipe.items() if key != "device"},
         "seed": seed,
-        "tokens": json.loads(Path(info).read_text()),
+        "tokens": json.loads(Path(info).read_text()) | {"sha256": _digest(tokens)},
         "code": dict(code or {}),
     }
     model = architectures.new(architecture, bias, stream.vocabulary, seed)
@@ -152,6 +153,12 @@ def _train(
     with atomic(folder / "training.csv") as path:
         lines = [f"{n},{n * tokens_per_step},{loss!r}\n" for n, loss in enumerate(losses, 1)]
         path.write_text("step,tokens,loss_nats\n" + "".join(lines))
+
+
+def _digest(path: Path) -> str:
+    """Return the SHA-256 of a file: tokens of the same number need not be the same tokens."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _with_steps(recipe: dict, rows: int) -> dict:

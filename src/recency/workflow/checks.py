@@ -32,6 +32,10 @@ def check(config: dict, schema: Path) -> None:
     """Check types, unknown keys and every name; raise InputError with all that is wrong."""
     root = Path(schema).parent
     schema = registry.complete_schema(yaml.safe_load(Path(schema).read_text()))
+    for key, known in schema["properties"].items():
+        # Of `--config key=false` Snakemake makes text; it knows False alone.
+        if known.get("type") == "boolean" and config.get(key) in ("true", "false"):
+            config[key] = config[key] == "true"
     validator = jsonschema.Draft202012Validator(schema)
     errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))
     problems = _file_problems(root, schema)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -89,6 +89,9 @@ def _chosen(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tu
                 paths = sorted(folder.rglob("[a-z]*.py"))
             else:
                 paths = [folder / f"{each.replace('.', '/')}.py" for each in wanted]
+            # Python imports the packages around a module with it.
+            names_of = (_with_parents(name_of(path)) for path in paths)
+            paths += [file_of(name) for name in set().union(*names_of)]
             modules, more = _closure(paths)
             found |= modules
             packages |= more
@@ -137,22 +140,44 @@ def file_of(module: str) -> Path | None:
 
 @cache
 def _reads(path: Path) -> tuple[frozenset[str], frozenset[str], tuple[Path, ...]]:
-    """Return what a file names: modules of this package, packages chosen from, files beside it."""
+    """Return what a file names: modules of this package, packages chosen from, files beside it.
+
+    Raises ValueError, with file and line, where a name is written so that it can't be followed.
+    """
     imported: set[str] = set()
     chosen, beside = set(), set()
     for node in ast.walk(_tree(path)):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                imported |= _with_parents(alias.name)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are absolute in this project"
-            for alias in node.names:
-                imported |= _with_parents(f"{node.module}.{alias.name}")
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for name in _imported(path, node):
+                imported |= _with_parents(name)
         elif isinstance(node, ast.Call) and _loads_plugin(node.func):
-            chosen.add(ast.literal_eval(node.args[0]))
+            if not (node.args and isinstance(node.args[0], ast.Constant)):
+                raise _lost(path, node, "plugins.load needs its package written out")
+            chosen.add(node.args[0].value)
         elif isinstance(node, ast.Constant) and str(node.value).endswith(".R"):
             beside.add(path.with_name(node.value))
     return frozenset(imported), frozenset(chosen), tuple(sorted(beside))
+
+
+def _imported(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
+    """Return the dotted names that an import names: modules, or what stands in one."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+        if PACKAGE in names:
+            raise _lost(path, node, f"`import {PACKAGE}` names no module; import that")
+        return names
+    if node.level:
+        raise _lost(path, node, "imports are absolute in this project")
+    names = [f"{node.module}.{alias.name}" for alias in node.names]
+    if node.module == PACKAGE and not all(map(file_of, names)):
+        raise _lost(path, node, f"`from {PACKAGE} import` is for modules; name the module")
+    if f"{PACKAGE}.plugins.load" in names:
+        raise _lost(path, node, "write `from recency import plugins` and call plugins.load")
+    return names
+
+
+def _lost(path: Path, node: ast.stmt | ast.expr, why: str) -> ValueError:
+    return ValueError(f"{path}:{node.lineno}: what this code depends on can't be found: {why}")
 
 
 def _with_parents(name: str) -> set[str]:
@@ -181,34 +206,37 @@ def fingerprint(path: Path) -> str:
     R the lines that are not comments.
     """
     if path.suffix == ".py":
-        text = "\n".join(_written(_tree(path)))
+        text = "\n".join(_written(_tree(path), []))
     else:
         lines = path.read_text(encoding="utf-8").splitlines()
         text = "\n".join(line.strip() for line in lines if not line.lstrip().startswith("#"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _written(node: ast.AST) -> Iterator[str]:
+def _written(node: ast.AST, lines: list[str]) -> list[str]:
     """Write a syntax tree down, depth first: kinds of nodes and what they hold, if anything."""
-    yield type(node).__name__
-    for field, value in ast.iter_fields(node):
+    lines.append(type(node).__name__)
+    for field in node._fields:
+        value = getattr(node, field, None)
         if field == "body" and _documented(node):
             value = value[1:]
-        if isinstance(value, ast.AST):
-            value = [value]
         if isinstance(value, list):
             if value:
-                yield f"{field} {len(value)}"
+                lines.append(f"{field} {len(value)}")
             for each in value:
                 if isinstance(each, ast.AST):
-                    yield from _written(each)
+                    _written(each, lines)
                 else:
-                    yield repr(each)
+                    lines.append(repr(each))
+        elif isinstance(value, ast.AST):
+            lines.append(f"{field} 1")
+            _written(value, lines)
         elif value is not None or isinstance(node, ast.Constant):
-            yield f"{field} {value!r}"
+            lines.append(f"{field} {value!r}")
+    return lines
 
 
 def _documented(node: ast.AST) -> bool:
     """Say whether a node's body begins with a docstring."""
-    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     return isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -29,8 +28,7 @@ def study(config: dict, workflow) -> Study:
     mirrors = os.environ.get("RECENCY_MIRROR", "").split(":")
     mirrors = [*config.get("mirror", []), *filter(None, mirrors)]
     os.environ["RECENCY_MIRROR"] = ":".join(mirrors)
-    dry_run = any(re.fullmatch(r"--dry-?run|-[a-zA-Z]*n[a-zA-Z]*", word) for word in sys.argv)
-    found = Study(config, root, mirrors, dry_run)
+    found = Study(config, root, mirrors, workflow.output_settings.dryrun)
     config |= found.for_report()
     if workflow.is_main_process:
         for line in found.left_out():

@@ -1,0 +1,59 @@
+"""Which modules of the package the jobs of a run loaded (record_modules.py), and which are tracked."""
+
+import json
+import re
+from types import SimpleNamespace
+
+from project import ROOT
+
+from recency.evaluations import registry
+from recency.workflow import code, products
+from recency.workflow.study import Study
+
+
+def scripts():
+    """Return rule → its script, as the rules' files name them, and of figures and tables."""
+    found = {}
+    for file in (ROOT / "rules").glob("*.smk"):
+        for block in re.split(r"^(?=rule )", file.read_text(), flags=re.MULTILINE)[1:]:
+            if script := re.search(r'^    script:\s+"([^"]+)"', block, re.MULTILINE):
+                found[re.match(r"rule (\w+)", block)[1]] = (ROOT / "rules" / script[1]).resolve()
+    draw = ROOT / "workflow" / "scripts" / "experiments" / "draw.py"
+    return found | {product.rule: draw for product in registry.products()}
+
+
+def study_of(config):
+    """Return the study of a config as a dry run has it: everything that is asked for is there."""
+    return Study(config, ROOT, [], True)
+
+
+def closure(study, rule, wildcards):
+    """Return module → fingerprint of what recency.workflow.code finds that a job depends on."""
+    chosen = products.chosen(study, rule, SimpleNamespace(**wildcards))
+    return code.fingerprints(scripts()[rule], chosen)
+
+
+LINE = re.compile(r"\S+ [0-9a-f]{12}")
+
+
+def recorded(folder):
+    """Return what jobs in a folder wrote down: rule, wildcards, outputs, modules, code.
+
+    `modules` are those that were loaded, `code` is module → fingerprint as the job's parameters are.
+    """
+    lines = (folder / ".snakemake" / "loaded.jsonl").read_text().splitlines()
+    assert lines, "no job wrote down what it loaded"
+    jobs = [json.loads(line) for line in lines]
+    return [
+        job | {"code": dict(each.split() for each in job["params"] if LINE.fullmatch(each))}
+        for job in jobs
+    ]
+
+
+def untracked(folder):
+    """Return (rule, modules) of jobs of the runs in a folder that loaded more than is tracked."""
+    found = [
+        (job["rule"], sorted(set(job["modules"]) - job["code"].keys() - code.EXEMPT.keys()))
+        for job in recorded(folder)
+    ]
+    return [(rule, modules) for rule, modules in found if modules]

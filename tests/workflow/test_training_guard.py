@@ -1,0 +1,150 @@
+"""Finished LMs are not trained again for their code alone, but when asked to; or they are kept."""
+
+import csv
+import re
+import shlex
+
+import pytest
+from project import TINY, plan, planned, snakemake
+
+from recency.workflow import training_guard
+
+pytestmark = pytest.mark.apart
+LMS = "results/tiny/cores/lms"
+LOSS = "src/recency/networks/loss.py"
+
+
+def edit(study, file, *change):
+    """Replace text in a file, or add a statement."""
+    path = study / file
+    text = path.read_text()
+    assert not change or change[0] in text
+    path.write_text(text.replace(*change) if change else f"{text}\nCHANGED = 1\n")
+
+
+def state(study):
+    """Return what tells trainings apart: the time and bytes of checkpoints and their states."""
+    files = [*(study / LMS).glob(".*.state.pt"), *(study / LMS).glob("*/model.safetensors")]
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+
+def test_a_run_stops_before_it_throws_finished_lms_away(study):
+    """The plan says why; the run does nothing; the command that it prints keeps the LMs."""
+    before = state(study)
+    edit(study, LOSS)
+    run = plan(study, configs=TINY)
+    assert planned(run.stdout)["train"] == 3
+    assert (
+        len(re.findall(r"reason: .*before: 'recency\.networks\.loss \w{12}' now: ", run.stdout))
+        == 3
+    )
+
+    run = snakemake(study, "--nocolor", configs=TINY)
+    assert run.returncode != 0 and "Traceback" not in run.stdout, run.stdout[-3000:]
+    assert (
+        "nothing was started: 3 finished LMs would be trained again only because code has"
+        in run.stdout
+    )
+    assert "ALiBi-mix-TI, Pythia, reader (recency.networks.loss)" in run.stdout
+    assert "--config retrain=true" in run.stdout and "rule train" not in run.stdout
+    assert state(study) == before
+
+    keep = shlex.split(re.search(r"\./run (.*--touch.*)$", run.stdout, re.MULTILINE)[1])
+    at = keep.index("--configfile")
+    run = snakemake(study, "--nocolor", *keep[:at], configs=keep[at + 1 :])
+    assert run.returncode == 0, run.stdout[-3000:]
+    assert state(study) == before
+    # What was made from the LMs is up to date as well.
+    run = plan(study, configs=TINY)
+    assert "Nothing to be done" in run.stdout, run.stdout[-3000:]
+
+
+def test_a_change_of_earlier_code_stops_a_run_too(study):
+    """Tokens that would be made anew would train LMs anew: kept, both are as they were."""
+    edit(study, "src/recency/text/tokens.py")
+    run = snakemake(study, "--nocolor", configs=TINY)
+    assert "3 finished LMs" in run.stdout and "(recency.text.tokens)" in run.stdout
+    keep = shlex.split(re.search(r"\./run (.*) --touch", run.stdout)[1])
+    before = state(study)
+    # One of them alone: the others' tokens are still to be made.
+    run = snakemake(
+        study, "--nocolor", *(file for file in keep if "reader" in file), "--touch", configs=TINY
+    )
+    assert run.returncode == 0 and state(study) == before, run.stdout[-3000:]
+    jobs = planned(plan(study, configs=TINY).stdout)
+    assert (jobs["train"], jobs["tokenize_text"]) == (2, 1)
+
+
+def test_lms_are_trained_again_when_asked_and_only_if_something_changed(study):
+    losses = study / LMS / "Pythia" / "training.csv"
+    config = f"{LMS}/Pythia/config.json"
+    before, states = losses.read_text(), state(study)
+
+    # Nothing has changed: what was lost comes from the finished state, and no step is done.
+    (study / LMS / "Pythia" / "model.safetensors").unlink()
+    run = snakemake(study, "--nocolor", config, f"{LMS}/Pythia/model.safetensors", configs=TINY)
+    assert run.returncode == 0, run.stdout[-3000:]
+    assert losses.read_text() == before
+    mine = study / LMS / ".Pythia.state.pt"
+    assert state(study)[mine] == states[mine]
+
+    # Another loss: its sum is doubled.
+    edit(
+        study,
+        "src/recency/networks/training.py",
+        "loss = self.loss_sum(",
+        "loss = 2 * self.loss_sum(",
+    )
+    arguments = ("--nocolor", config, "--config", "retrain=true")
+    run = snakemake(study, *arguments, configs=TINY)
+    assert run.returncode == 0, run.stdout[-3000:]
+    assert state(study)[mine] != states[mine]
+
+    def first(text):
+        return float(next(csv.DictReader(text.splitlines()))["loss_nats"])
+
+    assert first(losses.read_text()) == pytest.approx(2 * first(before), rel=1e-6)
+
+
+def test_another_recipe_trains_again_unasked(study):
+    """Code has changed as well, but whoever writes another recipe wants another LM."""
+    edit(study, LOSS)
+    (study / "more.yaml").write_text("recipes: {demo: {steps: 2}}\n")
+    run = snakemake(study, "--nocolor", f"{LMS}/Pythia/config.json", configs=[*TINY, "more.yaml"])
+    assert run.returncode == 0, run.stdout[-3000:]
+    assert len((study / LMS / "Pythia" / "training.csv").read_text().splitlines()) == 1 + 2
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "modules"),
+    [
+        (["'recency.a 0123456789ab'"], ["'recency.a 0123456789ac'"], {"recency.a"}),
+        ([], ["'recency.b 0123456789ab'"], {"recency.b"}),
+        (
+            ["['recency.a 0123456789ab', 'recency.b 0123456789ab']"],
+            ["['recency.a 0123456789ac', 'recency.b 0123456789ab']"],
+            {"recency.a"},
+        ),
+        (["1"], ["2"], None),
+        (["1", "'recency.a 0123456789ab'"], ["'recency.a 0123456789ac'"], None),
+        (["'a text'"], ["'recency.a 0123456789ac'"], None),
+        (["{'steps': 40}"], ["{'steps': 41}"], None),
+        (["nan"], ["inf"], None),
+    ],
+)
+def test_parameters_tell_code_from_settings(before, now, modules):
+    assert training_guard.changed_modules(before, now) == modules
+
+
+def test_the_message_is_one_paragraph():
+    found = {
+        "A": ("lms/A/config.json", ["recency.networks.loss"]),
+        "B": ("lms/B/config.json", ["recency.attention.biases.linear", "recency.networks.loss"]),
+        "C": ("lms/C/config.json", ["recency.networks.loss"]),
+    }
+    assert training_guard.message(found, "./run x --touch") == (
+        "nothing was started: 3 finished LMs would be trained again only because code has changed: "
+        "A, C (recency.networks.loss); B (recency.attention.biases.linear, recency.networks.loss). "
+        "To train again: the same command with --config retrain=true. If the change cannot alter "
+        "what was trained, keep it and what it was made from: ./run x --touch"
+    )
