@@ -9,9 +9,10 @@ import pytest
 
 from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik
+from recency.mixed.scaling import scaling_of
 from recency.regression import fit as regression
 from recency.regression import predictors
-from recency.regression.predictors import read_rows, read_texts, scaling_of
+from recency.regression.predictors import read_rows, read_texts
 
 FORMULA = (
     "time_ms ~ length + position + unigram + surprisal + previous_surprisal"

@@ -22,11 +22,13 @@ from recency.mixed import likelihood
 from recency.mixed.deviance import solve
 from recency.mixed.fit import crossed_factors, nested_group, products_of
 from recency.mixed.formula import Formula, column
+from recency.mixed.levels import levels
+from recency.mixed.scaling import scaled, scaling_of
 from recency.mixed.theta_search import descend
 from recency.progress import progress
 from recency.reading.observations import partition
-from recency.regression.fit import formula_of
-from recency.regression.predictors import Texts, levels, read_texts, scaled, scaling_of
+from recency.regression.designs import formula_of
+from recency.regression.predictors import Texts, read_texts
 from recency.simulation import readers as simulated
 from recency.simulation.readers import WORD_TERMS, Readers
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from recency.files import atomic
+from recency.mixed.levels import Levels
 from recency.progress import progress
 from recency.regression.prediction import observed, predict, read_fit, rows_for, texts_for
-from recency.regression.predictors import Levels
 from recency.stats.multiple_tests import holm
 
 COLUMNS = [
