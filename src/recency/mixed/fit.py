@@ -77,7 +77,7 @@ def fit_model(
         notes += messages
         if engine == "cross_products":
             try:
-                return confirmed(model, search_theta(formula, used, y, groups), notes)
+                return confirmed(model, _timed_search(formula, used, y, groups), notes)
             except (NotSearchable, np.linalg.LinAlgError) as reason:
                 notes.append(f"lme4's optimiser was used: {reason}")
         return optimised(model, notes)
@@ -175,16 +175,23 @@ def search_theta(
     # The factor with the larger part of the system is eliminated, the smaller one factored.
     crossed = crossed_factors(formula)
     crossed.sort(key=lambda f: -len(f.columns) * len(groups[f.group].names))
-    started = time.perf_counter()
     products = products_of(formula, crossed, predictors, y, groups)
     nothing = np.zeros((0, 0), dtype=bool)
     optimum = search(products, crossed[0].free, crossed[1].free if len(crossed) > 1 else nothing)
+    return Found(crossed, nested_group(formula), optimum, products)
+
+
+def _timed_search(*arguments: Any) -> Found:
+    """Search theta, and print in the job's log how that went."""
+    started = time.perf_counter()
+    found = search_theta(*arguments)
+    optimum = found.optimum
     print(
         f"theta: {optimum.evaluations} evaluations, {time.perf_counter() - started:.2f} s, "
         f"deviance {optimum.deviance!r}, a Newton step would gain {optimum.gain:.1e}",
         file=sys.stderr,
     )
-    return Found(crossed, nested_group(formula), optimum, products)
+    return found
 
 
 def confirmed(model: Any, found: Found, notes: Sequence[str]) -> Result:

@@ -88,3 +88,5 @@ summarise <- function(fit) {
 predicted <- function(fit, data, random) {
   as.numeric(predict(fit, data, re.form = if (random) NULL else NA, allow.new.levels = TRUE))
 }
+
+fitted_of <- function(fit) list(as.numeric(fitted(fit)), as.numeric(getME(fit, "y")))

@@ -54,20 +54,34 @@ def _attempt(function: str, *arguments: Any) -> tuple[Any, list[str]]:
 
 
 def data_frame(columns: Mapping[str, np.ndarray], groups: Mapping[str, Levels]) -> Any:
-    """Make an R data frame of float columns (n,) and grouping variables."""
+    """Make an R data frame of numeric columns (n,) and grouping variables."""
+    return frame_of({**columns, **groups})
+
+
+def frame_of(columns: Mapping[str, np.ndarray | Levels]) -> Any:
+    """Make an R data frame of numbers or true and false (n,), and of factors."""
     r = _r()
     from rpy2 import robjects
-    from rpy2.rinterface import FloatSexpVector, IntSexpVector, ListSexpVector, StrSexpVector
+    from rpy2.rinterface import (
+        BoolSexpVector,
+        FloatSexpVector,
+        IntSexpVector,
+        ListSexpVector,
+        StrSexpVector,
+    )
 
     values = []
     for column in columns.values():
-        array = np.ascontiguousarray(column, dtype=np.float64)
-        values.append(FloatSexpVector.from_memoryview(memoryview(array)))
-    for group in groups.values():
-        codes = (group.codes + 1).astype(np.int32)
-        codes = IntSexpVector.from_memoryview(memoryview(codes))
-        values.append(r["as_factor"](codes, StrSexpVector(group.names)))
-    named = robjects.r["names<-"](ListSexpVector(values), StrSexpVector([*columns, *groups]))
+        if isinstance(column, Levels):
+            codes = (column.codes + 1).astype(np.int32)
+            codes = IntSexpVector.from_memoryview(memoryview(codes))
+            values.append(r["as_factor"](codes, StrSexpVector(column.names)))
+        elif column.dtype == bool:
+            values.append(BoolSexpVector(column.tolist()))
+        else:
+            array = np.ascontiguousarray(column, dtype=np.float64)
+            values.append(FloatSexpVector.from_memoryview(memoryview(array)))
+    named = robjects.r["names<-"](ListSexpVector(values), StrSexpVector(list(columns)))
     return r["as_data_frame"](named)
 
 
@@ -131,6 +145,17 @@ def summary_of(fit: Any) -> FitSummary:
         converged=parts["code"][0] == 0 and parts["optimiser"][0] == 0,
         covariance=np.array(parts["covariance"]).reshape((len(parts["se"]),) * 2),
     )
+
+
+def predict(fit: Any, data: Any, random: bool) -> np.ndarray:
+    """Predict (n,) for an R data frame; a level that the fit has not seen adds nothing."""
+    return np.array(_attempt("predicted", fit, data, random)[0])
+
+
+def fitted_of(fit: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the fitted values (n,) and the response (n,)."""
+    fitted, response = _attempt("fitted_of", fit)[0]
+    return np.array(fitted), np.array(response)
 
 
 def _vector(values: np.ndarray) -> Any:
