@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from recency.errors import InputError
 from recency.mixed import fit as fit_module
 from recency.mixed import likelihood, lme4, prediction, theta_search
 from recency.mixed.cross_products import Block, cross_products, independent
 from recency.mixed.deviance import deviance
 from recency.mixed.fit import crossed_factors, figures, fit_model
-from recency.mixed.formula import column, parse, without
+from recency.mixed.formula import column, parse
 from recency.mixed.levels import Levels, joined
 from recency.mixed.theta_search import search
 
@@ -303,40 +302,6 @@ def test_conditional_likelihood():
     residuals = np.array([1.0, -2.0, 0.5])
     expected = multivariate_normal(np.zeros(3), 4 * np.eye(3)).logpdf(residuals)
     assert likelihood.conditional(residuals, 2.0) == pytest.approx(expected)
-
-
-def test_formula_is_read_and_written():
-    text = "time_ms ~ length * surprisal - 1 + (0 + length || subject)+(1|sentence:subject)"
-    formula = parse(text)
-    assert str(formula) == (
-        "time_ms ~ 0 + length + surprisal + length:surprisal + (0 + length || subject) "
-        "+ (1 | sentence:subject)"
-    )
-    assert parse(str(formula)) == formula
-    assert formula.predictors == ["length", "surprisal"]
-    assert formula.groups == ["subject", "sentence"]
-
-
-def test_a_formula_keeps_its_response():
-    formula = parse("amplitude_uv ~ length + surprisal + (1 + surprisal | subject)")
-    base = without(formula, ["surprisal"], slopes=True)
-    assert str(base) == "amplitude_uv ~ 1 + length + (1 | subject)"
-    assert parse(str(base)) == base != parse("time_ms ~ 1 + length + (1 | subject)")
-
-
-def test_base_drops_fixed_effects_alone_or_slopes_too():
-    formula = parse(
-        "time_ms ~ length + surprisal + length:surprisal + (1 + surprisal | subject)"
-        " + (0 + surprisal | sentence)"
-    )
-    assert str(without(formula, ["surprisal"], slopes=False)) == (
-        "time_ms ~ 1 + length + (1 + surprisal | subject) + (0 + surprisal | sentence)"
-    )
-    assert str(without(formula, ["surprisal"], slopes=True)) == (
-        "time_ms ~ 1 + length + (1 | subject)"
-    )
-    with pytest.raises(InputError, match="of_interest names 'surprise'"):
-        without(formula, ["surprise"], slopes=False)
 
 
 def test_starting_r_leaves_the_environment_of_child_processes_alone():

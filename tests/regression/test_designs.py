@@ -19,7 +19,6 @@ from recency.mixed.levels import levels
 from recency.mixed.scaling import scaled, scaling_of
 from recency.regression import fit as regression
 from recency.regression import random_effects
-from recency.regression.designs import formula_of
 from recency.regression.predictors import read_rows, read_texts
 from recency.regression.streaming import streamed_products, survey
 from recency.stats.bootstrap import interval
@@ -132,27 +131,6 @@ def test_least_squares_is_that_of_statsmodels(study, tmp_path):
 def test_designs_that_do_not_go_together(study, tmp_path, change, said):
     with pytest.raises(InputError, match=said):
         run(study, tmp_path, MEANS | change)
-
-
-@pytest.mark.parametrize(
-    "text,message",
-    [
-        ("log(time_ms) ~ length + (1 | subject)", "response: log"),
-        ("time_ms ~ poly(length, 2) + (1 | subject)", "cannot be read"),
-        (
-            "time ~ length + (1 | subject)",
-            "left side is 'time' and must be time_ms or amplitude_uv",
-        ),
-        ("time_ms ~ length", "no random term"),
-        ("time_ms ~ lenght + (1 | subject)", "did you mean 'length'"),
-        ("time_ms ~ log(length) + (1 | subject)", "no predictor is called 'log"),
-        ("time_ms ~ length + (1 | subjects)", "did you mean 'subject'"),
-        ("time_ms ~ length + (1 | sentence + subject)", "no grouping variable"),
-    ],
-)
-def test_formulas_that_cannot_be_used_are_named(text, message):
-    with pytest.raises(InputError, match=message):
-        formula_of(MIXED | {"formula": text}, "full")
 
 
 def test_parts_of_speech_and_their_interaction(study, tmp_path):

@@ -83,7 +83,7 @@ def parse(text: str) -> Formula:
     fixed, random = reader.sum(), tuple(reader.random)
     if reader.next:
         raise Uncovered(f"formula {text!r}: {reader.next!r} cannot be read here")
-    return Formula(response, fixed.columns(), random)
+    return Formula(response, fixed.columns(reader.seen), random)
 
 
 def check(formula: Formula, predictors: Collection[str], groups: Collection[str]) -> None:
@@ -152,11 +152,12 @@ class _Sum:
     terms: list[Term]
     intercept: bool | None = None
 
-    def columns(self) -> tuple[str, ...]:
-        """Return the terms as R orders them: main effects before products."""
-        # A term names its factors in the order in which the formula has them first.
-        order = {name: place for place, name in enumerate(_unique(sum(self.terms, ())))}
-        terms = [":".join(sorted(term, key=order.get)) for term in self.terms]
+    def columns(self, seen: list[str]) -> tuple[str, ...]:
+        """Return the terms as R orders them: main effects before products.
+
+        A term names its factors in the order in which the formula has them first (`seen`).
+        """
+        terms = [":".join(sorted(term, key=seen.index)) for term in self.terms]
         terms.sort(key=lambda term: len(factors(term)))
         return tuple(terms) if self.intercept is False else (INTERCEPT, *terms)
 
@@ -167,6 +168,7 @@ class _Formulas(Reader):
     def __init__(self, text: str):
         super().__init__(text)
         self.random: list[RandomTerm] = []
+        self.seen: list[str] = []
         self.depth = 0
 
     def sum(self) -> _Sum:
@@ -227,13 +229,16 @@ class _Formulas(Reader):
         expression = self._primary()
         if expression.kind == "number":
             raise InputError(f"formula {self.text!r}: {expression.value} is no term")
-        return _Sum([(written(expression),)])
+        self.seen.append(written(expression))
+        return _Sum([(self.seen[-1],)])
 
     def _parenthesis(self) -> _Sum:
         start = self.place
         self.take("(")
         self.depth += 1
+        before_it, self.seen = self.seen, []
         inner = self.sum()
+        within, self.seen = self.seen, before_it
         self.depth -= 1
         if self.next in ("|", "||"):
             before = self.tokens[start - 1].text
@@ -244,10 +249,11 @@ class _Formulas(Reader):
                 raise InputError(
                     f"formula {self.text!r}: a random term can only be added to the others"
                 )
-            columns = inner.columns()
+            columns = inner.columns(within)
             self.random += [RandomTerm(columns, group, correlated) for group in groups]
             return _Sum([])
         self.take(")")
+        self.seen += within
         return inner
 
     def _groups(self) -> list[str]:
@@ -263,6 +269,8 @@ class _Formulas(Reader):
         while self.next == ":":
             self.take()
             names.append(self.take().text)
+        if not self.next:
+            self.take(")")
         place = self.place - 2 * len(names) + 1
         kinds = {token.kind for token in self.tokens[place : self.place : 2]}
         if kinds != {"name"} or self.next not in ("/", ")"):

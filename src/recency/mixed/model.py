@@ -131,12 +131,12 @@ def lmer(
     >>> fit = lmer("rt ~ day + (1 | subject)", data, engine="search")
     >>> fit.fixed.round(1)
                  estimate   se     t
-    (Intercept)     253.6  8.7  29.3
-    day              10.4  0.7  15.1
+    (Intercept)     256.0  8.6  29.9
+    day               9.5  0.7  14.1
     >>> round(fit.loglik, 2), fit.nobs, fit.converged
-    (-353.12, 80, True)
+    (-353.11, 80, True)
     >>> fit.predict(pd.DataFrame({"subject": ["new"], "day": [4]})).round(1).tolist()
-    [295.1]
+    [294.1]
     """
     if engine not in ENGINES:
         raise InputError(f"engine is {nearest(engine, ENGINES)}")

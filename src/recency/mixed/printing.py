@@ -19,12 +19,19 @@ def printed(fit: MixedModel) -> str:
     lines += [f"Engine: {fit.engine}", ""]
     deviance = -2 * fit.loglik
     freedom = fit.nobs - len(fit.fixed) - len(fit.theta) - 1
-    criteria = {"AIC": fit.aic, "BIC": fit.bic, "logLik": fit.loglik, ("REML crit." if fit.reml else "deviance"): deviance}
+    criteria = {
+        "AIC": fit.aic,
+        "BIC": fit.bic,
+        "logLik": fit.loglik,
+        ("REML crit." if fit.reml else "deviance"): deviance,
+    }
     values = [f"{value:.1f}" for value in criteria.values()]
     lines += _table([[*criteria, "df.resid"], [*values, str(freedom)]], left=())
     quantiles = np.quantile(fit.residuals / fit.sigma, [0, 0.25, 0.5, 0.75, 1])
     lines += ["", "Scaled residuals:"]
-    lines += _table([["Min", "1Q", "Median", "3Q", "Max"], [f"{q:.4f}" for q in quantiles]], left=())
+    lines += _table(
+        [["Min", "1Q", "Median", "3Q", "Max"], [f"{q:.4f}" for q in quantiles]], left=()
+    )
     lines += ["", "Random effects:", *_random(fit)]
     groups = "; ".join(f"{group}, {len(modes)}" for group, modes in fit.modes.items())
     lines += [f"Number of obs: {fit.nobs}, groups: {groups}", "", "Fixed effects:"]

@@ -41,8 +41,8 @@ def permutation_test(
     keeps the dependence within clusters. An InputError where the three are of several lengths, have
     a missing value, or there is one cluster alone.
 
-    Written out, since scipy.stats.permutation_test takes 190 times as long (10,000 permutations of
-    100,000 pairs) and knows no clusters.
+    Written out, since scipy.stats.permutation_test takes 190 times as long (149 s of CPU time, not
+    0.8 s, for 10,000 permutations of 100,000 pairs) and knows no clusters.
 
     >>> permutation_test([3.1, 2.4, 5.0, 4.2, 3.3, 2.9], [2.0, 2.1, 3.9, 3.8, 2.2, 2.5])
     PermutationTest(difference=0.73..., p=0.03..., permutations=10000)
@@ -67,7 +67,7 @@ def permutation_test(
                 "one for each"
             )
         if len(found) < 2:
-            raise InputError(f"there is one cluster, {found[0]!r}: it can show no difference")
+            raise InputError(f"there is one cluster, {str(found[0])!r}: it can show no difference")
     differences = losses[0] - losses[1]
     p = permutation_p(differences, permutations, seed, codes)
     return PermutationTest(float(differences.mean()), p, permutations)

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.evaluations.reading_times.permutation import permutation_p
 from recency.files import atomic
 from recency.mixed import likelihood
 from recency.mixed.deviance import solve
@@ -31,6 +30,8 @@ from recency.regression.designs import formula_of
 from recency.regression.predictors import Texts, read_texts
 from recency.simulation import readers as simulated
 from recency.simulation.readers import WORD_TERMS, Readers
+from recency.stats.permutation import permutation_p
+from recency.stats.proportions import wilson
 
 COLUMNS = [
     *("subjects", "sentences", "effect", "repeats", "n_exploratory"),
@@ -213,7 +214,7 @@ def summary(
     }
     rows = []
     for name, hits in ways.items():
-        low, high = wilson(int(hits.sum()), len(hits))
+        low, high = wilson(hits.mean(), len(hits))
         rows.append(
             {
                 "subjects": size.subjects,
@@ -230,11 +231,3 @@ def summary(
             }
         )
     return rows
-
-
-def wilson(hits: int, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a proportion."""
-    z2 = 1.959963984540054**2
-    middle = (hits + z2 / 2) / (n + z2)
-    half = math.sqrt(z2 * (hits * (n - hits) / n + z2 / 4)) / (n + z2)
-    return max(0.0, middle - half), min(1.0, middle + half)
