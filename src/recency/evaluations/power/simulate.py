@@ -214,7 +214,8 @@ def summary(
     }
     rows = []
     for name, hits in ways.items():
-        low, high = wilson(hits.mean(), len(hits))
+        chance = float(hits.mean())
+        low, high = wilson(chance, len(hits))
         rows.append(
             {
                 "subjects": size.subjects,
@@ -225,9 +226,9 @@ def summary(
                 "delta_loglik": float(delta.mean()),
                 "delta_loglik_sd": float(delta.std(ddof=1)) if len(delta) > 1 else math.nan,
                 "found": name,
-                "chance": float(hits.mean()),
-                "low": low,
-                "high": high,
+                "chance": chance,
+                "low": min(low, chance),  # rounding may put an end beyond a chance of 0 or 1
+                "high": max(high, chance),
             }
         )
     return rows
