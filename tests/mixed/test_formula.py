@@ -159,9 +159,9 @@ def test_variables_are_columns_alone():
 
 
 def test_expressions_are_written_as_by_deparse():
+    lme4._r()
     from rpy2 import robjects
 
-    lme4._r()
     deparse = robjects.r("function(text) deparse(parse(text = text)[[1]])")
     for text in ("log( x+1 )", "I(a*b/2)", "I(-x ^ 2)", "sqrt((a-b)/ 1.50)", "I(2^-1)", "`a b`+1"):
         assert written(read(text)) == deparse(text)[0]

@@ -48,6 +48,49 @@ def test_what_a_user_gets_wrong(formula, options, message):
         lmer(formula, reading().assign(unused=np.nan), **options)
 
 
+UNFIT = {
+    "constant": ("y ~ x + (1 | g)", {"y": 1.0}, "y has one value, 1, in all rows"),
+    "exact": (
+        "y ~ x + (1 | g)",
+        {"y": np.arange(60.0), "x": np.arange(60.0)},
+        "lme4: |leave no residuals",
+    ),
+    "one level": ("y ~ x + (1 | g)", {"g": 1}, "> 1 sampled level|there must be two levels"),
+    "a level for each row": ("y ~ x + (1 | g)", {"g": range(60)}, "must be <|fewer effects than"),
+    "infinite": ("y ~ x + (1 | g)", {"x": np.inf}, "x is inf in row 0 .60 such rows"),
+    "no left side": ("~ x + (1 | g)", {}, "no response on its left side"),
+    "nothing varies": ("y ~ x + (0 | g)", {}, "a random term has nothing that varies"),
+    "not text": (7, {}, "formula is 7 and must be text"),
+}
+
+
+@pytest.mark.parametrize("engine", ["auto", "search"])
+@pytest.mark.parametrize("case", list(UNFIT))
+def test_data_that_no_model_fits(case, engine):
+    formula, columns, message = UNFIT[case]
+    random = np.random.default_rng(0)
+    data = pd.DataFrame({"y": random.normal(size=60), "x": random.normal(size=60)})
+    data["g"] = np.arange(60) % 6
+    with pytest.raises(InputError, match=message):
+        lmer(formula, data.assign(**columns), engine=engine)
+
+
+def test_odd_but_fitted():
+    data = reading()
+    deep = "reading.time ~ length + (1 | school/text/native)"
+    for formula in ("reading.time ~ 0 + (1 | reader)", deep):
+        fit = lmer(formula, data.to_dict("list"))
+        assert fit.predict(data.to_dict("list")).to_numpy() == pytest.approx(fit.fitted.to_numpy())
+        assert "Random effects:" in fit.summary()
+    twice = lmer("reading.time ~ length + (1 | reader) + (1 + length | reader)", data)
+    assert "occurs in two terms" in twice.note and twice.summary().count("(Intercept)") == 3
+    odd = data.assign(condition=data["condition"].map({"easy": "12:30", "hard": "a:b", "odd": "c"}))
+    formula = "reading.time ~ condition * length + (1 + condition | reader)"
+    fits = [lmer(formula, odd, engine=engine) for engine in ("auto", "search")]
+    assert list(fits[0].fixed.index) == list(fits[1].fixed.index)
+    assert fits[0].engine == "search, confirmed by lme4", fits[0].note
+
+
 def test_lme4s_refusal_is_the_error():
     data = reading().assign(one="level")
     with pytest.raises(InputError, match="lme4: .*must have > 1 sampled level"):
@@ -80,9 +123,9 @@ def test_columns_far_from_zero_lose_no_digits():
 
 def test_summary_reads_as_lme4s():
     text = lmer("rt ~ day + (day | subject)", sleep(), engine="search").summary()
+    theirs = lmer("rt ~ day + (day | subject)", sleep())._source.result.model
     from rpy2 import robjects
 
-    theirs = lmer("rt ~ day + (day | subject)", sleep())._source.result.model
     shown = list(robjects.r("function(m) capture.output(print(summary(m)))")(theirs))
     ours = {tuple(line.split()) for line in text.splitlines()}
     for start in ("AIC", "subject", "day", "Residual", "Number"):

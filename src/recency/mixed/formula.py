@@ -78,6 +78,8 @@ def parse(text: str) -> Formula:
     but it is read.
     """
     reader = _Formulas(text)
+    if reader.next == "~":
+        raise InputError(f"formula {text!r} has no response on its left side")
     response = written(reader.expression())
     reader.take("~")
     fixed, random = reader.sum(), tuple(reader.random)
@@ -250,6 +252,8 @@ class _Formulas(Reader):
                     f"formula {self.text!r}: a random term can only be added to the others"
                 )
             columns = inner.columns(within)
+            if not columns:
+                raise InputError(f"formula {self.text!r}: a random term has nothing that varies")
             self.random += [RandomTerm(columns, group, correlated) for group in groups]
             return _Sum([])
         self.take(")")

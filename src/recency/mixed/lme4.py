@@ -114,7 +114,7 @@ def optimise(model: Any) -> tuple[Any, list[str]]:
 
 def summary_of(fit: Any) -> FitSummary:
     """Read all reported figures from a merMod object."""
-    parts = _r()["summarise"](fit)
+    parts, _ = _attempt("summarise", fit)
     parts = dict(zip(parts.names, parts, strict=True))
     random: dict[str, dict[str, Any]] = {}
     for group, columns, sd, correlation in zip(
@@ -132,8 +132,9 @@ def summary_of(fit: Any) -> FitSummary:
         order = [list(table.colnames).index(column) for column in random[group]["columns"]]
         rows = np.asarray(table)[:, order].tolist()
         modes[group] = dict(zip(table.rownames, rows, strict=True))
+    fixed = dict(zip(parts["fixed"].names, parts["fixed"], strict=True)) if len(parts["se"]) else {}
     return FitSummary(
-        fixed=dict(zip(parts["fixed"].names, parts["fixed"], strict=True)),
+        fixed=fixed,
         se=list(parts["se"]),
         theta=list(parts["theta"]),
         sigma=parts["sigma"][0],

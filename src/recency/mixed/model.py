@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -12,19 +11,16 @@ import pandas as pd
 from recency.errors import InputError
 from recency.mixed import design as designs
 from recency.mixed import lme4, scaled_search
-from recency.mixed.design import Design
 from recency.mixed.expressions import Uncovered, variables
 from recency.mixed.fit import (
     NotSearchable,
     Result,
     confirmed,
-    figures,
     optimised,
     search_notes,
 )
-from recency.mixed.formula import Formula, parse
-from recency.mixed.levels import Levels, joined
-from recency.mixed.prediction import fixed_part, random_part
+from recency.mixed.levels import joined
+from recency.mixed.source import Prepared, Source, frame_in_r, frame_of, predict, prepare
 from recency.mixed.summary import FitSummary
 from recency.names import nearest
 
@@ -67,7 +63,7 @@ class MixedModel:
     singular: bool
     note: str
     """what was dropped, fell back or did not converge; empty where nothing was"""
-    _source: _Source = field(repr=False)
+    _source: Source = field(repr=False)
 
     def __repr__(self) -> str:
         return f"<MixedModel {self.formula}: {self.nobs} rows, logLik {self.loglik:.2f}>"
@@ -89,19 +85,7 @@ class MixedModel:
         """
         if new_levels not in ("zero", "error"):
             raise InputError(f"new_levels is {new_levels!r} and must be 'zero' or 'error'")
-        return _predict(self._source, data, random, new_levels)
-
-
-@dataclass
-class _Source:
-    """What a prediction is made from; without a `design` R makes it."""
-
-    text: str
-    rows: pd.DataFrame
-    response: list[str]
-    formula: Formula | None
-    design: Design | None
-    result: Result
+        return predict(self._source, data, random, new_levels)
 
 
 def lmer(
@@ -140,57 +124,56 @@ def lmer(
     """
     if engine not in ENGINES:
         raise InputError(f"engine is {nearest(engine, ENGINES)}")
-    data = data if isinstance(data, pd.DataFrame) else pd.DataFrame(data)
+    if not isinstance(formula, str):
+        raise InputError(f"formula is {formula!r} and must be text, as 'y ~ x + (1 | group)'")
+    data = frame_of(data)
     rows, dropped = designs.rows_of(data, variables(formula), formula)
     notes = [f"{dropped} of {len(data)} rows lack a value and were dropped"] if dropped else []
-    read: Formula | None = None
-    coded: Design | None = None
+    prepared: Prepared | None = None
     uncovered = ""
     try:
-        read = parse(formula)
-        if not read.random:
-            raise InputError(f"formula {formula!r} has no random term such as '(1 | subject)'")
-        coded = designs.make(read, rows)
-        designs.response_of(read, rows)
+        prepared = prepare(formula, rows)
     except Uncovered as reason:
         if engine == "search":
             raise InputError(f'{reason}; engine="lme4" has R read it') from None
-        read = coded = None
         uncovered = str(reason)
     if engine == "search":
-        result = _alone(formula, read, coded, rows, reml, notes)
+        result = _alone(formula, prepared, reml, notes)
     else:
-        result = _with_r(formula, read, coded, rows, engine, reml, notes, uncovered)
+        result = _with_r(formula, prepared, rows, engine, reml, notes, uncovered)
     if result.summary is None:
         raise InputError(f"formula {formula!r} was not fitted: {result.note}")
-    if coded is not None and not set(result.summary.fixed) <= set(coded.columns):
-        coded = None  # R names the columns otherwise: its own predict() knows them
+    if prepared is not None and not prepared.names(result.summary):
+        prepared = None  # R names columns or groups otherwise: its own predict() knows them
     by = "search" if engine == "search" else "lme4"
     by = "search, confirmed by lme4" if by == "lme4" and result.optimum is not None else by
-    names = [*variables(formula.partition("~")[0])]
-    return _model(formula, by, reml, _Source(formula, rows, names, read, coded, result))
+    response = variables(formula.partition("~")[0])
+    return _model(by, reml, Source(formula, rows, response, prepared, result))
 
 
-def _alone(
-    text: str,
-    formula: Formula,
-    design: Design,
-    rows: pd.DataFrame,
-    reml: bool,
-    notes: list[str],
-) -> Result:
+def _alone(text: str, prepared: Prepared, reml: bool, notes: list[str]) -> Result:
     """Fit without R."""
     if reml:
         raise InputError('reml=True is fitted by lme4 alone; leave engine="search" out')
+    for term in prepared.design.formula.random:
+        levels, n = len(joined(term.group, prepared.groups).names), len(prepared.y)
+        if levels < 2 or levels * len(term.columns) >= n:
+            raise InputError(
+                f"formula {text!r}: {term.group} has {levels} levels, with {len(term.columns)} "
+                f"random effects each, in {n} rows; there must be two levels, and fewer effects "
+                "than rows"
+            )
     try:
-        found = _found(formula, design, rows)
+        found = _found(prepared)
+        summary, dropped = scaled_search.summary_of(found)
     except NotSearchable as reason:
         raise InputError(
             f'formula {text!r}: {reason}; engine="lme4" fits it, which needs R'
         ) from None
     except np.linalg.LinAlgError as reason:
         return Result(None, False, f"its likelihood has no finite value ({reason})")
-    summary, dropped = scaled_search.summary_of(found)
+    if summary.sigma < 1e-7 * np.ptp(prepared.y):  # rounding is all that is left
+        return Result(None, False, "the effects leave no residuals")
     if dropped:
         notes = [*notes, f"fixed effects that depend on others were dropped: {', '.join(dropped)}"]
     optimum = found.in_given_units().optimum
@@ -200,8 +183,7 @@ def _alone(
 
 def _with_r(
     text: str,
-    formula: Formula | None,
-    design: Design | None,
+    prepared: Prepared | None,
     rows: pd.DataFrame,
     engine: str,
     reml: bool,
@@ -210,7 +192,7 @@ def _with_r(
 ) -> Result:
     """Fit with lme4: confirmed at the theta that was searched, or by its own optimiser."""
     try:
-        frame = _frame_in_r(rows, formula)
+        frame = frame_in_r(rows, prepared and prepared.formula)
     except InputError as error:
         raise InputError(f'{error}; engine="search" needs no R') from None
     try:
@@ -218,10 +200,9 @@ def _with_r(
         notes = [*notes, *messages]
         if engine == "auto":
             try:
-                if uncovered or reml:
+                if prepared is None or reml:
                     raise NotSearchable(uncovered or "the search knows no REML")
-                found = _found(formula, design, rows)
-                return confirmed(model, found.in_given_units(), notes)
+                return confirmed(model, _found(prepared).in_given_units(), notes)
             except (NotSearchable, np.linalg.LinAlgError) as reason:
                 notes.append(f"lme4's optimiser was used: {reason}")
         return optimised(model, notes)
@@ -229,32 +210,14 @@ def _with_r(
         raise InputError(f"formula {text!r}: lme4: {reason}") from None
 
 
-def _found(formula: Formula, design: Design, rows: pd.DataFrame) -> scaled_search.ScaledSearch:
-    values = designs.values_of(design, rows)
-    y = designs.response_of(formula, rows)
-    return scaled_search.search(design.formula, values, y, designs.groups_of(formula, rows))
+def _found(prepared: Prepared) -> scaled_search.ScaledSearch:
+    with np.errstate(all="ignore"):  # a model without residuals ends in an error of its own
+        return scaled_search.search(
+            prepared.design.formula, prepared.columns, prepared.y, prepared.groups
+        )
 
 
-def _frame_in_r(rows: pd.DataFrame, formula: Formula | None) -> Any:
-    """Make R's data frame: numbers, true and false, all else as factors."""
-    grouping = set(formula.groups) - set(_inputs(formula)) if formula else set()
-    columns: dict[str, np.ndarray | Levels] = {}
-    for name in rows.columns:
-        values = rows[name]
-        if designs.is_number(values) and name not in grouping:
-            columns[name] = designs.numbers(values)
-        elif values.dtype == bool:
-            columns[name] = values.to_numpy()
-        else:
-            columns[name] = designs.categorical(values)
-    return lme4.frame_of(columns)
-
-
-def _inputs(formula: Formula) -> list[str]:
-    return [name for term in (formula.response, *formula.predictors) for name in variables(term)]
-
-
-def _model(text: str, engine: str, reml: bool, source: _Source) -> MixedModel:
+def _model(engine: str, reml: bool, source: Source) -> MixedModel:
     """Lay a fit's figures out as tables."""
     result, rows = source.result, source.rows
     summary: FitSummary = result.summary
@@ -262,13 +225,13 @@ def _model(text: str, engine: str, reml: bool, source: _Source) -> MixedModel:
     estimates, se = np.array(list(summary.fixed.values())), np.array(summary.se)
     parameters = len(terms) + len(summary.theta) + 1
     index = rows.index
-    if source.design is not None:
-        fitted = _predict(source, None, True, "zero").to_numpy()
-        y = designs.response_of(source.formula, rows)
+    if source.prepared is not None:
+        fitted = predict(source, None, True, "zero").to_numpy()
+        y = source.prepared.y
     else:
         fitted, y = lme4.fitted_of(result.model)
     return MixedModel(
-        formula=text,
+        formula=source.text,
         fixed=pd.DataFrame({"estimate": estimates, "se": se, "t": estimates / se}, index=terms),
         random=_variances(summary),
         correlations={
@@ -295,7 +258,7 @@ def _model(text: str, engine: str, reml: bool, source: _Source) -> MixedModel:
         converged=result.converged,
         singular=summary.singular,
         note=result.note,
-        _source=replace(source, result=replace(result, optimum=None)),
+        _source=source,
     )
 
 
@@ -307,58 +270,3 @@ def _variances(summary: FitSummary) -> pd.DataFrame:
     ]
     rows.append(("Residual", "", summary.sigma**2, summary.sigma))
     return pd.DataFrame(rows, columns=["group", "term", "variance", "sd"])
-
-
-def _predict(
-    source: _Source, data: pd.DataFrame | None, random: bool, new_levels: str
-) -> pd.Series:
-    if data is None:
-        rows = source.rows
-    else:
-        needed = [name for name in source.rows.columns if _needed(source, name, random)]
-        rows, lacking = designs.rows_of(data, needed, source.text)
-        if lacking:
-            where = data[needed].isna().any(axis=1).to_numpy().argmax()
-            raise InputError(
-                f"{lacking} of {len(data)} rows lack a value, the first at {data.index[where]!r}; "
-                "leave them out"
-            )
-    if random and new_levels == "error":
-        _check_levels(source, rows)
-    if source.design is None:
-        frame = _frame_in_r(rows, source.formula)
-        try:
-            values = lme4.predict(source.result.model, frame, random)
-        except lme4.Refused as reason:
-            raise InputError(f"formula {source.text!r}: lme4: {reason}") from None
-        return pd.Series(values, rows.index, name="predicted")
-    record, columns = figures(source.result), designs.values_of(source.design, rows)
-    values = fixed_part(record, columns, len(rows))
-    if random:
-        groups = designs.groups_of(source.formula, rows)
-        values = values + random_part(record, columns, groups, len(rows))
-    return pd.Series(values, rows.index, name="predicted")
-
-
-def _needed(source: _Source, name: str, random: bool) -> bool:
-    """Say whether predictions need a column: all but the response's, groups where asked for."""
-    if source.formula is None:
-        return name not in source.response
-    predictors = {each for term in source.formula.predictors for each in variables(term)}
-    groups = {group.strip("`") for group in source.formula.groups} if random else set()
-    return name in predictors | groups
-
-
-def _check_levels(source: _Source, rows: pd.DataFrame) -> None:
-    """Raise an InputError at the first level of a group that the fit has not seen."""
-    for group, modes in source.result.summary.modes.items():
-        names = [name.strip("`") for name in group.split(":")]
-        if not set(names) <= set(rows.columns):
-            continue
-        of_data = joined(group, {name: designs.categorical(rows[name]) for name in names})
-        for level in of_data.names:
-            if level not in modes:
-                raise InputError(
-                    f"{group} has the level {level!r}, which the fit has not seen; "
-                    'new_levels="zero" predicts it without its random effects'
-                )

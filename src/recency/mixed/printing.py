@@ -48,18 +48,14 @@ def printed(fit: MixedModel) -> str:
 
 def _random(fit: MixedModel) -> list[str]:
     rows = [["Groups", "Name", "Variance", "Std.Dev.", "Corr"]]
-    before, correlations = None, []
+    before, place = None, 0
     for group, term, variance, sd in fit.random.itertuples(index=False):
-        if group != before:
-            before, correlations = group, []
-            label = group
-        else:
-            label = ""
+        place = place + 1 if group == before else 0
+        label, before = "" if place else group, group
         of_group = fit.correlations.get(group)
-        found = [] if of_group is None else of_group.loc[term, correlations].tolist()
+        found = [] if of_group is None else of_group.to_numpy()[place, :place]
         shown = "".join("   NaN" if math.isnan(r) else f" {r:5.2f}" for r in found)
         rows.append([label, term, *_figures([variance, sd]), shown])
-        correlations = [*correlations, term]
     return _table(rows, left=(0, 1, 4))
 
 
