@@ -39,8 +39,8 @@ from result import keep, processor
 from recency.mixed import lme4
 from recency.mixed.fit import crossed_factors, fit_model, products_of
 from recency.mixed.formula import parse
+from recency.mixed.levels import Levels
 from recency.mixed.theta_search import search
-from recency.regression.predictors import Levels
 
 PREDICTORS = ("length", "position", "unigram", "surprisal", "previous_surprisal")
 FIXED = "time_ms ~ " + " + ".join(PREDICTORS)
@@ -189,15 +189,17 @@ def compare(name: str, shape: Shape, seed: int) -> dict[str, float | str]:
         raise SystemExit(f"{name}: the fit fell back to lme4's optimiser: {result.note}")
     say(f"{name}: search {search_s:.3f} s ({optimum.evaluations} evaluations), fit {fit_s:.2f} s")
     peer_s, peer_loglik = mixedlm(shape.formula, data, y, groups)
-    say(f"{name}: mixedlm {peer_s:.2f} s, logLik {peer_loglik:.4f} (ours {result.told.loglik:.4f})")
+    say(
+        f"{name}: mixedlm {peer_s:.2f} s, logLik {peer_loglik:.4f} (ours {result.summary.loglik:.4f})"
+    )
     lmer_s, lmer_loglik, said = lmer(shape.formula, data, y, groups)
     say(f"{name}: lmer {lmer_s:.1f} s, logLik {lmer_loglik:.4f}; {said or 'no warning'}")
     return {
         "search_ratio_vs_lmer": lmer_s / search_s,
         "fit_ratio_vs_lmer": lmer_s / fit_s,
         "search_ratio_vs_mixedlm": peer_s / search_s,
-        "loglik_minus_lmer": result.told.loglik - lmer_loglik,
-        "loglik_minus_mixedlm": result.told.loglik - peer_loglik,
+        "loglik_minus_lmer": result.summary.loglik - lmer_loglik,
+        "loglik_minus_mixedlm": result.summary.loglik - peer_loglik,
         "search_seconds": search_s,
         "fit_seconds": fit_s,
         "lmer_seconds": lmer_s,

@@ -4,6 +4,8 @@
     recency.surprisal(texts, model, ...)       surprisal of every word, a data frame
     recency.attention.bias(form, ...)          describe a bias of attention
     recency.attention.attach(model, bias)      put it on a transformers model
+    recency.lmer(formula, data, ...)           fit a mixed model of any data frame
+    recency.permutation_test(a, b, ...)        compare two models' losses of the same observations
     recency.InputError                         what is raised for input at fault
 
 `import recency` loads none of them: each is loaded when it is first asked for.
@@ -15,7 +17,9 @@ from importlib import import_module
 _PUBLIC = {
     "InputError": "recency.errors:InputError",
     "attention": "recency.attention",
+    "lmer": "recency.mixed.model:lmer",
     "load": "recency.scoring.public:load",
+    "permutation_test": "recency.stats.permutation:permutation_test",
     "surprisal": "recency.scoring.public:surprisal",
 }
 

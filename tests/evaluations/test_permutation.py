@@ -12,7 +12,7 @@ import pytest
 
 from recency.evaluations.reading_times import permutation
 from recency.evaluations.reading_times.permutation import Errors, compare, holm, permutation_p
-from recency.regression.predictors import Levels
+from recency.mixed.levels import Levels
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 12])

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
 
 from recency.errors import InputError
 from recency.evaluations.power import figure as figure_power
@@ -95,9 +94,3 @@ def test_eye_movements_leave_skipped_words_out(text, tmp_path):
 def test_too_many_sentences_are_named(text, tmp_path):
     with pytest.raises(InputError, match="99 sentences were asked for, .* has 60"):
         run(text, tmp_path / "a.csv", subjects=[8], sentences=[99])
-
-
-@pytest.mark.parametrize("hits", [0, 3, 20])
-def test_wilson(hits):
-    ours = simulate_power.wilson(hits, 20)
-    assert ours == pytest.approx(tuple(binomtest(hits, 20).proportion_ci(method="wilson")))

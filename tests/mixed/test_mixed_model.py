@@ -9,17 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from recency.errors import InputError
 from recency.mixed import fit as fit_module
-from recency.mixed import likelihood, lme4, theta_search
+from recency.mixed import likelihood, lme4, prediction, theta_search
 from recency.mixed.cross_products import Block, cross_products, independent
 from recency.mixed.deviance import deviance
-from recency.mixed.fit import crossed_factors, fit_model
-from recency.mixed.formula import check, column, parse, without
+from recency.mixed.fit import crossed_factors, figures, fit_model
+from recency.mixed.formula import column, parse
+from recency.mixed.levels import Levels, joined
 from recency.mixed.theta_search import search
-from recency.regression import prediction
-from recency.regression.fit import figures
-from recency.regression.predictors import Levels
 
 NAMES = ("length", "position", "surprisal")
 
@@ -168,20 +165,20 @@ def test_search_is_no_worse_than_lme4_tightened(R, data, formula):
                 best
             }"""
     )(str(formula), frame)
-    lme4s = lme4.told(tightened)
-    told = ours.told
-    assert told.loglik == pytest.approx(-ours.optimum.deviance / 2, rel=1e-9)
-    assert told.loglik > lme4s.loglik - 1e-5
-    if told.loglik < lme4s.loglik + 1e-4:  # the same optimum: the same figures
-        assert list(told.fixed) == list(lme4s.fixed)
-        for term, se in zip(told.fixed, told.se, strict=True):
-            assert told.fixed[term] == pytest.approx(lme4s.fixed[term], abs=0.01 * se)
-        assert told.sigma == pytest.approx(lme4s.sigma, rel=1e-3)
-        for name, spread in told.random.items():
+    lme4s = lme4.summary_of(tightened)
+    summary = ours.summary
+    assert summary.loglik == pytest.approx(-ours.optimum.deviance / 2, rel=1e-9)
+    assert summary.loglik > lme4s.loglik - 1e-5
+    if summary.loglik < lme4s.loglik + 1e-4:  # the same optimum: the same figures
+        assert list(summary.fixed) == list(lme4s.fixed)
+        for term, se in zip(summary.fixed, summary.se, strict=True):
+            assert summary.fixed[term] == pytest.approx(lme4s.fixed[term], abs=0.01 * se)
+        assert summary.sigma == pytest.approx(lme4s.sigma, rel=1e-3)
+        for name, spread in summary.random.items():
             assert spread["sd"] == pytest.approx(lme4s.random[name]["sd"], rel=0.02, abs=0.3)
-    assert told.singular == ours.optimum.singular
+    assert summary.singular == ours.optimum.singular
     if "zero variance" in data or "nothing" in data:
-        assert told.singular and "singular" in ours.note
+        assert summary.singular and "singular" in ours.note
 
 
 def test_search_leaves_columns_of_zeros(monkeypatch):
@@ -226,7 +223,7 @@ def test_lme4_takes_over_where_the_deviances_differ(R, monkeypatch):
     monkeypatch.setattr(fit_module, "search", wrong)
     result = fit_model(formula, predictors, y, groups, "cross_products")
     assert "lme4's optimiser was used" in result.note and result.optimum is None
-    assert result.told.loglik == pytest.approx(searched.told.loglik, abs=1e-3)
+    assert result.summary.loglik == pytest.approx(searched.summary.loglik, abs=1e-3)
 
 
 def test_engine_lme4_is_lmer_as_it_is(R):
@@ -234,7 +231,7 @@ def test_engine_lme4_is_lmer_as_it_is(R):
     result = fit_model(parse(CORRELATED), predictors, y, groups, "lme4")
     frame = lme4.data_frame({"time_ms": y, **predictors}, groups)
     lmer = R("function(f, d) lmer(as.formula(f), d, REML = FALSE)")
-    assert result.told.theta == list(lme4.told(lmer(CORRELATED, frame)).theta)
+    assert result.summary.theta == list(lme4.summary_of(lmer(CORRELATED, frame)).theta)
     assert result.optimum is None
 
 
@@ -243,7 +240,7 @@ def test_a_model_that_lme4_refuses_is_a_result(R, engine):
     predictors, y, groups = simulate(2)
     groups["sentence"] = Levels(np.zeros(len(y), dtype=int), ["1"])
     result = fit_model(parse(CORRELATED), predictors, y, groups, engine)
-    assert result.told is None and not result.converged
+    assert result.summary is None and not result.converged
     assert "must have > 1 sampled level" in result.note
 
 
@@ -252,7 +249,7 @@ def test_a_constant_predictor_is_dropped_and_said(R):
     predictors["position"] = np.zeros(len(y))
     formula = parse("time_ms ~ length + position + (1 | subject) + (1 | sentence)")
     result = fit_model(formula, predictors, y, groups, "cross_products")
-    assert result.converged and list(result.told.fixed) == ["(Intercept)", "length"]
+    assert result.converged and list(result.summary.fixed) == ["(Intercept)", "length"]
     assert "dropping 1 column" in result.note and result.optimum is not None
 
 
@@ -283,7 +280,7 @@ def test_marginal_likelihood_is_that_of_the_dense_normal(R, formula, options):
     residuals = y - prediction.fixed_part(record, predictors, len(y))
     V = record["sigma"] ** 2 * np.eye(len(y))
     for name, spread in record["random"].items():
-        codes = prediction.group_of(name, groups).codes
+        codes = joined(name, groups).codes
         Z = np.column_stack([column(term, predictors, len(y)) for term in spread["terms"]])
         S = np.outer(spread["sd"], spread["sd"]) * np.nan_to_num(np.array(spread["correlation"]))
         V += (codes[:, None] == codes) * (Z @ S @ Z.T)
@@ -297,7 +294,7 @@ def test_marginal_likelihood_of_the_fitted_data_is_lme4s(R):
     record, model, predictors, y, groups = fitted(CORRELATED)
     residuals = y - prediction.fixed_part(record, predictors, len(y))
     assert likelihood.marginal(residuals, record, predictors, groups) == pytest.approx(
-        lme4.told(model).loglik, rel=1e-10
+        lme4.summary_of(model).loglik, rel=1e-10
     )
 
 
@@ -305,60 +302,6 @@ def test_conditional_likelihood():
     residuals = np.array([1.0, -2.0, 0.5])
     expected = multivariate_normal(np.zeros(3), 4 * np.eye(3)).logpdf(residuals)
     assert likelihood.conditional(residuals, 2.0) == pytest.approx(expected)
-
-
-def test_formula_is_read_and_written():
-    text = "time_ms ~ length * surprisal - 1 + (0 + length || subject)+(1|sentence:subject)"
-    formula = parse(text)
-    assert str(formula) == (
-        "time_ms ~ 0 + length + surprisal + length:surprisal + (0 + length || subject) "
-        "+ (1 | sentence:subject)"
-    )
-    assert parse(str(formula)) == formula
-    assert formula.predictors == ["length", "surprisal"]
-    assert formula.groups == ["subject", "sentence"]
-
-
-def test_a_formula_keeps_its_response():
-    formula = parse("amplitude_uv ~ length + surprisal + (1 + surprisal | subject)")
-    base = without(formula, ["surprisal"], slopes=True)
-    assert str(base) == "amplitude_uv ~ 1 + length + (1 | subject)"
-    assert parse(str(base)) == base != parse("time_ms ~ 1 + length + (1 | subject)")
-
-
-def test_base_drops_fixed_effects_alone_or_slopes_too():
-    formula = parse(
-        "time_ms ~ length + surprisal + length:surprisal + (1 + surprisal | subject)"
-        " + (0 + surprisal | sentence)"
-    )
-    assert str(without(formula, ["surprisal"], slopes=False)) == (
-        "time_ms ~ 1 + length + (1 + surprisal | subject) + (0 + surprisal | sentence)"
-    )
-    assert str(without(formula, ["surprisal"], slopes=True)) == (
-        "time_ms ~ 1 + length + (1 | subject)"
-    )
-    with pytest.raises(InputError, match="of_interest names 'surprise'"):
-        without(formula, ["surprise"], slopes=False)
-
-
-@pytest.mark.parametrize(
-    "text,said",
-    [
-        ("log(time_ms) ~ length + (1 | subject)", "response: log"),
-        ("time_ms ~ poly(length, 2) + (1 | subject)", "cannot be read"),
-        (
-            "time ~ length + (1 | subject)",
-            "left side is 'time' and must be time_ms or amplitude_uv",
-        ),
-        ("time_ms ~ length", "no random term"),
-        ("time_ms ~ lenght + (1 | subject)", "did you mean 'length'"),
-        ("time_ms ~ length + (1 | subjects)", "did you mean 'subject'"),
-        ("time_ms ~ length + (1 | sentence/subject)", "no grouping variable"),
-    ],
-)
-def test_formulas_that_cannot_be_used_are_named(text, said):
-    with pytest.raises(InputError, match=said):
-        check(parse(text), NAMES, ["subject", "sentence"])
 
 
 def test_starting_r_leaves_the_environment_of_child_processes_alone():

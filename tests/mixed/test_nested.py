@@ -74,10 +74,10 @@ def test_nested_terms_are_searched(formula, sd):
     predictors, y, groups = nested_data(sd=sd)
     result = fit_model(parse(formula), predictors, y, groups, "cross_products")
     assert result.optimum is not None and result.converged, result.note
-    lme4s = fit_model(parse(formula), predictors, y, groups, "lme4").told
-    assert result.told.loglik > lme4s.loglik - 1e-4
+    lme4s = fit_model(parse(formula), predictors, y, groups, "lme4").summary
+    assert result.summary.loglik > lme4s.loglik - 1e-4
     if sd:
-        assert result.told.random["sentence:subject"]["sd"][0] == pytest.approx(sd, rel=0.3)
+        assert result.summary.random["sentence:subject"]["sd"][0] == pytest.approx(sd, rel=0.3)
 
 
 def test_nested_terms_with_slopes_go_to_lme4():
@@ -86,7 +86,7 @@ def test_nested_terms_with_slopes_go_to_lme4():
         "time_ms ~ length + (1 | subject) + (1 | sentence) + (1 + length | sentence:subject)"
     )
     result = fit_model(formula, predictors, y, groups, "cross_products")
-    assert result.told is not None and "one nested term, an intercept" in result.note
+    assert result.summary is not None and "one nested term, an intercept" in result.note
     with pytest.raises(NotSearchable):
         crossed_factors(formula)
 

@@ -15,9 +15,11 @@ from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik, seeds
 from recency.mixed.fit import crossed_factors, products_of
 from recency.mixed.formula import parse
+from recency.mixed.levels import levels
+from recency.mixed.scaling import scaled, scaling_of
 from recency.regression import fit as regression
 from recency.regression import random_effects
-from recency.regression.predictors import levels, read_rows, read_texts, scaled, scaling_of
+from recency.regression.predictors import read_rows, read_texts
 from recency.regression.streaming import streamed_products, survey
 from recency.stats.bootstrap import interval
 

@@ -9,9 +9,11 @@ import pytest
 
 from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik
+from recency.mixed.scaling import scaling_of
 from recency.regression import fit as regression
 from recency.regression import predictors
-from recency.regression.predictors import read_rows, read_texts, scaling_of
+from recency.regression.designs import formula_of
+from recency.regression.predictors import read_rows, read_texts
 
 FORMULA = (
     "time_ms ~ length + position + unigram + surprisal + previous_surprisal"
@@ -132,6 +134,27 @@ def test_word_predictors_by_hand(tmp_path):
     }
     with pytest.raises(InputError, match="previous_fixated is missing in 3 of 3"):
         read_rows(tmp_path / "fit.parquet", texts, ["previous_fixated"])
+
+
+@pytest.mark.parametrize(
+    "text,message",
+    [
+        ("log(time_ms) ~ length + (1 | subject)", "response: log"),
+        ("time_ms ~ poly(length, 2) + (1 | subject)", "cannot be read"),
+        (
+            "time ~ length + (1 | subject)",
+            "left side is 'time' and must be time_ms or amplitude_uv",
+        ),
+        ("time_ms ~ length", "no random term"),
+        ("time_ms ~ lenght + (1 | subject)", "did you mean 'length'"),
+        ("time_ms ~ log(length) + (1 | subject)", "no predictor is called 'log"),
+        ("time_ms ~ length + (1 | subjects)", "did you mean 'subject'"),
+        ("time_ms ~ length + (1 | sentence + subject)", "no grouping variable"),
+    ],
+)
+def test_formulas_that_cannot_be_used_are_named(text, message):
+    with pytest.raises(InputError, match=message):
+        formula_of(DESIGN | {"of_interest": []} | {"formula": text}, "full")
 
 
 def test_full_and_base(study, tmp_path):

@@ -44,6 +44,8 @@ class Products:
     cells: np.ndarray | None = None
     """for a nested intercept: number of rows and sums of Z_a, Z_b and W of each pair of levels,
     (G, H, 1 + i + j + p + 1)"""
+    kept: tuple[int, ...] | None = None
+    """the columns of X that are left, where `independent` has left others out"""
 
 
 def cross_products(blocks: Iterable[Block], G: int, H: int, nested: bool = False) -> Products:
@@ -91,6 +93,7 @@ def independent(products: Products) -> Products:
         if gram[c, c] > 1e-11 * max(size[c], np.finfo(float).tiny):
             kept.append(c)
             gram -= np.outer(gram[:, c], gram[c]) / gram[c, c]
+    columns = tuple(kept)
     kept.append(p)
     cells = products.cells
     if cells is not None:
@@ -102,6 +105,7 @@ def independent(products: Products) -> Products:
         aw=products.aw[:, :, kept],
         bw=products.bw[:, :, kept],
         ww=products.ww[np.ix_(kept, kept)],
+        kept=columns,
     )
 
 

@@ -44,6 +44,8 @@ class Solution:
     """conditional modes of factor a (G, i)"""
     modes_b: np.ndarray
     """conditional modes of factor b (H, j)"""
+    root: np.ndarray
+    """lower triangular, root root' = X'V^-1 X (p, p)"""
 
 
 def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) -> Solution:
@@ -128,7 +130,18 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
         sigma=float(np.sqrt(r2 / n)),
         modes_a=Lua,
         modes_b=Lub,
+        root=E[:p, :p],
     )
+
+
+def nested_modes(products: Products, solution: Solution, t: float) -> np.ndarray:
+    """Return the conditional modes (G, H) of a nested intercept of relative sd t."""
+    n, i, j = products.cells[:, :, 0], products.aa.shape[1], products.bb.shape[1]
+    sa, sb, sw = np.split(products.cells[:, :, 1:], [i, i + j], axis=2)
+    left = sw @ np.append(-solution.beta, 1.0)
+    left -= np.einsum("ghi,gi->gh", sa, solution.modes_a)
+    left -= np.einsum("ghj,hj->gh", sb, solution.modes_b)
+    return t * t / (1 + t * t * n) * left
 
 
 def deviance(

@@ -1,10 +1,11 @@
-"""One mixed model: theta searched on cross-products, then lme4 has the last word."""
+"""One mixed model: theta searched on cross-products, then confirmed and reported by lme4."""
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,12 @@ import numpy as np
 
 from recency.mixed import lme4
 from recency.mixed.cross_products import Block, Products, cross_products, independent
-from recency.mixed.formula import INTERCEPT, Formula, column, factors
-from recency.mixed.lme4 import Refused, Told
+from recency.mixed.expressions import split_product
+from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, column, factors
+from recency.mixed.levels import Levels
+from recency.mixed.lme4 import Refused
+from recency.mixed.summary import FitSummary
 from recency.mixed.theta_search import Optimum, search
-from recency.regression.predictors import Levels
 
 AGREEMENT = 1e-6
 """Relative difference between our deviance and lme4's at the same theta above which ours is out."""
@@ -45,7 +48,7 @@ class Factor:
 class Result:
     """A fitted model, or the reason why there is none; `model` is the merMod object in R."""
 
-    told: Told | None
+    summary: FitSummary | None
     converged: bool
     note: str
     model: Any = None
@@ -70,24 +73,29 @@ def fit_model(
         data = lme4.data_frame(
             {formula.response: y, **used}, {name: groups[name] for name in formula.groups}
         )
-        model, said = lme4.set_up(str(formula), data)
-        notes += said
+        model, messages = lme4.set_up(str(formula), data)
+        notes += messages
         if engine == "cross_products":
             try:
-                return _searched(model, formula, used, y, groups, notes)
+                return confirmed(model, _timed_search(formula, used, y, groups), notes)
             except (NotSearchable, np.linalg.LinAlgError) as reason:
                 notes.append(f"lme4's optimiser was used: {reason}")
-        fit, said = lme4.optimise(model)
-        figures = lme4.told(fit)
+        return optimised(model, notes)
     except Refused as reason:
         return Result(None, False, "; ".join([*notes, f"lme4: {reason}"]))
-    notes += list(dict.fromkeys([*said, *figures.messages]))
-    return Result(figures, figures.converged, "; ".join(notes), fit)
+
+
+def optimised(model: Any, notes: Sequence[str]) -> Result:
+    """Fit a model that lme4 has set up by lme4's own optimiser."""
+    fit, messages = lme4.optimise(model)
+    summary = lme4.summary_of(fit)
+    notes = [*notes, *dict.fromkeys([*messages, *summary.messages])]
+    return Result(summary, summary.converged, "; ".join(notes), fit)
 
 
 def nested_group(formula: Formula) -> str | None:
     """Return the group of the nested intercept, such as `sentence:subject`, if there is one."""
-    terms = [term for term in formula.random if ":" in term.group]
+    terms = [term for term in formula.random if len(split_product(term.group)) > 1]
     if not terms:
         return None
     if len(terms) > 1 or terms[0].columns != (INTERCEPT,):
@@ -106,59 +114,106 @@ def crossed_factors(formula: Formula) -> list[Factor]:
     if nested:
         if not names:
             raise NotSearchable("the search covers no nested term alone")
-        names += [name for name in nested.split(":") if name not in names]
-        if len(set(nested.split(":"))) != 2:
+        inner = split_product(nested)
+        names += [name for name in inner if name not in names]
+        if len(set(inner)) != 2:
             raise NotSearchable("the search covers groups nested two deep")
     if len(names) > 2:
         raise NotSearchable("the search covers at most two grouping variables and their nesting")
-    found = []
-    for name in names:
-        terms = [term for term in random if term.group == name]
-        columns = tuple(c for term in terms for c in term.columns)
-        if len(set(columns)) < len(columns):
-            raise NotSearchable(f"a column occurs in two terms of {name}")
-        free, start = np.zeros((len(columns),) * 2, dtype=bool), 0
-        for term in terms:
-            end = start + len(term.columns)
-            block = np.ones((end - start,) * 2, dtype=bool)
-            free[start:end, start:end] = np.tril(block) if term.correlated else np.diag(block[0])
-            start = end
-        found.append(Factor(name, columns, free))
-    return found
+    return [_factor(name, [term for term in random if term.group == name]) for name in names]
 
 
-def _searched(
-    model: Any,
+def _factor(group: str, terms: list[RandomTerm]) -> Factor:
+    columns = tuple(c for term in terms for c in term.columns)
+    if len(set(columns)) < len(columns):
+        raise NotSearchable(f"a column occurs in two terms of {group}")
+    free, start = np.zeros((len(columns),) * 2, dtype=bool), 0
+    for term in terms:
+        end = start + len(term.columns)
+        block = np.ones((end - start,) * 2, dtype=bool)
+        free[start:end, start:end] = np.tril(block) if term.correlated else np.diag(block[0])
+        start = end
+    return Factor(group, columns, free)
+
+
+@dataclass
+class Found:
+    """What a search ended at: the optimum, and each factor's columns and L by grouping variable.
+
+    The cross-products are those of a, the factor with the larger part of the system, and b.
+    """
+
+    factors: list[Factor]
+    nested: str | None
+    optimum: Optimum
+    products: Products
+
+    def blocks(self) -> dict[str, tuple[Factor, np.ndarray]]:
+        """Return factor and L of each grouping variable, the nested one included."""
+        ends = (self.optimum.La, self.optimum.Lb)
+        found = {f.group: (f, L) for f, L in zip(self.factors, ends, strict=False)}
+        if self.nested:
+            free = np.ones((1, 1), dtype=bool)
+            found[self.nested] = (
+                Factor(self.nested, (INTERCEPT,), free),
+                np.array([[self.optimum.t]]),
+            )
+        return found
+
+
+def search_theta(
     formula: Formula,
     predictors: Mapping[str, np.ndarray],
     y: np.ndarray,
     groups: Mapping[str, Levels],
-    notes: list[str],
-) -> Result:
-    """Search theta, have lme4 confirm the deviance there, and make its merMod object of it."""
+) -> Found:
+    """Search theta on cross-products.
+
+    Raises NotSearchable where the search does not cover the model, numpy.linalg.LinAlgError where
+    its likelihood has no finite value.
+    """
     # The factor with the larger part of the system is eliminated, the smaller one factored.
-    found, nested = crossed_factors(formula), nested_group(formula)
-    found.sort(key=lambda f: -len(f.columns) * len(groups[f.group].names))
+    crossed = crossed_factors(formula)
+    crossed.sort(key=lambda f: -len(f.columns) * len(groups[f.group].names))
+    products = products_of(formula, crossed, predictors, y, groups)
+    nothing = np.zeros((0, 0), dtype=bool)
+    optimum = search(products, crossed[0].free, crossed[1].free if len(crossed) > 1 else nothing)
+    return Found(crossed, nested_group(formula), optimum, products)
+
+
+def _timed_search(*arguments: Any) -> Found:
+    """Search theta, and print in the job's log how that went."""
     started = time.perf_counter()
-    optimum = search(
-        products_of(formula, found, predictors, y, groups),
-        found[0].free,
-        found[1].free if len(found) > 1 else np.zeros((0, 0), dtype=bool),
-    )
+    found = search_theta(*arguments)
+    optimum = found.optimum
     print(
         f"theta: {optimum.evaluations} evaluations, {time.perf_counter() - started:.2f} s, "
         f"deviance {optimum.deviance!r}, a Newton step would gain {optimum.gain:.1e}",
         file=sys.stderr,
     )
-    by_group = {f.group: (f, L) for f, L in zip(found, (optimum.La, optimum.Lb), strict=False)}
-    if nested:
-        free = np.ones((1, 1), dtype=bool)
-        by_group[nested] = Factor(nested, (INTERCEPT,), free), np.array([[optimum.t]])
-    theta = np.concatenate([_laid_out(columns, *by_group[g]) for g, columns in lme4.terms(model)])
+    return found
+
+
+def confirmed(model: Any, found: Found, notes: Sequence[str]) -> Result:
+    """Have lme4 confirm the deviance at the optimum, and make its merMod object there."""
+    by_group, optimum = found.blocks(), found.optimum
+    parts = []
+    for group, columns in lme4.terms(model):
+        if group not in by_group:
+            raise NotSearchable(f"its grouping variable {group} is not among ours")
+        parts.append(_laid_out(columns, *by_group[group]))
+    theta = np.concatenate(parts)
     evaluation, value = lme4.evaluate(model, theta)
     if not abs(value - optimum.deviance) <= AGREEMENT * abs(value):
         raise NotSearchable(f"its deviance is {value!r}, the search's {optimum.deviance!r}")
     fit = lme4.make_at(model, evaluation, theta)
+    notes = [*notes, *search_notes(optimum)]
+    return Result(lme4.summary_of(fit), optimum.converged, "; ".join(notes), fit, optimum)
+
+
+def search_notes(optimum: Optimum) -> list[str]:
+    """Return what is to be said of an optimum: that it is singular, that it did not converge."""
+    notes = []
     if optimum.singular:
         notes.append("singular fit: a variance or a correlation is at its limit")
     if not optimum.converged:
@@ -166,7 +221,36 @@ def _searched(
             f"not converged: a step would lower the deviance by {optimum.gain:.2g}, "
             f"smallest curvature {optimum.curvature:.2g}"
         )
-    return Result(lme4.told(fit), optimum.converged, "; ".join(notes), fit, optimum)
+    return notes
+
+
+def figures(result: Result) -> dict[str, Any]:
+    """Return what is recorded of a fit, for JSON and for predictions; empty where there is none."""
+    summary = result.summary
+    if summary is None:
+        summary = FitSummary(
+            {}, [], [], math.nan, math.nan, False, {}, {}, [], False, np.empty((0, 0))
+        )
+    return {
+        "converged": result.converged,
+        "singular": summary.singular,
+        "note": result.note,
+        "fixed": [
+            {"term": term, "estimate": estimate, "se": se}
+            for (term, estimate), se in zip(summary.fixed.items(), summary.se, strict=True)
+        ],
+        "theta": summary.theta,
+        "random": {
+            group: {
+                "terms": spread["columns"],
+                "sd": spread["sd"],
+                "correlation": spread["correlation"].tolist(),
+            }
+            for group, spread in summary.random.items()
+        },
+        "sigma": summary.sigma,
+        "ranef": summary.modes,
+    }
 
 
 def products_of(

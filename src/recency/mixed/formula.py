@@ -1,24 +1,24 @@
-"""Formulas of mixed models in lme4's notation, as far as this project writes them.
+"""Formulas of mixed models in lme4's notation.
 
-Supported: sums of predictors, products `a:b` and `a*b`, an intercept or `0 +`, and random terms
-`(terms | group)` or, uncorrelated, `(terms || group)`, where a group may be nested (`a:b`).
+Read are sums of terms, `a:b`, `a*b`, `a/b`, `(a + b)^2`, `- a`, an intercept or `0 +`, `- 1`, and
+random terms `(terms | group)` or, uncorrelated, `(terms || group)`, where a group may be nested
+(`a/b`, `a:b`). A term is made of columns, in backticks where R needs them, and of calls of the
+functions in `recency.mixed.expressions`: log(a), I(a^2), scale(a), factor(a) …
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from recency.errors import InputError
+from recency.mixed.expressions import Reader, Uncovered, split_product, written
 from recency.names import nearest
-from recency.reading.contracts import RESPONSES
 
 INTERCEPT = "(Intercept)"
-RANDOM = re.compile(r"\(([^()|]*)(\|\|?)([^()|]*)\)")
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,11 @@ class RandomTerm:
 
 @dataclass(frozen=True)
 class Formula:
-    """A mixed model: the fixed columns (the intercept among them) and the random terms.
+    """A mixed model: the response, the fixed columns (the intercept among them), random terms."""
 
-    `response` is the observations' column on the left side, one of `datasets.contracts.RESPONSES`.
-    """
-
+    response: str
     fixed: tuple[str, ...]
     random: tuple[RandomTerm, ...]
-    response: str = RESPONSES[0]
 
     def __str__(self) -> str:
         return f"{self.response} ~ " + " + ".join([_sum(self.fixed), *map(str, self.random)])
@@ -56,51 +53,39 @@ class Formula:
     @property
     def groups(self) -> list[str]:
         """The names of all grouping variables, in order of appearance."""
-        return list(dict.fromkeys(name for t in self.random for name in t.group.split(":")))
+        return list(dict.fromkeys(name for t in self.random for name in split_product(t.group)))
 
 
 def factors(column: str) -> list[str]:
     """Split a column into the predictors that it is the product of; none for the intercept."""
-    return [] if column == INTERCEPT else column.split(":")
+    return [] if column == INTERCEPT else split_product(column)
 
 
 def column(name: str, predictors: Mapping[str, np.ndarray], rows: int) -> np.ndarray:
     """Return a column of the model (rows,): a predictor, a product of some, or the intercept."""
+    if name in predictors:
+        return predictors[name]
     values = np.ones(rows)
     for factor in factors(name):
         values = values * predictors[factor]
     return values
 
 
-def parse(text: str, mixed: bool = True) -> Formula:
+def parse(text: str) -> Formula:
     """Read a formula; an InputError names the piece that cannot be read.
 
-    A mixed model has random terms, any other none.
+    It is Uncovered where R might read it. A formula without random terms is none of a mixed model,
+    but it is read.
     """
-    left, tilde, right = text.partition("~")
-    response = left.strip()
-    if not tilde or response not in RESPONSES:
-        raise InputError(
-            f"formula {text!r}: the left side is {response!r} and must be {' or '.join(RESPONSES)} "
-            "(for the logarithm of a time set `response: log` in the design)"
-        )
-    random = tuple(
-        RandomTerm(_columns(terms, text), _group(group, text), bar == "|")
-        for terms, bar, group in RANDOM.findall(right)
-    )
-    rest = RANDOM.sub("", right).strip()
-    pieces = [piece for piece in re.split(r"\s*\+\s*", rest) if piece]
-    if mixed and not random:
-        raise InputError(
-            f"formula {text!r} has no random term such as '(1 | subject)'; "
-            "for least squares on subject means set `engine: ols` in the design"
-        )
-    if random and not mixed:
-        raise InputError(
-            f"formula {text!r} has a random term, and `engine: ols` knows none; leave {random[0]} "
-            "out or take the engine cross_products"
-        )
-    return Formula(_columns(" + ".join(pieces) or "1", text), random, response)
+    reader = _Formulas(text)
+    if reader.next == "~":
+        raise InputError(f"formula {text!r} has no response on its left side")
+    response = written(reader.expression())
+    reader.take("~")
+    fixed, random = reader.sum(), tuple(reader.random)
+    if reader.next:
+        raise Uncovered(f"formula {text!r}: {reader.next!r} cannot be read here")
+    return Formula(response, fixed.columns(reader.seen), random)
 
 
 def check(formula: Formula, predictors: Collection[str], groups: Collection[str]) -> None:
@@ -140,38 +125,183 @@ def without(formula: Formula, names: Iterable[str], slopes: bool) -> Formula:
     return replace(formula, fixed=kept(formula.fixed), random=random)
 
 
-def _columns(text: str, formula: str) -> tuple[str, ...]:
-    """Read `1 + a + a:b + c*d`; the intercept is there unless `0` or `-1` takes it out."""
-    columns, intercept = [], True
-    for piece in re.split(r"\s*\+\s*", re.sub(r"-\s*1\b", "+ 0", text).strip()):
-        if piece in ("0", "1", ""):
-            intercept = intercept and piece != "0"
-            continue
-        names = re.split(r"\s*[:*]\s*", piece)
-        if not all(NAME.fullmatch(name) for name in names):
-            raise InputError(
-                f"formula {formula!r}: {piece!r} cannot be read; a term is a predictor, a product "
-                "'a:b' or 'a*b', '1', '0', '(terms | group)' or '(terms || group)'"
+def expanded(formula: Formula, by_name: Mapping[str, Sequence[str]]) -> Formula:
+    """Put other columns in place of some predictors: a categorical one's indicators, say.
+
+    A random term of which no column is left is dropped.
+    """
+
+    def columns(old: Sequence[str]) -> tuple[str, ...]:
+        new = []
+        for column in old:
+            parts = [by_name.get(name, [name]) for name in factors(column)]
+            new += [":".join(one) for one in product(*parts)] if parts else [column]
+        return tuple(new)
+
+    random = (replace(term, columns=columns(term.columns)) for term in formula.random)
+    random = tuple(term for term in random if term.columns)
+    return replace(formula, fixed=columns(formula.fixed), random=random)
+
+
+Term = tuple[str, ...]
+"""The factors that a term is the product of; none for the intercept."""
+
+
+@dataclass
+class _Sum:
+    """Some terms of one side of a formula, and whether it has an intercept, if it says so."""
+
+    terms: list[Term]
+    intercept: bool | None = None
+
+    def columns(self, seen: list[str]) -> tuple[str, ...]:
+        """Return the terms as R orders them: main effects before products.
+
+        A term names its factors in the order in which the formula has them first (`seen`).
+        """
+        terms = [":".join(sorted(term, key=seen.index)) for term in self.terms]
+        terms.sort(key=lambda term: len(factors(term)))
+        return tuple(terms) if self.intercept is False else (INTERCEPT, *terms)
+
+
+class _Formulas(Reader):
+    """Reads the right side of a formula: the algebra of its terms, by R's rules."""
+
+    def __init__(self, text: str):
+        super().__init__(text)
+        self.random: list[RandomTerm] = []
+        self.seen: list[str] = []
+        self.depth = 0
+
+    def sum(self) -> _Sum:
+        """Read terms added and taken away."""
+        sign = self.take().text if self.next in ("-", "+") else "+"
+        found = _Sum([])
+        while True:
+            right = self._product()
+            if right.intercept is not None:
+                found.intercept = right.intercept == (sign == "+")
+            if sign == "+":
+                found.terms = _distinct(found.terms + right.terms)
+            else:
+                gone = [set(term) for term in right.terms]
+                found.terms = [term for term in found.terms if set(term) not in gone]
+            if self.next not in ("+", "-"):
+                return found
+            sign = self.take().text
+
+    def _product(self) -> _Sum:
+        left = self._interaction()
+        while self.next in ("*", "/"):
+            operator = self.take().text
+            right = self._interaction()
+            self._check_terms(left, right)
+            inner = left.terms if operator == "*" else [_unique(sum(left.terms, ()))]
+            both = left.terms + (right.terms if operator == "*" else [])
+            left = _Sum(_distinct(both + _crossed(inner, right.terms)))
+        return left
+
+    def _interaction(self) -> _Sum:
+        left = self._power()
+        while self.next == ":":
+            self.take()
+            right = self._power()
+            self._check_terms(left, right)
+            left = _Sum(_crossed(left.terms, right.terms))
+        return left
+
+    def _power(self) -> _Sum:
+        base = self._term()
+        if self.next != "^":
+            return base
+        self.take()
+        power = self.take()
+        if not power.text.isdigit() or not 1 <= int(power.text) <= 9:
+            raise InputError(f"formula {self.text!r}: the power {power.text!r} is none from 1 to 9")
+        terms = base.terms
+        for _ in range(int(power.text) - 1):
+            terms = _distinct(terms + _crossed(terms, base.terms))
+        return replace(base, terms=terms)
+
+    def _term(self) -> _Sum:
+        if self.next == "(":
+            return self._parenthesis()
+        if self.next in ("0", "1"):
+            return _Sum([], self.take().text == "1")
+        expression = self._primary()
+        if expression.kind == "number":
+            raise InputError(f"formula {self.text!r}: {expression.value} is no term")
+        self.seen.append(written(expression))
+        return _Sum([(self.seen[-1],)])
+
+    def _parenthesis(self) -> _Sum:
+        start = self.place
+        self.take("(")
+        self.depth += 1
+        before_it, self.seen = self.seen, []
+        inner = self.sum()
+        within, self.seen = self.seen, before_it
+        self.depth -= 1
+        if self.next in ("|", "||"):
+            before = self.tokens[start - 1].text
+            correlated = self.take().text == "|"
+            groups = self._groups()
+            self.take(")")
+            if self.depth or before not in ("~", "+") or self.next not in ("+", "-", ""):
+                raise InputError(
+                    f"formula {self.text!r}: a random term can only be added to the others"
+                )
+            columns = inner.columns(within)
+            if not columns:
+                raise InputError(f"formula {self.text!r}: a random term has nothing that varies")
+            self.random += [RandomTerm(columns, group, correlated) for group in groups]
+            return _Sum([])
+        self.take(")")
+        self.seen += within
+        return inner
+
+    def _groups(self) -> list[str]:
+        """Read what stands after the bar; `a/b` is the groups a and b:a, as lme4 names them."""
+        found = [self._group()]
+        while self.next == "/":
+            self.take()
+            found.append(f"{self._group()}:{found[-1]}")
+        return found
+
+    def _group(self) -> str:
+        names = [self.take().text]
+        while self.next == ":":
+            self.take()
+            names.append(self.take().text)
+        if not self.next:
+            self.take(")")
+        place = self.place - 2 * len(names) + 1
+        kinds = {token.kind for token in self.tokens[place : self.place : 2]}
+        if kinds != {"name"} or self.next not in ("/", ")"):
+            raise Uncovered(
+                f"formula {self.text!r}: {' '.join((*names, self.next))!r} is no grouping variable "
+                "that can be read; write (… | a), (… | a:b) or (… | a/b)"
             )
-        if "*" in piece:
-            if len(names) != 2 or ":" in piece:
-                raise InputError(f"formula {formula!r}: write {piece!r} out as a + b + a:b …")
-            columns += names
-        columns.append(":".join(names) if len(names) > 1 else piece)
-    columns = list(dict.fromkeys(columns))
-    # R writes main effects before products; the order decides which of two equal columns stays.
-    columns.sort(key=lambda column: column.count(":"))
-    return (INTERCEPT, *columns) if intercept else tuple(columns)
+        return ":".join(names)
+
+    def _check_terms(self, *sides: _Sum) -> None:
+        if any(side.intercept is not None or not side.terms for side in sides):
+            raise InputError(f"formula {self.text!r}: 0, 1 and random terms are in no product")
 
 
-def _group(text: str, formula: str) -> str:
-    names = [name.strip() for name in text.split(":")]
-    if not all(NAME.fullmatch(name) for name in names):
-        raise InputError(
-            f"formula {formula!r}: {text.strip()!r} is no grouping variable; write (1 | a / b) "
-            "as (1 | a) + (1 | a:b)"
-        )
-    return ":".join(names)
+def _crossed(left: list[Term], right: list[Term]) -> list[Term]:
+    return _distinct([_unique(a + b) for a in left for b in right])
+
+
+def _distinct(terms: list[Term]) -> list[Term]:
+    found: dict[frozenset, Term] = {}
+    for term in terms:
+        found.setdefault(frozenset(term), term)
+    return list(found.values())
+
+
+def _unique(names: Term) -> Term:
+    return tuple(dict.fromkeys(names))
 
 
 def _sum(columns: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Ordinary least squares on the means over subjects (de Varda & Marelli 2024), with AIC and BIC."""
+"""Ordinary least squares with AIC and BIC: the model without random effects."""
 
 from __future__ import annotations
 
@@ -8,32 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from recency.mixed.formula import Formula, column
-from recency.mixed.lme4 import Told
-from recency.regression.predictors import Levels, Rows, levels
-
-
-def word_means(rows: Rows) -> Rows:
-    """Average response and predictors of each word over the subjects; words in reading order.
-
-    Of a log response this is the mean of logarithms. There is one level of `subject`.
-    """
-    word, first, codes = np.unique(rows.word, return_index=True, return_inverse=True)
-    counts = np.bincount(codes)
-
-    def mean(values: np.ndarray) -> np.ndarray:
-        return np.bincount(codes, values) / counts
-
-    groups = {"subject": Levels(np.zeros(len(word), dtype=int), ["mean"])}
-    for name in ("sentence", "item"):
-        old = rows.groups[name]
-        chosen = levels(old.codes[first])
-        groups[name] = Levels(chosen.codes, [old.names[int(code)] for code in chosen.names])
-    return Rows({k: mean(v) for k, v in rows.predictors.items()}, mean(rows.y), groups, word)
+from recency.mixed.summary import FitSummary
 
 
 def fit_least_squares(
     formula: Formula, predictors: Mapping[str, np.ndarray], y: np.ndarray
-) -> tuple[Told, list[str]]:
+) -> tuple[FitSummary, list[str]]:
     """Fit y (n,) and return the figures, sigma by maximum likelihood, and notes.
 
     Standard errors have n - p degrees of freedom. A column that depends on earlier ones is left
@@ -64,7 +44,7 @@ def fit_least_squares(
     fitted = free > 0 and sigma > 0
     if not fitted:
         notes.append(f"not fitted: {n} words for {len(names)} columns, residual sd {sigma:.3g}")
-    told = Told(
+    summary = FitSummary(
         fixed=dict(zip(names, map(float, estimates), strict=True)),
         se=[float(value) for value in se],
         theta=[],
@@ -75,11 +55,12 @@ def fit_least_squares(
         modes={},
         messages=[],
         converged=fitted,
+        covariance=inverse @ inverse.T * rss / free if free else np.full(R.shape, math.nan),
     )
-    return told, notes
+    return summary, notes
 
 
-def criteria(told: Told, n: int) -> dict[str, float]:
-    """Return AIC and BIC of a least-squares fit to n words; sigma counts as a parameter, as in R."""
-    k = len(told.fixed) + 1
-    return {"aic": 2 * k - 2 * told.loglik, "bic": k * math.log(n) - 2 * told.loglik}
+def criteria(summary: FitSummary, n: int) -> dict[str, float]:
+    """Return AIC and BIC of a least-squares fit to n rows; sigma counts as a parameter, as in R."""
+    k = len(summary.fixed) + 1
+    return {"aic": 2 * k - 2 * summary.loglik, "bic": k * math.log(n) - 2 * summary.loglik}

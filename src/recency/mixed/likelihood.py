@@ -13,8 +13,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from recency.mixed.formula import column
-from recency.regression.prediction import group_of
-from recency.regression.predictors import Levels
+from recency.mixed.levels import Levels, joined
 
 
 def conditional(residuals: np.ndarray, sigma: float) -> float:
@@ -46,7 +45,7 @@ def marginal(
         return conditional(residuals, sigma)
     design = sparse.hstack(
         [
-            _z_lambda(spread, sigma, predictors, group_of(name, groups), n)
+            _z_lambda(spread, sigma, predictors, joined(name, groups), n)
             for name, spread in sorted(fit["random"].items())
         ],
         format="csr",

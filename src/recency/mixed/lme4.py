@@ -8,41 +8,23 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from recency.errors import InputError
-from recency.regression.predictors import Levels
+from recency.mixed.levels import Levels
+from recency.mixed.summary import FitSummary
 
 
 class Refused(RuntimeError):
     """lme4 stopped with an error; the message is its reason."""
 
 
-@dataclass
-class Told:
-    """What a merMod object says of itself; `random` and `modes` are by grouping variable."""
-
-    fixed: dict[str, float]
-    se: list[float]
-    theta: list[float]
-    sigma: float
-    loglik: float
-    singular: bool
-    random: dict[str, dict[str, Any]]
-    """columns, sd (k,) and correlation (k, k), which is NaN beside a zero sd"""
-    modes: dict[str, dict[str, list[float]]]
-    """the conditional modes of each level, in the order of the columns"""
-    messages: list[str]
-    converged: bool
-
-
 @functools.cache
 def _r() -> Any:
-    """Start R once and return its global environment with lme4 and last_word.R loaded."""
+    """Start R once and return its global environment with lme4 and lme4.R loaded."""
     # An rpy2 that was installed without R's link libraries has this mode alone.
     os.environ.setdefault("RPY2_CFFI_MODE", "ABI")
     libraries = os.environ.get("LD_LIBRARY_PATH")
@@ -50,10 +32,10 @@ def _r() -> Any:
         from rpy2 import rinterface, robjects
     except (ImportError, OSError, ValueError) as error:
         raise InputError(
-            f"rpy2 cannot start R ({error}); is R installed, and on the PATH?"
+            f"rpy2 cannot start R ({error}); install R and rpy2, and put R on the PATH"
         ) from None
     try:
-        robjects.r["source"](str(Path(__file__).with_name("last_word.R")))
+        robjects.r["source"](str(Path(__file__).with_name("lme4.R")))
     except rinterface.embedded.RRuntimeError as error:
         raise InputError(f"R cannot load lme4 ({error}); install R's package lme4") from None
     finally:
@@ -65,33 +47,47 @@ def _r() -> Any:
 
 
 def _attempt(function: str, *arguments: Any) -> tuple[Any, list[str]]:
-    value, said, error = _r()["attempt"](_r()[function], *arguments)
+    value, messages, error = _r()["attempt"](_r()[function], *arguments)
     if len(error):
         raise Refused(" ".join(error[0].split()))
-    return value, list(dict.fromkeys(" ".join(line.split()) for line in said))
+    return value, list(dict.fromkeys(" ".join(line.split()) for line in messages))
 
 
 def data_frame(columns: Mapping[str, np.ndarray], groups: Mapping[str, Levels]) -> Any:
-    """Make an R data frame of float columns (n,) and grouping variables."""
+    """Make an R data frame of numeric columns (n,) and grouping variables."""
+    return frame_of({**columns, **groups})
+
+
+def frame_of(columns: Mapping[str, np.ndarray | Levels]) -> Any:
+    """Make an R data frame of numbers or true and false (n,), and of factors."""
     r = _r()
     from rpy2 import robjects
-    from rpy2.rinterface import FloatSexpVector, IntSexpVector, ListSexpVector, StrSexpVector
+    from rpy2.rinterface import (
+        BoolSexpVector,
+        FloatSexpVector,
+        IntSexpVector,
+        ListSexpVector,
+        StrSexpVector,
+    )
 
     values = []
     for column in columns.values():
-        array = np.ascontiguousarray(column, dtype=np.float64)
-        values.append(FloatSexpVector.from_memoryview(memoryview(array)))
-    for group in groups.values():
-        codes = (group.codes + 1).astype(np.int32)
-        codes = IntSexpVector.from_memoryview(memoryview(codes))
-        values.append(r["as_factor"](codes, StrSexpVector(group.names)))
-    named = robjects.r["names<-"](ListSexpVector(values), StrSexpVector([*columns, *groups]))
+        if isinstance(column, Levels):
+            codes = (column.codes + 1).astype(np.int32)
+            codes = IntSexpVector.from_memoryview(memoryview(codes))
+            values.append(r["as_factor"](codes, StrSexpVector(column.names)))
+        elif column.dtype == bool:
+            values.append(BoolSexpVector(column.tolist()))
+        else:
+            array = np.ascontiguousarray(column, dtype=np.float64)
+            values.append(FloatSexpVector.from_memoryview(memoryview(array)))
+    named = robjects.r["names<-"](ListSexpVector(values), StrSexpVector(list(columns)))
     return r["as_data_frame"](named)
 
 
-def set_up(formula: str, data: Any) -> tuple[Any, list[str]]:
-    """Return lme4's modular model of `formula` and what lme4 had to say about it."""
-    return _attempt("set_up", formula, data)
+def set_up(formula: str, data: Any, reml: bool = False) -> tuple[Any, list[str]]:
+    """Return lme4's modular model of `formula` and lme4's messages."""
+    return _attempt("set_up", formula, data, reml)
 
 
 def terms(model: Any) -> list[tuple[str, list[str]]]:
@@ -116,13 +112,13 @@ def optimise(model: Any) -> tuple[Any, list[str]]:
     return _attempt("optimise", model)
 
 
-def told(fit: Any) -> Told:
+def summary_of(fit: Any) -> FitSummary:
     """Read all reported figures from a merMod object."""
-    parts = _r()["told"](fit)
-    said = dict(zip(parts.names, parts, strict=True))
+    parts, _ = _attempt("summarise", fit)
+    parts = dict(zip(parts.names, parts, strict=True))
     random: dict[str, dict[str, Any]] = {}
     for group, columns, sd, correlation in zip(
-        said["groups"], said["columns"], said["sd"], said["correlation"], strict=True
+        parts["groups"], parts["columns"], parts["sd"], parts["correlation"], strict=True
     ):
         of_group = random.setdefault(group, {"columns": [], "sd": [], "correlation": np.eye(0)})
         of_group["columns"] += list(columns)
@@ -132,22 +128,35 @@ def told(fit: Any) -> Told:
         joined[: len(before), : len(before)], joined[len(before) :, len(before) :] = before, new
         of_group["correlation"] = joined
     modes = {}
-    for group, table in zip(said["modes"].names, said["modes"], strict=True):
+    for group, table in zip(parts["modes"].names, parts["modes"], strict=True):
         order = [list(table.colnames).index(column) for column in random[group]["columns"]]
         rows = np.asarray(table)[:, order].tolist()
         modes[group] = dict(zip(table.rownames, rows, strict=True))
-    return Told(
-        fixed=dict(zip(said["fixed"].names, said["fixed"], strict=True)),
-        se=list(said["se"]),
-        theta=list(said["theta"]),
-        sigma=said["sigma"][0],
-        loglik=said["loglik"][0],
-        singular=bool(said["singular"][0]),
+    fixed = dict(zip(parts["fixed"].names, parts["fixed"], strict=True)) if len(parts["se"]) else {}
+    return FitSummary(
+        fixed=fixed,
+        se=list(parts["se"]),
+        theta=list(parts["theta"]),
+        sigma=parts["sigma"][0],
+        loglik=parts["loglik"][0],
+        singular=bool(parts["singular"][0]),
         random=random,
         modes=modes,
-        messages=list(said["messages"]),
-        converged=said["code"][0] == 0 and said["optimiser"][0] == 0,
+        messages=list(parts["messages"]),
+        converged=parts["code"][0] == 0 and parts["optimiser"][0] == 0,
+        covariance=np.array(parts["covariance"]).reshape((len(parts["se"]),) * 2),
     )
+
+
+def predict(fit: Any, data: Any, random: bool) -> np.ndarray:
+    """Predict (n,) for an R data frame; a level that the fit has not seen adds nothing."""
+    return np.array(_attempt("predicted", fit, data, random)[0])
+
+
+def fitted_of(fit: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the fitted values (n,) and the response (n,)."""
+    fitted, response = _attempt("fitted_of", fit)[0]
+    return np.array(fitted), np.array(response)
 
 
 def _vector(values: np.ndarray) -> Any:

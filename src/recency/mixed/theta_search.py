@@ -133,7 +133,7 @@ def descend(
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return deviance, La and Lb that a descent ends at, for a model without nesting.
 
-    Less than a search: one start, no word on convergence; enough to tell models apart.
+    Less than a search: one start, no check of convergence; enough to compare models.
     """
     cut = int(free_a.sum())
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import product
+from collections.abc import Mapping
 
 import numpy as np
 
 from recency.errors import InputError
-from recency.mixed.formula import Formula, factors
+from recency.mixed.formula import Formula, expanded
 from recency.regression.predictors import CATEGORICAL, Texts
 
 
@@ -55,17 +53,7 @@ def expand(
         name: [n for n in those if n != references[name] and predictors[n].any()]
         for name, those in indicators(formula, texts).items()
     }
-
-    def columns(old: Sequence[str]) -> tuple[str, ...]:
-        new = []
-        for column in old:
-            parts = [by_name.get(name, [name]) for name in factors(column)]
-            new += [":".join(one) for one in product(*parts)] if parts else [column]
-        return tuple(new)
-
-    random = (replace(term, columns=columns(term.columns)) for term in formula.random)
-    random = tuple(term for term in random if term.columns)
-    return replace(formula, fixed=columns(formula.fixed), random=random)
+    return expanded(formula, by_name)
 
 
 def unscaled(

@@ -14,33 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recency.errors import InputError
 from recency.files import atomic
 from recency.mixed import likelihood
-from recency.mixed.fit import Result, fit_model
-from recency.mixed.formula import Formula, check, parse, without
-from recency.mixed.least_squares import criteria, fit_least_squares, word_means
-from recency.mixed.lme4 import Told
+from recency.mixed.fit import Result, figures, fit_model
+from recency.mixed.least_squares import criteria, fit_least_squares
+from recency.mixed.prediction import fixed_part
+from recency.mixed.scaling import scaled, scaling_of
+from recency.mixed.summary import FitSummary
 from recency.regression import categories, prediction
-from recency.regression.predictors import (
-    CATEGORICAL,
-    EXTRA,
-    GROUPS,
-    PREDICTORS,
-    SURPRISAL,
-    Rows,
-    read_rows,
-    read_texts,
-    scaled,
-    scaling_of,
-)
-
-CHOICES = {
-    "base": ("fixed", "all"),
-    "engine": ("cross_products", "lme4", "ols"),
-    "response": ("raw", "log"),
-    "surprisal": tuple(SURPRISAL),
-}
+from recency.regression.designs import formula_of
+from recency.regression.predictors import Rows, read_rows, read_texts, word_means
 
 
 def main(
@@ -58,8 +41,8 @@ def main(
 ) -> None:
     """Fit `design` on the partition `fit`, score `exploratory`, write JSON to `out`.
 
-    `design` has the keys formula, of_interest, and one of CHOICES for each of base, engine,
-    response and surprisal. `model` is `full` or `base`, which leaves the effects of interest out.
+    `design` has the keys formula, of_interest, and one of designs.CHOICES for each of base,
+    engine, response and surprisal. `model` is `full` or `base`, which leaves the effects of interest out.
     Without an LM (`surprisal` None) only a base without them altogether (`base: all`) can be
     fitted. A model that lme4 refuses is a result with `converged` false and the reason in `note`.
     `exploratory` is None where every observation is fitted. `out_observations` gets the
@@ -82,8 +65,8 @@ def main(
     scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts)
     predictors = scaled(rows.predictors, scaling)
     if least_squares:
-        told, notes = fit_least_squares(formula, predictors, rows.y)
-        result = Result(told if told.converged else None, told.converged, "; ".join(notes))
+        summary, notes = fit_least_squares(formula, predictors, rows.y)
+        result = Result(summary if summary.converged else None, summary.converged, "; ".join(notes))
     else:
         result = fit_model(formula, predictors, rows.y, rows.groups, design["engine"])
     record = {
@@ -104,68 +87,21 @@ def main(
     }
     if references:
         record["reference"] = references
-    if least_squares and result.told:
-        record |= criteria(result.told, len(rows.y))
+    if least_squares and result.summary:
+        record |= criteria(result.summary, len(rows.y))
     residuals = None
-    if result.told and others:
+    if result.summary and others:
         residuals = others.y - prediction.predict(record, others)
-    record["loglik"] = log_likelihoods(result.told, record, rows, others, residuals)
+    record["loglik"] = log_likelihoods(result.summary, record, rows, others, residuals)
     if out_observations is not None:
-        write_observations(out_observations, others, residuals, result.told)
+        write_observations(out_observations, others, residuals, result.summary)
     with atomic(out) as path:
         text = json.dumps(_plain(record), sort_keys=True, indent=1, allow_nan=False)
         path.write_text(text + "\n")
 
 
-def formula_of(design: Mapping[str, Any], model: str) -> Formula:
-    """Return the formula of the full or the base model, all its names checked."""
-    for key, choices in CHOICES.items():
-        if design[key] not in choices:
-            raise InputError(
-                f"design: {key} is {design[key]!r} and must be one of {', '.join(choices)}"
-            )
-    if model not in ("full", "base"):
-        raise InputError(f"model is {model!r} and must be 'full' or 'base'")
-    formula = parse(design["formula"], mixed=design["engine"] != "ols")
-    if design["response"] == "log" and formula.response != "time_ms":
-        raise InputError(
-            f"design: {formula.response} has no logarithm, since amplitudes are below 0 as well; "
-            "set `response: raw` in the design"
-        )
-    check(formula, (*PREDICTORS, *EXTRA, *CATEGORICAL), GROUPS)
-    base = without(formula, design["of_interest"], slopes=design["base"] == "all")
-    return formula if model == "full" else base
-
-
-def figures(result: Result) -> dict[str, Any]:
-    """Return what is reported of a fit; empty where there is none."""
-    told = result.told
-    if told is None:
-        told = Told({}, [], [], math.nan, math.nan, False, {}, {}, [], False)
-    return {
-        "converged": result.converged,
-        "singular": told.singular,
-        "note": result.note,
-        "fixed": [
-            {"term": term, "estimate": estimate, "se": se}
-            for (term, estimate), se in zip(told.fixed.items(), told.se, strict=True)
-        ],
-        "theta": told.theta,
-        "random": {
-            group: {
-                "terms": spread["columns"],
-                "sd": spread["sd"],
-                "correlation": spread["correlation"].tolist(),
-            }
-            for group, spread in told.random.items()
-        },
-        "sigma": told.sigma,
-        "ranef": told.modes,
-    }
-
-
 def log_likelihoods(
-    told: Told | None,
+    summary: FitSummary | None,
     record: Mapping[str, Any],
     rows: Rows,
     others: Rows | None,
@@ -179,15 +115,15 @@ def log_likelihoods(
     """
     names = ("fit", "fit_conditional", "exploratory", "exploratory_marginal")
     found = dict.fromkeys(names, math.nan)
-    if told is None:
+    if summary is None:
         return found
-    sigma = told.sigma
+    sigma = summary.sigma
     errors = rows.y - prediction.predict(record, rows)
-    found |= {"fit": told.loglik, "fit_conditional": likelihood.conditional(errors, sigma)}
+    found |= {"fit": summary.loglik, "fit_conditional": likelihood.conditional(errors, sigma)}
     if others is None:
         return found
     predictors = scaled(others.predictors, record["scaling"])
-    fixed = prediction.fixed_part(record, predictors, len(others.y))
+    fixed = fixed_part(record, predictors, len(others.y))
     return found | {
         "exploratory": likelihood.conditional(residuals, sigma),
         "exploratory_marginal": likelihood.marginal(
@@ -197,7 +133,7 @@ def log_likelihoods(
 
 
 def write_observations(
-    out: str | PathLike, rows: Rows | None, residuals: np.ndarray | None, told: Told | None
+    out: str | PathLike, rows: Rows | None, residuals: np.ndarray | None, summary: FitSummary | None
 ) -> None:
     """Write the log-likelihood of each row, null without a fit; an empty table without rows."""
     if rows is None:
@@ -206,8 +142,8 @@ def write_observations(
             frame.to_parquet(path, compression="zstd", index=False)
         return
     part = np.full(len(rows.y), np.nan)
-    if told is not None:
-        part = likelihood.contributions(residuals, told.sigma)
+    if summary is not None:
+        part = likelihood.contributions(residuals, summary.sigma)
     subject, sentence = rows.groups["subject"], rows.groups["sentence"]
     frame = pd.DataFrame(
         {

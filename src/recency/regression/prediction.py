@@ -1,4 +1,4 @@
-"""Predictions of a fitted model, from its JSON file alone, as lme4's predict() makes them."""
+"""Predictions of a fitted model, from its JSON file alone."""
 
 from __future__ import annotations
 
@@ -10,50 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from recency.mixed.formula import column
-from recency.mixed.least_squares import word_means
-from recency.regression.predictors import Levels, Rows, Texts, read_rows, read_texts, scaled
-
-
-def fixed_part(fit: Mapping[str, Any], predictors: Mapping[str, np.ndarray], n: int) -> np.ndarray:
-    """Return X b (n,) for scaled predictors."""
-    total = np.zeros(n)
-    for effect in fit["fixed"]:
-        total += effect["estimate"] * column(effect["term"], predictors, n)
-    return total
-
-
-def random_part(
-    fit: Mapping[str, Any],
-    predictors: Mapping[str, np.ndarray],
-    groups: Mapping[str, Levels],
-    n: int,
-) -> np.ndarray:
-    """Return Z b-hat (n,) with the conditional modes; a level that the fit has not seen adds 0."""
-    total = np.zeros(n)
-    for name, modes in fit["ranef"].items():
-        terms = fit["random"][name]["terms"]
-        group = group_of(name, groups)
-        unseen = [0.0] * len(terms)
-        table = np.array([modes.get(level, unseen) for level in group.names])
-        for index, term in enumerate(terms):
-            total += table[group.codes, index] * column(term, predictors, n)
-    return total
-
-
-def group_of(name: str, groups: Mapping[str, Levels]) -> Levels:
-    """Return a grouping variable; `a:b` has the levels `<level of a>:<level of b>` that occur."""
-    first, *others = name.split(":")
-    group = groups[first]
-    for other in others:
-        inner = groups[other]
-        cells, codes = np.unique(group.codes * len(inner.names) + inner.codes, return_inverse=True)
-        names = [
-            f"{group.names[cell // len(inner.names)]}:{inner.names[cell % len(inner.names)]}"
-            for cell in cells
-        ]
-        group = Levels(codes, names)
-    return group
+from recency.mixed.prediction import fixed_part, random_part
+from recency.mixed.scaling import scaled
+from recency.regression.predictors import Rows, Texts, read_rows, read_texts, word_means
 
 
 def predict(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from os import PathLike
 
@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from recency.errors import InputError
+from recency.mixed.levels import Levels, levels
 from recency.reading.contracts import RESPONSES
 
 PREDICTORS = (
@@ -31,14 +32,6 @@ CATEGORICAL = ("pos",)
 """Names that a dataset's words may have, such as parts of speech, one column each."""
 GROUPS = ("subject", "sentence", "item")
 SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
-
-
-@dataclass
-class Levels:
-    """A grouping variable: integer codes (n,) from 0, and the level that each code stands for."""
-
-    codes: np.ndarray
-    names: list[str]
 
 
 @dataclass
@@ -209,28 +202,23 @@ def values_of(
     return predictors, y
 
 
-def levels(values: np.ndarray | pd.Series) -> Levels:
-    """Code a grouping variable; levels are in their natural order."""
-    codes, names = pd.factorize(values, sort=True)
-    return Levels(codes, [str(name) for name in names])
+def word_means(rows: Rows) -> Rows:
+    """Average response and predictors of each word over the subjects; words in reading order.
 
+    De Varda & Marelli (2024) regress such means; of a log response, the mean of logarithms. There is one level of `subject`.
+    """
+    word, first, codes = np.unique(rows.word, return_index=True, return_inverse=True)
+    counts = np.bincount(codes)
 
-def scaling_of(predictors: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
-    """Return mean and sample standard deviation of each predictor; a constant keeps sd 1."""
-    scaling = {}
-    for name, values in predictors.items():
-        sd = float(values.std(ddof=1)) if np.ptp(values) > 0 else 1.0
-        scaling[name] = {"mean": float(values.mean()), "sd": sd}
-    return scaling
+    def mean(values: np.ndarray) -> np.ndarray:
+        return np.bincount(codes, values) / counts
 
-
-def scaled(
-    predictors: Mapping[str, np.ndarray], scaling: Mapping[str, Mapping[str, float]]
-) -> dict[str, np.ndarray]:
-    """Centre and scale the predictors with the statistics of the fit partition."""
-    return {
-        name: (predictors[name] - by["mean"]) / by["sd"] for name, by in sorted(scaling.items())
-    }
+    groups = {"subject": Levels(np.zeros(len(word), dtype=int), ["mean"])}
+    for name in ("sentence", "item"):
+        old = rows.groups[name]
+        chosen = levels(old.codes[first])
+        groups[name] = Levels(chosen.codes, [old.names[int(code)] for code in chosen.names])
+    return Rows({k: mean(v) for k, v in rows.predictors.items()}, mean(rows.y), groups, word)
 
 
 def _bits(

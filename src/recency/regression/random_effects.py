@@ -20,7 +20,7 @@ from recency.mixed.fit import Factor, crossed_factors
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, parse
 from recency.mixed.theta_search import SINGULAR, descend, search
 from recency.regression import categories
-from recency.regression.fit import formula_of
+from recency.regression.designs import formula_of
 from recency.regression.predictors import read_texts
 from recency.regression.streaming import streamed_products, survey
 

@@ -18,7 +18,8 @@ from recency.errors import InputError
 from recency.mixed.cross_products import Products
 from recency.mixed.fit import ROWS, Factor, Part, sum_products
 from recency.mixed.formula import INTERCEPT, Formula
-from recency.regression.predictors import Texts, columns_of, scaled, values_of
+from recency.mixed.scaling import scaled
+from recency.regression.predictors import Texts, columns_of, values_of
 
 
 @dataclass

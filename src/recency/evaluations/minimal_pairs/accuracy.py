@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.evaluations.reading_times.permutation import permutation_p
 from recency.files import atomic
 from recency.stats.multiple_tests import holm
+from recency.stats.permutation import permutation_p
+from recency.stats.proportions import wilson
 
 #: What is summed of a sentence: column of the scores, without good_ or bad_.
 CONVENTIONS = {"all tokens": "bits", "without the first": "rest_bits"}
@@ -160,13 +161,6 @@ def against(
         "p_pairs": binomtest(gained, gained + lost).pvalue if gained + lost else 1.0,
         "p_paradigms": math.nan if alone else permutation_p(each, DRAWS, zlib.crc32(seed.encode())),
     }
-
-
-def wilson(share: float, n: float, z: float = 1.959963984540054) -> tuple[float, float]:
-    """Return Wilson's interval of a proportion of n, of 95 % unless `z` says otherwise."""
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def bootstrap(each: np.ndarray, seed: str) -> tuple[float, float]:

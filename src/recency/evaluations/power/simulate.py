@@ -16,19 +16,22 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.evaluations.reading_times.permutation import permutation_p
 from recency.files import atomic
 from recency.mixed import likelihood
 from recency.mixed.deviance import solve
 from recency.mixed.fit import crossed_factors, nested_group, products_of
 from recency.mixed.formula import Formula, column
+from recency.mixed.levels import levels
+from recency.mixed.scaling import scaled, scaling_of
 from recency.mixed.theta_search import descend
 from recency.progress import progress
 from recency.reading.observations import partition
-from recency.regression.fit import formula_of
-from recency.regression.predictors import Texts, levels, read_texts, scaled, scaling_of
+from recency.regression.designs import formula_of
+from recency.regression.predictors import Texts, read_texts
 from recency.simulation import readers as simulated
 from recency.simulation.readers import WORD_TERMS, Readers
+from recency.stats.permutation import permutation_p
+from recency.stats.proportions import wilson
 
 COLUMNS = [
     *("subjects", "sentences", "effect", "repeats", "n_exploratory"),
@@ -211,7 +214,8 @@ def summary(
     }
     rows = []
     for name, hits in ways.items():
-        low, high = wilson(int(hits.sum()), len(hits))
+        chance = float(hits.mean())
+        low, high = wilson(chance, len(hits))
         rows.append(
             {
                 "subjects": size.subjects,
@@ -222,17 +226,9 @@ def summary(
                 "delta_loglik": float(delta.mean()),
                 "delta_loglik_sd": float(delta.std(ddof=1)) if len(delta) > 1 else math.nan,
                 "found": name,
-                "chance": float(hits.mean()),
-                "low": low,
-                "high": high,
+                "chance": chance,
+                "low": min(low, chance),  # rounding may put an end beyond a chance of 0 or 1
+                "high": max(high, chance),
             }
         )
     return rows
-
-
-def wilson(hits: int, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a proportion."""
-    z2 = 1.959963984540054**2
-    middle = (hits + z2 / 2) / (n + z2)
-    half = math.sqrt(z2 * (hits * (n - hits) / n + z2 / 4)) / (n + z2)
-    return max(0.0, middle - half), min(1.0, middle + half)

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from recency.files import atomic
+from recency.mixed.levels import Levels
 from recency.progress import progress
 from recency.regression.prediction import observed, predict, read_fit, rows_for, texts_for
-from recency.regression.predictors import Levels
 from recency.stats.multiple_tests import holm
+from recency.stats.permutation import permutation_p
 
 COLUMNS = [
     *("lm_a", "lm_b", "dataset", "measure", "n", "mse_a", "mse_b", "difference", "p"),
@@ -29,8 +30,6 @@ COLUMNS = [
 ]
 ALL = "all"
 CLUSTERS = ("subject", "sentence")
-OCTETS = 4096
-"""Tables of signed sums that are made at once (8 MB)."""
 
 
 @dataclass
@@ -94,12 +93,12 @@ def main(
     for (lm_a, lm_b), pairs in pooled.items():
         row = {"lm_a": lm_a, "lm_b": lm_b, "dataset": ALL, "measure": ALL}
         if len(units := sorted({a.unit for _, a, _ in pairs})) > 1:
-            told = " and ".join(units)
-            print(f"{lm_a}, {lm_b}: errors of {told} are not tested together", file=sys.stderr)
+            listed = " and ".join(units)
+            print(f"{lm_a}, {lm_b}: errors of {listed} are not tested together", file=sys.stderr)
             pairs = []
         together.append(row | compare(pairs, permutations, _seed(row, seed)))
-    for family in (single, together):
-        for row, p in zip(family, holm([row["p"] for row in family]), strict=True):
+    for tests in (single, together):
+        for row, p in zip(tests, holm([row["p"] for row in tests]), strict=True):
             row["p_holm"] = p
     with atomic(out) as path, path.open("w", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -150,34 +149,6 @@ def compare(pairs: Sequence[Pair], permutations: int, seed: int) -> dict[str, An
         "permutations": permutations,
         **by_cluster,
     }
-
-
-def permutation_p(
-    differences: np.ndarray, permutations: int, seed: int, clusters: np.ndarray | None = None
-) -> float:
-    """Return the two-sided p, (hits + 1) / (permutations + 1), of the mean of `differences` (n,).
-
-    A permutation turns the sign of each difference at random, or of all in one of `clusters` (n,)
-    together. Every byte of random bits holds eight signs, and each eight differences have a table
-    of their 256 signed sums, so a permutation costs n / 8 look-ups.
-    """
-    if clusters is not None:
-        differences = np.bincount(np.unique(clusters, return_inverse=True)[1], differences)
-    observed = abs(differences.sum())
-    # Sums that are equal but for rounding count as hits.
-    limit = observed - 1e-12 * np.abs(differences).sum()
-    octets = -(-len(differences) // 8)
-    padded = np.zeros(octets * 8)
-    padded[: len(differences)] = differences
-    signs = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
-    random = np.random.default_rng(seed)
-    sums = np.zeros(permutations)
-    for start in range(0, octets, OCTETS):
-        tables = padded[start * 8 : (start + OCTETS) * 8].reshape(-1, 8) @ signs.T
-        for table in tables:
-            sums += table[np.frombuffer(random.bytes(permutations), dtype=np.uint8)]
-    hits = int((np.abs(sums) >= limit).sum())
-    return (hits + 1) / (permutations + 1)
 
 
 def _seed(row: Mapping[str, Any], seed: int) -> int:

@@ -1,12 +1,12 @@
 # lme4's part of a fit: it sets the model up, evaluates its own deviance, and makes the merMod
-# object that every reported figure is read from. REML is FALSE throughout.
+# object that every reported figure is read from.
 suppressPackageStartupMessages(library(lme4))
 
-# Run f, keeping what it says: list(value, messages and warnings, error: none or one).
+# Run f and keep its messages: list(value, messages and warnings, error: none or one).
 attempt <- function(f, ...) {
-  said <- character()
+  messages <- character()
   keep <- function(restart) function(condition) {
-    said <<- c(said, trimws(conditionMessage(condition)))
+    messages <<- c(messages, trimws(conditionMessage(condition)))
     invokeRestart(restart)
   }
   error <- character()
@@ -17,7 +17,7 @@ attempt <- function(f, ...) {
       NULL
     }
   )
-  list(value, said, error)
+  list(value, messages, error)
 }
 
 as_data_frame <- function(columns) {
@@ -27,11 +27,11 @@ as_data_frame <- function(columns) {
 as_factor <- function(codes, levels) structure(codes, levels = levels, class = "factor")
 
 # The random terms are judged by the search, so lme4's costly checks of ranks by rows are left out.
-set_up <- function(formula, data) {
+set_up <- function(formula, data, REML = FALSE) {
   control <- lmerControl(check.nobs.vs.rankZ = "ignore", check.scaleX = "ignore")
-  model <- lFormula(as.formula(formula, env = globalenv()), data, REML = FALSE, control = control,
+  model <- lFormula(as.formula(formula, env = globalenv()), data, REML = REML, control = control,
                     na.action = na.pass)
-  model$call <- call("lmer", formula = model$formula, REML = FALSE)
+  model$call <- call("lmer", formula = model$formula, REML = REML)
   model
 }
 
@@ -54,19 +54,21 @@ make_at <- function(model, evaluation, theta) {
 
 # lme4's optimiser as it is: what lmer() does with its defaults after lFormula().
 optimise <- function(model) {
-  devfun <- mkLmerDevfun(model$fr, model$X, model$reTrms, REML = FALSE)
+  devfun <- mkLmerDevfun(model$fr, model$X, model$reTrms, REML = model$REML)
   optimum <- optimizeLmer(devfun)
   verdict <- checkConv(attr(optimum, "derivs"), optimum$par, lmerControl()$checkConv,
                        environment(devfun)$lower)
   mkMerMod(environment(devfun), optimum, model$reTrms, model$fr, model$call, verdict)
 }
 
-told <- function(fit) {
+summarise <- function(fit) {
   variances <- VarCorr(fit)
   modes <- ranef(fit, condVar = FALSE)
+  covariance <- as.matrix(vcov(fit))
   list(
     fixed = fixef(fit),
-    se = sqrt(diag(as.matrix(vcov(fit)))),
+    se = sqrt(diag(covariance)),
+    covariance = as.numeric(covariance),
     theta = getME(fit, "theta"),
     sigma = sigma(fit),
     loglik = as.numeric(logLik(fit)),
@@ -81,3 +83,10 @@ told <- function(fit) {
     optimiser = as.integer(fit@optinfo$conv$opt)
   )
 }
+
+# Predictions for new data; random effects of levels that the fit has not seen are 0.
+predicted <- function(fit, data, random) {
+  as.numeric(predict(fit, data, re.form = if (random) NULL else NA, allow.new.levels = TRUE))
+}
+
+fitted_of <- function(fit) list(as.numeric(fitted(fit)), as.numeric(getME(fit, "y")))

@@ -1,0 +1,234 @@
+"""The columns of a model from a data frame: values of terms, categorical columns by R's rules.
+
+Categorical columns (text, categories, true or false) have treatment contrasts: a 0/1 column for
+each level but the first, in alphabetical order or that of the categories. As in R, a factor has a
+column for every level where the term without it is not in the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.mixed.expressions import Expression, Uncovered, evaluate, names, read
+from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, factors
+from recency.mixed.levels import Levels
+from recency.names import nearest
+
+Part = tuple[str, int | None]
+"""A factor of a term and, of a categorical one, the level that a column is the indicator of."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """How a formula's columns are made of data, fixed by the data that are fitted.
+
+    `formula` has columns in place of terms; `columns` says what each is the product of.
+    """
+
+    formula: Formula
+    columns: dict[str, tuple[Part, ...]]
+    levels: dict[str, list[str]]
+    """of each categorical factor"""
+    statistics: dict[str, tuple[float, float]]
+    """mean and sample standard deviation of each scale(…)"""
+
+
+def rows_of(data: pd.DataFrame, used: Sequence[str], formula: str) -> tuple[pd.DataFrame, int]:
+    """Return the columns `used` without rows that lack a value, and the number of those rows."""
+    for name in used:
+        if name not in data.columns:
+            raise InputError(
+                f"formula {formula!r}: the data have no column "
+                f"{nearest(name, map(str, data.columns))}"
+            )
+        if data.columns.tolist().count(name) > 1:
+            raise InputError(f"the data have several columns {name!r}; rename all but one")
+    frame = data[list(used)]
+    kept = frame.notna().all(axis=1).to_numpy()
+    if not kept.any():
+        raise InputError(
+            f"formula {formula!r}: no row of the {len(data)} has a value in each of its columns: "
+            f"{', '.join(used)}"
+        )
+    return (frame if kept.all() else frame[kept]), int((~kept).sum())
+
+
+def is_number(values: pd.Series) -> bool:
+    """Say whether a column is numeric, which true and false are not."""
+    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+
+
+def categorical(values: pd.Series) -> Levels:
+    """Code a column's levels, named as R names them: the categories' order, else alphabetical."""
+    if not isinstance(values.dtype, pd.CategoricalDtype):
+        codes, found = pd.factorize(values, sort=True)
+        return Levels(codes, [_level(level) for level in found])
+    present = values.cat.remove_unused_categories()
+    return Levels(
+        present.cat.codes.to_numpy(np.int64), [_level(level) for level in present.cat.categories]
+    )
+
+
+def numbers(values: pd.Series) -> np.ndarray:
+    """Return a numeric or true/false column (n,) as floats; an InputError of any other."""
+    if pd.api.types.is_complex_dtype(values):
+        raise InputError(f"column {values.name!r} has complex numbers")
+    if not pd.api.types.is_numeric_dtype(values):
+        raise InputError(f"column {values.name!r} has {values.dtype} values, where numbers are due")
+    return values.to_numpy(np.float64)
+
+
+def response_of(formula: Formula, data: pd.DataFrame) -> np.ndarray:
+    """Return the left side (n,), all of it finite."""
+    return _finite(formula.response, read(formula.response), data)
+
+
+def make(formula: Formula, data: pd.DataFrame) -> Design:
+    """Code a formula's terms by what the columns of `data` hold."""
+    levels: dict[str, list[str]] = {}
+    statistics: dict[str, tuple[float, float]] = {}
+    for name in formula.predictors:
+        expression = read(name)
+        if (column := _categorical_column(expression, data)) is not None:
+            levels[name] = categorical(data[column]).names
+            if len(levels[name]) < 2:
+                raise InputError(
+                    f"column {column!r} has one level, {levels[name][0]!r}: it can have no effect"
+                )
+        elif expression.value == "scale" and expression.kind == "call":
+            values = _finite(name, expression.parts[0], data)
+            statistics[name] = float(values.mean()), float(values.std(ddof=1))
+            if not statistics[name][1] > 0:
+                raise InputError(f"{name}: its values are all the same")
+    columns: dict[str, tuple[Part, ...]] = {}
+
+    def side(terms: Iterable[str]) -> tuple[str, ...]:
+        made = _coded(list(terms), levels)
+        columns.update(made)
+        return tuple(made)
+
+    random = []
+    for term in formula.random:
+        # Without correlations each term stands alone, its factors coded as after `0 +`.
+        parts = [term.columns] if term.correlated else [(each,) for each in term.columns]
+        random += [RandomTerm(side(part), term.group) for part in parts]
+    coded = replace(formula, fixed=side(formula.fixed), random=tuple(random))
+    return Design(coded, columns, levels, statistics)
+
+
+def values_of(design: Design, data: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return each column (n,) for the rows of `data`, which may be new."""
+    n = len(data)
+    factor_values: dict[str, np.ndarray] = {}
+    for name in {name for parts in design.columns.values() for name, _ in parts}:
+        expression = read(name)
+        if name in design.levels:
+            column = _categorical_column(expression, data) or names(expression)[0]
+            factor_values[name] = _codes(data[column], design.levels[name])
+        elif name in design.statistics:
+            mean, sd = design.statistics[name]
+            factor_values[name] = (_finite(name, expression.parts[0], data) - mean) / sd
+        else:
+            factor_values[name] = _finite(name, expression, data)
+    found = {}
+    for column, parts in design.columns.items():
+        values = np.ones(n)
+        for name, level in parts:
+            of_factor = factor_values[name]
+            values = values * (of_factor if level is None else of_factor == level)
+        found[column] = values
+    return found
+
+
+def groups_of(formula: Formula, data: pd.DataFrame) -> dict[str, Levels]:
+    """Code the grouping variables, by name and, where R needs backticks, with them too."""
+    found = {}
+    for name in formula.groups:
+        found[name] = found[name.strip("`")] = categorical(data[name.strip("`")])
+    return found
+
+
+def _coded(terms: list[str], levels: Mapping[str, list[str]]) -> dict[str, tuple[Part, ...]]:
+    """Return the columns of one side of a formula: R's name and parts of each, in R's order."""
+    intercept = INTERCEPT in terms
+    products = [factors(term) for term in terms if term != INTERCEPT]
+    full = [[not _has_margin(products[:j], p, name) for name in p] for j, p in enumerate(products)]
+    if not intercept:
+        # Without an intercept the first categorical factor has a column for every level.
+        places = ((j, i) for j, p in enumerate(products) for i, f in enumerate(p) if f in levels)
+        for j, i in list(places)[:1]:
+            full[j][i] = True
+    found: dict[str, tuple[Part, ...]] = {INTERCEPT: ()} if intercept else {}
+    for names_, is_full in zip(products, full, strict=True):
+        choices = []
+        for name, every in zip(names_, is_full, strict=True):
+            of_factor = levels.get(name)
+            if of_factor is None:
+                choices.append([(name, (name, None))])
+            else:
+                start = 0 if every else 1
+                codes = range(start, len(of_factor))
+                choices.append([(f"{name}{of_factor[code]}", (name, code)) for code in codes])
+        for reverse in product(*choices[::-1]):  # the first factor varies fastest
+            labels, parts = zip(*reverse[::-1], strict=True)
+            found[":".join(labels)] = parts
+    return found
+
+
+def _has_margin(before: list[list[str]], term: list[str], name: str) -> bool:
+    """Say whether a term without one of its factors is within a term before it."""
+    rest = set(term) - {name}
+    return not rest or any(rest <= set(other) for other in before)
+
+
+def _categorical_column(expression: Expression, data: pd.DataFrame) -> str | None:
+    """Return the column that an expression takes as categorical, if it does."""
+    if expression.kind == "call" and expression.value == "factor":
+        if expression.parts[0].kind != "name":
+            raise Uncovered("factor(…) of anything but a column is not read here")
+        return expression.parts[0].value
+    if expression.kind != "name" or is_number(data[expression.value]):
+        return None
+    if data[expression.value].dtype.kind in "mM":
+        raise InputError(f"column {expression.value!r} has times; make numbers or levels of them")
+    return expression.value
+
+
+def _codes(values: pd.Series, known: list[str]) -> np.ndarray:
+    """Code new data by the levels that were fitted."""
+    of_data = categorical(values)
+    for level in of_data.names:
+        if level not in known:
+            raise InputError(
+                f"column {values.name!r} has the level {nearest(level, known)}; the fit has "
+                f"{', '.join(known)}"
+            )
+    return np.array([known.index(level) for level in of_data.names], dtype=int)[of_data.codes]
+
+
+def _finite(name: str, expression: Expression, data: pd.DataFrame) -> np.ndarray:
+    """Evaluate an expression (n,); an InputError names the first row where it is not finite."""
+    columns = {each: numbers(data[each]) for each in names(expression)}
+    values = np.broadcast_to(evaluate(expression, columns), (len(data),)).astype(np.float64)
+    odd = np.flatnonzero(~np.isfinite(values))
+    if len(odd):
+        raise InputError(
+            f"{name} is {values[odd[0]]} in row {data.index[odd[0]]!r} ({len(odd)} such rows); "
+            "leave them out or change the formula"
+        )
+    return values
+
+
+def _level(value: object) -> str:
+    """Name a level as R does."""
+    if isinstance(value, bool | np.bool_):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, float | np.floating):
+        return f"{value:.15g}"
+    return str(value)

@@ -1,0 +1,219 @@
+"""Names, numbers and arithmetic of a formula in R's notation: read, written as R does, evaluated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from recency.errors import InputError
+
+
+class Uncovered(InputError):
+    """A piece of R's notation that is not read here, though R may know it."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token of a formula: its kind (name, number, string, operator) and text."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A syntax tree; `kind` is name, number, call, operation (one or two parts) or parenthesis."""
+
+    kind: str
+    value: str
+    parts: tuple[Expression, ...] = ()
+
+
+FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "I": lambda values: values,
+    "abs": np.abs,
+    "exp": np.exp,
+    "log": np.log,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "sqrt": np.sqrt,
+}
+CODINGS = ("scale", "factor")
+"""Functions that need the fitted data's statistics or levels; they stand for a whole term."""
+RESERVED = {"TRUE", "FALSE", "NULL", "NA", "NaN", "Inf", "pi", ".", "function"}
+SYNTACTIC = re.compile(r"(?:[^\W\d_]|\.(?!\d))[\w.]*")
+TOKEN = re.compile(
+    r"(?P<name>`[^`]+`|(?:[^\W\d_]|\.(?!\d))[\w.]*)"
+    r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?L?)"
+    r"|(?P<string>\"[^\"]*\"|'[^']*')"
+    r"|(?P<operator>\|\||::?|\*\*|%[^%\s]*%|[=!<>]=|&&|[-+*/^()|,~=<>&!\[\]$@{}])"
+)
+POWER, UNARY, PRODUCT, SUM = 4, 3, 2, 1
+BINDING = {"^": POWER, "*": PRODUCT, "/": PRODUCT, "+": SUM, "-": SUM}
+SPACED = ("+", "-", "*")
+
+
+def tokens(text: str) -> list[Token]:
+    """Split a formula into tokens; an InputError names the character that belongs to none."""
+    found, place = [], 0
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
+            continue
+        match = TOKEN.match(text, place)
+        if match is None:
+            raise InputError(f"formula {text!r}: {text[place:]!r} cannot be read")
+        piece = "^" if match.group() == "**" else match.group()
+        found.append(Token(match.lastgroup, piece))
+        place = match.end()
+    return found
+
+
+def variables(text: str) -> list[str]:
+    """Return the names in a formula that are columns of the data, in order of appearance.
+
+    Functions, names of arguments and R's constants are none. Works for all of R's notation.
+    """
+    found, row = [], [Token("operator", ""), *tokens(text), Token("operator", "")]
+    for before, token, after in zip(row, row[1:], row[2:], strict=False):
+        other = after.text in ("(", "::", "=") or before.text in ("::", "$", "@")
+        if token.kind == "name" and not other and token.text not in RESERVED:
+            found.append(token.text.strip("`"))
+    return list(dict.fromkeys(found))
+
+
+class Reader:
+    """Reads tokens one after the other; `where` says in an error what they are part of."""
+
+    def __init__(self, text: str):
+        self.text, self.tokens, self.place = text, tokens(text), 0
+
+    @property
+    def next(self) -> str:
+        """The text of the next token, empty at the end."""
+        return self.tokens[self.place].text if self.place < len(self.tokens) else ""
+
+    def take(self, *expected: str) -> Token:
+        """Return the next token; an InputError unless it is one of `expected`, if any are."""
+        if self.place == len(self.tokens) or (expected and self.next not in expected):
+            what = repr(self.next) if self.next else "the end"
+            wanted = " or ".join(map(repr, expected)) or "a term"
+            raise InputError(f"formula {self.text!r}: {wanted} is missing before {what}")
+        self.place += 1
+        return self.tokens[self.place - 1]
+
+    def expression(self, least: int = SUM) -> Expression:
+        """Read arithmetic whose operators bind at least as tightly as `least`."""
+        if self.next in ("-", "+"):
+            sign = self.take().text
+            left = Expression("operation", sign, (self.expression(UNARY),))
+        else:
+            left = self._primary()
+        while (binding := BINDING.get(self.next, 0)) >= least:
+            operator = self.take().text
+            right = self.expression(binding if operator == "^" else binding + 1)
+            left = Expression("operation", operator, (left, right))
+        return left
+
+    def _primary(self) -> Expression:
+        token = self.take()
+        if token.text == "(":
+            inner = self.expression()
+            self.take(")")
+            return Expression("parenthesis", "(", (inner,))
+        if token.kind == "number":
+            return Expression("number", token.text.rstrip("L"))
+        if token.kind != "name" or token.text in RESERVED:
+            raise Uncovered(f"formula {self.text!r}: {token.text!r} cannot be read here")
+        if self.next != "(":
+            return Expression("name", token.text.strip("`"))
+        return Expression("call", token.text, (self._arguments(token.text),))
+
+    def _arguments(self, function: str) -> Expression:
+        if function not in FUNCTIONS and function not in CODINGS:
+            known = ", ".join(f"{name}()" for name in (*FUNCTIONS, *CODINGS))
+            raise Uncovered(
+                f"formula {self.text!r}: {function}() cannot be read; there are {known}"
+            )
+        self.take("(")
+        inner = self.expression()
+        if self.next != ")":
+            raise Uncovered(
+                f"formula {self.text!r}: {function}({written(inner)} {self.next} … cannot be read; "
+                "it takes one argument here"
+            )
+        self.take(")")
+        return inner
+
+
+def read(text: str) -> Expression:
+    """Read one expression, such as a term's factor or a response."""
+    reader = Reader(text)
+    found = reader.expression()
+    if reader.next:
+        raise Uncovered(f"formula {text!r}: {reader.next!r} cannot be read here")
+    return found
+
+
+def written(expression: Expression) -> str:
+    """Write an expression as R's deparse() does, so that columns have R's names."""
+    parts = [written(part) for part in expression.parts]
+    if expression.kind == "name":
+        name = expression.value
+        return name if SYNTACTIC.fullmatch(name) else f"`{name}`"
+    if expression.kind == "number":
+        return f"{float(expression.value):.15g}"
+    if expression.kind == "call":
+        return f"{expression.value}({parts[0]})"
+    if expression.kind == "parenthesis":
+        return f"({parts[0]})"
+    if len(parts) == 1:
+        return expression.value + parts[0]
+    space = " " if expression.value in SPACED else ""
+    return f"{parts[0]}{space}{expression.value}{space}{parts[1]}"
+
+
+def names(expression: Expression) -> list[str]:
+    """Return the columns that an expression needs."""
+    if expression.kind == "name":
+        return [expression.value]
+    return [name for part in expression.parts for name in names(part)]
+
+
+def evaluate(expression: Expression, data: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the values (n,) of an expression, of numeric columns (n,) of `data`."""
+    if expression.kind == "name":
+        return data[expression.value]
+    if expression.kind == "number":
+        return np.float64(expression.value)
+    parts = [evaluate(part, data) for part in expression.parts]
+    with np.errstate(all="ignore"):  # what is not finite is found by whoever asked
+        if expression.kind == "call":
+            if expression.value in CODINGS:
+                raise Uncovered(f"{written(expression)} stands within another expression")
+            return FUNCTIONS[expression.value](parts[0])
+        if expression.kind == "parenthesis":
+            return parts[0]
+        if len(parts) == 1:
+            return -parts[0] if expression.value == "-" else parts[0]
+        return _ARITHMETIC[expression.value](*parts)
+
+
+_ARITHMETIC = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "^": np.power,
+}
+
+
+def split_product(column: str) -> list[str]:
+    """Split `a:b` at its colons, but not within backticks."""
+    if "`" not in column:
+        return column.split(":")
+    return re.findall(r"(?:`[^`]*`|[^:`])+", column)

@@ -1,0 +1,37 @@
+"""Predictions from the record of a fit (see recency.mixed.fit.figures), as lme4's predict() does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from recency.mixed.formula import column
+from recency.mixed.levels import Levels, joined
+
+
+def fixed_part(fit: Mapping[str, Any], predictors: Mapping[str, np.ndarray], n: int) -> np.ndarray:
+    """Return X b (n,) for predictors scaled as they were for the fit."""
+    total = np.zeros(n)
+    for effect in fit["fixed"]:
+        total += effect["estimate"] * column(effect["term"], predictors, n)
+    return total
+
+
+def random_part(
+    fit: Mapping[str, Any],
+    predictors: Mapping[str, np.ndarray],
+    groups: Mapping[str, Levels],
+    n: int,
+) -> np.ndarray:
+    """Return Z b-hat (n,) with the conditional modes; a level that the fit has not seen adds 0."""
+    total = np.zeros(n)
+    for name, modes in fit["ranef"].items():
+        terms = fit["random"][name]["terms"]
+        group = joined(name, groups)
+        unseen = [0.0] * len(terms)
+        table = np.array([modes.get(level, unseen) for level in group.names])
+        for index, term in enumerate(terms):
+            total += table[group.codes, index] * column(term, predictors, n)
+    return total

@@ -1,0 +1,20 @@
+"""Intervals of proportions."""
+
+from __future__ import annotations
+
+import math
+
+
+def wilson(share: float, n: float, z: float = 1.959963984540054) -> tuple[float, float]:
+    """Return Wilson's interval of a proportion of n, of 95 % unless `z` says otherwise.
+
+    Written out: statsmodels' proportion_confint() is the same within 3e-16, but importing it takes
+    a job 0.6 s of CPU time beyond pandas, and its last digit would change tables.
+
+    >>> low, high = wilson(0.9, 20)
+    >>> round(low, 3), round(high, 3)
+    (0.699, 0.972)
+    """
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)

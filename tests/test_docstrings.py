@@ -1,0 +1,20 @@
+"""Examples in docstrings of the public modules run, and show what they say."""
+
+import doctest
+import importlib
+
+import pytest
+
+MODULES = [
+    "recency.mixed.model",
+    "recency.stats.multiple_tests",
+    "recency.stats.permutation",
+    "recency.stats.proportions",
+]
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    found = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
+    assert found.attempted and not found.failed
