@@ -75,8 +75,8 @@ def test_importing_the_package_loads_nothing():
 
 
 def test_every_public_name_is_there():
-    assert set(recency._PUBLIC) <= set(dir(recency))
-    for name in recency._PUBLIC:
+    assert set(recency.__all__) <= set(dir(recency))
+    for name in recency.__all__:
         assert getattr(recency, name).__doc__
     assert {"attach", "bias"} <= set(dir(recency.attention))
     for module in (recency, recency.attention):

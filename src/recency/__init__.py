@@ -11,29 +11,16 @@
 `import recency` loads none of them: each is loaded when it is first asked for.
 """
 
-from importlib import import_module
+from recency.public import lazily
 
-#: Public name → `module:attribute`, or a module.
-_PUBLIC = {
-    "InputError": "recency.errors:InputError",
-    "attention": "recency.attention",
-    "lmer": "recency.mixed.model:lmer",
-    "load": "recency.scoring.public:load",
-    "permutation_test": "recency.stats.permutation:permutation_test",
-    "surprisal": "recency.scoring.public:surprisal",
-}
-
-
-def __getattr__(name: str):
-    """Load a public name."""
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, attribute = _PUBLIC[name].partition(":")
-    found = import_module(module)
-    globals()[name] = getattr(found, attribute) if attribute else found
-    return globals()[name]
-
-
-def __dir__() -> list[str]:
-    """Name the public names and what is loaded."""
-    return sorted({*globals(), *_PUBLIC})
+__getattr__, __dir__, __all__ = lazily(
+    __name__,
+    {
+        "InputError": "recency.errors:InputError",
+        "attention": "recency.attention",
+        "lmer": "recency.mixed.model:lmer",
+        "load": "recency.scoring.public:load",
+        "permutation_test": "recency.stats.permutation:permutation_test",
+        "surprisal": "recency.scoring.public:surprisal",
+    },
+)

@@ -22,8 +22,11 @@ PACKAGE = "recency"
 ROOT = Path(__file__).resolve().parents[1]
 #: Modules that cannot change a result, each with its reason: they are in no closure.
 EXEMPT = {
-    "recency": "names the public functions; modules here import from each other's own places",
-    "recency.attention": "names its public functions; modules here import from where they stand",
+    "recency": "offers public names; modules here import from where they stand",
+    "recency.attention": "offers public names, as `recency` does",
+    "recency.mixed": "offers public names, as `recency` does",
+    "recency.stats": "offers public names, as `recency` does",
+    "recency.public": "loads public names for those outside",
     "recency.errors": "the error class; whoever raises it is tracked",
     "recency.names": "the nearest known name, in an error",
     "recency.progress": "prints how far a job is",
@@ -169,11 +172,17 @@ def _imported(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
     if node.level:
         raise _lost(path, node, "imports are absolute in this project")
     names = [f"{node.module}.{alias.name}" for alias in node.names]
-    if node.module == PACKAGE and not all(map(file_of, names)):
-        raise _lost(path, node, f"`from {PACKAGE} import` is for modules; name the module")
+    if node.module in EXEMPT and _offers(node.module) and not all(map(file_of, names)):
+        raise _lost(path, node, f"`from {node.module} import` is for modules; name the module")
     if f"{PACKAGE}.plugins.load" in names:
         raise _lost(path, node, "write `from recency import plugins` and call plugins.load")
     return names
+
+
+@cache
+def _offers(module: str) -> bool:
+    """Say whether a module is a package that offers public names (recency.public)."""
+    return "lazily" in {getattr(n, "id", "") for n in ast.walk(_tree(file_of(module)))}
 
 
 def _lost(path: Path, node: ast.stmt | ast.expr, why: str) -> ValueError:
