@@ -1,4 +1,8 @@
-"""How tests run Snakemake: on a copy of the project, as a user would."""
+"""How tests run Snakemake: on a copy of the project, as a user would.
+
+Nothing of the package is imported here at the top: a plan is a fork that imports this module, and
+the package of the project that it plans.
+"""
 
 import copy
 import multiprocessing
@@ -8,8 +12,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-
-from recency.workflow import loading
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "config.schema.yaml"
@@ -114,9 +116,13 @@ def planned(output):
 
 def merged(base, over):
     """Lay one config over another, in place, as an overlay that is read after the corpus files."""
+    from recency.workflow import loading
+
     return loading.merge(base, copy.deepcopy(over))
 
 
 def load(*names):
     """Return the complete config of config.yaml and overlays, sharing nothing with another call."""
+    from recency.workflow import loading
+
     return loading.load(ROOT, *names)

@@ -185,6 +185,6 @@ def test_without_r_the_search_fits_and_auto_says_what_to_do():
 
 
 def test_the_package_names_it():
-    assert recency.lmer is lmer and "lmer" in recency.__all__
+    assert recency.lmer is lmer and "lmer" in dir(recency)
     with pytest.raises(AttributeError, match="no attribute 'lmerr'"):
         _ = recency.lmerr

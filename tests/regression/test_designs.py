@@ -121,15 +121,15 @@ def test_least_squares_is_that_of_statsmodels(study, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change,said",
+    "change,message",
     [
         ({"formula": MIXED["formula"]}, "`engine: ols` knows none"),
         ({"engine": "cross_products"}, "set `engine: ols`"),
         ({"formula": "time_ms ~ length + foil_length + surprisal"}, "words do not have"),
     ],
 )
-def test_designs_that_do_not_go_together(study, tmp_path, change, said):
-    with pytest.raises(InputError, match=said):
+def test_designs_that_do_not_go_together(study, tmp_path, change, message):
+    with pytest.raises(InputError, match=message):
         run(study, tmp_path, MEANS | change)
 
 
@@ -212,7 +212,7 @@ def test_interval_covers_the_sum_of_the_population():
     assert all(math.isnan(end) for end in interval(values, np.zeros(200)))
 
 
-def test_variance_of_seeds_is_told_from_that_of_items():
+def test_variance_of_seeds_is_kept_apart_from_that_of_items():
     random = np.random.default_rng(0)
     found = []
     for _ in range(200):

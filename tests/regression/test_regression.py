@@ -272,15 +272,15 @@ def test_log_response_corrected_surprisal_and_fixation(study, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "design,said",
+    "design,message",
     [
         ({"formula": FORMULA.replace("unigram", "unigrm")}, "did you mean 'unigram'"),
         ({"of_interest": ["frequency"]}, "no fixed effect"),
         ({"engine": "lmer"}, "engine is 'lmer' and must be one of cross_products, lme4"),
     ],
 )
-def test_designs_that_cannot_be_used_are_named_before_anything_is_read(tmp_path, design, said):
-    with pytest.raises(InputError, match=said):
+def test_designs_that_cannot_be_used_are_named_before_anything_is_read(tmp_path, design, message):
+    with pytest.raises(InputError, match=message):
         run(tmp_path, tmp_path / "out.json", **design)
 
 

@@ -169,7 +169,7 @@ def test_comments_of_r_do_not_count(tmp_path):
     [
         ("from . import below", "imports are absolute"),
         ("import recency", "names no module"),
-        ("from recency import surprisal", "name the module"),
+        ("from recency import lmer", "name the module"),
         ("from recency.plugins import load", "call plugins.load"),
         ("from recency import plugins\nplugins.load(name, 'a', 'b', 'c')", "written out"),
     ],
@@ -248,7 +248,7 @@ EDITS = {
     "src/recency/networks/loss.py": ("train", "surprisal"),
     "src/recency/scoring/causal.py": ("surprisal", "train"),
     "src/recency/reading/parsers/table.py": ("words", "observations"),
-    "src/recency/mixed/last_word.R": ("regression", "permutation"),
+    "src/recency/mixed/lme4.R": ("regression", "permutation"),
     "src/recency/mixed/theta_search.py": ("regression", "permutation"),
     "src/recency/figures/style.py": ("check_dataset", "regression"),
     "src/recency/text/tokens.py": ("tokenize_text", "train_tokenizer"),

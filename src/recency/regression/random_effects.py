@@ -96,7 +96,7 @@ def trail(
     start = (0.1 * np.eye(len(columns)) for columns in kept)
     at = _structure(products, kept, _descended(products, kept, *start))
     rows = [_row(0, formula, factors, at, None, 0.0)]
-    _say(rows[-1])
+    _log(rows[-1])
     while not at.converged or (at.singular and not singular):
         step = rows[-1]["step"] + 1
         candidates = []
@@ -116,7 +116,7 @@ def trail(
             rows.append(tried | {"loss": loss, "chosen": False})
         loss = (at.deviance - before) / 2
         rows.append(_row(step, formula, factors, at, (side, index), loss))
-        _say(rows[-1])
+        _log(rows[-1])
     return rows
 
 
@@ -186,7 +186,7 @@ def _row(
     }
 
 
-def _say(row: Mapping[str, Any]) -> None:
+def _log(row: Mapping[str, Any]) -> None:
     what = f"without {row['dropped']} by {row['group']}" if row["dropped"] else "maximal"
     end = "singular" if row["singular"] else "converged" if row["converged"] else "not converged"
     print(f"step {row['step']}: {what}: logLik {row['loglik']:.2f}, {end}", flush=True)
