@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 ROOM = Path(__file__).resolve().parents[2] / "src" / "recency" / "mixed"
-ALLOWED = ("recency.errors", "recency.files", "recency.mixed", "recency.names", "recency.progress")
+ALLOWED = (
+    "recency.errors",
+    "recency.files",
+    "recency.mixed",
+    "recency.names",
+    "recency.progress",
+    "recency.public",
+)
 
 
 @pytest.mark.parametrize("path", sorted(ROOM.glob("*.py")), ids=lambda path: path.stem)

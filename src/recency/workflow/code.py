@@ -172,7 +172,8 @@ def _imported(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
     if node.level:
         raise _lost(path, node, "imports are absolute in this project")
     names = [f"{node.module}.{alias.name}" for alias in node.names]
-    if node.module in EXEMPT and _offers(node.module) and not all(map(file_of, names)):
+    offers = node.module == PACKAGE or (node.module in EXEMPT and _offers(node.module))
+    if offers and not all(map(file_of, names)):
         raise _lost(path, node, f"`from {node.module} import` is for modules; name the module")
     if f"{PACKAGE}.plugins.load" in names:
         raise _lost(path, node, "write `from recency import plugins` and call plugins.load")
