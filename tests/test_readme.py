@@ -4,7 +4,11 @@ import importlib.util
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import tokenizers
 import torch
+import transformers
 import yaml
 from project import load, merged
 
@@ -31,8 +35,45 @@ def test_config_examples_are_right():
     assert configuration.language_model(config, "gpt2-window")["bias"]["width"] == 7
 
 
+def small_model(folder):
+    """Save a small GPT-2 with random weights and its tokenizer."""
+    tokenizer = tokenizers.ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator(["the cat sat on the mat"], 300, 1, False, ["<|endoftext|>"])
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer._tokenizer, bos_token="<|endoftext|>"
+    ).save_pretrained(folder)
+    transformers.set_seed(1)
+    transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            vocab_size=300, n_embd=16, n_layer=2, n_head=4, n_positions=64,
+            initializer_range=0.5, bos_token_id=0, eos_token_id=0,
+        )
+    ).save_pretrained(folder)  # fmt: skip
+
+
+def test_the_package_in_a_notebook(tmp_path, monkeypatch, capsys):
+    """Ten lines, with a folder for the Hub's gpt2 and made reading times."""
+    code, _ = blocks("python")
+    assert len([line for line in code.splitlines() if line and "import" not in line]) <= 10
+    small_model(tmp_path / "gpt2")
+    random = np.random.default_rng(1)
+    reader, story = np.repeat(np.arange(20), 60), np.tile(np.arange(60) // 10, 20)
+    length, surprisal = random.integers(1, 10, 1200), random.gamma(2, 3, 1200)
+    rt = 300 + 4 * length + 3 * surprisal + 30 * random.normal(size=20)[reader]
+    times = {"reader": reader, "story": story, "length": length, "surprisal": surprisal}
+    times["rt"] = rt + random.normal(0, 50, 1200)
+    pd.DataFrame(times).to_csv(tmp_path / "times.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(compile(code, "README.md", "exec"), names)  # noqa: S102, the README's own lines
+    assert len(names["words"]) == 14 and names["words"]["surprisal_bits"].gt(0).all()
+    assert not np.allclose(names["words"]["alibi_bits"], names["words"]["surprisal_bits"])
+    effect = names["fit"].fixed.loc["surprisal"]
+    assert abs(effect["estimate"] - 3) < 3 * effect["se"] and "surprisal" in capsys.readouterr().out
+
+
 def test_the_example_of_a_bias(tmp_path):
-    (code,) = blocks("python")
+    _, code = blocks("python")
     (tmp_path / "power.py").write_text(code)
     spec = importlib.util.spec_from_file_location("power", tmp_path / "power.py")
     module = importlib.util.module_from_spec(spec)
