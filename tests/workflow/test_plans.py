@@ -20,6 +20,7 @@ def paper(project):
     return plan(project)
 
 
+@pytest.mark.xdist_group("paper")
 def test_paper_plans_without_any_data(project, paper):
     assert paper.returncode == 0, paper.stdout[-3000:]
     jobs = planned(paper.stdout)
@@ -57,6 +58,7 @@ def test_a_machine_without_a_gpu_is_told_so_before_anything_starts(project):
     shutil.rmtree(project / "results")
 
 
+@pytest.mark.xdist_group("paper")
 def test_the_paper_s_figures_and_tables_are_targets(project, paper):
     """By number, with the LMs that each shows; none of them is left out of the whole study."""
     asked = [["table1"], ["figure2"], ["figure4"], ["controls"], ["table2", "figure3", "figure6"]]
