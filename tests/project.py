@@ -13,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dry_run
+
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "config.schema.yaml"
 TINY = ["config.demo.yaml", "tests/config.tiny.yaml"]
@@ -86,26 +88,14 @@ def plan(folder, *arguments, configs=()):
     forks.set_forkserver_preload(PRELOADED)
     printed = Path(folder) / ".plan.txt"
     words = command("-n", *arguments, configs=configs)
-    process = forks.Process(target=_plan, args=(words[3:], str(folder), environment()))
+    process = forks.Process(
+        target=dry_run.become_snakemake, args=(words[3:], str(folder), environment())
+    )
     process.start()
     process.join()
     text = printed.read_text()
     printed.unlink()
     return subprocess.CompletedProcess(words, process.exitcode, text)
-
-
-def _plan(arguments, folder, variables):
-    """Become Snakemake, its output in .plan.txt."""
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(variables)
-    file = os.open(".plan.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
-    from snakemake.cli import main
-
-    sys.argv = ["snakemake", *arguments]
-    main(arguments)
 
 
 def planned(output):

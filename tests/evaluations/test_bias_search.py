@@ -215,6 +215,7 @@ def test_figure_marks_best_and_known(tmp_path):
     svg = (tmp_path / "a.svg").read_text()
     assert all(f'id="{name}"' in svg for name in ("trials", "best", "dVM", "notes"))
     assert pd.read_csv(tmp_path / "a.csv").gain.tolist()[:2] == [-1.0, 3.0]
-    told = figure_bias_search.told(table, best)
-    assert "\N{MINUS SIGN}104.00 without a bias, \N{MINUS SIGN}101.00 with the best" in told[0]
-    assert told[1].startswith("with dVM (decay 82.86, weight 0.37)") and told[2].endswith("fit: 1")
+    sentences = figure_bias_search.sentences(table, best)
+    assert "\N{MINUS SIGN}104.00 without a bias, \N{MINUS SIGN}101.00 with the best" in sentences[0]
+    assert sentences[1].startswith("with dVM (decay 82.86, weight 0.37)")
+    assert sentences[2].endswith("fit: 1")

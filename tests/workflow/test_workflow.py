@@ -154,11 +154,10 @@ def killed_when(folder, reached):
 
 
 def test_a_killed_run_ends_with_the_same_bytes(request, tmp_path):
-    """Killed in its first jobs, within a training, and before what follows from it is whole."""
+    """Killed within a training, and before what follows from it is whole."""
     folder = copy_project(tmp_path / "killed")
     results = folder / "results" / "tiny" / "cores"
     for kind, begun in (
-        ("the text", results / "logs" / "simulate_text" / "simulated.log"),
         ("a training", results / "lms" / ".Pythia.state.pt"),
         ("surprisal", results / "logs" / "surprisal" / "Pythia" / "simulated_spr.log"),
     ):
