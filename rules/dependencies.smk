@@ -3,8 +3,8 @@
 
 rule dependencies:
     input:
-        trees=lambda wildcards: files.material("dependencies", wildcards.dependencies, "trees"),
-        leaves=lambda wildcards: files.material("dependencies", wildcards.dependencies, "leaves"),
+        trees=lambda wildcards: files.data("dependencies", wildcards.dependencies, "trees"),
+        leaves=lambda wildcards: files.data("dependencies", wildcards.dependencies, "leaves"),
         words=lambda wildcards: study.annotated_words(wildcards.dependencies),
     output:
         "<results>/dependencies/{dependencies}.parquet",

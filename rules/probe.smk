@@ -3,9 +3,9 @@
 
 rule treebank:
     input:
-        train=lambda wildcards: files.material("probe", wildcards.treebank, "train"),
-        dev=lambda wildcards: files.material("probe", wildcards.treebank, "dev"),
-        test=lambda wildcards: files.material("probe", wildcards.treebank, "test"),
+        train=lambda wildcards: files.data("probe", wildcards.treebank, "train"),
+        dev=lambda wildcards: files.data("probe", wildcards.treebank, "dev"),
+        test=lambda wildcards: files.data("probe", wildcards.treebank, "test"),
     output:
         "<results>/treebanks/{treebank}.parquet",
     log:

@@ -1,4 +1,4 @@
-"""What the config says, with names resolved into whole settings; recency.workflow.checks says what is wrong."""
+"""What the config says, its names resolved; recency.workflow.checks finds what is wrong with it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def missing_files(dataset: dict, mirrors: list[str]) -> list[str]:
     return _missing([file for part in parts for file in part], mirrors)
 
 
-def missing_material(entry: dict, roles: Iterable[str], mirrors: list[str]) -> list[str]:
+def missing_data(entry: dict, roles: Iterable[str], mirrors: list[str]) -> list[str]:
     """Say which files of an entry of `MATERIALS` only the user can place, and are not there."""
     return _missing([entry[role] for role in roles if role in entry], mirrors)
 

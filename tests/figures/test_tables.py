@@ -256,7 +256,7 @@ CONFIG = {
     "minimal_pairs": {"blimp": {"label": "BLiMP", "cite": "Warstadt et al. (2020)"}},
     "treebanks": {"ewt": {"label": "EWT"}}, "sentences": {"kettle": "The kettle sang ."},
     "not_run": {"ucl": "UCL is not in the mirror"},
-    "materials": [{"label": "BLiMP", "kind": "minimal pairs", "cite": "Warstadt et al. (2020)",
+    "other_data": [{"label": "BLiMP", "kind": "minimal pairs", "cite": "Warstadt et al. (2020)",
                    "licence": None, "reason": "BLiMP is not here"}],
 }  # fmt: skip
 

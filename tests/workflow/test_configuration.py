@@ -286,5 +286,5 @@ def test_missing_files(tmp_path):
     assert configuration.missing_files(dataset, [str(tmp_path)]) == []
     treebank = {split: {"url": "https://x.org/a"} for split in ("train", "dev")}
     treebank |= {"label": "Mine", "test": {"local": "none.conllu", "placed": "mine, from me"}}
-    roles = registry.materials()["probe"].roles
-    assert configuration.missing_material(treebank, roles, []) == ["none.conllu: mine, from me"]
+    roles = registry.data()["probe"].roles
+    assert configuration.missing_data(treebank, roles, []) == ["none.conllu: mine, from me"]

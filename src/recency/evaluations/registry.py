@@ -37,7 +37,7 @@ PACKAGE = "recency.evaluations"
 
 
 @dataclass(frozen=True)
-class Material:
+class Data:
     """A table of the config whose entries an experiment names, and the roles of their files."""
 
     table: str
@@ -51,7 +51,7 @@ class Evaluation:
     key: str  # of an experiment in the config
     applies: Callable[[Any, str], bool]  # to an experiment, with what is here of its files
     alone: bool = True  # an experiment may have nothing but this
-    material: Material | None = None
+    data: Data | None = None
     inputs: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
     settings: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
     conditions: Mapping[str, Callable[[Any, str], bool]] = field(default_factory=dict)
@@ -116,9 +116,9 @@ def products() -> tuple[Product, ...]:
 
 
 @cache
-def materials() -> dict[str, Material]:
-    """Return key of an experiment → material, for evaluations that need files of their own."""
-    return {each.key: each.material for each in evaluations().values() if each.material}
+def data() -> dict[str, Data]:
+    """Return key of an experiment → data, for evaluations that need files of their own."""
+    return {each.key: each.data for each in evaluations().values() if each.data}
 
 
 @cache

@@ -195,12 +195,12 @@ def _local_file_problems(config: dict) -> list[str]:
                 if "url" in file and "local" in file and not Path(file["local"]).exists():
                     where = f"datasets → {name} → {part} → {role} → local"
                     problems.append(f"{where}: no file {file['local']!r}")
-    for material in registry.materials().values():
-        for name, entry in config.get(material.table, {}).items():
-            for role in (role for role in material.roles if role in entry):
+    for kind in registry.data().values():
+        for name, entry in config.get(kind.table, {}).items():
+            for role in (role for role in kind.roles if role in entry):
                 local = entry[role].get("local")
                 if local and "placed" not in entry[role] and not Path(local).exists():
-                    where = f"{material.table} → {name} → {role} → local"
+                    where = f"{kind.table} → {name} → {role} → local"
                     problems.append(f"{where}: no file {local!r}")
     return problems
 

@@ -41,9 +41,9 @@ class Files:
         files = self.config["datasets"][name][part]
         return {role: self.dataset_file(name, role, file) for role, file in files.items()}
 
-    def material(self, key: str, name: str, role: str) -> str:
+    def data(self, key: str, name: str, role: str) -> str:
         """Return where one file is of what experiments name with `key`, such as a treebank's `train`."""
-        table = registry.materials()[key].table
+        table = registry.data()[key].table
         return self.dataset_file(f"{table}-{name}", role, self.config[table][name][role])
 
     def counts(self, unigram: str) -> str:
@@ -58,7 +58,7 @@ class Files:
         entry = self.config["minimal_pairs"][name]
         if "sources" in entry:
             return [self.downloaded(row.url) for row in self.sources(entry)]
-        return [self.material("minimal_pairs", name, "table")]
+        return [self.data("minimal_pairs", name, "table")]
 
     def tokenizer(self, name: str) -> str:
         """Return the tokenizer.json of a tokenizer that was trained here or is given."""
@@ -86,10 +86,10 @@ class Files:
             for part in ("words", "responses"):
                 paths = self.dataset(name, part)
                 found |= {paths[role]: file for role, file in dataset[part].items()}
-        for key, material in registry.materials().items():
-            for name, entry in self.config.get(material.table, {}).items():
-                for role in (role for role in material.roles if role in entry):
-                    found[self.material(key, name, role)] = entry[role]
+        for key, kind in registry.data().items():
+            for name, entry in self.config.get(kind.table, {}).items():
+                for role in (role for role in kind.roles if role in entry):
+                    found[self.data(key, name, role)] = entry[role]
         return {path: file for path, file in found.items() if path.startswith("<resources>/")}
 
     def _of_text(self) -> dict[str, dict]:
@@ -128,5 +128,5 @@ class Files:
         """Return what the config says of a dataset's origin."""
         entry = self.config["datasets"][dataset]
         titles = {"cite": "Cite", "licence": "Licence", "parser": "Parser"}
-        said = {title: str(entry[key]) for key, title in titles.items() if key in entry}
-        return {"Licence": "not stated in the config"} | said
+        found = {title: str(entry[key]) for key, title in titles.items() if key in entry}
+        return {"Licence": "not stated in the config"} | found

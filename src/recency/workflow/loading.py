@@ -55,8 +55,8 @@ def merge(base: dict, over: dict) -> dict:
 
 def tables() -> list[str]:
     """Return the tables of which a corpus file may have entries."""
-    materials = registry.materials().values()
-    return ["corpora", "tokenizers", "datasets", *(material.table for material in materials)]
+    found = registry.data().values()
+    return ["corpora", "tokenizers", "datasets", *(kind.table for kind in found)]
 
 
 def corpus_files(root: str | Path) -> dict[str, dict[str, dict]]:

@@ -1,4 +1,4 @@
-"""What a run needs of a machine, what this machine has, and what is lacking: told before any job.
+"""What a run needs of a machine, what this machine has, and what is lacking: shown before any job.
 
 Nothing here imports torch: GPUs are looked for as the system shows them.
 """

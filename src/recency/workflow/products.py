@@ -67,10 +67,10 @@ def covered(study: Study, target: str) -> bool:
         settings = [study.experiment(name) for name in names]
         lms = {lm for each in settings for lm in each["lms"]}
         times = {(r["dataset"], r["measure"]) for name in names for r in study.all_responses(name)}
-        keys = registry.materials()
+        keys = registry.data()
         return lms | times | {(key, each[key]) for each in settings for key in keys if key in each}
 
-    available = used(study.config["run"]) - study.no_material.keys()
+    available = used(study.config["run"]) - study.no_data.keys()
     return used([study.targets[target]["experiment"]]) <= available
 
 

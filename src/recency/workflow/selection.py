@@ -19,9 +19,9 @@ def experiment_problems(config: dict, name: str, known) -> list[str]:
                 problems.append(f"{where} → compare: {lm!r} is not among the experiment's `lms`")
     if experiment["baseline"] not in experiment["lms"]:
         problems.append(f"{where} → baseline: not among the experiment's `lms`")
-    for key, material in registry.materials().items():
+    for key, kind in registry.data().items():
         if key in experiment:
-            known(f"{where} → {key}", experiment[key], material.table)
+            known(f"{where} → {key}", experiment[key], kind.table)
     problems += configuration.response_problems(config, where, experiment, known)
     for evaluation in registry.evaluations().values():
         problems += evaluation.problems(config, name, known) if evaluation.problems else []

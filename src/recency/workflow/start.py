@@ -1,4 +1,4 @@
-"""How a run begins: the config checked, mirrors told to jobs, and what is not here said at once."""
+"""How a run begins: the config is checked, mirrors are passed to jobs, absent data are named at once."""
 
 from __future__ import annotations
 

@@ -62,14 +62,14 @@ class Study:
         }
 
     @cached_property
-    def absent_materials(self) -> dict[tuple[str, str], str]:
+    def absent_data(self) -> dict[tuple[str, str], str]:
         """What evaluations need beside reading times and is not here: (key, name) → why."""
         return {
-            (key, name): f"{entry['label']} ({material.table.replace('_', ' ')}) is not here: "
+            (key, name): f"{entry['label']} ({kind.table.replace('_', ' ')}) is not here: "
             f"{missing[0]}"
-            for key, material in registry.materials().items()
-            for name, entry in self.config.get(material.table, {}).items()
-            if (missing := configuration.missing_material(entry, material.roles, self.mirrors))
+            for key, kind in registry.data().items()
+            for name, entry in self.config.get(kind.table, {}).items()
+            if (missing := configuration.missing_data(entry, kind.roles, self.mirrors))
         }
 
     @property
@@ -78,9 +78,9 @@ class Study:
         return {} if self.dry_run else self.absent
 
     @property
-    def no_material(self) -> dict[tuple[str, str], str]:
+    def no_data(self) -> dict[tuple[str, str], str]:
         """What is left out beside datasets: (key, name) → why."""
-        return {} if self.dry_run else self.absent_materials
+        return {} if self.dry_run else self.absent_data
 
     @cached_property
     def asked(self) -> set[str]:
@@ -88,11 +88,11 @@ class Study:
         return {r["dataset"] for name in self.config["run"] for r in self.all_responses(name)}
 
     @cached_property
-    def materials_asked(self) -> list[tuple[str, str]]:
+    def data_asked(self) -> list[tuple[str, str]]:
         """What this run asks for beside reading times, as (key, name)."""
         found = [
             (key, self.experiment(name)[key])
-            for key in registry.materials()
+            for key in registry.data()
             for name in self.config["run"]
             if key in self.experiment(name)
         ]
@@ -100,10 +100,10 @@ class Study:
 
     def left_out(self) -> list[str]:
         """Say what this run asks for and is not here, a line each."""
-        materials = [self.absent_materials.get(each) for each in self.materials_asked]
+        reasons = [self.absent_data.get(each) for each in self.data_asked]
         return [
             *(f"not run: {self.absent[name]}" for name in sorted(self.absent.keys() & self.asked)),
-            *(f"not run: {reason}" for reason in materials if reason),
+            *(f"not run: {reason}" for reason in reasons if reason),
         ]
 
     def not_run_rows(self) -> list[dict]:
@@ -115,25 +115,25 @@ class Study:
             for measure in self.config["datasets"][name]["measures"]
         ] + [
             {"dataset": each["label"], "measure": each["kind"], "reason": each["reason"]}
-            for each in self.for_report()["materials"]
+            for each in self.for_report()["other_data"]
             if each["reason"]
         ]
 
-    def has_material(self, experiment: str, key: str) -> bool:
+    def has_data(self, experiment: str, key: str) -> bool:
         """Say whether an experiment names something by an evaluation's key, and it is here."""
         name = self.experiment(experiment).get(key)
-        return name is not None and (key, name) not in self.no_material
+        return name is not None and (key, name) not in self.no_data
 
     def for_report(self) -> dict:
         """Return what captions and the report's front page read beside the config."""
-        tables = {key: material.table for key, material in registry.materials().items()}
+        tables = {key: kind.table for key, kind in registry.data().items()}
         about = ("label", "cite", "licence")
         return {
             "not_run": self.not_run,
-            "materials": [
-                {"kind": tables[key].replace("_", " "), "reason": self.no_material.get((key, name))}
+            "other_data": [
+                {"kind": tables[key].replace("_", " "), "reason": self.no_data.get((key, name))}
                 | {each: self.config[tables[key]][name].get(each) for each in about}
-                for key, name in self.materials_asked
+                for key, name in self.data_asked
             ],
             "numbered": {
                 f"{target['experiment']}/{stem}": target["label"]

@@ -100,7 +100,7 @@ def main(
             f"search on {lm}: none of the {len(rows)} trials could be fitted, see the log for why; "
             "the bounds of its `parameters` may be out of reach"
         )
-    told = {
+    record = {
         "lm": lm,
         "bias": fixed | {name: best[name] for name in bounds},
         "trial": best["trial"],
@@ -116,7 +116,7 @@ def main(
     with atomic(out_trials) as path:
         table.to_csv(path, index=False, lineterminator="\n")
     with atomic(out_best) as path:
-        path.write_text(json.dumps(told, indent=1) + "\n")
+        path.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def put_on(network, bias: Mapping[str, Any]) -> None:
@@ -175,13 +175,13 @@ def loglik(
 
 
 def distributions(form: str, bounds: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
-    """Return what Optuna draws each parameter from: whole numbers where the form takes those."""
+    """Return what Optuna draws each parameter from: integer numbers where the form takes those."""
     from optuna.distributions import FloatDistribution, IntDistribution
 
     known = plugins.constant("recency.attention.biases", form, "PARAMETERS")
-    whole = {name: known[name].get("type") == "integer" for name in bounds}
+    integer = {name: known[name].get("type") == "integer" for name in bounds}
     return {
-        name: IntDistribution(*ends) if whole[name] else FloatDistribution(*map(float, ends))
+        name: IntDistribution(*ends) if integer[name] else FloatDistribution(*map(float, ends))
         for name, ends in bounds.items()
     }
 

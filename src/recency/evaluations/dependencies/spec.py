@@ -1,6 +1,6 @@
 """Dependencies in annotated stories, and what attention heads give them (Clark et al. 2025, § 7)."""
 
-from recency.evaluations.registry import Evaluation, Material
+from recency.evaluations.registry import Data, Evaluation
 
 
 def _of(study, experiment: str) -> str:
@@ -15,8 +15,8 @@ def _problems_of_tables(config, root, known) -> list[str]:
 
 EVALUATION = Evaluation(
     key="dependencies",
-    applies=lambda study, experiment: study.has_material(experiment, "dependencies"),
-    material=Material("dependencies", ("trees", "leaves")),
+    applies=lambda study, experiment: study.has_data(experiment, "dependencies"),
+    data=Data("dependencies", ("trees", "leaves")),
     inputs={
         "heads": lambda study, experiment: [
             f"<results>/attention/{lm}/{_of(study, experiment)}.heads.csv"

@@ -1,7 +1,7 @@
 """Minimal pairs: which of two sentences each LM finds likelier."""
 
 from recency.config import training_words
-from recency.evaluations.registry import Evaluation, Material
+from recency.evaluations.registry import Data, Evaluation
 
 
 def pairs(study, experiment: str, lm: str | None = None) -> str:
@@ -28,8 +28,8 @@ def _problems_of_tables(config, root, known) -> list[str]:
 
 EVALUATION = Evaluation(
     key="minimal_pairs",
-    applies=lambda study, experiment: study.has_material(experiment, "minimal_pairs"),
-    material=Material("minimal_pairs", ("table",)),
+    applies=lambda study, experiment: study.has_data(experiment, "minimal_pairs"),
+    data=Data("minimal_pairs", ("table",)),
     inputs={
         "pairs": pairs,
         "scores": lambda study, experiment: [

@@ -1,11 +1,11 @@
 """How much of a sentence's dependency tree lies in each layer: the structural probe."""
 
-from recency.evaluations.registry import Evaluation, Material
+from recency.evaluations.registry import Data, Evaluation
 
 EVALUATION = Evaluation(
     key="probe",
-    applies=lambda study, experiment: study.has_material(experiment, "probe"),
-    material=Material("treebanks", ("train", "dev", "test")),
+    applies=lambda study, experiment: study.has_data(experiment, "probe"),
+    data=Data("treebanks", ("train", "dev", "test")),
     inputs={
         "probes": lambda study, experiment: [
             f"<results>/probe/{lm}/{study.experiment(experiment)['probe']}.csv"
