@@ -28,6 +28,7 @@ EVALUATIONS = f"{workflow.basedir}/src/recency/evaluations"
 
 
 envvars:
+    "PYTHONPATH",
     "RECENCY_MIRROR",
 
 
