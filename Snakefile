@@ -40,38 +40,23 @@ pathvars:
 
 
 wildcard_constraints:
+    **start.wildcards(config),
     corpus=any_of(config["corpora"]),
     tokenizer=any_of(config["tokenizers"]),
     lm=any_of(config["lms"]),
     unigram=any_of(config["unigrams"]),
     dataset=any_of(config["datasets"]),
-    dependencies=any_of(config.get("dependencies", {})),
-    pairs=any_of(config.get("minimal_pairs", {})),
-    treebank=any_of(config.get("treebanks", {})),
-    sentence=any_of(config.get("sentences", {})),
     measure=r"\w+",
     design=any_of(config["designs"]),
     experiment=any_of(config["experiments"]),
-    search=any_of(config.get("searches", {})),
 
 
 report: "workflow/report/workflow.rst"
 
 
-include: "rules/corpora.smk"
-include: "rules/simulation.smk"
-include: "rules/datasets.smk"
-include: "rules/lms.smk"
-include: "rules/ngrams.smk"
-include: "rules/regression.smk"
-include: "rules/item_means.smk"
-include: "rules/power.smk"
-include: "rules/dependencies.smk"
-include: "rules/attention_by_distance.smk"
-include: "rules/attention_maps.smk"
-include: "rules/minimal_pairs.smk"
-include: "rules/probe.smk"
-include: "rules/experiments.smk"
+for path in start.rule_files(workflow.basedir):
+
+    include: path
 
 
 # A run that would throw trained LMs away, or that this machine cannot do, ends here; a dry run and

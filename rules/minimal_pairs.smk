@@ -3,7 +3,7 @@
 
 rule minimal_pairs:
     input:
-        files=lambda wildcards: files.pairs(wildcards.pairs),
+        files=lambda wildcards: files.originals("minimal_pairs", wildcards.pairs),
     output:
         "<results>/minimal_pairs/{pairs}.parquet",
     log:

@@ -32,7 +32,7 @@ rule structural_probe:
     resources:
         mem_mb=round(1000 * config["probe"]["memory_gb"]),
     params:
-        settings=lambda wildcards: study.probe_settings(),
+        settings=products.setting(study, "probe", "training"),
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
         architecture=lambda wildcards: study.architecture(wildcards.lm),
         bias=lambda wildcards: study.inference_bias(wildcards.lm),

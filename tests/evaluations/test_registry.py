@@ -110,3 +110,70 @@ def test_modules_by_name_are_found_without_importing_them():
         plugins.load("recency.attention.biases", "linaer", "form", "PARAMETERS")
     with pytest.raises(InputError, match="no evaluation is called"):
         plugins.load("recency.evaluations", "probe.nothing", "evaluation", "main")
+
+
+SPEC = '''"""How long the words of a list are."""
+
+from recency.evaluations.registry import Data, Evaluation
+
+EVALUATION = Evaluation(
+    key="lengths",
+    applies=lambda study, experiment: study.has_data(experiment, "lengths"),
+    wildcards={"list": "lists"},
+    data=Data("lists", ("words",)),
+    inputs={"lengths": lambda study, experiment: (
+        f"<results>/lengths/{study.experiment(experiment)['lengths']}.csv"
+    )},
+)
+'''
+LISTS = """
+experiment:
+  lengths: {type: string, description: "an entry of `lists`"}
+tables:
+  lists:
+    title: list of words
+    type: object
+    additionalProperties:
+      type: object
+      additionalProperties: false
+      properties: {label: {type: string}, words: {$ref: "#/$defs/file"}}
+"""
+RULE = """
+rule lengths:
+    input:
+        lambda wildcards: files.data("lengths", wildcards.list, "words"),
+    output:
+        "<results>/lengths/{list}.csv",
+    shell:
+        "awk '{{print length}}' {input} > {output}"
+"""
+MINE = {
+    "lists": {"mine": {"label": "Mine", "words": {"local": "words.txt"}}},
+    "experiments": {
+        "mine": {"title": "Mine", "lms": ["Pythia"], "baseline": "Pythia", "lengths": "mine"}
+    },
+}
+
+
+def test_a_new_evaluation_is_a_folder_a_rule_file_and_the_config(tmp_path):
+    project = copy_project(tmp_path)
+    folder = project / "src" / "recency" / "evaluations" / "lengths"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "spec.py").write_text(SPEC)
+    (folder / "schema.yaml").write_text(LISTS)
+    (folder / "figure.py").write_text(
+        FIGURE.replace('["delta_loglik"]', '["lengths"]').replace("delta_loglik,", "lengths,")
+    )
+    (folder / "figure_mine.rst").write_text("Mine.\n")
+    (project / "rules" / "lengths.smk").write_text(RULE)
+    (project / "words.txt").write_text("one\nthree\n")
+    (project / "mine.yaml").write_text(yaml.safe_dump(MINE))
+    run = snakemake(project, "-n", "mine", configs=[*TINY, "mine.yaml"])
+    assert run.returncode == 0, run.stdout[-3000:]
+    jobs = planned(run.stdout)
+    assert (jobs["lengths"], jobs["figure_mine"]) == (1, 1) and "train" not in jobs
+    MINE["experiments"]["mine"]["lengths"] = "mne"
+    (project / "mine.yaml").write_text(yaml.safe_dump(MINE))
+    run = snakemake(project, "-n", "mine", configs=[*TINY, "mine.yaml"])
+    assert "no list of words is called 'mne'; did you mean 'mine'?" in run.stdout

@@ -18,15 +18,6 @@ from recency.evaluations import registry
 from recency.names import nearest
 from recency.workflow import loading, selection
 
-#: Tables whose entries are not called by the table's name without its s.
-SINGULAR = {
-    "corpora": "corpus",
-    "biases": "bias",
-    "dependencies": "table of dependencies",
-    "minimal_pairs": "table of minimal pairs",
-    "searches": "search",
-}
-
 
 def check(config: dict, schema: Path) -> None:
     """Check types, unknown keys and every name; raise InputError with all that is wrong."""
@@ -40,7 +31,10 @@ def check(config: dict, schema: Path) -> None:
     errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))
     problems = _file_problems(root, schema)
     problems = problems or [_message(error, schema) for error in errors]
-    problems = problems or [*_name_problems(config, root), *_bias_problems(config)]
+    problems = problems or [
+        *_name_problems(config, root, schema["properties"]),
+        *_bias_problems(config),
+    ]
     if problems:
         listed = "\n".join(f"  {problem}" for problem in problems)
         raise InputError(f"the config (config.yaml and what was laid over it) is wrong:\n{listed}")
@@ -77,14 +71,17 @@ def _message(error: jsonschema.ValidationError, schema: dict) -> str:
     return f"{where}: {message}" + (f" ({description})" if description else "")
 
 
-def _name_problems(config: dict, root: Path) -> list[str]:
-    """List the names that no table defines, and settings that do not go together."""
+def _name_problems(config: dict, root: Path, tables: dict) -> list[str]:
+    """List the names that no table defines, and settings that do not go together.
+
+    `tables` are the schema's: the title of one is what an entry is called, if not its name without s.
+    """
     unknown: list[str] = []
 
     def known(where: str, name: object, table: str) -> bool:
         if name in config.get(table, {}):
             return True
-        one = SINGULAR.get(table, table[:-1])
+        one = tables[table].get("title", table[:-1])
         unknown.append(f"{where}: no {one} is called {nearest(name, config.get(table, {}))}")
         return False
 

@@ -53,12 +53,13 @@ class Files:
             file["local"] if os.path.exists(file.get("local", "")) else self.downloaded(file["url"])
         )
 
-    def pairs(self, name: str) -> list[str]:
-        """Return the files that a table of minimal pairs is made from."""
-        entry = self.config["minimal_pairs"][name]
+    def originals(self, key: str, name: str) -> list[str]:
+        """Return the files of an entry that experiments name with `key`: its sources or its own."""
+        data = registry.data()[key]
+        entry = self.config[data.table][name]
         if "sources" in entry:
             return [self.downloaded(row.url) for row in self.sources(entry)]
-        return [self.data("minimal_pairs", name, "table")]
+        return [self.data(key, name, role) for role in data.roles if role in entry]
 
     def tokenizer(self, name: str) -> str:
         """Return the tokenizer.json of a tokenizer that was trained here or is given."""
@@ -95,10 +96,10 @@ class Files:
     def _of_text(self) -> dict[str, dict]:
         """Return path → what is known of the files of text, tokenizers and word counts."""
         found = {}
-        corpora = self.config["corpora"].values()
-        for entry in (*corpora, *self.config.get("minimal_pairs", {}).values()):
-            for row in self.sources(entry) if "sources" in entry else ():
-                found[self.downloaded(row.url)] = row.file()
+        for table in ("corpora", *(kind.table for kind in registry.data().values())):
+            for entry in self.config.get(table, {}).values():
+                for row in self.sources(entry) if "sources" in entry else ():
+                    found[self.downloaded(row.url)] = row.file()
         for name, corpus in self.config["corpora"].items():
             if "pretokenized" in corpus:
                 found[self.pretokenized(name)] = corpus["pretokenized"]

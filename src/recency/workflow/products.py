@@ -99,6 +99,11 @@ def inputs(study: Study, evaluation: str, name: str, wildcards):
     return registry.evaluations()[evaluation].inputs[name](study, wildcards.experiment)
 
 
+def setting(study: Study, evaluation: str, name: str):
+    """Return one of the settings that an evaluation's spec.py names and that no experiment alters."""
+    return registry.evaluations()[evaluation].settings[name](study, None)
+
+
 def parameter(study: Study, product: Product, setting: str):
     """Return the function of wildcards that gives one of a product's parameters."""
     own = registry.evaluations()[product.evaluation].settings

@@ -11,6 +11,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from recency.errors import InputError
+from recency.evaluations import registry
 from recency.workflow import checks, loading, machine
 from recency.workflow.study import Study
 
@@ -39,6 +40,20 @@ def study(config: dict, workflow) -> Study:
 def any_of(names: Iterable[str]) -> str:
     """Return a wildcard constraint that admits these names only."""
     return "|".join(names) or "none"
+
+
+def wildcards(config: dict) -> dict[str, str]:
+    """Return the constraints of the wildcards that evaluations have of their own."""
+    return {
+        wildcard: any_of(config.get(table, {}))
+        for evaluation in registry.evaluations().values()
+        for wildcard, table in evaluation.wildcards.items()
+    }
+
+
+def rule_files(root: str) -> list[str]:
+    """Return the files of rules, all that there are."""
+    return sorted(map(str, Path(root, "rules").glob("*.smk")))
 
 
 def named_files(study: Study) -> str:

@@ -302,11 +302,6 @@ class Study:
         dataset = self.config["dependencies"][dependencies]["dataset"]
         return f"<results>/datasets/{dataset}/words.parquet"
 
-    def probe_settings(self) -> dict:
-        """Return how the structural probe is trained."""
-        own = self.config.get("probe", {})
-        return {key: own[key] for key in own if key not in ("relations", "memory_gb")}
-
     def simulated(self, dataset: str) -> dict:
         """Return how a dataset's readers are simulated."""
         return self.config["datasets"][dataset]["simulate"]

@@ -80,6 +80,7 @@ EVALUATION = Evaluation(
     key="search",
     applies=_here,
     alone=False,
+    wildcards={"search": "searches"},
     also=lambda study, experiment: [
         f"<results>/searches/{study.experiment(experiment)['search']}/figure_bias_search.svg"
     ],

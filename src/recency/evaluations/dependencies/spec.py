@@ -16,6 +16,7 @@ def _problems_of_tables(config, root, known) -> list[str]:
 EVALUATION = Evaluation(
     key="dependencies",
     applies=lambda study, experiment: study.has_data(experiment, "dependencies"),
+    wildcards={"dependencies": "dependencies"},
     data=Data("dependencies", ("trees", "leaves")),
     inputs={
         "heads": lambda study, experiment: [

@@ -2,9 +2,17 @@
 
 from recency.evaluations.registry import Data, Evaluation
 
+
+def training(config: dict) -> dict:
+    """Return how the probe is trained: the config's `probe:` but for what is shown, and memory."""
+    own = config.get("probe", {})
+    return {key: own[key] for key in own if key not in ("relations", "memory_gb")}
+
+
 EVALUATION = Evaluation(
     key="probe",
     applies=lambda study, experiment: study.has_data(experiment, "probe"),
+    wildcards={"treebank": "treebanks"},
     data=Data("treebanks", ("train", "dev", "test")),
     inputs={
         "probes": lambda study, experiment: [
@@ -12,5 +20,8 @@ EVALUATION = Evaluation(
             for lm in study.experiment(experiment)["lms"]
         ]
     },
-    settings={"relations": lambda study, experiment: study.config["probe"]["relations"]},
+    settings={
+        "relations": lambda study, experiment: study.config["probe"]["relations"],
+        "training": lambda study, experiment: training(study.config),
+    },
 )
