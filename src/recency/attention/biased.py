@@ -116,8 +116,11 @@ def _bias_of(module: nn.Module, mask: torch.Tensor | None, arguments: dict) -> B
         )
     causal = getattr(module, "is_causal", True)
     for name, value in arguments.items():
-        harmless = value is None or value is False or name in WITHOUT_EFFECT
-        if not harmless and not (name == "is_causal" and value == causal):
+        if name == "is_causal":
+            known = value is None or value == causal
+        else:
+            known = value is None or value is False or name in WITHOUT_EFFECT
+        if not known:
             raise InputError(
                 f"{kind} gives attention an argument that no bias is defined for, {name}, so that "
                 f"none goes on it; {check.WORKS}"

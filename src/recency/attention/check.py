@@ -193,7 +193,7 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
         )
     effect = _distance(expected, unbiased)
     error = _distance(found, expected)
-    if effect > 4 * rounding and _distance(found, unbiased) < effect / 2:
+    if effect > 4 * rounding and _distance(found, unbiased) <= rounding:
         raise InputError(f"{kind} gives the same outputs with the bias as without; {WORKS}")
     # A bias of little effect is compared as closely as rounding lets it.
     if not error <= min(rounding, max(effect / 10, 10 * parts, rounding / 100)):
