@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
+import transformers
 from families import FAMILIES, make
 from project import ROOT
 from transformers import AttentionInterface
@@ -15,6 +16,7 @@ from transformers.masking_utils import AttentionMaskInterface, eager_mask
 import recency
 from recency.attention import biased, check
 from recency.attention.biases import Bias, build
+from recency.networks import architectures
 
 LENGTH = 20
 #: Of head h of H, query i and key j: a·s + b, written out as in the papers.
@@ -317,6 +319,51 @@ def test_a_window_is_checked_on_a_text_longer_than_it(monkeypatch):
     monkeypatch.setattr(Bias, "dense", without)
     with pytest.raises(recency.InputError, match="the same outputs|other outputs"):
         recency.attention.attach(model, {"form": "window", "width": 30})
+
+
+def test_every_load_with_a_bias_is_checked(monkeypatch, tmp_path):
+    """Networks trained with a bias, made new or opened; a plain one opened with a bias."""
+    shape = {"family": "gpt2", "layers": 2, "heads": 4, "width": 32, "feed_forward": 64}
+    shape |= {"context": 64}
+    trained, plain = (
+        architectures.new(shape, CAUSAL[name][0], 60, 1) for name in ("linear mix", "none")
+    )
+    trained.save_pretrained(tmp_path / "trained")
+    plain.save_pretrained(tmp_path / "plain")
+    dense = Bias.dense
+
+    def steeper(*where):
+        a, b = dense(*where)
+        return a, b * 1.5
+
+    monkeypatch.setattr(Bias, "dense", steeper)
+    for load in (
+        lambda: architectures.new(shape, CAUSAL["linear mix"][0], 60, 1),
+        lambda: architectures.load(tmp_path / "trained"),
+        lambda: architectures.load(tmp_path / "plain", CAUSAL["linear mix"][0]),
+    ):
+        with pytest.raises(recency.InputError, match="gives other outputs than softmax"):
+            load()
+    architectures.load(tmp_path / "plain")
+    monkeypatch.undo()
+    architectures.load(tmp_path / "trained")
+
+
+def test_several_tokens_that_end_a_text_are_no_words_of_the_text():
+    """Llama 3 has a list of them."""
+    model = make("Llama")
+    model.config.eos_token_id = list(range(50))
+    recency.attention.attach(model, CAUSAL["window"][0])
+    assert check._text(model, biased.attention_modules(model)).min() >= 50
+
+
+def test_what_is_no_language_model_is_refused():
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    vision = transformers.ViTModel(transformers.ViTConfig(intermediate_size=64, **sizes))
+    with pytest.raises(recency.InputError, match="ViTModel is no language model"):
+        recency.attention.attach(vision, CAUSAL["none"][0])
+    with pytest.raises(recency.InputError, match="not on a Linear"):
+        recency.attention.attach(torch.nn.Linear(2, 2), CAUSAL["none"][0])
 
 
 def test_a_refused_bias_leaves_the_one_before():

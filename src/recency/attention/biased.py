@@ -6,7 +6,8 @@ function registered as "recency" computes softmax(a·s + b) v. One definition, t
 flex     `flex_attention`, on a GPU: a and b are compiled into the kernel, blocks of keys that the
          bias hides are skipped; for biases without learned parts, texts without padding
 sdpa     `scaled_dot_product_attention` with an additive mask: on a CPU, where a is a number
-softmax  written out: where a varies, or where the attention weights are wanted
+softmax  written out: where a varies, the model caps its scores or has sinks, or where the
+         attention weights are wanted
 """
 
 from __future__ import annotations
@@ -71,9 +72,9 @@ def biased_attention(
         groups = query.shape[1] // key.shape[1]
         key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
     causal = getattr(module, "is_causal", True)
-    written_out = weights or softcap is not None or s_aux is not None
-    plain = attention_mask is None and not dropout and not bias.learned and causal
-    plain = plain and not written_out
+    if softcap is not None or s_aux is not None:
+        backend = "softmax"
+    plain = not weights and attention_mask is None and not dropout and not bias.learned and causal
     if backend is None and plain and query.is_cuda and query.shape[-1] >= 16:
         backend = "flex"
     if backend == "flex":
@@ -84,7 +85,7 @@ def biased_attention(
         keys = key.shape[2]
         own = torch.eye(keys, dtype=torch.bool, device=query.device)[keys - query.shape[2] :]
         b = b.masked_fill(~(attention_mask | own), float("-inf"))
-    chosen = backend in (None, "dense") and isinstance(a, float) and not written_out
+    chosen = backend in (None, "dense") and isinstance(a, float) and not weights
     if backend == "sdpa" or chosen:
         output = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=b, dropout_p=dropout, scale=scaling * a
@@ -236,6 +237,9 @@ def put_on(model: PreTrainedModel, spec: dict) -> None:
     Raises InputError for a model whose class alone says that no bias goes on it.
     """
     kind, config = type(model).__name__, model.config.get_text_config()
+    sizes = ("num_hidden_layers", "num_attention_heads", "vocab_size")
+    if config.model_type not in RECURRENT and not all(hasattr(config, size) for size in sizes):
+        raise InputError(f"{kind} is no language model that a bias goes on; {check.WORKS}")
     if config.model_type in RECURRENT:
         raise InputError(
             f"{kind} is a recurrent network without attention, so that no bias of attention goes on "

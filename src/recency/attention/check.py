@@ -112,7 +112,10 @@ def _text(model: PreTrainedModel, modules: Sequence[nn.Module]) -> torch.Tensor:
     # Two positions are left, which RoBERTa counts but does not have.
     room = (getattr(config, "max_position_embeddings", None) or MOST_TOKENS) - 2
     length = max(2, min(length, MOST_TOKENS, room))
-    special = {value for name, value in config.to_dict().items() if name.endswith("token_id")}
+    special = []  # tokens that some models treat as no text, such as padding
+    for name, value in config.to_dict().items():
+        if name.endswith("token_id"):
+            special += value if isinstance(value, list) else [value]
     words = [token for token in range(min(config.vocab_size, 5000)) if token not in special]
     generator = torch.Generator().manual_seed(1)
     chosen = torch.randint(len(words), (2, length), generator=generator)
