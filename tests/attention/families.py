@@ -1,5 +1,6 @@
-"""Small random models of many families: how each is made, and whether a bias goes on it."""
+"""Small random models of many families, whether a bias goes on each, and four biases written out."""
 
+import math
 from dataclasses import dataclass, field
 
 import torch
@@ -130,3 +131,33 @@ def make(name: str) -> transformers.PreTrainedModel:
         if key.endswith("sinks"):
             torch.nn.init.normal_(parameter)
     return model
+
+
+LENGTH = 20
+#: Of head h of H, query i and key j: a·s + b, written out as in the papers.
+CAUSAL = {
+    "none": ({"form": "none"}, lambda s, i, j, h, H: s),
+    "linear mix": (
+        {"form": "linear", "slopes": "mix"},
+        lambda s, i, j, h, H: s + 2 ** (-8 * (h + 1) / H) * (j - i),
+    ),
+    "exponential": (
+        {"form": "exponential", "decay": 0.3, "weight": 0.37},
+        lambda s, i, j, h, H: 0.63 * s + 0.37 * math.exp(-0.3 * (i - j)),
+    ),
+    "window": (
+        {"form": "window", "width": 3},
+        lambda s, i, j, h, H: s if i - j < 3 else s - math.inf,
+    ),
+}
+
+
+def outputs(model, ids):
+    """Return the logits in float64."""
+    with torch.no_grad():
+        return model(input_ids=ids).logits.double()
+
+
+def text(seed=2):
+    """Return a random text, (1, LENGTH)."""
+    return torch.randint(3, 60, (1, LENGTH), generator=torch.Generator().manual_seed(seed))

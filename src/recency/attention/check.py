@@ -124,11 +124,12 @@ def _text(model: PreTrainedModel, modules: Sequence[nn.Module]) -> torch.Tensor:
 
 
 @contextlib.contextmanager
-def _without_dropout(model: PreTrainedModel) -> Iterator[None]:
+def _plainly(model: PreTrainedModel) -> Iterator[None]:
+    """Run a network without dropout, gradients or autocast, and leave it as it was."""
     before = {module: module.training for module in model.modules()}
     model.eval()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), torch.autocast(model.device.type, enabled=False):
             yield
     finally:
         for module, training in before.items():
@@ -174,18 +175,21 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
     """
     kind = type(model).__name__
     ids = _text(model, modules)
-    with _without_dropout(model):
+    with _plainly(model):
         with _noted() as ran:
             try:
                 found = _outputs(model, ids, attention)
             except InputError as error:
-                if (
-                    error.__cause__ is not None and not ran
-                ):  # it stumbles over what it has no use for
+                # A network that has no use for the function can stumble over its masks.
+                if error.__cause__ is not None and not ran:
                     raise InputError(not_from_the_registry(model)) from error
                 raise
         _check_that_all_ran(model, modules, ran)
-        own, unbiased, expected = (_outputs(model, ids, x) for x in ("eager", UNBIASED, REFERENCE))
+        first = ids[:1]
+        own, unbiased, expected = (
+            _outputs(model, first, each) for each in ("eager", UNBIASED, REFERENCE)
+        )
+    found, other = found[:1], found[1:]
     rounding = ROUNDING.get(model.dtype, ROUNDING_OTHERS)
     parts = _distance(unbiased, own)
     if not parts <= rounding:
@@ -206,11 +210,11 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
         )
     if all(module.is_causal for module in modules):
         half = ids.shape[1] // 2
-        later = _distance(found[1, :half], found[0, :half])
+        later = _distance(other[:, :half], found[:, :half])
         if not later <= rounding:
             raise InputError(
                 f"{kind} with the bias lets later tokens change earlier ones (by {later:.2g} of "
-                f"their outputs' size), so that it predicts nothing; {WORKS}"
+                f"their outputs' size), though it is causal; {WORKS}"
             )
 
 
@@ -227,6 +231,8 @@ def _check_that_all_ran(
         raise InputError(
             f"{kind}: the bias ran in a {type(other[0]).__name__} that is no layer's; {WORKS}"
         )
+    if len(ran) == len(modules) and any(a is not b for a, b in zip(ran, modules, strict=True)):
+        raise InputError(f"{kind} runs its layers in another order than it numbers them; {WORKS}")
     if len(ran) < layers:
         raise InputError(
             f"{kind} attends in {len(ran)} of its {layers} layers alone; the others keep a memory "
