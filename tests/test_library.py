@@ -317,21 +317,3 @@ def test_a_bias_on_other_families(family, settings):
         found = model(ids).logits
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
     assert (found - plain).abs().max() > 0.1
-
-
-@pytest.mark.parametrize(
-    "family, settings, message",
-    [
-        ("Gemma2", GROUPED | {"head_dim": 8}, "caps its attention scores"),
-        (
-            "GptOss",
-            GROUPED | {"head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1},
-            "has attention sinks",
-        ),
-    ],
-)
-def test_attention_with_parts_that_a_bias_does_not_know_is_refused(family, settings, message):
-    model = of_family(family, settings)
-    recency.attention.attach(model, MIX)
-    with pytest.raises(recency.InputError, match=message):
-        model(torch.randint(60, (1, 20)))

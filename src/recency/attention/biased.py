@@ -6,7 +6,8 @@ function registered as "recency" computes softmax(a·s + b) v. One definition, t
 flex     `flex_attention`, on a GPU: a and b are compiled into the kernel, blocks of keys that the
          bias hides are skipped; for biases without learned parts, texts without padding
 sdpa     `scaled_dot_product_attention` with an additive mask: on a CPU, where a is a number
-softmax  written out: where a varies, or where the attention weights are wanted
+softmax  written out: where a varies, the model caps its scores or has sinks, or where the
+         attention weights are wanted
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ from torch.nn.attention import flex_attention as flex
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, causal_mask_function, sdpa_mask
 
+from recency.attention import check
 from recency.attention.biases import Bias, build
 from recency.errors import InputError
 
 NAME = "recency"
 WITH_WEIGHTS = "recency_weights"
 WITHOUT_FLEX = "recency_dense"
-#: What some models add to attention, and this one does not have: to pass over it would be wrong.
-UNKNOWN = {"softcap": "caps its attention scores", "s_aux": "has attention sinks"}
+#: Arguments that change nothing here: the mask holds windows; the others are for other kernels.
+WITHOUT_EFFECT = {
+    "sliding_window", "position_ids", "cache_position", "deterministic", "use_cache",
+    "output_attentions", "output_hidden_states", "output_router_logits", "return_dict",
+}  # fmt: skip
+RECURRENT = {"mamba", "mamba2", "falcon_mamba", "rwkv", "xlstm"}
 
 
 def biased_attention(
@@ -38,24 +44,36 @@ def biased_attention(
     attention_mask: torch.Tensor | None,
     scaling: float | None = None,
     dropout: float = 0.0,
+    softcap: float | None = None,
+    s_aux: torch.Tensor | None = None,
     weights: bool = False,
     backend: str | None = None,
     **kwargs,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Attend with the module's bias; query, key, value (batch, heads, length, head width).
 
-    Keys and values may have fewer heads, each for a group of queries. `attention_mask` is None or boolean, true where a key may be seen; the last query sees all keys.
+    Keys and values may have fewer heads, each for a group of queries. `attention_mask` is None or
+    boolean, true where a key may be seen (a model's own window is in it, and hides keys whatever
+    the bias says); the last query sees all keys. `scaling` is 1/√d unless given.
+
+    The bias changes what the model's softmax takes, for softmax is where a model's attention weighs
+    a key against another. With `softcap` c (Gemma 2) that is s = c tanh(q·k √d⁻¹ / c): the cap comes
+    first, then a·s + b; a cap on b would let what a window hides back in. A sink (`s_aux`, one a
+    head, GPT-OSS) is a key without a place: no bias changes its score.
+
     Returns the output as (batch, length, heads, head width), and the attention weights if they are
-    asked for. `backend` is one of this module's; None chooses, `dense` chooses but for flex.
+    asked for. `backend` is one of this module's; None chooses, `dense` chooses but for flex. Raises
+    InputError for an argument that it does not know.
     """
-    for name, what in UNKNOWN.items():
-        if kwargs.get(name) is not None:
-            raise InputError(f"{type(module).__name__} {what} ({name}): no bias goes on it")
-    bias, scaling = module.recency_bias, query.shape[-1] ** -0.5 if scaling is None else scaling
+    bias = _bias_of(module, attention_mask, kwargs)
+    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    check.note(module)
     if key.shape[1] != query.shape[1]:
         groups = query.shape[1] // key.shape[1]
         key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
     causal = getattr(module, "is_causal", True)
+    if softcap is not None or s_aux is not None:
+        backend = "softmax"
     plain = not weights and attention_mask is None and not dropout and not bias.learned and causal
     if backend is None and plain and query.is_cuda and query.shape[-1] >= 16:
         backend = "flex"
@@ -73,11 +91,42 @@ def biased_attention(
             query, key, value, attn_mask=b, dropout_p=dropout, scale=scaling * a
         )
         return output.transpose(1, 2).contiguous(), None
-    scores = torch.matmul(query, key.transpose(2, 3)) * scaling * a + b
+    scores = torch.matmul(query, key.transpose(2, 3)) * scaling
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    scores = scores * a + b
+    if s_aux is not None:
+        sink = s_aux.to(scores.dtype).reshape(1, -1, 1, 1).expand(*scores.shape[:-1], 1)
+        scores = torch.cat([scores, sink], dim=-1)
     exact = torch.promote_types(query.dtype, torch.float32)
     attention = functional.softmax(scores, dim=-1, dtype=exact).to(query.dtype)
+    attention = attention[..., : key.shape[2]]
     attention = functional.dropout(attention, dropout, module.training)
     return torch.matmul(attention, value).transpose(1, 2).contiguous(), attention
+
+
+def _bias_of(module: nn.Module, mask: torch.Tensor | None, arguments: dict) -> Bias:
+    """Return a module's bias; raise InputError for attention that a bias is not defined for."""
+    kind = type(module).__name__
+    bias = getattr(module, "recency_bias", None)
+    if bias is None:
+        raise InputError(f"{kind} is no self-attention of a layer, so that no bias goes on it")
+    if mask is not None and mask.dtype != torch.bool:
+        raise InputError(
+            f"{kind} adds numbers to its scores (a mask of {mask.dtype}), so that no bias goes on it"
+        )
+    causal = getattr(module, "is_causal", True)
+    for name, value in arguments.items():
+        if name == "is_causal":
+            known = value is None or value == causal
+        else:
+            known = value is None or value is False or name in WITHOUT_EFFECT
+        if not known:
+            raise InputError(
+                f"{kind} gives attention an argument that no bias is defined for, {name}, so that "
+                f"none goes on it; {check.WORKS}"
+            )
+    return bias
 
 
 def _flex(bias: Bias, query, key, value, scaling: float) -> torch.Tensor:
@@ -146,30 +195,77 @@ def attention_modules(model: PreTrainedModel) -> list[nn.Module]:
         if type(module).__name__.endswith("Attention")
         and hasattr(module, "is_causal")
         and "cross" not in name
+        and "encoder_attn" not in name
     ]
 
 
 def attach(model: PreTrainedModel, spec: dict) -> None:
     """Put the bias that `spec` describes on the layers it names (`layers`: all, last or numbers).
 
-    It takes the place of a bias that was put on before. Raises InputError for a model that it
-    cannot go on.
+    It takes the place of a bias that was put on before. The network is then run on a short random
+    text, to see that it computes with the bias (`verify`). Raises InputError for a model that the
+    bias cannot go on, and leaves the model as it was.
     """
-    kind = type(model).__name__
-    modules = attention_modules(model)
-    if not modules or not getattr(model, "_supports_attention_backend", False):
+    before = [(module, vars(module)["_modules"].get("recency_bias")) for module in model.modules()]
+    chosen = model.config._attn_implementation
+    try:
+        put_on(model, spec)
+        verify(model)
+    except InputError:
+        model.config._attn_implementation = chosen
+        for module, bias in before:
+            if bias is not None:
+                module.recency_bias = bias
+            elif "recency_bias" in vars(module)["_modules"]:
+                del module.recency_bias
+        raise
+
+
+def verify(model: PreTrainedModel) -> None:
+    """Raise InputError unless a network computes with the bias that is on it.
+
+    A short random text is run (recency.attention.check). On a GPU that is without the compiled
+    kernel, which would take seconds; a training compares the two at its first step.
+    """
+    attention = NAME if model.device.type == "cpu" else WITHOUT_FLEX
+    check.check(model, attention_modules(model), attention)
+
+
+def put_on(model: PreTrainedModel, spec: dict) -> None:
+    """Do what `attach` does, unchecked: for a network whose weights are not there yet.
+
+    Raises InputError for a model whose class alone says that no bias goes on it.
+    """
+    kind, config = type(model).__name__, model.config.get_text_config()
+    sizes = ("num_hidden_layers", "num_attention_heads", "vocab_size")
+    if config.model_type not in RECURRENT and not all(hasattr(config, size) for size in sizes):
+        raise InputError(f"{kind} is no language model that a bias goes on; {check.WORKS}")
+    if config.model_type in RECURRENT:
         raise InputError(
-            f"{kind} does not take its attention function from the registry of transformers, so that "
-            "no bias goes on it; GPT-2, GPT-NeoX, OPT, Llama, BERT and most others do"
+            f"{kind} is a recurrent network without attention, so that no bias of attention goes on "
+            f"it; networks of attention take one: {check.WORKS}"
         )
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise InputError(
+            f"{kind} has an encoder and a decoder, and no bias is defined between the two; causal "
+            f"and masked networks take one: {check.WORKS}"
+        )
+    modules = attention_modules(model)
+    if not modules:
+        raise InputError(check.not_from_the_registry(model))
     layers = spec.get("layers", "all")
+    if layers != "all" and len(modules) != config.num_hidden_layers:
+        raise InputError(
+            f"{kind} has {len(modules)} modules of attention for {config.num_hidden_layers} layers, "
+            "so that a bias goes on all layers or on none; leave `layers` out"
+        )
     if isinstance(layers, str):
         layers = {"all": range(len(modules)), "last": [len(modules) - 1]}[layers]
     if beyond := [number for number in layers if not 0 <= number < len(modules)]:
         raise InputError(
             f"{kind} has layers 0 to {len(modules) - 1}, no layer {beyond[0]} for a bias"
         )
-    heads = model.config.num_attention_heads
+    heads = config.num_attention_heads
     biased, unbiased = build(spec, heads), build({"form": "none"}, heads)
     if not (biased.both_directions or all(module.is_causal for module in modules)):
         raise InputError(
@@ -180,5 +276,6 @@ def attach(model: PreTrainedModel, spec: dict) -> None:
         if number not in layers:
             module.recency_bias = unbiased
         else:  # learned weights are a layer's own; otherwise the layers share one table
-            module.recency_bias = build(spec, heads) if biased.learned else biased
+            own = build(spec, heads) if biased.learned else biased
+            module.recency_bias = own.to(next(module.parameters()).device)
     model.config._attn_implementation = NAME

@@ -44,8 +44,9 @@ def attach(model, bias: Mapping[str, Any]) -> None:
     """Put a bias on a model in place; it takes the place of one that was put on before.
 
     `model` is what `recency.load` gives, or any model of transformers that gets its attention
-    function from the registry of transformers (GPT-2, GPT-NeoX, OPT, Llama, BERT and most others);
-    one that does not is refused. `bias` is what `recency.attention.bias` gives, or a dict like it;
+    function from the registry of transformers (GPT-2, GPT-NeoX, OPT, Llama, Gemma, BERT and most
+    others; docs/biases.md has a table). It is run on a short random text, and is refused, and left
+    as it was, if its outputs are not those of softmax(a·s + b). `bias` is what `recency.attention.bias` gives, or a dict like it;
     the form "none" takes a bias off again. Models that see both directions take only forms that say
     what they do to later keys (linear_both, identity, temperature, none). Raises InputError.
 
@@ -58,7 +59,12 @@ def attach(model, bias: Mapping[str, Any]) -> None:
     from recency.attention import biased
 
     network = getattr(model, "network", model)
-    own = getattr(getattr(network, "config", None), "bias", None)
+    if not hasattr(network, "config") or not hasattr(network, "named_modules"):
+        raise InputError(
+            f"a bias goes on what recency.load gives or a network of transformers, not on a "
+            f"{type(model).__name__}"
+        )
+    own = getattr(network.config, "bias", None)
     if isinstance(own, Mapping):
         raise InputError(f"the model was trained with a bias ({dict(own)}), which stays")
     biased.attach(network, checked(bias))

@@ -20,7 +20,7 @@ from transformers import (
     PreTrainedModel,
 )
 
-from recency.attention.biased import attach
+from recency.attention.biased import attach, put_on, verify
 from recency.errors import InputError
 
 _NEEDS_BIAS = "has an attention bias, load it with recency.load: "
@@ -48,7 +48,7 @@ class BiasedGPTNeoXForCausalLM(GPTNeoXForCausalLM):
 
     def __init__(self, config: BiasedGPTNeoXConfig):
         super().__init__(config)
-        attach(self, config.bias)
+        put_on(self, config.bias)  # checked by `new` and `load`: there are no weights yet
 
 
 class BiasedGPT2Config(GPT2Config):
@@ -73,7 +73,7 @@ class BiasedGPT2LMHeadModel(GPT2LMHeadModel):
 
     def __init__(self, config: BiasedGPT2Config):
         super().__init__(config)
-        attach(self, config.bias)
+        put_on(self, config.bias)  # checked by `new` and `load`: there are no weights yet
 
 
 BIASED = {
@@ -92,7 +92,10 @@ def new(architecture: dict, bias: dict, vocabulary: int, seed: int) -> PreTraine
     """
     torch.manual_seed(seed)
     make = {"gpt_neox": _new_gpt_neox, "gpt2": _new_gpt2}[architecture["family"]]
-    return make(architecture, None if bias["form"] == "none" else bias, vocabulary, seed)
+    model = make(architecture, None if bias["form"] == "none" else bias, vocabulary, seed)
+    if bias["form"] != "none" and model.device.type != "meta":  # there, weights have no values
+        verify(model)
+    return model
 
 
 def _new_gpt_neox(
@@ -165,10 +168,13 @@ def load(source: str | Path, bias: dict | None = None) -> PreTrainedModel:
     `bias` is put on at inference ("-I" models); the network is otherwise left as it is.
     """
     model = AutoModelForCausalLM.from_pretrained(source)
+    trained = isinstance(model, tuple(BIASED.values()))
     if bias is not None and bias["form"] != "none":
-        if isinstance(model, tuple(BIASED.values())):
+        if trained:
             raise InputError(f"{source} was trained with a bias ({model.config.bias}) already")
         attach(model, bias)
+    elif trained:
+        verify(model)
     return model.eval()
 
 
