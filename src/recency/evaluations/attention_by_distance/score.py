@@ -95,7 +95,7 @@ def main(
     unbiased = load(model, tokenizer).network if bias is not None else None
     for each in filter(None, (opened.network, unbiased)):
         network.with_weights(each)
-    start = begin_token(opened.tokenizer, bos)
+    start = begin_token(opened, bos)
     known = network.heads(opened.network)
     layers = known[-1].layer
     width = len(known) // layers

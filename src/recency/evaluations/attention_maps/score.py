@@ -32,7 +32,7 @@ def main(
     if opened.masked:
         raise InputError(f"{lm} is a masked LM; attention maps are for causal ones")
     network.with_weights(opened.network)
-    start = begin_token(opened.tokenizer, bos)
+    start = begin_token(opened, bos)
     aligned = alignment.align(text.split(), opened.tokenizer, kind=opened.kind)
     windows = network.cut(aligned, opened.network, start, None)
     if len(windows) > 1:

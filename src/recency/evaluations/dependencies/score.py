@@ -121,7 +121,7 @@ def main(
     if opened.masked:
         raise InputError(f"{lm} is a masked LM; attention heads are compared for causal ones")
     network.with_weights(opened.network)
-    start = begin_token(opened.tokenizer, bos)
+    start = begin_token(opened, bos)
     shift = int(start is not None)
     known, kinds = network.heads(opened.network), list(dict.fromkeys(pairs.type))
     layers = known[-1].layer

@@ -60,7 +60,7 @@ def main(
     for name in SPLITS:
         tables[name], texts[name] = usable(tables[name], texts[name], name)
     banks = {name: trees.Trees.of(table) for name, table in tables.items()}
-    start = begin_token(opened.tokenizer, bos)
+    start = begin_token(opened, bos)
     networks = {TRAINED: opened.network}
     if settings["untrained"]:
         networks[UNTRAINED] = hidden_states.untrained(opened.network, architecture, bias, seed)
