@@ -102,13 +102,15 @@ def configuration(source: str | Path) -> PreTrainedConfig:
 
 
 def is_masked(config: PreTrainedConfig) -> bool:
-    """Say whether a config names a masked LM; pretraining heads of masked LMs are such."""
+    """Say whether a config is of a masked LM; one that sees both directions is no causal one."""
     names = config.architectures or []
-    pretrained = type(config) in AutoModelForMaskedLM._model_mapping
-    return any(
-        name.endswith("ForMaskedLM") or (pretrained and name.endswith("ForPreTraining"))
-        for name in names
+    causal, masked = (
+        type(config) in kind._model_mapping for kind in (AutoModelForCausalLM, AutoModelForMaskedLM)
     )
+    if any(name.endswith("ForMaskedLM") for name in names) or not masked:
+        return masked
+    named_causal = any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names)
+    return not causal or (getattr(config, "is_decoder", True) is False and not named_causal)
 
 
 def _class_of(source: str | Path, config: PreTrainedConfig, masked: bool) -> type[PreTrainedModel]:
@@ -132,6 +134,10 @@ def _class_of(source: str | Path, config: PreTrainedConfig, masked: bool) -> typ
         raise InputError(f"{what}: transformers has no {kind} LM of the type {config.model_type!r}")
     found = known[type(config)]
     found = found[0] if isinstance(found, tuple) else found
+    own = [name.lower() for name in config.architectures or []]
+    native = (found.__name__.lower(), found.__name__.split("For")[0].lower() + "model")
+    if getattr(config, "auto_map", None) and own and not set(own) & set(native):
+        raise InputError(_own_code(source))
     both = type(config) in AutoModelForMaskedLM._model_mapping
     if not masked and both and getattr(config, "is_decoder", True) is False:
         raise InputError(
