@@ -179,6 +179,7 @@ def score_texts(
 ) -> list:
     """Return one `causal.Scores` per text; the settings are those of `score_words`."""
     _check_precision(model, options.get("precision", "fp32"))
+    _check_vocabulary(model, [int(text.ids.max()) for text in texts if len(text.ids)])
     if model.masked:
         return _score_masked(model, texts, metric, future, options)
     return _score_causal(model, texts, bos, stride, **options)
@@ -266,6 +267,18 @@ def _check_precision(model: Model, precision: str) -> None:
             )
 
 
+def _check_vocabulary(model: Model, ids: Sequence[int]) -> None:
+    """Refuse tokens that the network has no embedding of: the tokenizer is another model's."""
+    if (network := model.network) is None:
+        return
+    rows = network.get_input_embeddings().weight.shape[0]
+    if ids and (number := max(ids)) >= rows:
+        raise InputError(
+            f"the tokenizer has token {number} ({model.tokenizer.id_to_token(number)!r}) and the "
+            f"network an embedding of {rows:,} rows; give the model's own tokenizer"
+        )
+
+
 def _score_masked(model: Model, texts, metric, future, options) -> list:
     """Score the texts' tokens by a masked model, which has no word-initial masses."""
     from recency.scoring import causal as scoring
@@ -274,6 +287,7 @@ def _score_masked(model: Model, texts, metric, future, options) -> list:
     if options.pop("precision", "fp32") != "fp32":
         raise InputError("`precision` is for causal LMs; leave it out for a masked one")
     around = masked.frame(model.tokenizer, getattr(model.network.config, "pad_token_id", None))
+    _check_vocabulary(model, [around.mask, *around.before, *around.after])
     found = masked.score(model.network, texts, around, metric, future, **options)
     none = [np.full(len(text.ids) + 1, np.nan) for text in texts]
     return [scoring.Scores(log, empty, empty, seen) for (log, seen), empty in zip(found, none)]

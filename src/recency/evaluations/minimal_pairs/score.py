@@ -34,6 +34,7 @@ def main(
     stride: int | None = None,
     scoring: Mapping = {},
     threads: int = 1,
+    allow_pickle: bool = False,
 ) -> None:
     """Write pair, good_bits, bad_bits, good_rest_bits, bad_rest_bits, good_tokens, bad_tokens.
 
@@ -51,7 +52,14 @@ def main(
 
         torch.set_num_threads(threads)
         shown = progress(len(sentences), f"{Path(pairs).stem} under {lm}", "sentences")
-        sums = score(sentences, load(model, tokenizer, bias), bos, stride, scoring, shown.update)
+        sums = score(
+            sentences,
+            load(model, tokenizer, bias, allow_pickle=allow_pickle),
+            bos,
+            stride,
+            scoring,
+            shown.update,
+        )
     result = {"pair": table["pair"]}
     names = ("bits", "rest_bits", "tokens")
     for name, values in zip(names, sums, strict=True):

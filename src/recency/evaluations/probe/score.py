@@ -37,6 +37,7 @@ def main(
     threads: int = 1,
     memory_gb: float = 4.0,
     code: dict[str, str] | None = None,
+    allow_pickle: bool = False,
 ) -> None:
     """Write COLUMNS for each network, layer and relation ("all" first), measured on test.
 
@@ -52,7 +53,7 @@ def main(
     from recency.scoring.surprisal import begin_token, load
 
     torch.set_num_threads(threads)
-    opened = load(model, tokenizer, bias)
+    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     if opened.masked:
         raise InputError(f"{lm} is a masked LM; the structural probe is for causal ones")
     tables = split(pd.read_parquet(treebank), settings["sentences"], settings["seed"], treebank)
