@@ -27,7 +27,8 @@ def main(
     """
     from recency.scoring import alignment
     from recency.scoring import attention_weights as network
-    from recency.scoring.surprisal import begin_token, load
+    from recency.scoring.begin_token import begin_token
+    from recency.scoring.surprisal import load
 
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     if opened.masked:

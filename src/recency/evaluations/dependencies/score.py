@@ -114,7 +114,8 @@ def main(
 
     from recency.scoring import alignment
     from recency.scoring import attention_weights as network
-    from recency.scoring.surprisal import begin_token, load
+    from recency.scoring.begin_token import begin_token
+    from recency.scoring.surprisal import load
     from recency.scoring.texts import spaces_of
 
     torch.set_num_threads(threads)

@@ -50,7 +50,8 @@ def main(
     import torch
 
     from recency.scoring import hidden_states
-    from recency.scoring.surprisal import begin_token, load
+    from recency.scoring.begin_token import begin_token
+    from recency.scoring.surprisal import load
 
     torch.set_num_threads(threads)
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
