@@ -137,11 +137,12 @@ def test_what_is_no_whole_language_model_is_refused(tmp_path, name, match):
 def test_bert_with_its_second_pretraining_head_is_opened(tmp_path):
     """Of BertForPreTraining, whose other head takes no part in a word's probability."""
     whole = made("BertForPreTraining")
-    whole.save_pretrained(tmp_path)
+    with_tokenizer(whole, tmp_path)
     ids = torch.arange(5, 25)[None]
-    opened = checkpoints.load(tmp_path, masked=None)
+    opened = recency.load(tmp_path)
+    assert opened.masked  # it sees both directions: never a causal LM
     with torch.no_grad():
-        assert torch.equal(opened(ids).logits, whole(ids).prediction_logits)
+        assert torch.allclose(opened.network(ids).logits, whole(ids).prediction_logits)
 
 
 def test_weights_that_are_lacking_left_over_or_of_another_size_are_refused(tmp_path):
@@ -177,6 +178,26 @@ def test_a_pickle_is_opened_only_where_that_is_allowed(tmp_path):
     as_pickle(tmp_path)
     refused(r"in a pickle \(pytorch_model.bin\), .*`allow_pickle: true`", tmp_path)
     np.testing.assert_array_equal(bits(recency.load(tmp_path, allow_pickle=True)), expected)
+
+
+def test_a_pickle_on_the_hub_is_not_converted_unasked(tmp_path, monkeypatch):
+    """Transformers would ask the Hub's converter for safetensors, and open what that uploads."""
+    with_tokenizer(made("GPT2LMHeadModel"), tmp_path)
+    config = transformers.AutoConfig.from_pretrained(tmp_path)
+    monkeypatch.setattr("transformers.AutoConfig.from_pretrained", lambda *_, **__: config)
+    monkeypatch.delenv("DISABLE_SAFETENSORS_CONVERSION", raising=False)
+    given = {}
+
+    def opened(source, **settings):
+        given.update(settings, converts=os.environ.get("DISABLE_SAFETENSORS_CONVERSION") != "1")
+        raise OSError("someone/model does not appear to have a file named model.safetensors.")
+
+    monkeypatch.setattr("transformers.GPT2LMHeadModel.from_pretrained", opened)
+    refused(
+        "named model.safetensors; a pickle that you trust .* `allow_pickle: true`", "some/model"
+    )
+    assert given["use_safetensors"] is True and not given["converts"]
+    assert given["weights_only"] is True and given["trust_remote_code"] is False
 
 
 class Runs:

@@ -5,6 +5,7 @@ What transformers would fill with random numbers, read from a pickle or ask abou
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from pickle import UnpicklingError
@@ -30,6 +31,7 @@ _BESIDE = re.compile(
     r"(^|\.)pooler\.|(^|\.)cls\.seq_relationship\.|\.(attn|attention)\.(masked_)?bias$"
     r"|(^|\.)position_ids$|rotary_emb\.inv_freq$"
 )
+_PICKLE = "; a pickle that you trust (pytorch_model.bin) is opened with `allow_pickle: true`"
 _FAILURES = (
     OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, EOFError,
     SafetensorError, UnpicklingError,
@@ -53,6 +55,8 @@ def load(
     masked = is_masked(config) if masked is None else masked
     network = _class_of(source, config, masked)
     _check_files(source, allow_pickle)
+    # Or transformers has the Hub convert a pickle, and takes what others have uploaded of it.
+    os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     try:
         model, found = network.from_pretrained(
             source,
@@ -68,6 +72,7 @@ def load(
     except _FAILURES as error:
         raise InputError(
             f"checkpoint {str(source)!r} cannot be opened as {network.__name__}: {_line(error)}"
+            + ("" if allow_pickle or not isinstance(error, OSError) else _PICKLE)
         ) from error
     _check_weights(source, config, network.__name__, found)
     if bias is not None and bias["form"] != "none":
