@@ -15,6 +15,7 @@ rule attention_by_distance:
     threads: config["threads"]["surprisal"]
     params:
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
         bias=lambda wildcards: study.inference_bias(wildcards.lm),
         bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
         stride=lambda wildcards: study.lms[wildcards.lm]["stride"],

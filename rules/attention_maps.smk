@@ -13,6 +13,7 @@ rule attention_map:
     params:
         text=lambda wildcards: config["sentences"][wildcards.sentence],
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
         bias=lambda wildcards: study.inference_bias(wildcards.lm),
         bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
     script:

@@ -34,6 +34,7 @@ rule structural_probe:
     params:
         settings=products.setting(study, "probe", "training"),
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
         architecture=lambda wildcards: study.architecture(wildcards.lm),
         bias=lambda wildcards: study.inference_bias(wildcards.lm),
         bos=lambda wildcards: study.lms[wildcards.lm]["bos"],

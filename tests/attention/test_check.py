@@ -12,7 +12,7 @@ from transformers.masking_utils import AttentionMaskInterface
 import recency
 from recency.attention import biased, check
 from recency.attention.biases import Bias
-from recency.networks import architectures
+from recency.networks import architectures, checkpoints
 
 
 def refuses(model, message, bias=None):
@@ -151,14 +151,14 @@ def test_every_load_with_a_bias_is_checked(monkeypatch, tmp_path):
     monkeypatch.setattr(Bias, "dense", steeper)
     for load in (
         lambda: architectures.new(shape, CAUSAL["linear mix"][0], 60, 1),
-        lambda: architectures.load(tmp_path / "trained"),
-        lambda: architectures.load(tmp_path / "plain", CAUSAL["linear mix"][0]),
+        lambda: checkpoints.load(tmp_path / "trained"),
+        lambda: checkpoints.load(tmp_path / "plain", CAUSAL["linear mix"][0]),
     ):
         with pytest.raises(recency.InputError, match="gives other outputs than softmax"):
             load()
-    architectures.load(tmp_path / "plain")
+    checkpoints.load(tmp_path / "plain")
     monkeypatch.undo()
-    architectures.load(tmp_path / "trained")
+    checkpoints.load(tmp_path / "trained")
 
 
 def test_several_tokens_that_end_a_text_are_no_words_of_the_text():

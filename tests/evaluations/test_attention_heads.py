@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 from recency.errors import InputError
 from recency.evaluations.attention_by_distance import score as attention_by_distance
 from recency.evaluations.dependencies import score as attention_heads
-from recency.networks import architectures
+from recency.networks import architectures, checkpoints
 from recency.scoring import alignment, attention_weights
 
 
@@ -54,11 +54,11 @@ def saved(folder, tokenizer, bias, context=96):
 def attention_of(folder, ids, bias):
     """Attention (layers, heads, queries, keys) from the projections alone, in float64."""
     if bias["form"] == "none":  # with rotary embedding: what transformers computes itself
-        model = architectures.load(folder).double()
+        model = checkpoints.load(folder).double()
         model.set_attn_implementation("eager")
         out = model(torch.tensor([ids]), output_attentions=True)
         return np.stack([layer[0].detach().numpy() for layer in out.attentions])
-    model, seen = architectures.load(folder).double(), []
+    model, seen = checkpoints.load(folder).double(), []
     for layer in model.base_model.layers:
         layer.attention.query_key_value.register_forward_hook(lambda *a: seen.append(a[2][0]))
     model(torch.tensor([ids]))

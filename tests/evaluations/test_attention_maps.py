@@ -11,7 +11,7 @@ from recency.errors import InputError
 from recency.evaluations.attention_maps import figure as figure_attention_maps
 from recency.evaluations.attention_maps import score as attention_map
 from recency.figures import comparison, style
-from recency.networks import architectures
+from recency.networks import architectures, checkpoints
 
 TEXT = "The unforgettable cat  saw the dog"
 LMS = [
@@ -45,7 +45,7 @@ def made(tmp_path_factory, tokenizer):
 def test_attention_is_that_of_transformers(made, tokenizer):
     table = pd.read_parquet(made / "Pythia.parquet")
     ids = [0, *tokenizer.encode(" ".join(TEXT.split())).ids]
-    model = architectures.load(made / "Pythia")
+    model = checkpoints.load(made / "Pythia")
     model.set_attn_implementation("eager")
     with torch.inference_mode():
         expected = model(torch.tensor([ids]), output_attentions=True).attentions

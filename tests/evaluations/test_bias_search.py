@@ -72,7 +72,7 @@ def by_the_workflow(study, bias, name):
 
 
 def test_a_checkpoint_that_cannot_be_had_is_named(monkeypatch):
-    def unreachable(name):
+    def unreachable(name, **settings):
         raise OSError("We couldn't connect to the Hub\nand more")
 
     monkeypatch.setattr("transformers.AutoConfig.from_pretrained", unreachable)

@@ -229,7 +229,7 @@ def test_each_sentence_is_scored_once_and_batches_do_not_matter(tokenizer, tmp_p
         return score(sentences, *rest)
 
     monkeypatch.setattr(score_pairs, "score", spy)
-    monkeypatch.setattr(score_pairs, "load", lambda *_: model)
+    monkeypatch.setattr(score_pairs, "load", lambda *_, **__: model)
     good, bad = zip(*itertools.permutations(SENTENCES, 2))
     pairs = pd.DataFrame({"pair": range(len(good)), "good": good, "bad": bad})
     pairs.to_parquet(tmp_path / "p.parquet")

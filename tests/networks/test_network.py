@@ -17,7 +17,7 @@ from transformers import (
 from transformers.masking_utils import AttentionMaskInterface
 
 from recency.attention.biased import WITH_WEIGHTS, attach, attention_modules, biased_attention
-from recency.networks import architectures, training
+from recency.networks import architectures, checkpoints, training
 
 PAPER = {
     "family": "gpt_neox",
@@ -91,7 +91,7 @@ def test_same_logits_after_saving_and_loading(architecture, bias, ids, tmp_path)
             slopes.data = torch.tensor([0.3, -1.1, -2.7, 0.01]) + number
     expected = model(ids).logits
     model.save_pretrained(tmp_path)
-    assert torch.equal(architectures.load(tmp_path)(ids).logits, expected)
+    assert torch.equal(checkpoints.load(tmp_path)(ids).logits, expected)
     assert torch.equal(AutoModelForCausalLM.from_pretrained(tmp_path)(ids).logits, expected)
 
 
@@ -108,7 +108,7 @@ def test_learned_slopes_are_trained_and_kept_for_each_layer(ids, tmp_path):
     assert len(slopes) == 2 and all((p != start).all() for p in slopes.values())
     assert all(any(p is q for q in optimizer.param_groups[1]["params"]) for p in slopes.values())
     model.save_pretrained(tmp_path)
-    loaded = dict(architectures.load(tmp_path).named_parameters())
+    loaded = dict(checkpoints.load(tmp_path).named_parameters())
     assert all(torch.equal(loaded[name], p) for name, p in slopes.items())
 
 
@@ -151,18 +151,18 @@ def test_the_form_none_changes_nothing_but_the_backend(architecture, ids, tmp_pa
 def test_a_second_bias_is_refused(architecture, tmp_path):
     architectures.new(architecture, MIX, 100, 1).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="trained with a bias"):
-        architectures.load(tmp_path, MIX)
+        checkpoints.load(tmp_path, MIX)
 
 
 def test_bias_at_inference(ids, tmp_path):
     model = architectures.new(TINY, {"form": "none"}, 100, 1).eval()
     model.save_pretrained(tmp_path)
     plain = model(ids).logits
-    no_weight = architectures.load(tmp_path, {"form": "exponential", "weight": 0.0})(ids).logits
+    no_weight = checkpoints.load(tmp_path, {"form": "exponential", "weight": 0.0})(ids).logits
     torch.testing.assert_close(no_weight, plain, atol=1e-5, rtol=1e-5)
-    assert (architectures.load(tmp_path, MIX)(ids).logits - plain).abs().max() > 1e-3
-    last = architectures.load(tmp_path, MIX | {"layers": "last"})(ids).logits
-    second = architectures.load(tmp_path, MIX | {"layers": [1]})(ids).logits
+    assert (checkpoints.load(tmp_path, MIX)(ids).logits - plain).abs().max() > 1e-3
+    last = checkpoints.load(tmp_path, MIX | {"layers": "last"})(ids).logits
+    second = checkpoints.load(tmp_path, MIX | {"layers": [1]})(ids).logits
     assert torch.equal(last, second)
     assert (last - plain).abs().max() > 1e-3
 
@@ -180,11 +180,11 @@ def test_gpt2_takes_a_bias(ids, tmp_path):
     GPT2LMHeadModel(GPT2Config(n_layer=2, n_embd=32, n_head=4, vocab_size=100)).save_pretrained(
         tmp_path
     )
-    plain = architectures.load(tmp_path)(ids).logits
-    off = architectures.load(tmp_path, {"form": "exponential", "weight": 0.0})(ids).logits
+    plain = checkpoints.load(tmp_path)(ids).logits
+    off = checkpoints.load(tmp_path, {"form": "exponential", "weight": 0.0})(ids).logits
     torch.testing.assert_close(off, plain, atol=1e-5, rtol=1e-5)
     assert (
-        architectures.load(tmp_path, {"form": "window", "width": 4})(ids).logits - plain
+        checkpoints.load(tmp_path, {"form": "window", "width": 4})(ids).logits - plain
     ).abs().max() > 1e-3
 
 

@@ -87,3 +87,23 @@ def test_every_parser_that_the_page_names_is_there():
     page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
     assert "table" in parsers.names()
     assert all(f"`{name}" in page for name in ("meco", "zuco", "potec", "maze", "devarda2024"))
+
+
+def test_a_column_says_where_no_space_follows(tmp_path, example):
+    csv, entry = example
+    head, *lines = csv.splitlines()
+    given = ["false" if line.split(",")[3] == "tide" else "TRUE" for line in lines]
+    longer = "\n".join([f"{head},space_after", *(f"{a},{b}" for a, b in zip(lines, given))])
+    known, times = read(tmp_path, longer + "\n", entry)
+    assert known["space_after"].tolist() == [True, False, True, True, True, True]
+    assert "space_after" not in times
+    entry["options"]["columns"]["space_after"] = "gap"
+    mapped, times = read(tmp_path, longer.replace("space_after", "gap") + "\n", entry)
+    pd.testing.assert_frame_equal(mapped, known)
+    assert "space_after" not in times
+    with pytest.raises(InputError, match="line 2: gap is 'yes', neither true nor false"):
+        read(tmp_path, longer.replace("space_after", "gap").replace("TRUE", "yes"), entry)
+    with pytest.raises(InputError, match="line 8: word 1 of sentence 1: gap differs"):
+        other = [*given[:6], "false", *given[7:]]
+        lines = "\n".join([f"{head},gap", *(f"{a},{b}" for a, b in zip(lines, other))])
+        read(tmp_path, lines + "\n", entry)

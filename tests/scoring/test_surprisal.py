@@ -232,7 +232,7 @@ def test_words_of_many_scripts_are_aligned(tokenizer):
         ("10\u00a0000", "has white space within"),
         ("New York", "has white space within"),
         ("\U0001f9d1\u200d\U0001f680", "has a character in several tokens"),
-        ("<|endoftext|>", "is read as a special token"),
+        ("<|endoftext|>", "has the special token's string <|endoftext|>"),
     ],
 )
 def test_ledger_says_why(model, tokenizer, word, reason):
@@ -240,7 +240,7 @@ def test_ledger_says_why(model, tokenizer, word, reason):
     row = got.ledger[got.ledger["word_id"] == 1]
     assert reason in set(row["reason"])
     assert got.table["surprisal_bits"].notna().all()
-    whole = tokenizer.encode(f"the {word} mats, na\u00efvely", add_special_tokens=False)
+    whole = alignment.as_text(tokenizer, f"the {word} mats, na\u00efvely")
     assert got.table["tokens"].sum() == len(whole.ids)
 
 

@@ -53,6 +53,7 @@ MISTAKES = {
     "run: [exp22]": "run: no experiment is called 'exp22'; did you mean 'exp2'?",
     "scales: {paper: {corpus: piles}}": "scales → paper → corpus: no corpus is called 'piles'; did you mean 'pile'?",
     "lms: {X: {bias: ALiBi-mix, applied: inference}}": "lms → X: `applied: inference` and `weights:",
+    "lms: {X: {bias: none, allow_pickle: true}}": "lms → X: `allow_pickle` goes with `checkpoint`",
     "lms: {X: {bias: dVM, applied: inference, weights: dVM-TI}}": (
         "lms → X → weights: 'dVM-TI' is itself a biased LM"
     ),

@@ -9,8 +9,16 @@ def test_a_network_trained_here_has_its_tokenizer_beside_it():
     folder = Path("results/demo/lms/ALiBi")
     files = [str(folder / name) for name in ("config.json", "model.safetensors")]
     found = opened_from(files, None)
-    assert found == {"model": folder, "tokenizer": folder / "tokenizer.json"}
+    assert found == {
+        "model": folder,
+        "tokenizer": folder / "tokenizer.json",
+        "allow_pickle": False,
+    }
 
 
 def test_a_checkpoint_brings_its_own_tokenizer():
-    assert opened_from([], "gpt2") == {"model": "gpt2", "tokenizer": None}
+    assert opened_from([], "gpt2", True) == {
+        "model": "gpt2",
+        "tokenizer": None,
+        "allow_pickle": True,
+    }

@@ -1,4 +1,4 @@
-"""Networks: made new with their papers' initialisation, saved, and loaded with their bias.
+"""Networks: made new with their papers' initialisation, and saved with their bias.
 
 A biased network's `config.json` holds the bias. Plain transformers refuses such a checkpoint, so
 that it can never be scored without its bias by mistake (the trap of the paper's public code).
@@ -7,7 +7,6 @@ that it can never be scored without its bias by mistake (the trap of the paper's
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import torch
 from transformers import (
@@ -20,8 +19,7 @@ from transformers import (
     PreTrainedModel,
 )
 
-from recency.attention.biased import attach, put_on, verify
-from recency.errors import InputError
+from recency.attention.biased import put_on, verify
 
 _NEEDS_BIAS = "has an attention bias, load it with recency.load: "
 
@@ -160,22 +158,6 @@ def _new_gpt2(architecture: dict, bias: dict | None, vocabulary: int, seed: int)
     if bias:
         return BiasedGPT2LMHeadModel(BiasedGPT2Config(bias=bias, **settings))
     return GPT2LMHeadModel(GPT2Config(**settings))
-
-
-def load(source: str | Path, bias: dict | None = None) -> PreTrainedModel:
-    """Open a checkpoint made here or any causal LM of transformers, in evaluation mode.
-
-    `bias` is put on at inference ("-I" models); the network is otherwise left as it is.
-    """
-    model = AutoModelForCausalLM.from_pretrained(source)
-    trained = isinstance(model, tuple(BIASED.values()))
-    if bias is not None and bias["form"] != "none":
-        if trained:
-            raise InputError(f"{source} was trained with a bias ({model.config.bias}) already")
-        attach(model, bias)
-    elif trained:
-        verify(model)
-    return model.eval()
 
 
 def parameter_count(model: PreTrainedModel) -> int:

@@ -2,8 +2,9 @@
 
 Words, "contract 1" elsewhere: a row a word in reading order, with item (the text: str), sentence
 (its number, one only in the whole corpus: int32), position (from 1 within the sentence: int32),
-word_id (the row's number from 0: int32) and word (str); perhaps columns of `MORE`. Responses: a row
-a subject and word, with subject (str), word_id and time_ms or amplitude_uv (float64).
+word_id (the row's number from 0: int32) and word (str); perhaps columns of `MORE`. One of these,
+space_after (bool), says whether a space follows the word in the text; without it, each has one.
+Responses: a row a subject and word, with subject (str), word_id and time_ms or amplitude_uv (float64).
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from recency.errors import InputError
 from recency.reading.tables import warn
 
 WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
-# What a corpus may know of a word beyond the contract, for designs that ask for it.
-MORE = ("pos", "foil_length", "given_length", "log_frequency")
+# What a corpus may know of a word beyond the contract, for designs that ask for it, and for LMs.
+MORE = ("pos", "foil_length", "given_length", "log_frequency", "space_after")
 # What a response is, its unit in its name; an amplitude is no time, and has a column of its own.
 RESPONSES = ("time_ms", "amplitude_uv")
 
@@ -52,6 +53,10 @@ def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
         raise InputError(f"{where}: no words")
     kept = [*WORD_COLUMNS, *(name for name in MORE if name in frame)]
     frame = frame[kept].reset_index(drop=True)
+    if "space_after" in frame and frame.space_after.dtype != bool:
+        raise InputError(
+            f"{where}: space_after is {frame.space_after.dtype}, not bool; say true or false of each word"
+        )
     new = frame.sentence != frame.sentence.shift()
     wrongs = {
         "is not the number of its row": frame.word_id != frame.index,

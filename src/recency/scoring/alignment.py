@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +13,7 @@ from recency.errors import InputError
 REST, SPACE, END = 0, 1, 2
 #: How byte-level and SentencePiece vocabularies write that space.
 MARKS = ("Ġ", "▁")
+UNMARKED = "does not begin with a word-initial token"
 
 
 @dataclass
@@ -40,16 +42,16 @@ def align(
     where: str = "",
     leading_space: bool = False,
     kind: np.ndarray | None = None,
-    spaces: list[bool] | None = None,
+    spaces: Sequence[bool] | None = None,
 ) -> Text:
-    """Tokenise words joined by single spaces and give each token the word that it lies in.
+    """Tokenise words, by default joined by single spaces, and give each token the word it lies in.
 
     `tokenizer` is a `tokenizers.Tokenizer`. A token belongs to the word of its first character
     that is not a space, so that the space before a word counts with the word; with `leading_space`
     the first word has one too. Nothing is re-joined, re-cased or stripped. A word may end up with
     no token of its own: `issues` say so, and what else was out of the ordinary. `kind` is that of
     `kinds`, for many texts; `spaces` says which words have a space behind them, if not all have.
-    Raises InputError for an empty word.
+    The string of a special token is text like any other. Raises InputError for an empty word.
     """
     for number, word in enumerate(words, 1):
         if not word.strip():
@@ -57,7 +59,7 @@ def align(
     gaps = np.ones(len(words), int) if spaces is None else np.array(spaces, int)
     gaps[-1:] = 0
     text = " " * leading_space + "".join(word + " " * gap for word, gap in zip(words, gaps))
-    encoding = tokenizer.encode(text, add_special_tokens=False)
+    encoding = as_text(tokenizer, text)
     ids = np.asarray(encoding.ids, dtype=np.int64)
     spans = np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2)
     ends = np.cumsum([len(word) for word in words] + gaps) + leading_space  # behind the next space
@@ -72,7 +74,19 @@ def align(
     reach = np.minimum(np.searchsorted(ends, last, side="right"), len(words) - 1)
     kind = kinds(tokenizer) if kind is None else kind
     issues = _shared(word, reach, len(words)) + _unusual(words, tokenizer, ids, spans, word, kind)
+    if spaces is not None:  # a word that nothing stands before is not meant to begin like one
+        issues = [each for each in issues if each.reason != UNMARKED or gaps[each.word - 1]]
     return Text(ids, word, len(words), sorted(issues, key=lambda each: each.word), reach)
+
+
+def as_text(tokenizer, text: str):
+    """Encode a text without reading the string of a special token as that token."""
+    before = tokenizer.encode_special_tokens
+    tokenizer.encode_special_tokens = True
+    try:
+        return tokenizer.encode(text, add_special_tokens=False)
+    finally:
+        tokenizer.encode_special_tokens = before
 
 
 def _shared(word: np.ndarray, reach: np.ndarray, words: int) -> list[Issue]:
@@ -101,7 +115,9 @@ def _unusual(words, tokenizer, ids, spans, word, kind) -> list[Issue]:
     issues = []
     unknown = getattr(tokenizer.model, "unk_token", None)
     unknown = None if unknown is None else tokenizer.token_to_id(unknown)
-    special = [number for number in tokenizer.get_added_tokens_decoder() if number != unknown]
+    added = tokenizer.get_added_tokens_decoder()
+    special = [number for number in added if number != unknown]
+    typed = [token.content for token in added.values() if token.special]
     marked = (kind == SPACE).any()
     begins = np.append(True, np.diff(word) > 0)
     found = {
@@ -110,17 +126,19 @@ def _unusual(words, tokenizer, ids, spans, word, kind) -> list[Issue]:
         "has a character in several tokens": np.append(
             False, (spans[1:, 0] < spans[:-1, 1]) & (word[1:] == word[:-1])
         ),
-        "does not begin with a word-initial token": begins
-        & (word > 0)
-        & (kind[np.minimum(ids, len(kind) - 1)] == REST)
-        & marked,
+        UNMARKED: begins & (word > 0) & (kind[np.minimum(ids, len(kind) - 1)] == REST) & marked,
     }
     for reason, where in found.items():
         for number in np.unique(word[np.flatnonzero(where)]):
-            treatment = "corrected is not a probability" if "begin" in reason else "kept"
+            treatment = "corrected is not a probability" if reason == UNMARKED else "kept"
             issues.append(Issue(int(number), reason, treatment))
     normalizer = tokenizer.normalizer
+    joined = " ".join(words)
+    typed = [string for string in typed if string in joined]
     for number, each in enumerate(words):
+        for string in typed:
+            if string in each and not np.isin(ids[word == number], special).any():
+                issues.append(Issue(number, f"has the special token's string {string}", "is text"))
         if any(character.isspace() for character in each):
             issues.append(Issue(number, "has white space within", "kept"))
         if normalizer is not None:

@@ -103,10 +103,19 @@ class OutputLayer:
         self._compare(model)
 
     def _compare(self, model: PreTrainedModel) -> None:
-        """Refuse a network whose logits are more than its output layer, as known here."""
+        """Refuse a network that looks ahead, or whose logits are more than its output layer."""
         ids = torch.arange(min(8, window_of(model, 8)), device=self.row.device)[None]
         ids %= len(self.row)
         states = model.base_model(input_ids=ids, use_cache=False)[0][0]
+        later = ids.clone()
+        later[0, -1] = (later[0, -1] + 1) % len(self.row)
+        other = model.base_model(input_ids=later, use_cache=False)[0][0]
+        moved = (states - other)[:-1].float().abs()
+        if len(moved) and moved.max() > 1e-4 * states.float().abs().max():
+            raise InputError(
+                f"{type(model).__name__} is not causal: a later token changes what it makes of the "
+                "earlier ones; open a masked LM with recency.load(…, masked=True)"
+            )
         expected = model(input_ids=ids, use_cache=False).logits[0].float()
         logits = self.finish(states.float() @ self.exact.T)[:, self.row]
         allowed = 1e-3 if states.dtype == torch.float32 else 3e-2

@@ -126,7 +126,7 @@ def by_tokens(
     table: pd.DataFrame, counts: np.ndarray, tokenizer: Path, add: float, unit: str
 ) -> results.Result:
     """Sum the surprisal of each word's tokens by their counts; say which tokens never occurred."""
-    opened = tokenizer_files.load("", tokenizer)
+    opened, _ = tokenizer_files.load("", tokenizer)
     kind = alignment.kinds(opened)
     if len(counts) > len(kind):
         raise InputError(f"{len(counts):,} counts, but {tokenizer} has {len(kind):,} entries")

@@ -15,7 +15,7 @@ from recency.errors import InputError
 from recency.scoring import ngram, whitespace
 from recency.scoring import surprisal as scoring
 from recency.scoring import tokenizer as tokenizers
-from recency.scoring.texts import Texts, as_words
+from recency.scoring.texts import Spaces, Texts, as_words
 
 
 def load(
@@ -24,6 +24,7 @@ def load(
     *,
     tokenizer=None,
     masked: bool | None = None,
+    allow_pickle: bool = False,
 ) -> scoring.Model:
     """Open a language model with its tokenizer, ready for `recency.surprisal`.
 
@@ -31,7 +32,11 @@ def load(
     `save_pretrained`, with its tokenizer) or a name on the Hugging Face Hub, of a causal or a masked
     model. `bias`, of `recency.attention.bias`, is put on at inference. `tokenizer` is one of
     transformers or tokenizers, or a tokenizer.json, if it is not in the folder. `masked` says which
-    kind of model it is where its config does not. A GPU is used if there is one. Raises InputError.
+    kind of model it is where its config does not. A GPU is used if there is one.
+
+    The network is in float32, whatever its files hold. They must have all of its weights and no
+    others, in safetensors; `allow_pickle` also reads pytorch_model.bin, for tensors alone. Code that
+    comes with a checkpoint is never run. Raises InputError, in one line, for all else.
     """
     if not isinstance(checkpoint, str | PathLike):
         raise InputError(
@@ -42,7 +47,7 @@ def load(
         raise InputError(f"{checkpoint} is an n-gram model: give recency.surprisal its path")
     if bias is not None:
         bias = specification.checked(bias)
-    return scoring.load(checkpoint, tokenizer, bias, masked)
+    return scoring.load(checkpoint, tokenizer, bias, masked, allow_pickle)
 
 
 def surprisal(
@@ -63,12 +68,16 @@ def surprisal(
     future: str = "seen",
     context: str = "item",
     tokens_at_once: int = 2048,
+    space_after: Spaces | None = None,
 ) -> pd.DataFrame:
     """Return the surprisal of every word, -log2 p(word | what stands before it in its text).
 
     `texts`: a string is one text, a list of strings is a list of texts, split at white space; a list
     of lists of words is texts of words; a data frame with `item` (the text) and `word`, in reading
-    order, is itself. Context never runs from one text into the next.
+    order, is itself. Context never runs from one text into the next. Words are joined by a space;
+    where none stands between two (Chinese, "do" and "n't"), `space_after` is false for the first: a
+    list of true and false for each list of words, or a column of that name in the data frame. The
+    string of a special token ("<|endoftext|>") in a text is text.
 
     `model`: what `load` gives (to be used again); a folder or a Hub name, and then maybe a `bias`;
     a network of transformers with its `tokenizer`; or an ARPA or KenLM file.
@@ -87,15 +96,16 @@ def surprisal(
 
     Settings, with more on each in docs/surprisal.md:
 
-    bos             true puts the tokenizer's begin token before each text, a string that token,
-                    false none
+    bos             true puts the tokenizer's begin token before each text (else the config's, else
+                    <|endoftext|>), a string that token, false none
     unit            "bits", "nats" or "log10"; the columns are named so
     stride, window  tokens that each further window adds to a long text (default: half a window), and
                     its size (default: the model's own)
     correction      "pimentel_meister", "oh_schuler" or "pimentel_meister_first"
     first_word      without a begin token: "null", or "rest", the sum of its tokens but the first
     leading_space   write a text's first word with a space before it
-    precision       "fp32", or "bf16" for matrix products in bfloat16
+    precision       "fp32", or "bf16" for matrix products in bfloat16; a network that you opened in
+                    half precision is refused under the first
     metric, future  masked models: "within_word_l2r" or "original"; what comes after the word is
                     "seen", "removed" or "masked"
     context         n-grams: context runs within an "item" or a "sentence" (a column)
@@ -120,7 +130,7 @@ def surprisal(
     >>> bool((table.surprisal_bits > 0).all())
     True
     """
-    words = as_words(texts)
+    words = as_words(texts, space_after)
     settings: dict[str, Any] = {
         "bos": bos,
         "unit": unit,
@@ -165,7 +175,7 @@ def _opened(model, tokenizer, bias) -> scoring.Model | Path:
             "a network needs its tokenizer: recency.surprisal(texts, network, tokenizer)"
         )
     masked = type(model).__name__.endswith("ForMaskedLM")
-    return scoring.Model(model, tokenizers.of(tokenizer), masked)
+    return scoring.Model(model, tokenizers.of(tokenizer), masked, tokenizers.bos_token(tokenizer))
 
 
 @contextmanager

@@ -13,11 +13,10 @@ from recency.errors import InputError
 from recency.progress import progress
 from recency.scoring import alignment, ngram, ngram_surprisal, results, whitespace
 from recency.scoring import tokenizer as tokenizer_files
+from recency.scoring.begin_token import begin_note, begin_token
 from recency.scoring.results import Result
-from recency.scoring.texts import Texts, as_words
+from recency.scoring.texts import Texts, as_words, spaces_of
 
-#: Tokens that `bos: true` puts before a text, the first that the tokenizer has.
-BEGINNINGS = ("<|endoftext|>", "<s>", "<bos>", "<|begin_of_text|>")
 FIRST_WORDS = ("null", "rest")
 
 
@@ -28,6 +27,7 @@ class Model:
     network: Any  # a PreTrainedModel
     tokenizer: Any  # a tokenizers.Tokenizer
     masked: bool = False
+    bos_token: str | None = None  # the begin token that the tokenizer names
     output_layers: dict = field(default_factory=dict)  # precision → causal.OutputLayer, made once
 
     @cached_property
@@ -48,13 +48,14 @@ def main(
     stride: int | None = None,
     threads: int = 1,
     ledger: Path | Sequence[Path] | None = None,
+    allow_pickle: bool = False,
     **settings,
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens and context_tokens for each word.
 
     `model` is a folder, a Hub name, or an n-gram model's file; `bias` is put on at inference. With
     lists of `words`, `out`, `dataset` and `ledger`, one load serves many datasets. `ledger` gets
-    the alignment issues (CSV); `settings` are those of `score_words`.
+    the alignment issues (CSV); `allow_pickle` is that of `load`, `settings` those of `score_words`.
     """
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
@@ -62,7 +63,7 @@ def main(
         import torch
 
         torch.set_num_threads(threads)
-        model = load(model, tokenizer, bias)
+        model = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     for number, (table, path, name) in enumerate(zip(words, out, dataset, strict=True)):
         shown = progress(1, f"surprisal of {name} under {lm}", "windows")
 
@@ -81,41 +82,28 @@ def load(
     tokenizer: str | Path | None = None,
     bias: dict | None = None,
     masked: bool | None = None,
+    allow_pickle: bool = False,
 ) -> Model:
     """Open a checkpoint made here, a folder or a Hub name, causal or masked, with its tokenizer.
 
-    Which it is stands in its config's `architectures`; `masked` overrules that.
+    Which it is stands in its config's `architectures`; `masked` overrules that. Weights are opened
+    in float32, all of them or none, from safetensors alone unless `allow_pickle`.
     """
     import torch
-    from transformers import AutoConfig, AutoModelForMaskedLM
 
-    from recency.attention import biased
-    from recency.networks import architectures
+    from recency.networks import checkpoints
 
     if masked is None:
-        try:
-            classes = AutoConfig.from_pretrained(model).architectures or []
-        except OSError as error:
-            raise InputError(
-                f"checkpoint {str(model)!r} is no folder with a network and could not be had from the "
-                f"Hub ({str(error).splitlines()[0]}); without internet, save it into a folder on a "
-                "machine that has it (`save_pretrained` of the model and of its tokenizer) and name "
-                "that folder in `checkpoint:`"
-            ) from error
-        masked = any(name.endswith("ForMaskedLM") for name in classes)
-    if masked:
-        opened = AutoModelForMaskedLM.from_pretrained(model).eval()
-        if bias is not None:
-            biased.attach(opened, bias)
-    else:
-        opened = architectures.load(model, bias)
+        masked = checkpoints.is_masked(checkpoints.configuration(model))
+    opened = checkpoints.load(model, bias, masked, allow_pickle)
     for module in list(opened.modules()):  # the same function, in one pass over memory, not eight
         for name, child in list(module.named_children()):
             if type(child).__name__ in ("NewGELUActivation", "FastGELUActivation"):
                 setattr(module, name, torch.nn.GELU("tanh"))
     if torch.cuda.is_available():
         opened = opened.cuda()
-    return Model(opened, tokenizer_files.load(model, tokenizer), masked)
+    own, bos_token = tokenizer_files.load(model, tokenizer)
+    return Model(opened, own, masked, bos_token)
 
 
 def score_words(
@@ -155,17 +143,28 @@ def score_words(
     if isinstance(model, str | Path):
         model = load(model, tokenizer)
     elif not isinstance(model, Model):
-        name = type(model).__name__
-        model = Model(model, tokenizer, name.endswith("ForMaskedLM"))
+        masked = type(model).__name__.endswith("ForMaskedLM")
+        model = Model(model, tokenizer, masked, tokenizer_files.bos_token(tokenizer))
     items = words.groupby("item", sort=False).indices
     kind, shown = model.kind, words["word"].to_numpy()
+    spaces = spaces_of(words)
     texts = [
-        alignment.align(list(shown[rows]), model.tokenizer, f"item {item}: ", leading_space, kind)
+        alignment.align(
+            list(shown[rows]),
+            model.tokenizer,
+            f"item {item}: ",
+            leading_space,
+            kind,
+            None if spaces is None else spaces[rows],
+        )
         for item, rows in items.items()
     ]
     scores = score_texts(model, texts, bos, stride, metric, future, **options)
     rows = list(items.values())
-    return _sum(words, rows, texts, scores, model, unit, correction, first_word)
+    result = _sum(words, rows, texts, scores, model, unit, correction, first_word, spaces)
+    if not model.masked:
+        result.notes.append(begin_note(model, bos))
+    return result
 
 
 def score_texts(
@@ -178,6 +177,8 @@ def score_texts(
     **options,
 ) -> list:
     """Return one `causal.Scores` per text; the settings are those of `score_words`."""
+    _check_precision(model, options.get("precision", "fp32"))
+    _check_vocabulary(model, [int(text.ids.max()) for text in texts if len(text.ids)])
     if model.masked:
         return _score_masked(model, texts, metric, future, options)
     return _score_causal(model, texts, bos, stride, **options)
@@ -187,7 +188,7 @@ def _score_causal(model: Model, texts, bos, stride, precision="fp32", **options)
     """Score the texts' tokens by a causal model."""
     from recency.scoring import causal as scoring
 
-    start = begin_token(model.tokenizer, bos)
+    start = begin_token(model, bos)
     if precision not in model.output_layers:
         model.output_layers[precision] = scoring.OutputLayer(
             model.network, model.kind, precision == "bf16"
@@ -205,19 +206,27 @@ def _score_causal(model: Model, texts, bos, stride, precision="fp32", **options)
     )
 
 
-def begin_token(tokenizer, bos: bool | str) -> int | None:
-    """Return the token that `bos` puts before a text: the one named, or the tokenizer's own."""
-    if not bos:
-        return None
-    names = [bos] if isinstance(bos, str) else BEGINNINGS
-    known = [tokenizer.token_to_id(name) for name in names]
-    start = next((number for number in known if number is not None), None)
-    if start is None:
+def _check_precision(model: Model, precision: str) -> None:
+    """Refuse a network that was opened in half precision elsewhere where float32 is asked for."""
+    for parameter in getattr(model.network, "parameters", tuple)():
+        if precision == "fp32" and parameter.is_floating_point() and parameter.itemsize < 4:
+            kind = str(parameter.dtype).removeprefix("torch.")
+            raise InputError(
+                f"the network's weights are {kind}, and surprisal is taken in float32: open its folder "
+                "with recency.load, or give network.float(); `precision: bf16` takes it as it is"
+            )
+
+
+def _check_vocabulary(model: Model, ids: Sequence[int]) -> None:
+    """Refuse tokens that the network has no embedding of: the tokenizer is another model's."""
+    if (network := model.network) is None:
+        return
+    rows = network.get_input_embeddings().weight.shape[0]
+    if ids and (number := max(ids)) >= rows:
         raise InputError(
-            f"`bos: {str(bos).lower()}` needs a tokenizer with {' or '.join(names)}; set "
-            "`bos: false` for this LM"
+            f"the tokenizer has token {number} ({model.tokenizer.id_to_token(number)!r}) and the "
+            f"network an embedding of {rows:,} rows; give the model's own tokenizer"
         )
-    return start
 
 
 def _score_masked(model: Model, texts, metric, future, options) -> list:
@@ -228,12 +237,13 @@ def _score_masked(model: Model, texts, metric, future, options) -> list:
     if options.pop("precision", "fp32") != "fp32":
         raise InputError("`precision` is for causal LMs; leave it out for a masked one")
     around = masked.frame(model.tokenizer, getattr(model.network.config, "pad_token_id", None))
+    _check_vocabulary(model, [around.mask, *around.before, *around.after])
     found = masked.score(model.network, texts, around, metric, future, **options)
     none = [np.full(len(text.ids) + 1, np.nan) for text in texts]
     return [scoring.Scores(log, empty, empty, seen) for (log, seen), empty in zip(found, none)]
 
 
-def _sum(words, items, texts, scores, model, unit, correction, first_word) -> Result:
+def _sum(words, items, texts, scores, model, unit, correction, first_word, spaces) -> Result:
     """Sum tokens to words, correct for white space, check, and list the alignment issues."""
     kind = model.kind
     filled = np.full((2, len(words)), np.nan)
@@ -261,6 +271,8 @@ def _sum(words, items, texts, scores, model, unit, correction, first_word) -> Re
             before = whitespace.boundaries(
                 score.log_space[bounds], score.log_end[bounds], begins_marked, correction
             )
+            if spaces is not None:  # where no space follows, none is counted with the word
+                before[1:][~spaces[rows][np.append(owners[1:], len(rows)) - 1]] = 0.0
             corrected = whitespace.correct(plain, before)
             scored = np.repeat(np.isnan(plain), np.diff(bounds))
             off = whitespace.discrepancy(np.where(scored, 0.0, tokens), corrected, before)

@@ -10,17 +10,24 @@ import pandas as pd
 from recency.errors import InputError
 
 Texts = str | Iterable[str] | Iterable[Iterable[str]] | pd.DataFrame
+Spaces = Iterable[Iterable[bool]]
 
 
-def as_words(texts: Texts) -> pd.DataFrame:
+def as_words(texts: Texts, space_after: Spaces | None = None) -> pd.DataFrame:
     """Return a table with item, position, word and word_id, one row per word.
 
     A string is one text, and a list of strings a list of texts: their words stand between white
     space. In a list of lists the words are given. Texts are numbered from "1" (`item`), words within
     them from 1 (`position`). A data frame with `item` and `word` is returned with the `word_id` and
-    `position` that it lacks. Raises InputError, naming the place, for what is no text or no word.
+    `position` that it lacks. `space_after` says of each word given in lists whether a space follows
+    it in the text, and becomes a column; a data frame may have that column. Raises InputError,
+    naming the place, for what is no text, no word or no truth value.
     """
     if isinstance(texts, pd.DataFrame):
+        if space_after is not None:
+            raise InputError(
+                "space_after goes with lists of words; a data frame has it as a column"
+            )
         return _checked(texts)
     if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
         raise InputError(
@@ -28,12 +35,62 @@ def as_words(texts: Texts) -> pd.DataFrame:
             f"the columns item and word, not {type(texts).__name__}"
         )
     rows: list[tuple[str, int, str]] = []
+    lengths: list[int | None] = []  # None for a string, whose words no one has counted
     for number, text in enumerate([texts] if isinstance(texts, str) else texts, 1):
         words = _words_of(text, number)
+        lengths.append(None if isinstance(text, str) else len(words))
         rows += [(str(number), position, word) for position, word in enumerate(words, 1)]
     frame = pd.DataFrame(rows, columns=["item", "position", "word"])
     frame = frame.astype({"item": "str", "position": "int32", "word": "str"})
-    return frame.assign(word_id=np.arange(len(frame), dtype=np.int32))
+    frame = frame.assign(word_id=np.arange(len(frame), dtype=np.int32))
+    if space_after is None:
+        return frame
+    return frame.assign(space_after=_spaces_of_lists(space_after, lengths))
+
+
+def spaces_of(words: pd.DataFrame) -> np.ndarray | None:
+    """Return the column `space_after` as booleans; None where the table has none.
+
+    Raises InputError for a value that is neither true nor false.
+    """
+    if "space_after" not in words:
+        return None
+    column = words["space_after"]
+    if column.dtype == bool:
+        return column.to_numpy()
+    for label, value in zip(column.index, column, strict=True):
+        if not isinstance(value, bool | np.bool_):
+            raise InputError(
+                f"the table of words, row {label}: space_after is {value!r}, neither true nor false"
+            )
+    return column.to_numpy(bool)
+
+
+def _spaces_of_lists(space_after: Spaces, lengths: list[int | None]) -> np.ndarray:
+    """Return what `space_after` says of the words of all texts, which have so many words."""
+    lists = _values(space_after, "space_after")
+    if len(lists) != len(lengths):
+        raise InputError(f"space_after has {len(lists)} lists for {len(lengths)} texts")
+    found: list[bool] = []
+    for number, (spaces, length) in enumerate(zip(lists, lengths), 1):
+        where = f"space_after of text {number}"
+        if length is None:
+            raise InputError(f"{where}: the text is a string; give it as a list of words")
+        values = _values(spaces, where)
+        if len(values) != length:
+            raise InputError(f"{where} has {len(values)} values for {length} words")
+        for place, value in enumerate(values, 1):
+            if not isinstance(value, bool | np.bool_):
+                raise InputError(f"{where}, word {place}: {value!r} is neither true nor false")
+        found += values
+    return np.array(found, bool)
+
+
+def _values(values: object, where: str) -> list:
+    """Return what stands in a list, or another sequence."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InputError(f"{where} is {values!r}, not a list")
+    return list(values)
 
 
 def _words_of(text: object, number: int) -> list[str]:

@@ -124,6 +124,8 @@ def _lm_problems(config: dict, known) -> list[str]:
             problems.append(
                 f"lms → {name}: `applied: inference` and `weights: <the LM that is biased>` go together"
             )
+        if "allow_pickle" in lm and "checkpoint" not in lm:
+            problems.append(f"lms → {name}: `allow_pickle` goes with `checkpoint`")
         if "weights" in lm and known(f"lms → {name} → weights", lm["weights"], "lms"):
             trained = config["lms"][lm["weights"]]
             biased = trained.get("bias") in config["biases"]

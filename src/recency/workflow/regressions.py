@@ -135,6 +135,7 @@ def search_settings(study: Study, search: str) -> dict:
     return {
         "lm": entry["lm"],
         "checkpoint": lm.get("checkpoint"),
+        "allow_pickle": lm.get("allow_pickle", False),
         "bos": lm["bos"],
         "stride": lm["stride"],
         "scoring": lm.get("scoring", {}),

@@ -9,7 +9,9 @@ if __name__ == "__main__":
         main(
             words=snakemake.input.words,
             dependencies=snakemake.input.dependencies,
-            **opened_from(snakemake.input.model, snakemake.params.checkpoint),
+            **opened_from(
+                snakemake.input.model, snakemake.params.checkpoint, snakemake.params.allow_pickle
+            ),
             out=snakemake.output[0],
             summary=snakemake.output.summary,
             lm=snakemake.wildcards.lm,

@@ -7,12 +7,12 @@ from recency.workflow.network import opened_from
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
         settings = dict(snakemake.params.settings)
-        checkpoint = settings.pop("checkpoint")
+        network = [settings.pop(key) for key in ("checkpoint", "allow_pickle")]
         main(
             words=snakemake.input.words,
             fit=snakemake.input.fit,
             unigram=snakemake.input.get("unigram", ()),
-            **opened_from(snakemake.input.model, checkpoint),
+            **opened_from(snakemake.input.model, *network),
             out_trials=snakemake.output.trials,
             out_best=snakemake.output.best,
             threads=snakemake.threads,

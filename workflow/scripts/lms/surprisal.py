@@ -8,7 +8,9 @@ if __name__ == "__main__":
     with logged(snakemake.log[0]):
         main(
             words=snakemake.input.words,
-            **opened_from(snakemake.input.model, snakemake.params.checkpoint),
+            **opened_from(
+                snakemake.input.model, snakemake.params.checkpoint, snakemake.params.allow_pickle
+            ),
             out=snakemake.output[0],
             ledger=snakemake.output.get("ledger"),
             lm=snakemake.wildcards.lm,

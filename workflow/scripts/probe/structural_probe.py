@@ -8,7 +8,9 @@ if __name__ == "__main__":
     with logged(snakemake.log[0]):
         main(
             treebank=snakemake.input.treebank,
-            **opened_from(snakemake.input.model, snakemake.params.checkpoint),
+            **opened_from(
+                snakemake.input.model, snakemake.params.checkpoint, snakemake.params.allow_pickle
+            ),
             out=snakemake.output[0],
             lm=snakemake.wildcards.lm,
             threads=snakemake.threads,

@@ -70,6 +70,7 @@ def main(
     bos: bool | str = True,
     stride: int | None = None,
     threads: int = 1,
+    allow_pickle: bool = False,
 ) -> None:
     """Write attention by distance (parquet) and what each head does on the whole (CSV).
 
@@ -84,24 +85,34 @@ def main(
 
     from recency.scoring import alignment
     from recency.scoring import attention_weights as network
+    from recency.scoring.begin_token import begin_token
     from recency.scoring.causal import window_of
-    from recency.scoring.surprisal import begin_token, load
+    from recency.scoring.surprisal import load
+    from recency.scoring.texts import spaces_of
 
     torch.set_num_threads(threads)
     table = pd.read_parquet(words)
-    opened = load(model, tokenizer, bias)
+    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     if opened.masked:
         raise InputError(f"{lm} is a masked LM; attention by distance is for causal ones")
-    unbiased = load(model, tokenizer).network if bias is not None else None
+    unbiased = (
+        load(model, tokenizer, allow_pickle=allow_pickle).network if bias is not None else None
+    )
     for each in filter(None, (opened.network, unbiased)):
         network.with_weights(each)
-    start = begin_token(opened.tokenizer, bos)
+    start = begin_token(opened, bos)
     known = network.heads(opened.network)
     layers = known[-1].layer
     width = len(known) // layers
     items = table.groupby("item", sort=False)
     texts = [
-        alignment.align(list(rows.word), opened.tokenizer, f"item {item}: ", kind=opened.kind)
+        alignment.align(
+            list(rows.word),
+            opened.tokenizer,
+            f"item {item}: ",
+            kind=opened.kind,
+            spaces=spaces_of(rows),
+        )
         for item, rows in items
     ]
     windows = [w for text in texts for w in network.cut(text, opened.network, start, stride)]

@@ -17,6 +17,7 @@ def main(
     lm: str,
     bias: dict | None = None,
     bos: bool | str = True,
+    allow_pickle: bool = False,
 ) -> None:
     """Write layer, head (both from 1), query, key, query_token, key_token and attention.
 
@@ -26,13 +27,14 @@ def main(
     """
     from recency.scoring import alignment
     from recency.scoring import attention_weights as network
-    from recency.scoring.surprisal import begin_token, load
+    from recency.scoring.begin_token import begin_token
+    from recency.scoring.surprisal import load
 
-    opened = load(model, tokenizer, bias)
+    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     if opened.masked:
         raise InputError(f"{lm} is a masked LM; attention maps are for causal ones")
     network.with_weights(opened.network)
-    start = begin_token(opened.tokenizer, bos)
+    start = begin_token(opened, bos)
     aligned = alignment.align(text.split(), opened.tokenizer, kind=opened.kind)
     windows = network.cut(aligned, opened.network, start, None)
     if len(windows) > 1:

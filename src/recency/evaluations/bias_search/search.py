@@ -41,6 +41,7 @@ def main(
     scoring: Mapping[str, Any] | None = None,
     code: Mapping[str, str] | None = None,
     threads: int = 1,
+    allow_pickle: bool = False,
 ) -> None:
     """Write a row a trial (trial, the parameters, loglik; CSV), and the best of them (JSON).
 
@@ -65,7 +66,7 @@ def main(
         "model": "" if _files(model) else str(model),
         "code": dict(code or {}),
     }
-    opened = surprisal.load(model, tokenizer)
+    opened = surprisal.load(model, tokenizer, allow_pickle=allow_pickle)
 
     def evaluate(bias: Mapping[str, Any] | None) -> float | None:
         if bias is not None:

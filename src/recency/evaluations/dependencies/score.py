@@ -102,6 +102,7 @@ def main(
     bos: bool | str = True,
     stride: int | None = None,
     threads: int = 1,
+    allow_pickle: bool = False,
 ) -> None:
     """Write each dependency's attention by layer and head (parquet), and the means (CSV).
 
@@ -113,15 +114,17 @@ def main(
 
     from recency.scoring import alignment
     from recency.scoring import attention_weights as network
-    from recency.scoring.surprisal import begin_token, load
+    from recency.scoring.begin_token import begin_token
+    from recency.scoring.surprisal import load
+    from recency.scoring.texts import spaces_of
 
     torch.set_num_threads(threads)
     table, pairs = pd.read_parquet(words), pd.read_parquet(dependencies)
-    opened = load(model, tokenizer, bias)
+    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     if opened.masked:
         raise InputError(f"{lm} is a masked LM; attention heads are compared for causal ones")
     network.with_weights(opened.network)
-    start = begin_token(opened.tokenizer, bos)
+    start = begin_token(opened, bos)
     shift = int(start is not None)
     known, kinds = network.heads(opened.network), list(dict.fromkeys(pairs.type))
     layers = known[-1].layer
@@ -134,7 +137,11 @@ def main(
     shown, cuts = progress(len(items), f"attention heads of {lm}", "texts"), 0
     for number, (item, rows) in enumerate(items):
         text = alignment.align(
-            list(rows.word), opened.tokenizer, f"item {item}: ", kind=opened.kind
+            list(rows.word),
+            opened.tokenizer,
+            f"item {item}: ",
+            kind=opened.kind,
+            spaces=spaces_of(rows),
         )
         places = list(network.tokens_of_words(text, shift))
         mine = np.flatnonzero((pairs["item"] == item).to_numpy())

@@ -4,6 +4,7 @@ Evaluation pipelines differ in whether a sentence's first token is scored; both 
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
 from recency.scoring import alignment, ngram
+from recency.scoring.begin_token import begin_note
 from recency.scoring.surprisal import Model, load, score_texts
 
 #: Settings of `scoring` that say how a word is summed; a sentence has no use for them.
@@ -34,6 +36,7 @@ def main(
     stride: int | None = None,
     scoring: Mapping = {},
     threads: int = 1,
+    allow_pickle: bool = False,
 ) -> None:
     """Write pair, good_bits, bad_bits, good_rest_bits, bad_rest_bits, good_tokens, bad_tokens.
 
@@ -51,7 +54,10 @@ def main(
 
         torch.set_num_threads(threads)
         shown = progress(len(sentences), f"{Path(pairs).stem} under {lm}", "sentences")
-        sums = score(sentences, load(model, tokenizer, bias), bos, stride, scoring, shown.update)
+        opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
+        if not opened.masked:
+            print(f"{lm}: {begin_note(opened, bos)}", file=sys.stderr)
+        sums = score(sentences, opened, bos, stride, scoring, shown.update)
     result = {"pair": table["pair"]}
     names = ("bits", "rest_bits", "tokens")
     for name, values in zip(names, sums, strict=True):

@@ -37,6 +37,7 @@ def main(
     threads: int = 1,
     memory_gb: float = 4.0,
     code: dict[str, str] | None = None,
+    allow_pickle: bool = False,
 ) -> None:
     """Write COLUMNS for each network, layer and relation ("all" first), measured on test.
 
@@ -49,10 +50,11 @@ def main(
     import torch
 
     from recency.scoring import hidden_states
-    from recency.scoring.surprisal import begin_token, load
+    from recency.scoring.begin_token import begin_token
+    from recency.scoring.surprisal import load
 
     torch.set_num_threads(threads)
-    opened = load(model, tokenizer, bias)
+    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     if opened.masked:
         raise InputError(f"{lm} is a masked LM; the structural probe is for causal ones")
     tables = split(pd.read_parquet(treebank), settings["sentences"], settings["seed"], treebank)
@@ -60,7 +62,7 @@ def main(
     for name in SPLITS:
         tables[name], texts[name] = usable(tables[name], texts[name], name)
     banks = {name: trees.Trees.of(table) for name, table in tables.items()}
-    start = begin_token(opened.tokenizer, bos)
+    start = begin_token(opened, bos)
     networks = {TRAINED: opened.network}
     if settings["untrained"]:
         networks[UNTRAINED] = hidden_states.untrained(opened.network, architecture, bias, seed)

@@ -5,6 +5,7 @@ of that very name:
 
 - `item`, `sentence` (a whole number, one only in the whole file, in reading order), `position`
   (from 1 within the sentence), `word`: of the words. The same file may hold words and responses.
+- `space_after`, if there is one: true or false, whether a space follows the word in the text.
 - `subject`; `word_id` (from 0, in reading order) or `sentence` and `position`; and each measure
   (`SPR: my_rt`; `time_ms` serves a measure that is not mapped): of the responses. A measure is a
   time in ms, 0 for a word that was not fixated.
@@ -37,13 +38,26 @@ def words(
     """Read the words; rows that repeat a word for another subject must agree."""
     names = {name: (columns or {}).get(name, name) for name in _WORDS}
     path = only(files, "words of a table")
-    table = read(path, names.values(), separator=separator, encoding=encoding)
+    space = (columns or {}).get("space_after")
+    table = read(
+        path,
+        [*names.values(), *([space] if space else [])],
+        optional=["space_after"],
+        separator=separator,
+        encoding=encoding,
+    )
     frame = pd.DataFrame({"item": table[names["item"]], "word": table[names["word"]]})
+    same = ["item", "word"]
+    if (space := space or "space_after") in table:
+        frame["space_after"] = _spaces(table, space)
+        same.append("space_after")
     for name in ("sentence", "position"):
         frame[name] = table.numbers(names[name], integer=True)
-    first, other = first_rows(frame, ["sentence", "position"], ["item", "word"])
+    first, other = first_rows(frame, ["sentence", "position"], same)
     if len(other):
         row = other.iloc[0]
+        if row["item"] == row.item_first and row.word == row.word_first:
+            table.fail(row.name, f"word {row.position} of sentence {row.sentence}: {space} differs")
         table.fail(
             row.name,
             f"word {row.position} of sentence {row.sentence} is {row.word!r} of {row['item']}, before "
@@ -58,7 +72,7 @@ def words(
         table.fail(
             first.index[wrong][0], f"sentence {row.sentence} has no word before {row.position}"
         )
-    return made
+    return made.assign(space_after=first.space_after.to_numpy()) if "space_after" in first else made
 
 
 def responses(
@@ -82,9 +96,8 @@ def responses(
     subject = columns.get("subject", "subject")
     style = {"separator": separator, "encoding": encoding}
     keys = {name: columns.get(name, name) for name in ("word_id", "sentence", "position")}
-    others = {
-        n: c for n, c in columns.items() if n not in ("item", "word", "subject", "time_ms", *keys)
-    }
+    own = ("item", "word", "space_after", "subject", "time_ms", *keys)
+    others = {n: c for n, c in columns.items() if n not in own}
     others = {n: c for n, c in others.items() if c != time}
     table = read(path, [subject, time], optional=[*keys.values(), *others.values()], **style)
     for name, column in others.items():
@@ -135,6 +148,16 @@ def _word_ids(table: Table, keys: dict[str, str], words: pd.DataFrame) -> pd.Ser
         line = ids.index[missing][0]
         table.fail(line, f"there is no such word in the words ({missing.sum():,} such rows)")
     return ids.astype("int32")
+
+
+def _spaces(table: Table, name: str) -> pd.Series:
+    """Read whether a space follows each word."""
+    folded = table[name].str.casefold()
+    wrong = ~folded.isin(["true", "false"])
+    if wrong.any():
+        line = folded.index[wrong][0]
+        table.fail(line, f"{name} is {table[name][line]!r}, neither true nor false")
+    return folded == "true"
 
 
 def _typed(column: pd.Series) -> pd.Series:

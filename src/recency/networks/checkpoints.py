@@ -1,0 +1,214 @@
+"""Checkpoints: opened with every weight, in float32, from safetensors, running none of their code.
+
+What transformers would fill with random numbers, read from a pickle or ask about is refused here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from pickle import UnpicklingError
+
+import torch
+from safetensors import SafetensorError
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
+
+from recency.attention.biased import attach, verify
+from recency.errors import InputError
+from recency.networks.architectures import BIASED
+
+SAFE = ("model.safetensors", "model.safetensors.index.json")
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+#: Weights that a checkpoint may have beyond its language model: they take no part in its logits.
+_BESIDE = re.compile(
+    r"(^|\.)pooler\.|(^|\.)cls\.seq_relationship\.|\.(attn|attention)\.(masked_)?bias$"
+    r"|(^|\.)position_ids$|rotary_emb\.inv_freq$"
+)
+_PICKLE = "; a pickle that you trust (pytorch_model.bin) is opened with `allow_pickle: true`"
+_FAILURES = (
+    OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, EOFError,
+    SafetensorError, UnpicklingError,
+)  # fmt: skip
+
+
+def load(
+    source: str | Path,
+    bias: dict | None = None,
+    masked: bool | None = False,
+    allow_pickle: bool = False,
+) -> PreTrainedModel:
+    """Open a checkpoint made here, a folder or a Hub name, in float32 and in evaluation mode.
+
+    `masked` says which kind of LM it is; None leaves that to its config. `bias` is put on at
+    inference ("-I" models). Raises InputError, in one line, unless the checkpoint has all of the
+    network's weights and no others, in safetensors (or, with `allow_pickle`, in a pickle that is
+    read for tensors alone), and transformers itself has the network's code.
+    """
+    config = configuration(source)
+    masked = is_masked(config) if masked is None else masked
+    network = _class_of(source, config, masked)
+    _check_files(source, allow_pickle)
+    # Or transformers has the Hub convert a pickle, and takes what others have uploaded of it.
+    os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
+    try:
+        model, found = network.from_pretrained(
+            source,
+            config=config,
+            dtype=torch.float32,
+            trust_remote_code=False,
+            use_safetensors=None if allow_pickle else True,
+            weights_only=True,
+            output_loading_info=True,
+        )
+    except InputError:
+        raise
+    except _FAILURES as error:
+        raise InputError(
+            f"checkpoint {str(source)!r} cannot be opened as {network.__name__}: {_line(error)}"
+            + ("" if allow_pickle or not isinstance(error, OSError) else _PICKLE)
+        ) from error
+    _check_weights(source, config, network.__name__, found)
+    trained = isinstance(model, tuple(BIASED.values()))
+    if bias is not None and bias["form"] != "none":
+        if trained:
+            raise InputError(f"{source} was trained with a bias ({model.config.bias}) already")
+        attach(model, bias)
+    elif trained:
+        verify(model)
+    return model.eval()
+
+
+def configuration(source: str | Path) -> PreTrainedConfig:
+    """Read a checkpoint's config; raises InputError where there is none that transformers knows."""
+    if Path(source, "adapter_config.json").is_file():
+        raise InputError(
+            f"checkpoint {str(source)!r} is an adapter (PEFT); merge it into its model "
+            "(`merge_and_unload`), save that with `save_pretrained`, and name that folder"
+        )
+    try:
+        return AutoConfig.from_pretrained(source, trust_remote_code=False)
+    except OSError as error:
+        raise InputError(
+            f"checkpoint {str(source)!r} is no folder with a network and could not be had from the "
+            f"Hub ({_line(error)}); without internet, save it into a folder on a "
+            "machine that has it (`save_pretrained` of the model and of its tokenizer) and name "
+            "that folder in `checkpoint:`"
+        ) from error
+    except _FAILURES as error:
+        if "custom code" in str(error):
+            raise InputError(_own_code(source)) from error
+        raise InputError(
+            f"checkpoint {str(source)!r}: its config.json cannot be read: {_line(error)}"
+        ) from error
+
+
+def is_masked(config: PreTrainedConfig) -> bool:
+    """Say whether a config is of a masked LM; one that sees both directions is no causal one."""
+    names = config.architectures or []
+    causal, masked = (
+        type(config) in kind._model_mapping for kind in (AutoModelForCausalLM, AutoModelForMaskedLM)
+    )
+    if any(name.endswith("ForMaskedLM") for name in names) or not masked:
+        return masked
+    named_causal = any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names)
+    return not causal or (getattr(config, "is_decoder", True) is False and not named_causal)
+
+
+def _class_of(source: str | Path, config: PreTrainedConfig, masked: bool) -> type[PreTrainedModel]:
+    """Return transformers' class for a config, unless it is no such LM."""
+    what = f"checkpoint {str(source)!r} ({' or '.join(config.architectures or ['unnamed'])})"
+    if getattr(config, "is_encoder_decoder", False):
+        raise InputError(
+            f"{what} is an encoder-decoder, which has no probability of a text by itself; use a "
+            "causal or a masked LM"
+        )
+    if getattr(config, "quantization_config", None) is not None:
+        raise InputError(
+            f"{what} is quantised, and surprisal is taken in float32; name the checkpoint that it "
+            "was made from"
+        )
+    known = (AutoModelForMaskedLM if masked else AutoModelForCausalLM)._model_mapping
+    if type(config) not in known:
+        if getattr(config, "auto_map", None):
+            raise InputError(_own_code(source))
+        kind = "masked" if masked else "causal"
+        raise InputError(f"{what}: transformers has no {kind} LM of the type {config.model_type!r}")
+    found = known[type(config)]
+    found = found[0] if isinstance(found, tuple) else found
+    own = [name.lower() for name in config.architectures or []]
+    native = (found.__name__.lower(), found.__name__.split("For")[0].lower() + "model")
+    if getattr(config, "auto_map", None) and own and not set(own) & set(native):
+        raise InputError(_own_code(source))
+    both = type(config) in AutoModelForMaskedLM._model_mapping
+    if not masked and both and getattr(config, "is_decoder", True) is False:
+        raise InputError(
+            f"{what} sees both directions (`is_decoder` is false), so that {found.__name__} would "
+            "not be causal; a masked LM's folder names its …ForMaskedLM in config.json, or give "
+            "recency.load(…, masked=True)"
+        )
+    return found
+
+
+def _check_files(source: str | Path, allow_pickle: bool) -> None:
+    """Refuse a folder without weights, and one with a pickle alone unless that is allowed."""
+    folder = Path(source)
+    if not folder.is_dir() or any((folder / name).is_file() for name in SAFE):
+        return
+    pickles = [name for name in PICKLES if (folder / name).is_file()]
+    if not pickles:
+        raise InputError(
+            f"checkpoint {str(source)!r} has no weights ({SAFE[0]}); save them with "
+            "`save_pretrained` of the model"
+        )
+    if not allow_pickle:
+        raise InputError(
+            f"checkpoint {str(source)!r} has its weights in a pickle ({pickles[0]}), which can run "
+            "code when it is read; save the model anew (`save_pretrained` writes safetensors), or, "
+            "if you trust it, set `allow_pickle: true`"
+        )
+
+
+def _check_weights(source, config: PreTrainedConfig, network: str, found: dict) -> None:
+    """Refuse weights that the checkpoint lacks, which would be random, and any left over."""
+    what = f"checkpoint {str(source)!r} ({' or '.join(config.architectures or ['unnamed'])})"
+    advice = "name a folder that `save_pretrained` of the whole language model wrote"
+    lacking = sorted(found["missing_keys"])
+    lacking += sorted(str(each[0]) for each in found["mismatched_keys"])
+    if lacking:
+        raise InputError(
+            f"{what} lacks {_some(lacking)} of {network}, which would be random; {advice}"
+        )
+    beyond = sorted(name for name in found["unexpected_keys"] if not _BESIDE.search(name))
+    if beyond:
+        raise InputError(
+            f"{what} has {_some(beyond)}, which {network} has no place for: another head, or "
+            f"another network; {advice}"
+        )
+    if found["error_msgs"]:
+        raise InputError(f"{what} cannot be opened as {network}: {_line(found['error_msgs'][0])}")
+
+
+def _own_code(source: str | Path) -> str:
+    """Say why a checkpoint with code of its own is refused."""
+    return (
+        f"checkpoint {str(source)!r} brings code of its own (`auto_map` in config.json), which is "
+        "never run, and transformers has none for it; use a network that transformers knows"
+    )
+
+
+def _some(names: list[str]) -> str:
+    """Name the first of some weights, and how many more there are."""
+    rest = len(names) - 1
+    return f"the weight{'s' if rest else ''} {names[0]}" + (f" and {rest:,} more" if rest else "")
+
+
+def _line(error: object) -> str:
+    """Return the first line of an error's text."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(". ")
