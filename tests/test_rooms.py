@@ -17,6 +17,7 @@ FLOORS = [
     {"simulation"},
     {"evaluations"},
     {"workflow"},
+    {"command"},
 ]
 #: What may be used across a floor.
 ACROSS = {("scoring", "reading"), ("stats", "mixed")}
@@ -44,6 +45,9 @@ def test_arrows_go_one_way(path):
     floors = {name: number for number, names in enumerate(FLOORS) for name in names}
     parts = path.relative_to(SOURCE).parts
     here = parts[0] if len(parts) > 1 else None
+    if parts == ("__main__.py",):  # `python -m recency`: no module may import it
+        assert {room(name) for name in imports(path)} == {"command"}
+        return
     if here is None:  # beside the rooms: for all of them, so it uses none
         assert {room(name) for name in imports(path)} <= {None}, path
         return

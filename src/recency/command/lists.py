@@ -1,0 +1,131 @@
+"""`recency biases | models | corpora | targets`: what there is to choose from, a line each.
+
+None of these imports PyTorch.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from recency import config as configuration
+from recency import plugins
+from recency.errors import InputError
+
+#: A checkout has these, beside each other.
+CHECKOUT = ("config.yaml", "config.schema.yaml", "Snakefile")
+
+
+def biases() -> list[str]:
+    """Return each form of bias with its first line, and below it its parameters."""
+    lines = []
+    for form in configuration.forms():
+        lines.append(f"{form}: {_first_line(plugins.folder(configuration.BIASES) / f'{form}.py')}")
+        parameters = configuration.bias_parameters(form)
+        described = [
+            (_with_default(name, each), each["description"]) for name, each in parameters.items()
+        ]
+        lines += [f"    {line}" for line in _aligned(described)]
+    return [*lines, "each: layers=all, last or a list of numbers from 0"]
+
+
+def models(configfile: Sequence[str] = ()) -> list[str]:
+    """Return the language models of a study: what each was trained on, and its bias."""
+    config = _study(configfile)
+    return _aligned((name, _model(config, name)) for name in config.get("lms", {}))
+
+
+def corpora(configfile: Sequence[str] = ()) -> list[str]:
+    """Return the corpora of a study by kind: reading times, text, and what evaluations read."""
+    from recency.evaluations import registry
+
+    config = _study(configfile)
+    kinds = {"datasets": "responses", "corpora": "text"}
+    kinds |= {data.table: data.table.replace("_", " ") for data in registry.data().values()}
+    rows = []
+    for table, kind in kinds.items():
+        for name, entry in config.get(table, {}).items():
+            measures = ", ".join(entry.get("measures", ()))
+            size = f"{entry['words']} words" if isinstance(entry.get("words"), str) else ""
+            parts = (entry.get("label", name), measures or size, entry.get("cite"))
+            rows.append((name, kind, "; ".join(filter(None, parts))))
+    return _aligned(rows)
+
+
+def targets(configfile: Sequence[str] = ()) -> list[str]:
+    """Return what `./run` makes by name: experiments, their tables and figures, checks of corpora."""
+    config = _study(configfile)
+    experiments = config.get("experiments", {})
+    rows = [(name, entry.get("title", "")) for name, entry in experiments.items()]
+    for name, entry in config.get("targets", {}).items():
+        if entry["experiment"] in experiments:
+            rows.append((name, entry["label"]))
+    for name, entry in config.get("searches", {}).items():
+        rows.append((f"search_{name}", entry.get("label", "")))
+    for name, entry in config.get("datasets", {}).items():
+        rows.append((f"check_{name}", f"{entry.get('label', name)}, looked over"))
+    return _aligned(rows)
+
+
+def _first_line(path: Path) -> str:
+    """Return the first line of a module's docstring, without importing it."""
+    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
+
+
+def _with_default(name: str, schema: Mapping) -> str:
+    """Write a parameter with its default, as --bias takes it."""
+    return f"{name}={_written(schema['default'])}" if "default" in schema else f"{name}=…"
+
+
+def _written(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _model(config: dict, name: str) -> str:
+    """Return a line on an LM."""
+    settings = configuration.language_model(config, name)
+    parameters = dict(settings["bias"])
+    form = parameters.pop("form")
+    given = ", ".join(f"{key}={_written(value)}" for key, value in parameters.items())
+    biased = f"{form} ({given})" if given else form
+    if settings["applied"] == "inference":
+        on = config["lms"][name].get("weights", settings.get("checkpoint"))
+        return f"{on} with {biased} put on at inference"
+    if "checkpoint" in settings:
+        return f"checkpoint {settings['checkpoint']}"
+    trained = f"{settings['architecture']} trained on {settings['corpus']}"
+    return trained if form == "none" else f"{trained} with {biased}"
+
+
+def _study(overlays: Sequence[str]) -> dict:
+    """Return the config of the checkout around the working directory, with overlays over it, checked."""
+    from recency.workflow import checks, loading
+
+    paths = [Path(name).resolve() for name in overlays]
+    for name, path in zip(overlays, paths):
+        if not path.is_file():
+            raise InputError(f"--configfile {name}: there is no such file")
+    here = Path.cwd()
+    for root in (here, *here.parents):
+        if all((root / name).is_file() for name in CHECKOUT):
+            config = loading.load(root, *(os.path.relpath(path, root) for path in paths))
+            with contextlib.chdir(root):  # files of one's own are named from there
+                checks.check(config, root / "config.schema.yaml")
+            return config
+    raise InputError(
+        "this lists what a study has, and needs a checkout of the workflow: change into its folder"
+    )
+
+
+def _aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return rows with their columns but the last padded."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    return [
+        "  ".join([*(f"{each:{width}}" for each, width in zip(row, widths)), row[-1]]).rstrip()
+        for row in rows
+    ]

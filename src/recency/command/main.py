@@ -1,0 +1,203 @@
+"""The command line: which subcommand with which arguments, and how an error is shown."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from recency.errors import InputError
+from recency.names import nearest
+
+BIAS = "form:parameter=value:…, as linear:slopes=0.5 or window:width=5:layers=[0,1]"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are InputErrors, shown in one line like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong with the arguments."""
+        raise InputError(f"{message}; see {self.prog} --help")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status: 0, 2 where input is at fault, 130 when interrupted."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    commands: dict[str, Parser] = {}
+    top = _parser(commands)
+    named = argv[0] if argv and argv[0] in commands else ""
+    try:
+        if not argv:
+            top.print_help()
+            return 0
+        if argv[0] == "--version":
+            print(f"recency {_version()}")
+            return 0
+        if not named and not argv[0].startswith("-"):
+            raise InputError(f"no command is called {nearest(argv[0], commands)}")
+        if not named:
+            top.parse_args(argv)
+        # So that files may stand before, between and after the options.
+        _run(named, vars(commands[named].parse_intermixed_args(argv[1:])))
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has had enough, as `| head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except (InputError, OSError, ImportError) as error:
+        print(f"{f'recency {named}'.strip()}: {_line(error)}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _run(name: str, arguments: dict) -> None:
+    """Import a subcommand's module and call it."""
+    if name == "surprisal":
+        from recency.command import surprisal
+
+        surprisal.run(**arguments)
+    elif name == "lmer":
+        from recency.command import lmer
+
+        lmer.run(**arguments)
+    else:
+        from recency.command import lists
+
+        print("\n".join(getattr(lists, name)(**arguments)))
+
+
+def _line(error: Exception) -> str:
+    """Return an error's message as one line."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("recency")
+    except PackageNotFoundError:  # run from a checkout's src
+        import tomllib
+
+        project = Path(__file__).resolve().parents[3] / "pyproject.toml"
+        return tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
+
+
+def _parser(commands: dict[str, Parser]) -> Parser:
+    """Return the parser, and put each subcommand's own into `commands`."""
+    top = Parser(
+        prog="recency",
+        description="Surprisal of words under any language model, with a memory put on it or not, "
+        "and mixed models of reading times.",
+        epilog="recency COMMAND --help shows a command's options.",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="store_true", help="show the version")
+    subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name: str, line: str, description: str = "") -> Parser:
+        text = f"{line[0].upper()}{line[1:]}. {description}".strip()
+        commands[name] = subparsers.add_parser(
+            name, help=line, description=text, allow_abbrev=False
+        )
+        return commands[name]
+
+    _surprisal(command("surprisal", "surprisal of every word of a text", "A row a word, as CSV."))
+    _lmer(command("lmer", "a linear mixed model of a table", "Its summary is as lme4 prints it."))
+    command("biases", "forms of bias that attention can have, and their parameters")
+    for name, line in (
+        ("models", "language models of a study"),
+        ("corpora", "reading-time corpora, texts and other data of a study"),
+        ("targets", "what ./run can make of a study: experiments, tables, figures"),
+    ):
+        listed = command(name, line, "Within a checkout of the workflow.")
+        listed.add_argument(
+            "--configfile",
+            nargs="+",
+            default=[],
+            metavar="YAML",
+            help="overlays over config.yaml, as config.open.yaml",
+        )
+    return top
+
+
+def _surprisal(parser: Parser) -> None:
+    """Add the options of `recency surprisal`; those left out have recency.surprisal's defaults."""
+    add = parser.add_argument
+    left_out = argparse.SUPPRESS
+    add("files", nargs="*", metavar="TEXT", help="text in UTF-8; - or none: standard input")
+    add(
+        "--model",
+        required=True,
+        help="a folder, a name on the Hub, or an n-gram model's ARPA or KenLM file",
+    )
+    add("--bias", metavar="BIAS", help=f"put on at inference: {BIAS}; see recency biases")
+    add("--lines", action="store_true", help="every line is a text of its own")
+    add("--out", default="-", metavar="FILE", help=".csv, .tsv or .parquet; - (default): CSV")
+    settings = parser.add_argument_group("settings", "Explained in docs/surprisal.md.")
+    add = settings.add_argument
+    add(
+        "--bos",
+        action=argparse.BooleanOptionalAction,
+        default=left_out,
+        help="whether a begin token stands before each text (it does)",
+    )
+    add("--unit", choices=["bits", "nats", "log10"], default=left_out, help="default: bits")
+    add("--stride", type=int, default=left_out, help="tokens a further window adds to a long text")
+    add("--window", type=int, default=left_out, help="tokens of a window (the model's own)")
+    add(
+        "--correction",
+        choices=["pimentel_meister", "oh_schuler", "pimentel_meister_first"],
+        default=left_out,
+        help="variant of the correction for white space",
+    )
+    add(
+        "--first-word",
+        choices=["null", "rest"],
+        default=left_out,
+        help="without a begin token: no surprisal, or that of its tokens but the first",
+    )
+    add(
+        "--leading-space",
+        action="store_true",
+        default=left_out,
+        help="write a text's first word with a space before it",
+    )
+    add("--precision", choices=["fp32", "bf16"], default=left_out, help="of matrix products")
+    add(
+        "--metric",
+        choices=["within_word_l2r", "original"],
+        default=left_out,
+        help="masked models: what a token sees of its word",
+    )
+    add(
+        "--future",
+        choices=["seen", "removed", "masked"],
+        default=left_out,
+        help="masked models: what comes after the word",
+    )
+
+
+def _lmer(parser: Parser) -> None:
+    """Add the options of `recency lmer`."""
+    add = parser.add_argument
+    add("data", metavar="DATA", help=".csv, .tsv or .parquet; - for standard input")
+    add("formula", metavar="FORMULA", help='R\'s, as "rt ~ length + (1 + length | subject)"')
+    add(
+        "--engine",
+        choices=["auto", "search", "lme4"],
+        default="auto",
+        help="search needs no R; see docs/mixed_models.md",
+    )
+    add("--reml", action="store_true", help="restricted maximum likelihood (lme4)")
+    add(
+        "--out",
+        metavar="FILE",
+        help="write the fixed effects, too: .csv, .tsv or .parquet; -: as CSV instead of the summary",
+    )

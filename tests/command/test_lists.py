@@ -1,0 +1,103 @@
+"""`recency biases`, `models`, `corpora` and `targets`: each entry has a line."""
+
+import pytest
+from project import ROOT, load
+
+from recency import plugins
+from recency.command.main import main
+from recency.config import BIASES, bias_parameters, forms
+
+
+def printed(capsys, *arguments):
+    assert main([*arguments]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return shown.out.splitlines()
+
+
+@pytest.fixture
+def checkout(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def first_words(lines):
+    return [line.split()[0] for line in lines]
+
+
+def test_biases_have_their_docstrings_and_parameters(capsys):
+    lines = printed(capsys, "biases")
+    heads = [line for line in lines[:-1] if not line.startswith(" ")]
+    for form, head in zip(forms(), heads, strict=True):
+        module = plugins.load(BIASES, form, "bias", "PARAMETERS")
+        assert head == f"{form}: {module.__doc__.splitlines()[0]}"
+    parameters = [name.strip().partition("=")[0] for name in lines if name.startswith(" ")]
+    assert parameters == [name for form in forms() for name in bias_parameters(form)]
+    assert "    slopes=mix  m_h: as of `linear`" in lines
+    assert any(line.startswith("    width=…  W") for line in lines)
+
+
+def test_models(checkout, capsys):
+    lines = printed(capsys, "models")
+    assert first_words(lines) == list(load()["lms"])
+    of = dict(line.split(maxsplit=1) for line in lines)
+    assert of["Pythia"] == "pythia-2-4-256 trained on pile"
+    assert of["dVM-I"] == "Pythia with exponential (decay=82.86, weight=0.37) put on at inference"
+    assert of["ALiBi-mix-TI"] == "pythia-2-4-256 trained on pile with linear (slopes=mix)"
+    assert of["gpt2"] == "checkpoint gpt2"
+    lines = printed(capsys, "models", "--configfile", "config.demo.yaml", "tests/config.tiny.yaml")
+    assert first_words(lines) == list(load("config.demo.yaml", "tests/config.tiny.yaml")["lms"])
+
+
+def test_corpora(checkout, monkeypatch, capsys):
+    config = load("config.open.yaml")
+    lines = printed(capsys, "corpora", "--configfile", "config.open.yaml")
+    tables = ("datasets", "corpora", "dependencies", "minimal_pairs", "treebanks")
+    assert first_words(lines) == [name for table in tables for name in config[table]]
+    (line,) = [line for line in lines if line.startswith("natural_stories ") and "SPR" in line]
+    assert line.split(maxsplit=2)[1:] == [
+        "responses",
+        "Natural Stories; SPR; Futrell et al. (2021)",
+    ]
+    (line,) = [line for line in lines if line.startswith("babylm-10M ")]
+    assert line.endswith("BabyLM strict-small; 10M words; Warstadt et al. (2023)")
+    monkeypatch.chdir(ROOT / "docs")  # a folder within the checkout; overlays are named from there
+    assert printed(capsys, "corpora", "--configfile", "../config.open.yaml") == lines
+
+
+def test_targets(checkout, capsys):
+    config, lines = load(), printed(capsys, "targets")
+    of = dict(line.split(maxsplit=1) for line in lines)
+    for name, entry in config["experiments"].items():
+        assert of[name] == entry["title"]
+    for name, entry in config["targets"].items():
+        assert of[name] == entry["label"]
+    assert of["search_dVM"] == "Decay and weight of dVM on GPT-2"
+    assert of["check_provo"] == "Provo, looked over"
+
+
+@pytest.mark.parametrize("name", ["models", "corpora", "targets"])
+def test_elsewhere_one_line_says_what_is_needed(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([name]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1
+    assert shown.err.startswith(f"recency {name}: ") and "checkout of the workflow" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "--configfile over.yaml: there is no such file"),
+        ("lms: [", "over.yaml, line 1: "),
+        ("lms:", "lms: None is not of type 'object'"),
+        ("lms: {mine: {bias: ALiBi-mx}}", "'ALiBi-mx'; did you mean"),
+    ],
+)
+def test_a_wrong_overlay_is_refused_in_one_line(text, message, checkout, tmp_path, capsys):
+    over = tmp_path / "over.yaml"
+    if text:
+        over.write_text(text)
+    assert main(["models", "--configfile", str(over)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1
+    assert message.replace("over.yaml: there", f"{over}: there") in shown.err

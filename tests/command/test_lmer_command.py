@@ -1,0 +1,109 @@
+"""`recency lmer`: tables of three formats in, the summary and the fixed effects out."""
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import recency
+from recency.command.main import main
+
+FORMULA = "rt ~ day + cond + (1 | subject)"
+
+
+@pytest.fixture(scope="module")
+def data():
+    random = np.random.default_rng(1)
+    table = pd.DataFrame({"subject": np.repeat(list("abcdefgh"), 10), "day": [*range(10)] * 8})
+    table["cond"] = ["None", "null"] * 40  # levels, not missing values
+    effect = np.repeat(random.normal(0, 30, 8), 10)
+    return table.assign(rt=250.0 + 10 * table["day"] + effect + random.normal(0, 20, 80))
+
+
+def written(data, name):
+    if name.endswith(".parquet"):
+        data.to_parquet(name)
+    else:
+        data.to_csv(name, index=False, sep="\t" if name.endswith(".tsv") else ",")
+
+
+def summary(data, **settings):
+    return recency.lmer(FORMULA, data, engine="search", **settings).summary()
+
+
+def call(*arguments):
+    return main(["lmer", *arguments, "--engine", "search"])
+
+
+@pytest.mark.parametrize("name", ["times.csv", "times.tsv", "times.parquet"])
+def test_the_summary_is_the_function_s(name, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    written(data, name)
+    assert call(name, FORMULA) == 0
+    shown = capsys.readouterr()
+    assert shown.out == summary(data) + "\n" and "condnull" in shown.out and shown.err == ""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(name).read_bytes())))
+    assert call("-", FORMULA) == 0
+    assert capsys.readouterr().out == shown.out
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("fixed.csv", pd.read_csv),
+        ("fixed.tsv", lambda path: pd.read_csv(path, sep="\t")),
+        ("fixed.parquet", pd.read_parquet),
+    ],
+)
+def test_fixed_effects_are_written(name, read, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    written(data, "times.csv")
+    assert call("times.csv", FORMULA, "--out", name) == 0
+    assert capsys.readouterr().out == summary(data) + "\n"
+    expected = recency.lmer(FORMULA, data, engine="search").fixed
+    found = read(name)
+    assert found["term"].tolist() == ["(Intercept)", "day", "condnull"]
+    np.testing.assert_allclose(found[["estimate", "se", "t"]], expected.to_numpy())
+    assert call("times.csv", FORMULA, "--out", "-") == 0
+    assert capsys.readouterr().out.startswith("term,estimate,se,t\n(Intercept),")
+
+
+@pytest.mark.parametrize("missing", ["", "NA", "NaN", "."])
+def test_missing_values_are_dropped_and_counted(missing, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    holed = data.astype({"rt": "object"})
+    holed.loc[3, "rt"] = missing
+    written(holed, "times.csv")
+    assert call("times.csv", FORMULA) == 0
+    shown = capsys.readouterr().out
+    assert "Note: 1 of 80 rows lack a value" in shown
+    assert shown == summary(data.assign(rt=data["rt"].mask(data.index == 3))) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent.csv", FORMULA], "absent.csv: No such file or directory"),
+        (["times.xlsx", FORMULA], "times.xlsx ends in none of .csv, .tsv and .parquet"),
+        (["empty.csv", FORMULA], "empty.csv is empty"),
+        (["torn.csv", FORMULA], "torn.csv cannot be read as csv: "),
+        (["torn.parquet", FORMULA], "torn.parquet cannot be read as parquet: "),
+        (["times.csv", "rt ~ dya + (1 | subject)"], "no column 'dya'; did you mean 'day'?"),
+        (["times.csv", "rt ~ "], "formula 'rt ~ '"),
+        (["times.csv", FORMULA, "--reml"], "reml=True is fitted by lme4 alone"),
+        (["times.csv", FORMULA, "--out", "fixed.xlsx"], "fixed.xlsx ends in none"),
+    ],
+)
+def test_input_at_fault_is_one_line(arguments, message, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    written(data, "times.csv")
+    (tmp_path / "empty.csv").write_text("\n")
+    for name in ("torn.csv", "torn.parquet"):
+        (tmp_path / name).write_text('a,b\n1,2\n"3,4\n')
+    assert call(*arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1
+    assert shown.err.startswith("recency lmer: ") and message in shown.err

@@ -1,0 +1,205 @@
+"""`recency surprisal`: files, lines and standard input in; CSV, TSV and Parquet out; as the function."""
+
+import inspect
+import io
+import os
+import pty
+import subprocess
+import sys
+import termios
+
+import pandas as pd
+import pytest
+from checkpoints import checkpoint
+from project import ROOT
+
+import recency
+from recency.command import surprisal
+from recency.command.main import main
+from recency.scoring import whitespace
+from recency.scoring.results import UNITS
+
+TEXT = "The cat sat\non the mat"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return str(checkpoint(tmp_path_factory.mktemp("model"), [TEXT]))
+
+
+@pytest.fixture
+def story(tmp_path, monkeypatch):
+    """Make a folder with a text the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "story.txt").write_text(TEXT)
+    return "story.txt"
+
+
+def standard_input(monkeypatch, data):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def printed(capsys, *arguments):
+    """Return the table that a call prints, and that nothing else is shown."""
+    assert main(["surprisal", *arguments]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return pd.read_csv(io.StringIO(shown.out), dtype={"item": "str"})
+
+
+def same(found, expected):
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-5)
+
+
+def test_a_file_gives_what_the_function_gives(story, model, capsys):
+    found = printed(capsys, story, "--model", model)
+    assert set(found["item"]) == {story} and found["position"].tolist() == [1, 2, 3, 4, 5, 6]
+    same(found.assign(item="1"), recency.surprisal(TEXT, model))
+
+
+def test_lines_are_texts_of_their_own(story, model, tmp_path, capsys):
+    (tmp_path / "more.txt").write_bytes(b"\xef\xbb\xbfThe mat\r\n\r\nsat\r\n")
+    found = printed(capsys, story, "more.txt", "--lines", "--model", model)
+    assert list(dict.fromkeys(found["item"])) == [
+        "story.txt:1",
+        "story.txt:2",
+        "more.txt:1",
+        "more.txt:3",
+    ]
+    expected = recency.surprisal([*TEXT.split("\n"), "The mat", "sat"], model)
+    same(found.drop(columns="item"), expected.drop(columns="item"))
+
+
+@pytest.mark.parametrize("named", [["-"], []])
+def test_standard_input(named, model, capsys, monkeypatch):
+    standard_input(monkeypatch, TEXT.encode())
+    found = printed(capsys, *named, "--model", model)
+    assert set(found["item"]) == {"stdin"}
+    same(found.assign(item="1"), recency.surprisal(TEXT, model))
+    standard_input(monkeypatch, TEXT.encode())
+    found = printed(capsys, *named, "--model", model, "--lines")
+    same(found, recency.surprisal(TEXT.split("\n"), model))
+
+
+def test_settings_and_bias(story, model, capsys):
+    found = printed(
+        capsys, story, "--model", model, "--no-bos", "--unit", "nats", "--stride", "3",
+        "--window", "4", "--bias", "linear:slopes=[0.5,2]:layers=[1]", "--first-word", "rest",
+    )  # fmt: skip
+    bias = recency.attention.bias("linear", slopes=[0.5, 2], layers=[1])
+    settings = {"bos": False, "unit": "nats", "stride": 3, "window": 4, "first_word": "rest"}
+    expected = recency.surprisal(TEXT, model, bias=bias, **settings)
+    same(found.assign(item="1"), expected)
+    plain = recency.surprisal(TEXT, model, **settings)
+    assert (plain["surprisal_nats"] - found["surprisal_nats"]).abs().max() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("words.csv", pd.read_csv),
+        ("words.tsv", lambda path: pd.read_csv(path, sep="\t")),
+        ("made/words.parquet", pd.read_parquet),
+    ],
+)
+def test_outputs(name, read, story, model, capsys):
+    assert main(["surprisal", story, "--model", model, "--out", name]) == 0
+    assert capsys.readouterr().out == ""
+    same(read(name).assign(item="1"), recency.surprisal(TEXT, model))
+
+
+def test_an_ngram_model(story, capsys):
+    with open("one.arpa", "w") as file:
+        file.write(
+            "\\data\\\nngram 1=3\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\n-0.5\t</s>\n\n\\end\\\n"
+        )
+    found = printed(capsys, story, "--model", "one.arpa", "--unit", "log10")
+    assert found["surprisal_log10"].tolist() == [1.0] * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "bias"),
+    [
+        ("linear", {"form": "linear"}),
+        ("linear:slopes=mix", {"form": "linear", "slopes": "mix"}),
+        ("window:width=5:layers=last", {"form": "window", "width": 5, "layers": "last"}),
+        ("linear:slopes=[1,0.5]", {"form": "linear", "slopes": [1, 0.5]}),
+    ],
+)
+def test_how_a_bias_is_written(text, bias):
+    assert surprisal.parse_bias(text) == bias
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--bias", "linaer"], "no form of bias is called 'linaer'; did you mean 'linear'?"),
+        (["--bias", "linear:slopes"], "'slopes' is not parameter=value"),
+        (["--bias", "linear:slopes=1:slopes=2"], "each parameter once"),
+        (["--bias", "linear:form=window"], "'form=window' is not parameter=value"),
+        (["--bias", "linear:slopes=NaN"], "slopes is not finite"),
+        (["--bias", "linear:slopes=1e999"], "slopes is not finite"),
+        (["--bias", "window"], "width is missing"),
+        (["--out", "words.xlsx"], "words.xlsx ends in none of .csv, .tsv and .parquet"),
+        (["--unit", "bit"], "invalid choice: 'bit'"),
+        (["--stride", "999"], "a stride of 999 tokens is not within the window"),
+        (["absent.txt"], "absent.txt: No such file or directory"),
+        (["."], ".: Is a directory"),
+        (["empty.txt"], "empty.txt has no words"),
+        (["latin.txt"], "latin.txt, line 2: byte 0xe9 is not UTF-8"),
+        (["story.txt"], "story.txt is named twice"),
+        (["--model", "absent"], "checkpoint 'absent'"),
+    ],
+)
+def test_input_at_fault_is_one_line(arguments, message, story, model, tmp_path, capsys):
+    (tmp_path / "empty.txt").write_text(" \n")
+    (tmp_path / "latin.txt").write_bytes(b"the\ncaf\xe9")
+    assert main(["surprisal", story, "--model", model, *arguments]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1
+    assert shown.err.startswith("recency surprisal: ") and message in shown.err
+
+
+def test_options_are_those_of_the_function(story, monkeypatch):
+    """What the parser hands on, recency.surprisal has; and the choices are those that it knows."""
+    got = {}
+    monkeypatch.setattr(surprisal, "run", lambda **arguments: got.update(arguments))
+    given = ["--bos", "--unit", "bits", "--stride", "1", "--window", "2", "--leading-space"]
+    given += ["--correction", "oh_schuler", "--first-word", "null", "--precision", "bf16"]
+    given += ["--metric", "original", "--future", "seen"]
+    assert main(["surprisal", story, "--model", "m", *given]) == 0
+    own = {"files", "model", "bias", "lines", "out"}
+    assert set(got) - own <= set(inspect.signature(recency.surprisal).parameters)
+    got.clear()
+    assert main(["surprisal", story, "--model", "m"]) == 0
+    assert set(got) == own
+    for option, choices in {"--unit": UNITS, "--correction": whitespace.VARIANTS}.items():
+        for choice in choices:
+            assert main(["surprisal", story, "--model", "m", option, choice]) == 0
+
+
+def test_a_terminal_has_a_progress_bar_and_a_pipe_none(story, model):
+    """As a process: the bar is on standard error, the table alone on standard output."""
+    command = [sys.executable, "-m", "recency", "surprisal", "--model", model]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    piped = subprocess.run(
+        command, input=TEXT.encode(), capture_output=True, check=True, env=environment
+    )
+    assert piped.stderr == b"" and piped.stdout.count(b"\n") == 7
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    done = subprocess.Popen(
+        [*command, story], stdout=subprocess.PIPE, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # the terminal was closed
+            break
+        shown += piece
+        if not piece:
+            break
+    assert done.stdout.read() == piped.stdout.replace(b"stdin", b"story.txt")
+    assert done.wait() == 0 and b" windows" in shown
