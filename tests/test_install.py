@@ -58,6 +58,13 @@ def test_the_wheel_has_every_file_of_the_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert found == expected
+
+
+def test_the_wheel_installs_the_command(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
+        points = archive.read(name).decode()
+    assert "[console_scripts]\nrecency = recency.command.main:main" in points
     assert any(name.endswith(".R") for name in found)
 
 

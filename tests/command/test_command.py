@@ -51,8 +51,12 @@ def test_the_installed_command_is_this_function():
         (["xyz"], "recency: no command is called 'xyz'; known: surprisal, lmer, biases, "),
         (["surprisal"], "recency surprisal: the following arguments are required: --model; see "),
         (["lmer", "a.csv"], "recency lmer: the following arguments are required: FORMULA; see "),
-        (["biases", "--x"], "recency biases: unrecognized arguments: --x; see "),
-        (["--x"], "recency: "),
+        (["biases", "--x"], "recency biases: no option is called '--x'; known: -h, --help"),
+        (
+            ["surprisal", "a.txt", "--model", "m", "--bais=none"],
+            "recency surprisal: no option is called '--bais'; did you mean '--bias'?",
+        ),
+        (["--x"], "recency: the following arguments are required: COMMAND; see recency --help"),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_line(arguments, line, capsys):

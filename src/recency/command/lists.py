@@ -112,7 +112,11 @@ def _study(overlays: Sequence[str]) -> dict:
     here = Path.cwd()
     for root in (here, *here.parents):
         if all((root / name).is_file() for name in CHECKOUT):
-            config = loading.load(root, *(os.path.relpath(path, root) for path in paths))
+            named = [  # as they were given, or from the root
+                path if os.path.isabs(name) else os.path.relpath(path, root)
+                for name, path in zip(overlays, paths)
+            ]
+            config = loading.load(root, *named)
             with contextlib.chdir(root):  # files of one's own are named from there
                 checks.check(config, root / "config.schema.yaml")
             return config

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong with the arguments."""
+        unknown = re.match("unrecognized arguments: (-[^ =]*)", message)
+        if unknown:
+            options = [name for action in self._actions for name in action.option_strings]
+            raise InputError(f"no option is called {nearest(unknown[1], options)}")
         raise InputError(f"{message}; see {self.prog} --help")
 
 
