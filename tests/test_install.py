@@ -58,6 +58,7 @@ def test_the_wheel_has_every_file_of_the_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert found == expected
+    assert any(name.endswith(".R") for name in found)
 
 
 def test_the_wheel_installs_the_command(wheel):
@@ -65,7 +66,6 @@ def test_the_wheel_installs_the_command(wheel):
         (name,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
         points = archive.read(name).decode()
     assert "[console_scripts]\nrecency = recency.command.main:main" in points
-    assert any(name.endswith(".R") for name in found)
 
 
 def test_it_works_away_from_the_checkout_without_r(wheel, tmp_path):

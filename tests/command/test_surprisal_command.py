@@ -4,14 +4,17 @@ import inspect
 import io
 import os
 import pty
+import shutil
 import subprocess
 import sys
 import termios
 
 import pandas as pd
 import pytest
+import torch
 from checkpoints import checkpoint
 from project import ROOT
+from safetensors.torch import load_file
 
 import recency
 from recency.command import surprisal
@@ -108,6 +111,18 @@ def test_outputs(name, read, story, model, capsys):
     same(read(name).assign(item="1"), recency.surprisal(TEXT, model))
 
 
+def test_a_pickle_is_read_on_request(story, model, tmp_path, capsys):
+    folder = tmp_path / "pickled"
+    shutil.copytree(model, folder)
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    assert main(["surprisal", story, "--model", str(folder)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1 and "allow_pickle" in shown.err
+    found = printed(capsys, story, "--model", str(folder), "--allow-pickle")
+    same(found.assign(item="1"), recency.surprisal(TEXT, model))
+
+
 def test_an_ngram_model(story, capsys):
     with open("one.arpa", "w") as file:
         file.write(
@@ -168,7 +183,7 @@ def test_options_are_those_of_the_function(story, monkeypatch):
     given += ["--correction", "oh_schuler", "--first-word", "null", "--precision", "bf16"]
     given += ["--metric", "original", "--future", "seen"]
     assert main(["surprisal", story, "--model", "m", *given]) == 0
-    own = {"files", "model", "bias", "lines", "out"}
+    own = {"files", "model", "bias", "allow_pickle", "lines", "out"}
     assert set(got) - own <= set(inspect.signature(recency.surprisal).parameters)
     got.clear()
     assert main(["surprisal", story, "--model", "m"]) == 0

@@ -143,6 +143,7 @@ def _surprisal(parser: Parser) -> None:
         help="a folder, a name on the Hub, or an n-gram model's ARPA or KenLM file",
     )
     add("--bias", metavar="BIAS", help=f"put on at inference: {BIAS}; see recency biases")
+    add("--allow-pickle", action="store_true", help="read pytorch_model.bin, for tensors alone")
     add("--lines", action="store_true", help="every line is a text of its own")
     add("--out", default="-", metavar="FILE", help=".csv, .tsv or .parquet; - (default): CSV")
     settings = parser.add_argument_group("settings", "Explained in docs/surprisal.md.")
