@@ -22,13 +22,13 @@ TEXTS = [
 ]
 
 
-def byte_tokenizer(texts=TEXTS):
-    """Train a tokenizer of bytes on texts."""
+def byte_tokenizer(texts=TEXTS, vocabulary=300):
+    """Train a tokenizer of bytes on texts, each three times."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=300,
+        vocab_size=vocabulary,
         special_tokens=["<|endoftext|>"],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from small_networks import byte_tokenizer
+from tokenizers import Tokenizer, models
 
 from recency.errors import InputError
 from recency.networks import architectures
@@ -36,17 +37,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=320,
-        special_tokens=["<|endoftext|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(TEXTS * 3, trainer)
-    return tokenizer
+    return byte_tokenizer(TEXTS, 320)
 
 
 def as_words(texts):
