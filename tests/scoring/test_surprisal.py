@@ -334,3 +334,15 @@ def test_memory_does_not_grow_with_the_text(tokenizer):
     got = score_words([["word"] * 8_000], network_, tokenizer).table
     assert got["tokens"].sum() >= 8_000
     assert peak() - before < 400 * 1024
+
+
+def test_settings_that_do_not_exist_are_refused_before_anything_is_opened():
+    for settings, message in (
+        (
+            {"correction": "oh_shuler"},
+            "no correction is called 'oh_shuler'; did you mean 'oh_schuler'",
+        ),
+        ({"first_word": "zero"}, "first_word 'zero' is none of null, rest"),
+    ):
+        with pytest.raises(InputError, match=message):
+            score_words(["The cat sat"], "nowhere", **settings)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.names import nearest
 from recency.progress import progress
 from recency.scoring import alignment, ngram, ngram_surprisal, results, whitespace
 from recency.scoring import tokenizer as tokenizer_files
@@ -138,6 +139,8 @@ def score_words(
     words = as_words(words)
     if first_word not in FIRST_WORDS:
         raise InputError(f"first_word {first_word!r} is none of {', '.join(FIRST_WORDS)}")
+    if correction not in whitespace.VARIANTS:
+        raise InputError(f"no correction is called {nearest(correction, whitespace.VARIANTS)}")
     if isinstance(model, str | Path) and ngram.is_ngram(model):
         return ngram_surprisal.score(words, model, bool(bos), context, unit)
     if isinstance(model, str | Path):
