@@ -5,6 +5,7 @@
 #   reading-time corpus ──► words, responses ──► observations ─┴─► regression ──► ΔLogLik, permutation test
 import os
 import sys
+from itertools import filterfalse
 
 from snakemake.utils import min_version
 
@@ -71,14 +72,7 @@ onstart:
 rule all:
     default_target: True
     input:
-        "<results>/summary.txt",
-        [products.outputs(study, name) for name in config["run"]],
-        [
-            products.target_files(study, name)
-            for name in study.targets
-            if products.covered(study, name)
-        ],
-        [products.check_pages(study, name) for name in config["run"]],
+        products.of_run(study),
     localrule: True
 
 

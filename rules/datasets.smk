@@ -71,7 +71,7 @@ rule observations_whole:
     log:
         "<logs>/observations/{dataset}.{measure}.log",
     wildcard_constraints:
-        dataset=any_of(name for name in config["datasets"] if not study.partitioned(name)),
+        dataset=any_of(filterfalse(study.partitioned, config["datasets"])),
     priority: 50
     conda:
         "../envs/plot.yaml"
@@ -99,10 +99,7 @@ rule not_run:
 rule check_dataset:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        responses=lambda wildcards: [
-            f"<results>/datasets/{wildcards.dataset}/responses.{measure}.parquet"
-            for measure in config["datasets"][wildcards.dataset]["measures"]
-        ],
+        responses=lambda wildcards: study.responses_files(wildcards.dataset),
         unigram=lambda wildcards: regressions.check_unigram(
             study,
             wildcards.dataset,

@@ -22,9 +22,7 @@ rule train:
         gpu=lambda wildcards: study.gpus(wildcards.lm),
     params:
         lm="{lm}",
-        architecture=lambda wildcards: config["architectures"][
-            study.lms[wildcards.lm]["architecture"]
-        ],
+        architecture=lambda wildcards: study.architecture(wildcards.lm),
         bias=lambda wildcards: study.lms[wildcards.lm]["bias"],
         recipe=lambda wildcards: config["recipes"][study.lms[wildcards.lm]["recipe"]],
         seed=lambda wildcards: study.lms[wildcards.lm]["seed"],

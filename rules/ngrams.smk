@@ -1,19 +1,15 @@
 # The frequency baseline: n-grams by KenLM (order 1 unless the config says more), or a list of counts.
 
-ESTIMATED = [name for name, entry in config["unigrams"].items() if "corpus" in entry]
-
 
 rule estimate_ngrams:
     input:
-        text=lambda wildcards: (
-            f"<results>/corpora/{config['unigrams'][wildcards.unigram]['corpus']}/text.parquet"
-        ),
+        text=lambda wildcards: study.unigram_text(wildcards.unigram),
     output:
         "<results>/unigrams/{unigram}.arpa",
     log:
         "<logs>/estimate_ngrams/{unigram}.log",
     wildcard_constraints:
-        unigram=any_of(ESTIMATED),
+        unigram=any_of(study.unigrams_with("corpus")),
     conda:
         "../envs/kenlm.yaml"
     params:
@@ -33,7 +29,7 @@ rule ngram_surprisal:
     log:
         "<logs>/ngram_surprisal/{unigram}/{dataset}.log",
     wildcard_constraints:
-        unigram=any_of(ESTIMATED),
+        unigram=any_of(study.unigrams_with("corpus")),
     conda:
         "../envs/kenlm.yaml"
     script:
@@ -50,7 +46,7 @@ rule frequency_surprisal:
     log:
         "<logs>/frequency_surprisal/{unigram}/{dataset}.log",
     wildcard_constraints:
-        unigram=any_of(name for name in config["unigrams"] if name not in ESTIMATED),
+        unigram=any_of(study.unigrams_with("counts")),
     conda:
         "../envs/lm.yaml"
     params:

@@ -6,19 +6,14 @@ POWER = config.get("power", {})
 
 rule power:
     input:
-        [
-            f"<results>/power/{dataset}.{settings['design']}.svg"
-            for dataset, settings in POWER.items()
-        ],
+        study.power_figures(),
     localrule: True
 
 
 rule simulate_power:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        surprisal=lambda wildcards: (
-            f"<results>/surprisal/{study.simulated(wildcards.dataset)['reader']}/{wildcards.dataset}.parquet"
-        ),
+        surprisal=lambda wildcards: study.readers_surprisal(wildcards.dataset),
         unigram=f"<results>/surprisal/{study.scale['unigram']}/{{dataset}}.parquet",
     output:
         "<results>/power/{dataset}.{design}.chances.csv",
@@ -31,9 +26,7 @@ rule simulate_power:
     params:
         readers=lambda wildcards: study.simulated(wildcards.dataset)["readers"],
         design=lambda wildcards: config["designs"][wildcards.design],
-        sizes=lambda wildcards: {
-            key: value for key, value in POWER[wildcards.dataset].items() if key != "design"
-        },
+        sizes=lambda wildcards: study.power_sizes(wildcards.dataset),
         seed=lambda wildcards: study.scale["seed"],
     script:
         "../workflow/scripts/power/simulate_power.py"

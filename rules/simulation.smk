@@ -34,7 +34,7 @@ rule simulate_stimuli:
 rule simulate_readers:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        surprisal=lambda wildcards: f"<results>/surprisal/{study.simulated(wildcards.dataset)['reader']}/{wildcards.dataset}.parquet",
+        surprisal=lambda wildcards: study.readers_surprisal(wildcards.dataset),
         unigram=f"<results>/surprisal/{study.scale['unigram']}/{{dataset}}.parquet",
     output:
         responses="<results>/simulation/{dataset}/responses.csv",

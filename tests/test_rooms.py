@@ -76,7 +76,9 @@ def test_rules_hold_no_python_but_calls():
     for path in [*ROOT.glob("rules/*.smk"), ROOT / "Snakefile"]:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             wrong = re.match(r"\s*(def|class|if|elif|else|while|try|with|return)\b.*:\s*$", line)
-            assert not wrong, f"{path}, line {number}: {line}"
+            loop = re.match(r"for \w+ in .*:$", line)
+            inside = re.search(r"\bfor \w[\w, ]* in\b", line.partition("#")[0].split('"')[0])
+            assert not wrong and (loop or not inside), f"{path}, line {number}: {line}"
 
 
 def test_scripts_only_wire():

@@ -74,6 +74,16 @@ def covered(study: Study, target: str) -> bool:
     return used([study.targets[target]["experiment"]]) <= available
 
 
+def of_run(study: Study) -> list[str]:
+    """Return all that a run makes: the summary, what its experiments come to, numbered, check pages."""
+    run = study.config["run"]
+    found = ["<results>/summary.txt"]
+    found += [path for name in run for path in outputs(study, name)]
+    numbered = [name for name in study.targets if covered(study, name)]
+    found += [path for name in numbered for path in target_files(study, name)]
+    return found + [path for name in run for path in check_pages(study, name)]
+
+
 def check_pages(study: Study, experiment: str) -> list[str]:
     """Return the check pages of an experiment's datasets, for those that are here."""
     return [

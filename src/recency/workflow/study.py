@@ -297,6 +297,33 @@ class Study:
             raise WorkflowError(f"corpora → {name} → files: nothing matches {corpus['files']}")
         return found
 
+    def unigrams_with(self, key: str) -> list[str]:
+        """Return the unigrams that are made of a `corpus`, or of `counts`."""
+        return [name for name, entry in self.config["unigrams"].items() if key in entry]
+
+    def unigram_text(self, unigram: str) -> str:
+        """Return the text that a unigram model is estimated from."""
+        return f"<results>/corpora/{self.config['unigrams'][unigram]['corpus']}/text.parquet"
+
+    def responses_files(self, dataset: str) -> list[str]:
+        """Return the responses of a dataset, measure by measure."""
+        measures = self.config["datasets"][dataset]["measures"]
+        return [f"<results>/datasets/{dataset}/responses.{measure}.parquet" for measure in measures]
+
+    def power_figures(self) -> list[str]:
+        """Return the figure of each study of power."""
+        studies = self.config.get("power", {}).items()
+        return [f"<results>/power/{dataset}.{entry['design']}.svg" for dataset, entry in studies]
+
+    def power_sizes(self, dataset: str) -> dict:
+        """Return what a study of power varies, without its design."""
+        own = self.config["power"][dataset]
+        return {key: own[key] for key in own if key != "design"}
+
+    def readers_surprisal(self, dataset: str) -> str:
+        """Return the surprisal that a dataset's simulated readers follow."""
+        return f"<results>/surprisal/{self.simulated(dataset)['reader']}/{dataset}.parquet"
+
     def annotated_words(self, dependencies: str) -> str:
         """Return the words whose dependencies these are."""
         dataset = self.config["dependencies"][dependencies]["dataset"]
