@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 from recency.attention.biased import NAME, WITH_WEIGHTS, attention_modules
 from recency.errors import InputError
 from recency.scoring.alignment import Text
-from recency.scoring.causal import window_of, windows
+from recency.scoring.windows import window_of, windows
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,13 +11,11 @@ import torch
 from transformers import PreTrainedModel
 
 from recency.errors import InputError
-from recency.scoring.alignment import END, REST, SPACE
+from recency.scoring.output_layer import OutputLayer
+from recency.scoring.windows import batches, window_of, windows
 
-#: Positions whose logits are held at once, and rows of the output layer, on a CPU: 8 MB of logits.
+#: Positions whose logits are held at once.
 POSITIONS_AT_ONCE = 1024
-CPU_BLOCK = 2048
-#: Where a batch is as large as this, a window an eighth shorter than its longest begins a new one.
-ENOUGH = 1024
 
 
 @dataclass
@@ -28,160 +26,6 @@ class Scores:
     log_space: np.ndarray  # mass of tokens that begin with a space; one more entry for the end
     log_end: np.ndarray  # mass of tokens that end a text, likewise
     context: np.ndarray  # tokens that the model saw before t_k
-
-
-@dataclass
-class _Window:
-    """A stretch of one text: its input ids, and which of its predictions count."""
-
-    text: int
-    ids: list[int]
-    start: int  # place in the text of the token predicted by the window's first position
-    fresh: int  # the window's first position whose prediction counts
-
-
-def windows(ids: np.ndarray, text: int, size: int, stride: int, bos: int | None) -> list[_Window]:
-    """Cut a text into windows of at most `size` inputs, each counting the last `stride` anew.
-
-    Position p of a window predicts the text's token `start + p`; all of the first window counts.
-    """
-    stream = ([] if bos is None else [bos]) + ids.tolist()
-    shift = 0 if bos is not None else 1  # what position 0 predicts
-    cut, done, begin = [], 0, 0
-    while True:
-        end = min(begin + size, len(stream))
-        cut.append(_Window(text, stream[begin:end], begin + shift, done - begin))
-        done = end
-        if end == len(stream):
-            return cut
-        begin = end + stride - size
-
-
-def batches(cut: list[_Window], tokens: int, padded: bool) -> Iterator[list[_Window]]:
-    """Group windows of like length so that a batch holds about `tokens` inputs, little padding."""
-    batch: list[_Window] = []
-    for window in sorted(cut, key=lambda each: -len(each.ids)):
-        longest = len(batch[0].ids) if batch else 0
-        full = longest * (len(batch) + 1) > tokens
-        short = longest * len(batch) >= ENOUGH and 8 * len(window.ids) < 7 * longest
-        if batch and (full or short or (not padded and len(window.ids) != longest)):
-            yield batch
-            batch = []
-        batch.append(window)
-    if batch:
-        yield batch
-
-
-class OutputLayer:
-    """The output layer with the rows of word-initial tokens first, so that their mass is a slice.
-
-    `bf16` holds the logits in bfloat16; the logit of the token itself is computed apart, exactly,
-    and the noise of the others all but cancels in their sum.
-    """
-
-    @torch.inference_mode()
-    def __init__(self, model: PreTrainedModel, kind: np.ndarray, bf16: bool = False):
-        """Sort the rows by `kind` (SPACE, END, REST); rows past its end are padding."""
-        linear, config = model.get_output_embeddings(), model.config
-        weight = linear.weight.detach()
-        kind = np.append(kind, np.zeros(max(0, len(weight) - len(kind)), np.int8))[: len(weight)]
-        rows = [np.flatnonzero(kind == each) for each in (SPACE, END, REST)]
-        order = torch.from_numpy(np.concatenate(rows)).to(weight.device)
-        self.row = torch.empty_like(order)  # token id → row
-        self.row[order] = torch.arange(len(order), device=order.device)
-        self.cuts = np.cumsum([0, *map(len, rows)]).tolist()
-        self.exact = weight[order].float()
-        bias = getattr(linear, "bias", None)
-        self.bias = None if bias is None else bias.detach()[order].float()
-        self.weight = self.exact.bfloat16() if bf16 else self.exact
-        self.cap = getattr(config, "final_logit_softcapping", None)
-        self.scale = 1.0
-        for name, power in (("logit_scale", 1), ("logits_scaling", -1)):
-            if isinstance(factor := getattr(config, name, None), int | float):
-                self.scale *= factor**power
-        self.buffer = weight.new_empty(0, dtype=torch.float32)
-        self._compare(model)
-
-    def _compare(self, model: PreTrainedModel) -> None:
-        """Refuse a network that looks ahead, or whose logits are more than its output layer."""
-        ids = torch.arange(min(8, window_of(model, 8)), device=self.row.device)[None]
-        ids %= len(self.row)
-        states = model.base_model(input_ids=ids, use_cache=False)[0][0]
-        later = ids.clone()
-        later[0, -1] = (later[0, -1] + 1) % len(self.row)
-        other = model.base_model(input_ids=later, use_cache=False)[0][0]
-        moved = (states - other)[:-1].float().abs()
-        if len(moved) and moved.max() > 1e-4 * states.float().abs().max():
-            raise InputError(
-                f"{type(model).__name__} is not causal: a later token changes what it makes of the "
-                "earlier ones; open a masked LM with recency.load(…, masked=True)"
-            )
-        expected = model(input_ids=ids, use_cache=False).logits[0].float()
-        logits = self.finish(states.float() @ self.exact.T)[:, self.row]
-        allowed = 1e-3 if states.dtype == torch.float32 else 3e-2
-        if not (logits - expected).abs().max() < allowed * expected.abs().max().clamp(min=1):
-            raise InputError(
-                f"{type(model).__name__} changes its logits after its output layer in a way that "
-                "is not known here; recency.scoring.causal.OutputLayer would have to learn it"
-            )
-
-    def finish(self, logits: torch.Tensor, rows: torch.Tensor | slice = slice(None)):
-        """Do in place what comes behind the matrix product, for all rows or some: bias, scale, cap."""
-        if self.bias is not None:
-            logits += self.bias[rows]
-        if self.scale != 1.0:
-            logits *= self.scale
-        if self.cap:
-            logits.div_(self.cap).tanh_().mul_(self.cap)
-        return logits
-
-    def score(self, states: torch.Tensor, targets: torch.Tensor) -> list[torch.Tensor]:
-        """Return log p of `targets` and log masses of SPACE and END, float64, after `states`."""
-        rows, states = self.row[targets], states.float()
-        chosen = (states.double() * self.exact[rows].double()).sum(-1)
-        chosen = self.finish(chosen, rows)
-        # Without a maximum to subtract there is one pass less; extremes are done again, with it.
-        mass = self.masses(states, lambda logits: logits.exp_().sum(-1).double(), torch.add).log()
-        full = torch.tensor(np.diff(self.cuts) > 0, device=mass.device)
-        if not (torch.isfinite(mass[full]).all() and mass[full].min() > -69):
-            mass = self.masses(states, lambda each: each.double().logsumexp(-1), torch.logaddexp)
-            mass[~full] = -torch.inf
-        total = mass.logsumexp(0)
-        return [chosen - total, mass[0] - total, mass[1] - total]
-
-    def masses(self, states: torch.Tensor, reduce: Callable, add: Callable) -> torch.Tensor:
-        """Reduce the logits of SPACE, END and REST to (3, positions), a block of rows at a time.
-
-        A block's logits stay in the processor's cache between the product and the sum; no more of
-        them are ever held.
-        """
-        block = CPU_BLOCK if states.device.type == "cpu" else len(self.exact)
-        if self.buffer.numel() < len(states) * block:
-            self.buffer = self.exact.new_empty(len(states) * block)
-        lower = states.to(self.weight.dtype)
-        found = torch.zeros(3, len(states), dtype=torch.float64, device=states.device)
-        for kind, (first, last) in enumerate(pairwise(self.cuts)):
-            for start in range(first, last, block):
-                rows = slice(start, min(start + block, last))
-                weight = self.weight[rows]
-                logits = self.buffer[: len(states) * len(weight)].view(len(states), -1)
-                if weight.dtype == logits.dtype:
-                    torch.mm(lower, weight.T, out=logits)
-                else:
-                    logits.copy_(lower @ weight.T)
-                value = reduce(self.finish(logits, rows))
-                found[kind] = value if start == first else add(found[kind], value)
-        return found
-
-
-def window_of(model: PreTrainedModel, window: int | None = None) -> int:
-    """Return how many inputs the model takes, or `window` if that is given (and less)."""
-    config = model.config
-    names = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len")
-    size = next((getattr(config, name) for name in names if getattr(config, name, None)), None)
-    if size is None and window is None:
-        raise InputError(f"{type(model).__name__} has no longest input; set `window` (tokens)")
-    return min(size or window, window or size)
 
 
 @torch.inference_mode()

@@ -12,7 +12,7 @@ from recency.attention.biased import attach
 from recency.errors import InputError
 from recency.networks import architectures
 from recency.scoring.alignment import Text
-from recency.scoring.causal import batches, window_of, windows
+from recency.scoring.windows import batches, window_of, windows
 
 
 def layers_of(model: PreTrainedModel) -> int:

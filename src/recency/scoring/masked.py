@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 
 from recency.errors import InputError
 from recency.scoring.alignment import Text
-from recency.scoring.causal import window_of
+from recency.scoring.windows import window_of
 
 METRICS = ("within_word_l2r", "original")
 FUTURES = ("seen", "removed", "masked")

@@ -29,7 +29,9 @@ class Model:
     tokenizer: Any  # a tokenizers.Tokenizer
     masked: bool = False
     bos_token: str | None = None  # the begin token that the tokenizer names
-    output_layers: dict = field(default_factory=dict)  # precision → causal.OutputLayer, made once
+    output_layers: dict = field(
+        default_factory=dict
+    )  # precision → output_layer.OutputLayer, made once
 
     @cached_property
     def kind(self) -> np.ndarray:

@@ -86,9 +86,9 @@ def main(
     from recency.scoring import alignment
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token
-    from recency.scoring.causal import window_of
     from recency.scoring.surprisal import load
     from recency.scoring.texts import spaces_of
+    from recency.scoring.windows import window_of
 
     torch.set_num_threads(threads)
     table = pd.read_parquet(words)

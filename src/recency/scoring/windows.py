@@ -1,0 +1,66 @@
+"""Cut texts into sliding windows that a network can take, and the windows into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from transformers import PreTrainedModel
+
+from recency.errors import InputError
+
+#: Where a batch is as large as this, a window an eighth shorter than its longest begins a new one.
+ENOUGH = 1024
+
+
+def window_of(model: PreTrainedModel, window: int | None = None) -> int:
+    """Return how many inputs the model takes, or `window` if that is given (and less)."""
+    config = model.config
+    names = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len")
+    size = next((getattr(config, name) for name in names if getattr(config, name, None)), None)
+    if size is None and window is None:
+        raise InputError(f"{type(model).__name__} has no longest input; set `window` (tokens)")
+    return min(size or window, window or size)
+
+
+@dataclass
+class Window:
+    """A stretch of one text: its input ids, and which of its predictions count."""
+
+    text: int
+    ids: list[int]
+    start: int  # place in the text of the token predicted by the window's first position
+    fresh: int  # the window's first position whose prediction counts
+
+
+def windows(ids: np.ndarray, text: int, size: int, stride: int, bos: int | None) -> list[Window]:
+    """Cut a text into windows of at most `size` inputs, each counting the last `stride` anew.
+
+    Position p of a window predicts the text's token `start + p`; all of the first window counts.
+    """
+    stream = ([] if bos is None else [bos]) + ids.tolist()
+    shift = 0 if bos is not None else 1  # what position 0 predicts
+    cut, done, begin = [], 0, 0
+    while True:
+        end = min(begin + size, len(stream))
+        cut.append(Window(text, stream[begin:end], begin + shift, done - begin))
+        done = end
+        if end == len(stream):
+            return cut
+        begin = end + stride - size
+
+
+def batches(cut: list[Window], tokens: int, padded: bool) -> Iterator[list[Window]]:
+    """Group windows of like length so that a batch holds about `tokens` inputs, little padding."""
+    batch: list[Window] = []
+    for window in sorted(cut, key=lambda each: -len(each.ids)):
+        longest = len(batch[0].ids) if batch else 0
+        full = longest * (len(batch) + 1) > tokens
+        short = longest * len(batch) >= ENOUGH and 8 * len(window.ids) < 7 * longest
+        if batch and (full or short or (not padded and len(window.ids) != longest)):
+            yield batch
+            batch = []
+        batch.append(window)
+    if batch:
+        yield batch
