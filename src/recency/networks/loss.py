@@ -30,8 +30,9 @@ class LinearCrossEntropy(torch.autograd.Function):
         exact = torch.promote_types(dtype, torch.float32)
         at_once = min(len(hidden), TOKENS_AT_ONCE.get(device.type, 8192))
         losses = torch.empty(len(hidden), dtype=exact, device=device)
-        hidden_gradient = torch.empty_like(hidden)
-        weight_gradient = torch.zeros_like(weight, dtype=exact)
+        learns = any(ctx.needs_input_grad)
+        hidden_gradient = torch.empty_like(hidden) if learns else None
+        weight_gradient = torch.zeros_like(weight, dtype=exact) if learns else None
         logits = torch.empty(at_once, len(weight), dtype=dtype, device=device)
         with torch.autocast(device.type, enabled=False):
             cast = weight.to(dtype)
@@ -40,6 +41,8 @@ class LinearCrossEntropy(torch.autograd.Function):
                 chunk = hidden[here]
                 scores = torch.mm(chunk, cast.T, out=logits[: len(chunk)])
                 scores = _softmax_minus_target(scores, targets[here], losses[here])
+                if not learns:
+                    continue
                 torch.mm(scores, cast, out=hidden_gradient[here])
                 if dtype == exact:
                     weight_gradient.addmm_(scores.T, chunk)

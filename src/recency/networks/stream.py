@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +11,24 @@ import torch
 
 from recency.errors import InputError
 
+#: Places of the text that validation tokens are taken from, evenly spaced.
+PLACES = 8
+
 
 class TokenStream:
     """Rows of `length` + 1 tokens, end to end, in the file's order or shuffled anew each epoch.
 
     Row r of step n is row n·batch + r of the order; after the last row it starts over. As in
     Pythia, rows do not overlap: the last target of one row is not the first input of the next.
+
+    Of `validation` tokens, taken from PLACES evenly spaced places of the text, nothing is trained
+    on: each stretch begins with a document and ends with one, or in the midst of one that is longer
+    than the stretch by half. Rows that have a token of a stretch are left out of the order.
     """
 
-    def __init__(self, tokens: Path, info: Path, length: int, order: str, seed: int):
+    def __init__(
+        self, tokens: Path, info: Path, length: int, order: str, seed: int, validation: int = 0
+    ):
         description = json.loads(Path(info).read_text())
         self.vocabulary: int = description["vocabulary"]
         self.tokens = np.memmap(tokens, dtype=description["dtype"], mode="r")
@@ -29,22 +39,60 @@ class TokenStream:
                 f"{tokens}: {len(self.tokens):,} tokens do not fill one row of {length + 1:,}; "
                 "give the corpus more text, or the recipe a smaller `sequence_length`"
             )
+        self._kept = None  # place in the order → row of the file, where some are left out
+        self.validation = np.zeros(0, np.int64)  # first tokens of the validation rows
+        if validation:
+            self._hold_out(validation, description["end_of_document"], tokens)
         self._epoch, self._permutation = -1, None
 
     def _row(self, number: int) -> int:
         """Return the place in the file of the order's row `number`."""
         epoch, place = divmod(number, self.rows)
         if self.order == "sequential":
-            return place
+            return place if self._kept is None else int(self._kept[place])
         if epoch != self._epoch:
             generator = np.random.default_rng([self.seed, epoch])
             self._epoch, self._permutation = epoch, generator.permutation(self.rows)
-        return int(self._permutation[place])
+        place = int(self._permutation[place])
+        return place if self._kept is None else int(self._kept[place])
+
+    def _after_end(self, place: int, end: int | None, reach: int) -> int:
+        """Return the first token at or after `place` that begins a document, if one is in reach."""
+        if end is None:
+            return place
+        ends = np.flatnonzero(self.tokens[max(place - 1, 0) : place + reach] == end)
+        return max(place - 1, 0) + int(ends[0]) + 1 if len(ends) else place
+
+    def _hold_out(self, wanted: int, end: int | None, tokens: Path) -> None:
+        """Lay out the validation rows, and leave the rows that touch a stretch out of the order."""
+        width, size, total = self.length + 1, -(-wanted // PLACES), len(self.tokens)
+        kept, validation = np.ones(self.rows, bool), []
+        for place in range(PLACES):
+            start = self._after_end(place * total // PLACES, end, size) if place else 0
+            stop = min(self._after_end(start + size, end, size // 2), total)
+            kept[start // width : -(-stop // width)] = False
+            validation += range(start, stop - width + 1, width)
+        if 2 * kept.sum() < len(kept) or not validation:
+            raise InputError(
+                f"{tokens}: `validation` of {wanted:,} tokens, in {PLACES} stretches, has "
+                f"{len(validation):,} rows of {width:,} tokens and leaves {kept.sum():,} of "
+                f"{len(kept):,} to train on; give it another number of tokens"
+            )
+        self.validation = np.array(validation)
+        self._kept = np.flatnonzero(kept)
+        self.rows = len(self._kept)
 
     def batch(self, first: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return inputs and targets of rows `first` … `first + count` - 1, each (count, length)."""
         width = self.length + 1
-        starts = [self._row(number) * width for number in range(first, first + count)]
-        rows = np.stack([self.tokens[start : start + width] for start in starts]).astype(np.int64)
-        rows = torch.from_numpy(rows)
+        return self._read([self._row(number) * width for number in range(first, first + count)])
+
+    def validation_batch(self, first: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return inputs and targets of the validation rows from `first` on, `count` at most."""
+        return self._read(self.validation[first : first + count])
+
+    def _read(self, starts: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the rows that begin at these tokens, without their last and without their first."""
+        rows = [self.tokens[start : start + self.length + 1] for start in starts]
+        rows = torch.from_numpy(np.stack(rows).astype(np.int64))
         return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()

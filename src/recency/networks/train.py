@@ -8,15 +8,35 @@ import shutil
 import socket
 import sysconfig
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from recency.errors import InputError
-from recency.files import atomic
 from recency.progress import progress
 
-CHECK_EVERY_STEPS = 20  # the losses are looked at, and the state is saved if that is cheap enough
-TIME_TO_SAVE = 0.05  # of a job's time
+LOOK_EVERY = 10.0  # seconds between looks at the losses, for which a GPU has to wait
+TIME_TO_SAVE = 0.05  # of a job's time, at most …
+SAVE_EVERY = 600.0  # … but no state is older than this many seconds and a step
+
+
+@dataclass(frozen=True)
+class Job:
+    """What `main` was asked for; `device` is cpu or cuda."""
+
+    tokens: Path
+    info: Path
+    tokenizer: Path
+    out: Path
+    lm: str
+    architecture: dict
+    bias: dict
+    recipe: dict
+    seed: int
+    threads: int
+    device: str
+    code: dict[str, str]
+    tensorboard: bool
 
 
 def main(
@@ -32,127 +52,169 @@ def main(
     threads: int = 1,
     gpus: int = 1,
     code: Mapping[str, str] | None = None,
+    tensorboard: bool = False,
 ) -> None:
-    """Train `lm` and write a folder that `recency.load` opens, with the loss in `training.csv`.
+    """Train `lm` and write a folder that `recency.load` opens, with the losses in `training.csv`.
 
     `out` is the folder's config.json. The state of a job is kept beside the folder, with the whole
     specification inside; that of an unfinished job of another specification is refused. Checkpoints
     at the recipe's steps are kept in `checkpoints/step<n>` and are not outputs of the rule. On
     several GPUs of this machine each step's sequences are shared. `code` is module → fingerprint of
-    what trains, and part of the specification.
+    what trains, and part of the specification. The losses are written as they come, and with
+    `tensorboard` as its files too, into the folder's `tensorboard/`.
     """
     import torch
 
+    paths = map(Path, (tokens, info, tokenizer, out))
     device = _device(recipe["device"], gpus)
-    job = (
-        tokens,
-        info,
-        tokenizer,
-        out,
-        lm,
-        architecture,
-        bias,
-        recipe,
-        seed,
-        threads,
-        device,
-        code,
+    job = Job(
+        *paths, lm, architecture, bias, recipe, seed, threads, device, dict(code or {}), tensorboard
     )
     if gpus == 1:
-        _train(0, 1, *job)
+        _train(0, 1, job)
         return
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
     try:
-        torch.multiprocessing.spawn(_train, (gpus, *job), nprocs=gpus)
+        torch.multiprocessing.spawn(_train, (gpus, job), nprocs=gpus)
     except torch.multiprocessing.ProcessRaisedException as error:
         _, ours, message = str(error).partition("recency.errors.InputError: ")
         raise InputError(message.strip()) if ours else error from None
 
 
-def _train(
-    rank: int,
-    world: int,
-    tokens: Path,
-    info: Path,
-    tokenizer: Path,
-    out: Path,
-    lm: str,
-    architecture: dict,
-    bias: dict,
-    recipe: dict,
-    seed: int,
-    threads: int,
-    device: str,
-    code: Mapping[str, str] | None,
-) -> None:
+def _train(rank: int, world: int, job: Job) -> None:
     """Train on one device of `world`; the first one alone saves and speaks."""
     import torch
-    from transformers import PreTrainedTokenizerFast
 
     from recency.networks import architectures, training
     from recency.networks.stream import TokenStream
 
-    if world > 1:
-        torch.distributed.init_process_group(
-            "gloo" if device == "cpu" else "nccl", rank=rank, world_size=world
-        )
-    if device == "cpu":
-        torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(True)
-        torch.utils.deterministic.fill_uninitialized_memory = False
-    else:
-        device = f"cuda:{rank}"
-        torch.cuda.set_device(device)
-    folder = Path(out).parent
-    stream = TokenStream(tokens, info, recipe["sequence_length"], recipe["order"], seed)
+    device = _prepare(rank, world, job)
+    folder, recipe = job.out.parent, job.recipe
+    held_out = recipe.get("validation", {})
+    stream = TokenStream(
+        job.tokens,
+        job.info,
+        recipe["sequence_length"],
+        recipe["order"],
+        job.seed,
+        held_out.get("tokens", 0),
+    )
     recipe = _with_steps(recipe, stream.rows)
-    specification = {
-        "architecture": architecture,
-        "bias": bias,
-        "recipe": {key: value for key, value in recipe.items() if key != "device"},
-        "seed": seed,
-        "tokens": json.loads(Path(info).read_text()) | {"sha256": _digest(tokens)},
-        "code": dict(code or {}),
-    }
-    model = architectures.new(architecture, bias, stream.vocabulary, seed)
+    specification = _specification(job, recipe)
+    model = architectures.new(job.architecture, job.bias, stream.vocabulary, job.seed)
     run = training.Training(model, stream, recipe, device, rank, world)
     state = folder.with_name(f".{folder.name}.state.pt")
-    done, losses = training.resume(state, specification, run)
+    done, curve = training.resume(state, specification, run)
     steps, tokens_per_step = recipe["steps"], recipe["batch_sequences"] * recipe["sequence_length"]
-    shown = progress(steps * tokens_per_step, f"train {lm}", "tokens")
+    shown = progress(steps * tokens_per_step, f"train {job.lm}", "tokens")
     shown.update(done * tokens_per_step)
-    started, saving = time.monotonic(), 0.0
+    events = _events(folder, done) if job.tensorboard and rank == 0 else None
+    saved = looked = time.monotonic()
+    cost = 0.0  # of the last state, seconds
     unread = []  # reading a loss waits for the device
     for step in range(done + 1, steps + 1):
-        unread.append(run.step(step))
-        if step % CHECK_EVERY_STEPS == 0 or step == steps:
-            losses += torch.stack(unread).tolist()
+
+        def report(sequences: int, before: int = (step - 1) * tokens_per_step) -> None:
+            shown.update(before + sequences * recipe["sequence_length"])
+
+        unread.append(run.step(step, report if device == "cpu" and rank == 0 else _silent))
+        if held_out and (step % held_out["every"] == 0 or step == steps):
+            curve.validation[step] = run.validation_loss()
+        if time.monotonic() - looked >= LOOK_EVERY or step == steps:
+            curve.losses += torch.stack(unread).tolist()
             unread = []
-            if not all(map(math.isfinite, losses)):
-                raise InputError(_no_number(lm, losses, state, done))
+            if not all(map(math.isfinite, curve.losses)):
+                raise InputError(_no_number(job.lm, curve.losses, state, done))
             if rank == 0:
-                shown.update(step * tokens_per_step, f"loss {losses[-1]:.3f}")
-                if saving <= TIME_TO_SAVE * (time.monotonic() - started) or step == steps:
+                shown.update(step * tokens_per_step, f"loss {curve.losses[-1]:.3f}")
+                curve.write(folder / "training.csv", tokens_per_step)
+                if events:
+                    events(curve, tokens_per_step)
+                waited = time.monotonic() - saved
+                if waited >= min(cost / TIME_TO_SAVE, SAVE_EVERY) or step == steps:
                     before = time.monotonic()
-                    training.save(state, specification, run, step, losses)
-                    saving += time.monotonic() - before
-                    done = step
+                    training.save(state, specification, run, step, curve)
+                    saved, done = time.monotonic(), step
+                    cost = saved - before
+            looked = time.monotonic()
         if rank == 0 and step in recipe["checkpoints"]:
             model.save_pretrained(folder / "checkpoints" / f"step{step}")
     if world > 1:
         torch.distributed.destroy_process_group()
-    if rank > 0:
-        return
+    if rank == 0:
+        curve.write(folder / "training.csv", tokens_per_step)
+        _save_checkpoint(model, job)
+
+
+def _prepare(rank: int, world: int, job: Job) -> str:
+    """Set PyTorch up for a device of `world`, and return the device's name."""
+    import torch
+
+    if world > 1:
+        torch.distributed.init_process_group(
+            "gloo" if job.device == "cpu" else "nccl", rank=rank, world_size=world
+        )
+    if job.device == "cpu":
+        torch.set_num_threads(job.threads)
+        torch.use_deterministic_algorithms(True)
+        torch.utils.deterministic.fill_uninitialized_memory = False
+        return "cpu"
+    torch.cuda.set_device(rank)
+    return f"cuda:{rank}"
+
+
+def _specification(job: Job, recipe: dict) -> dict:
+    """Return all that the weights depend on, but for the device."""
+    return {
+        "architecture": job.architecture,
+        "bias": job.bias,
+        "recipe": {key: value for key, value in recipe.items() if key != "device"},
+        "seed": job.seed,
+        "tokens": json.loads(job.info.read_text()) | {"sha256": _digest(job.tokens)},
+        "code": job.code,
+    }
+
+
+def _silent(sequences: int) -> None:
+    """Report nothing: on a GPU what is begun is not what is done."""
+
+
+def _events(folder: Path, done: int) -> Callable:
+    """Return what adds the losses after step `done` to TensorBoard's files."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise InputError(
+            "`tensorboard: true` needs the package tensorboard: pip install tensorboard, or leave it "
+            "out; training.csv has the same losses"
+        ) from None
+    writer = SummaryWriter(folder / "tensorboard", purge_step=done + 1)
+    written = done
+
+    def write(curve, tokens_per_step: int) -> None:
+        nonlocal written
+        for step in range(written + 1, len(curve.losses) + 1):
+            writer.add_scalar("loss/training", curve.losses[step - 1], step)
+            if step in curve.validation:
+                writer.add_scalar("loss/validation", curve.validation[step], step)
+        written = len(curve.losses)
+        writer.flush()
+
+    return write
+
+
+def _save_checkpoint(model, job: Job) -> None:
+    """Write the network and its tokenizer as a folder that transformers knows."""
+    from transformers import PreTrainedTokenizerFast
+
+    folder = job.out.parent
     model.save_pretrained(folder)
     PreTrainedTokenizerFast(
-        tokenizer_file=str(tokenizer), bos_token="<|endoftext|>", eos_token="<|endoftext|>"
+        tokenizer_file=str(job.tokenizer), bos_token="<|endoftext|>", eos_token="<|endoftext|>"
     ).save_pretrained(folder)
-    shutil.copyfile(tokenizer, folder / "tokenizer.json")
-    with atomic(folder / "training.csv") as path:
-        lines = [f"{n},{n * tokens_per_step},{loss!r}\n" for n, loss in enumerate(losses, 1)]
-        path.write_text("step,tokens,loss_nats\n" + "".join(lines))
+    shutil.copyfile(job.tokenizer, folder / "tokenizer.json")
 
 
 def _digest(path: Path) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -16,6 +19,23 @@ from recency.files import atomic
 from recency.networks.loss import cross_entropy_sum
 from recency.networks.schedule import learning_rate
 from recency.networks.stream import TokenStream
+
+
+@dataclass
+class Curve:
+    """Mean losses of a training, nats: of each step, and by step on the validation rows."""
+
+    losses: list[float] = field(default_factory=list)
+    validation: dict[int, float] = field(default_factory=dict)
+
+    def write(self, path: Path, tokens_per_step: int) -> None:
+        """Write step, tokens, loss_nats and validation_nats (empty where it was not taken)."""
+        with atomic(path) as part, part.open("w", newline="") as file:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(["step", "tokens", "loss_nats", "validation_nats"])
+            for step, loss in enumerate(self.losses, 1):
+                validation = repr(self.validation[step]) if step in self.validation else ""
+                table.writerow([step, step * tokens_per_step, repr(loss), validation])
 
 
 def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.AdamW:
@@ -61,11 +81,12 @@ class Training:
                 biased.visible_blocks(module.recency_bias.reach, length, length, model.device)
             self.network = torch.compile(model.base_model, dynamic=False)
 
-    def step(self, number: int) -> torch.Tensor:
+    def step(self, number: int, report: Callable[[int], None] = lambda done: None) -> torch.Tensor:
         """Do step `number` (from 1) and return its mean loss in nats, left on the device.
 
         The step's sequences are dealt out to the devices a micro-batch at a time; gradients are
-        summed over all of them, so that their number changes a result by rounding alone.
+        summed over all of them, so that their number changes a result by rounding alone. `report`
+        gets the number of sequences begun before each micro-batch.
         """
         self.model.train()
         self._seed_dropout(number)
@@ -78,6 +99,7 @@ class Training:
         )
         total = torch.zeros((), device=self.device)
         for start in range(self.rank * at_once, sequences, self.world * at_once):
+            report(start)
             batch = self.stream.batch(first + start, min(at_once, sequences - start))
             inputs, targets = (self._sent(tokens) for tokens in batch)
             if self.unchecked:
@@ -93,6 +115,20 @@ class Training:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return total
+
+    @torch.no_grad()
+    def validation_loss(self) -> float:
+        """Return the mean loss in nats on the stream's validation rows, without dropout."""
+        self.model.eval()
+        at_once, rows = self.recipe["micro_batch"], len(self.stream.validation)
+        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        for start in range(self.rank * at_once, rows, self.world * at_once):
+            inputs, targets = map(self._sent, self.stream.validation_batch(start, at_once))
+            total += self.loss_sum(inputs, targets)
+        if self.world > 1:
+            distributed.all_reduce(total)
+        self.model.train()
+        return total.item() / (rows * self.recipe["sequence_length"])
 
     def loss_sum(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the summed cross-entropy in nats of targets (batch, length)."""
@@ -153,7 +189,7 @@ def save(
     specification: dict,
     run: Training,
     done: int,
-    losses: list[float],
+    curve: Curve,
 ) -> None:
     """Write the state whole; the one before stays until then. The last needs no optimiser."""
     finished = done == specification["recipe"]["steps"]
@@ -165,13 +201,14 @@ def save(
                 "model": run.model.state_dict(),
                 "optimizer": None if finished else run.optimizer.state_dict(),
                 "done": done,
-                "losses": losses,
+                "losses": curve.losses,
+                "validation": curve.validation,
             },
             file,
         )
 
 
-def resume(path: Path, specification: dict, run: Training) -> tuple[int, list[float]]:
+def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
     """Load a state if there is one; return the steps done and their losses.
 
     A finished training keeps its state, for a job whose outputs were lost after it; of another
@@ -179,12 +216,12 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, list[fl
     with the difference.
     """
     if not path.exists():
-        return 0, []
+        return 0, Curve()
     state = torch.load(path, weights_only=True, map_location=run.device)
     made_for = json.loads(state["specification"])
     if made_for != specification:
         if state["done"] == made_for["recipe"]["steps"]:
-            return 0, []
+            return 0, Curve()
         raise InputError(
             f"{path} is the state of a training run of another specification:\n"
             + "\n".join(_difference(made_for, specification))
@@ -193,7 +230,7 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, list[fl
     run.model.load_state_dict(state["model"])
     if state["optimizer"] is not None:
         run.optimizer.load_state_dict(state["optimizer"])
-    return state["done"], state["losses"]
+    return state["done"], Curve(state["losses"], state["validation"])
 
 
 def _difference(old: object, new: object, where: str = "") -> list[str]:

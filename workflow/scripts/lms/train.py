@@ -13,5 +13,6 @@ if __name__ == "__main__":
             threads=snakemake.threads,
             gpus=max(1, snakemake.resources.gpu),
             code=code_of(snakemake.params),
+            tensorboard=snakemake.config.get("tensorboard", False),
             **snakemake.params,
         )
