@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from project import ROOT, TINY, copy_finished, copy_project, snakemake
 
+pytest_plugins = ["training_job"]  # its fixtures
 HEADERS = Path(sysconfig.get_path("include"), "Python.h")
 needs_compiler = pytest.mark.skipif(
     not (shutil.which("g++") and HEADERS.exists()),

@@ -67,11 +67,11 @@ def test_products_of_an_experiment(study):
         return {stem for product in products.made(study, name) for stem in product.stems}
 
     assert made("exp4") == {
-        "figure_attention_heads", "table_dependencies", "figure_attention_by_distance"
+        "figure_attention_heads", "table_dependencies", "figure_attention_by_distance", "figure_training"
     }  # fmt: skip
     assert "figure_slopes" in made("exp3") and "figure_slopes" not in made("exp1")
-    assert made("sensitivity") == {"figure_sensitivity", "table_sensitivity"}
-    assert made("items") == {"figure_delta_aic", "table_delta_aic"}
+    assert made("sensitivity") == {"figure_sensitivity", "table_sensitivity", "figure_training"}
+    assert made("items") == {"figure_delta_aic", "table_delta_aic", "figure_training"}
     assert "table_seeds" not in made("open")
 
 
@@ -118,6 +118,7 @@ from recency.evaluations.registry import Data, Evaluation
 
 EVALUATION = Evaluation(
     key="lengths",
+    uses_lms=False,
     applies=lambda study, experiment: study.has_data(experiment, "lengths"),
     wildcards={"list": "lists"},
     data=Data("lists", ("words",)),

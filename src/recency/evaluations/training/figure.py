@@ -1,0 +1,131 @@
+"""Loss in training: on the text trained on, and on text held out from it."""
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from recency.figures import comparison, style
+from recency.figures.comparison import LM
+
+PRODUCT = {
+    "makes": {"out": ("figure_training", "Loss in training")},
+    "reads": ["curves"],
+    "settings": ["lms=trained"],
+}
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLUMNS = ["step", "tokens", "loss_nats", "validation_nats"]
+PARTS = 50  # of a training, whose mean losses are drawn
+
+
+def means(curve: pd.DataFrame) -> pd.DataFrame:
+    """Return tokens and mean training loss (nats) of PARTS parts of a training, in order."""
+    part = (curve.step - 1) * min(PARTS, len(curve)) // len(curve)
+    return curve.groupby(part)[["tokens", "loss_nats"]].agg({"tokens": "last", "loss_nats": "mean"})
+
+
+def line(curve: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """Return tokens and nats of what is drawn as a line: validation, or training where there is none."""
+    held_out = curve[curve.validation_nats.notna()]
+    if len(held_out):
+        return held_out.tokens, held_out.validation_nats
+    smooth = means(curve)
+    return smooth.tokens, smooth.loss_nats
+
+
+def apart(values: Iterable[float], least: float) -> np.ndarray:
+    """Move values as little as it takes for any two to be `least` apart; their order stays."""
+    values = np.asarray(list(values), float)
+    order = np.argsort(values, kind="stable")
+    blocks: list[list[float]] = []  # sum of (value - place in its block · least), size
+    for place in order:
+        blocks.append([values[place], 1])
+        while len(blocks) > 1:
+            (low, size), (high, above) = blocks[-2:]
+            if high / above >= low / size + size * least:
+                break
+            blocks[-2:] = [[low + high - above * size * least, size + above]]
+    moved = np.concatenate([total / size + least * np.arange(size) for total, size in blocks])
+    result = np.empty_like(values)
+    result[order] = moved
+    return result
+
+
+def draw(curves: list[pd.DataFrame], lms: list[LM]) -> "Figure":
+    """Draw a line (validation) and dots (training) for each LM, named at its end."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    looks = style.looks(lms)
+    figure = Figure(figsize=(style.WIDTH, max(3.0, 0.17 * len(lms) + 1.2)), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xscale("log")
+    for lm, curve in zip(lms, curves, strict=True):
+        smooth, colour = means(curve), looks[lm.lm].colour
+        axes.plot(smooth.tokens, smooth.loss_nats, ".", color=colour, ms=2.5, alpha=0.5, lw=0)
+        axes.plot(*line(curve), "-", color=colour, lw=0.9, zorder=3)
+    validated = any(curve.validation_nats.notna().any() for curve in curves)
+    axes.set_ylabel("loss (nats per token)")
+    axes.grid(which="major")
+    lines = [line(curve) for curve in curves]
+    least, most = (end(ys.agg(how) for _, ys in lines) for end, how in ((min, "min"), (max, "max")))
+    room = 0.06 * (most - least or 1.0)
+    axes.set_ylim(least - room, most + room)
+    _count(axes, min(xs.iloc[0] for xs, _ in lines), max(xs.iloc[-1] for xs, _ in lines))
+    _name(axes, lms, lines, [looks[lm.lm].colour for lm in lms])
+    if validated:
+        handles = [
+            Line2D([], [], color=style.GREY, lw=1.2, label="held-out text"),
+            Line2D([], [], color=style.GREY, marker=".", ms=4, lw=0, label="text trained on"),
+        ]
+        axes.legend(handles=handles, loc="upper right")
+    return figure
+
+
+def _count(axes: "Axes", first: float, last: float) -> None:
+    """Give the axis of tokens a few round ticks, in millions: a decade has 1, 2 and 5."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    decades = range(math.floor(math.log10(first)), math.ceil(math.log10(last)) + 1)
+    each = (1,) if len(decades) > 4 else (1, 2, 5)
+    axes.xaxis.set_major_locator(FixedLocator([n * 10.0**d for d in decades for n in each]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: style.tick(tokens / 1e6)))
+    axes.set_xlim(first * 0.85, last * 1.06)
+    axes.set_xlabel("tokens seen (millions, log scale)")
+
+
+def _name(axes: "Axes", lms: list[LM], lines: list[tuple], colours: list[str]) -> None:
+    """Write each LM's label and last value to the right of the axes, none over another."""
+    ends = [(xs.iloc[-1], ys.iloc[-1]) for xs, ys in lines]
+    low, high = axes.get_ylim()
+    height = 0.16 / (axes.figure.get_figheight() - 0.8)  # of a line of text, of the axes
+    places = apart([(y - low) / (high - low) for _, y in ends], height)
+    places -= min(0.0, places.min())  # none below the axes
+    for lm, end, place, colour in zip(lms, ends, places, colours, strict=True):
+        axes.annotate(
+            f"{lm.label}  {end[1]:.3f}", end, xytext=(1.05, place), textcoords="axes fraction",
+            va="center", size=style.SMALL, color=style.shade(colour), annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 1, "shrinkB": 0,
+                        "relpos": (0, 0.5)},
+        )  # fmt: skip
+
+
+def main(
+    *, curves: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping]
+) -> None:
+    """Draw the training.csv of each LM to `out` (.pdf, .svg, .png; .csv for the values drawn)."""
+    models, _ = comparison.records(lms, [])
+    read = [comparison.table(path, COLUMNS)[COLUMNS] for path in curves]
+    data = pd.concat(
+        [curve.assign(lm=lm.lm, label=lm.label) for lm, curve in zip(models, read, strict=True)]
+    )
+    with style.use():
+        style.save(draw(read, models), out, data[["lm", "label", *COLUMNS]])

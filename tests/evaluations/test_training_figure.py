@@ -1,0 +1,79 @@
+"""The figure of losses in training."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recency.evaluations.training import figure, spec
+from recency.figures import comparison, style
+
+LMS = [
+    {"lm": "a", "label": "no bias", "bias": {"form": "none"}, "applied": "none"},
+    {"lm": "b", "label": "ALiBi", "bias": {"form": "linear", "slopes": 1}, "applied": "training"},
+]
+
+
+def curve(path, losses, validation=None):
+    steps = np.arange(1, len(losses) + 1)
+    held_out = np.full(len(losses), np.nan)
+    for step, loss in (validation or {}).items():
+        held_out[step - 1] = loss
+    values = {"step": steps, "tokens": steps * 100, "loss_nats": losses}
+    pd.DataFrame(values | {"validation_nats": held_out}).to_csv(path, index=False)
+    return path
+
+
+def test_means_are_of_equal_parts():
+    table = pd.DataFrame({"step": range(1, 101), "tokens": range(10, 1001, 10)})
+    found = figure.means(table.assign(loss_nats=np.arange(100.0)))
+    assert list(found.tokens[:2]) == [20, 40] and list(found.loss_nats[:2]) == [0.5, 2.5]
+    assert len(found) == figure.PARTS
+    few = figure.means(table[:3].assign(loss_nats=1.0))
+    assert list(few.tokens) == [10, 20, 30]
+
+
+def test_the_line_is_validation_where_there_is_one(tmp_path):
+    with_it = comparison.table(curve(tmp_path / "a.csv", [5.0] * 4, {2: 3.5, 4: 3.0}), [])
+    tokens, nats = figure.line(with_it)
+    assert list(tokens) == [200, 400] and list(nats) == [3.5, 3.0]
+    tokens, nats = figure.line(with_it.assign(validation_nats=np.nan))
+    assert list(nats) == [5.0] * 4
+
+
+@pytest.mark.parametrize("values", [[0, 0, 0], [3, 1, 1.5, 1.6], [0, 10, 20], [2.0]])
+def test_labels_are_set_apart_and_keep_their_order(values):
+    moved = figure.apart(values, 1.0)
+    order = np.argsort(values, kind="stable")
+    assert (np.diff(moved[order]) >= 1 - 1e-9).all()
+    assert np.mean(moved) == pytest.approx(np.mean(values))  # none is favoured
+    if np.diff(np.sort(values)).min(initial=9) >= 1:
+        assert list(moved) == values
+
+
+def test_every_lm_has_a_line_and_its_last_value(tmp_path):
+    paths = [
+        curve(tmp_path / "a.csv", np.linspace(8, 4, 200), {100: 6.0, 200: 4.25}),
+        curve(tmp_path / "b.csv", np.linspace(8, 3, 200), {100: 5.0, 200: 3.125}),
+    ]
+    figure.main(curves=paths, out=[tmp_path / "f.svg", tmp_path / "f.csv"], lms=LMS)
+    data = pd.read_csv(tmp_path / "f.csv")
+    assert list(data.columns) == ["lm", "label", *figure.COLUMNS] and len(data) == 400
+    lms, _ = comparison.records(LMS, [])
+    with style.use():
+        drawn = figure.draw([comparison.table(path, []) for path in paths], lms)
+    (axes,) = drawn.axes
+    lines = [each for each in axes.get_lines() if each.get_linestyle() == "-"]
+    assert [list(each.get_ydata()) for each in lines] == [[6.0, 4.25], [5.0, 3.125]]
+    assert [text.get_text() for text in axes.texts] == ["no bias  4.250", "ALiBi  3.125"]
+
+
+def test_weights_that_several_lms_share_are_listed_once():
+    lms = {"a": {}, "a-I": {"weights": "a"}, "hub": {"checkpoint": "gpt2"}, "b": {}}
+    study = SimpleNamespace(
+        lms=lms,
+        experiment=lambda name: {"lms": ["a-I", "hub", "b", "a"]},
+        weights=lambda lm: [] if lm == "hub" else [lm],
+    )
+    assert spec.trained(study, "mine") == ["a", "b"]
