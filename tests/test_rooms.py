@@ -14,7 +14,7 @@ FLOORS = [
     {"networks", "mixed", "stats"},
     {"text", "downloads", "figures", "reading", "scoring"},
     {"regression"},
-    {"simulation"},
+    {"simulation", "export"},
     {"evaluations"},
     {"workflow"},
     {"command"},

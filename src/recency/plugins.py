@@ -41,6 +41,11 @@ def constant(package: str, name: str, constant: str) -> object:
     return ast.literal_eval(node.value)
 
 
+def docstring(package: str, name: str) -> str:
+    """Return the docstring of a module, read without importing it."""
+    return ast.get_docstring(ast.parse(_file(package, name).read_text(encoding="utf-8"))) or ""
+
+
 def load(package: str, name: str, what: str, marker: str) -> ModuleType:
     """Import the module `name` of a package; `what` says in an InputError what it was to be."""
     file = _file(package, name)

@@ -5,7 +5,6 @@ None of these imports PyTorch.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import json
 import os
@@ -24,7 +23,8 @@ def biases() -> list[str]:
     """Return each form of bias with its first line, and below it its parameters."""
     lines = []
     for form in configuration.forms():
-        lines.append(f"{form}: {_first_line(plugins.folder(configuration.BIASES) / f'{form}.py')}")
+        about = plugins.docstring(configuration.BIASES, form).partition("\n")[0]
+        lines.append(f"{form}: {about}")
         parameters = configuration.bias_parameters(form)
         described = [
             (_with_default(name, each), each["description"]) for name, each in parameters.items()
@@ -69,11 +69,6 @@ def targets(configfile: Sequence[str] = ()) -> list[str]:
     for name, entry in config.get("datasets", {}).items():
         rows.append((f"check_{name}", f"{entry.get('label', name)}, looked over"))
     return _aligned(rows)
-
-
-def _first_line(path: Path) -> str:
-    """Return the first line of a module's docstring, without importing it."""
-    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
 
 
 def _with_default(name: str, schema: Mapping) -> str:

@@ -175,6 +175,10 @@ class Study:
         """Return the datasets of an experiment that can be run."""
         return list(dict.fromkeys(r["dataset"] for r in self.responses(experiment)))
 
+    def all_datasets(self, experiment: str) -> list[str]:
+        """Return the datasets of an experiment, those that are not here too."""
+        return list(dict.fromkeys(r["dataset"] for r in self.all_responses(experiment)))
+
     def described(self, lm: str) -> dict:
         """Return what figures need to know of an LM; see recency.figures.comparison.LM."""
         return configuration.described(lm, self.lms[lm])

@@ -1,0 +1,55 @@
+# Models that leave the house: `./run export_<lm>` makes a folder that transformers opens by itself,
+# `./run push_<lm>` puts it on the Hugging Face Hub.
+
+
+rule export:
+    input:
+        unpack(lambda wildcards: exports.files(study, wildcards.lm)),
+    output:
+        directory("<results>/exports/{lm}"),
+    log:
+        "<logs>/export/{lm}.log",
+    conda:
+        "../envs/lm.yaml"
+    params:
+        lm="{lm}",
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
+        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        about=lambda wildcards: exports.about(study, wildcards.lm),
+    script:
+        "../workflow/scripts/lms/export.py"
+
+
+rule push:
+    input:
+        "<results>/exports/{lm}",
+    output:
+        "<results>/exports/{lm}.pushed.json",
+    log:
+        "<logs>/push/{lm}.log",
+    localrule: True
+    conda:
+        "../envs/lm.yaml"
+    params:
+        repository=lambda wildcards: exports.repository(study, wildcards.lm),
+        private=config.get("export", {}).get("private", True),
+    script:
+        "../workflow/scripts/lms/push.py"
+
+
+for name in exports.lms(study):
+
+    rule:
+        name:
+            f"export_{name}"
+        input:
+            f"<results>/exports/{name}",
+        localrule: True
+
+    rule:
+        name:
+            f"push_{name}"
+        input:
+            f"<results>/exports/{name}.pushed.json",
+        localrule: True

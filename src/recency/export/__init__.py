@@ -1,0 +1,1 @@
+"""Models that leave the house: a checkpoint that others open, with a card that says what it is."""

@@ -1,0 +1,162 @@
+"""The card of an exported language model: what it is, how it is opened, made, and how it did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from recency import plugins
+from recency.export.modelling import FILE
+
+BIASES = "recency.attention.biases"
+ENDS = ("subject", "sentence")  # what the bootstrap drew anew: the wider interval is shown
+
+
+def text(
+    lm: str,
+    about: Mapping,
+    network,
+    training: str | Path | None = None,
+    perplexity: Iterable[str | Path] = (),
+    delta_loglik: Iterable[str | Path] = (),
+) -> str:
+    """Return the card as Markdown, the Hub's metadata in front.
+
+    `about` has label, study, applied (of the bias), and where there are any checkpoint, corpus
+    (label, licence, cite), recipe, seed, licence, cite, and `datasets` (name → label). The tables
+    are training.csv, and perplexity.csv and delta_loglik.csv of experiments with this LM.
+    """
+    bias = getattr(network.config, "bias", None)
+    licence = [f"license: {about['licence']}"] if about.get("licence") else []
+    metadata = ["library_name: transformers", "pipeline_tag: text-generation", *licence]
+    metadata.append("tags: [recency, psycholinguistics, surprisal]")
+    labels = about.get("datasets", {})
+    parts = [
+        "\n".join(["---", *metadata, "---"]),
+        f"# {about['label']}",
+        _what(about, bias),
+        _opened(lm, bias),
+        _made(about, network, training),
+        _perplexities(lm, labels, perplexity),
+        _fits(lm, labels, delta_loglik),
+        _rights(about),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _what(about: Mapping, bias: Mapping | None) -> str:
+    """Say what the LM is, and the equation of its bias."""
+    what = f"A language model of the study *{about['study']}*, made by recency."
+    if not bias:
+        return f"{what} Its attention has no bias."
+    settings = "".join(f", {key} {value}" for key, value in bias.items() if key != "form")
+    when = {"inference": "put on a trained network"}.get(
+        about["applied"], "in training and inference"
+    )
+    return (
+        f"{what} A bias changes each scaled attention score s = q·k/√d to a·s + b, by query position i "
+        f"and key position j, {when}: {plugins.docstring(BIASES, bias['form']).splitlines()[0]}\n\n"
+        f"Form `{bias['form']}`{settings}."
+    )
+
+
+def _opened(lm: str, bias: Mapping | None) -> str:
+    """Show the lines that open the LM."""
+    trust = ", trust_remote_code=True" if bias else ""
+    code = (
+        "## To open it\n\n```python\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
+        f'network = AutoModelForCausalLM.from_pretrained("{lm}"{trust})\n'
+        f'tokenizer = AutoTokenizer.from_pretrained("{lm}"{trust})\n```'
+    )
+    if not bias:
+        return code
+    return (
+        f"{code}\n\nThe code of the bias is in `{FILE}` and needs torch and transformers (5 or later) "
+        "alone. Without it transformers refuses the folder, so that the network never runs without "
+        f'its bias. recency opens it by its own code: `recency.load("{lm}")`.'
+    )
+
+
+def _made(about: Mapping, network, training: str | Path | None) -> str:
+    """Tell how the LM was made."""
+    config, rows = network.config, {}
+    rows["network"] = (
+        f"{config.model_type.removeprefix('recency_')}, {config.num_hidden_layers} layers, "
+        f"{config.num_attention_heads} heads, width {config.hidden_size}, "
+        f"{sum(each.numel() for each in network.parameters()):,} parameters"
+    )
+    if about.get("checkpoint"):
+        rows["made from"] = about["checkpoint"]
+    if corpus := about.get("corpus"):
+        rows["text"] = corpus["label"]
+    if training:
+        losses = pd.read_csv(training)
+        last = losses.iloc[-1]
+        rows["tokens"] = f"{int(last.tokens):,}, in {int(last.step):,} steps"
+        held_out = losses.validation_nats.dropna()
+        rows["last loss"] = f"{last.loss_nats:.3f} nats a token" + (
+            f"; {held_out.iloc[-1]:.3f} on held-out text" if len(held_out) else ""
+        )
+    if about.get("recipe"):
+        rows["recipe"] = f"`{json.dumps(about['recipe'], sort_keys=True)}`"
+        rows["seed"] = str(about["seed"])
+    return "## How it was made\n\n" + _table(["", ""], rows.items())
+
+
+def _perplexities(lm: str, labels: Mapping, tables: Iterable[str | Path]) -> str:
+    """Tabulate the perplexities of the reading-time corpora's texts."""
+    rows = {}
+    for table in map(pd.read_csv, tables):
+        for row in table[(table.lm == lm) & (table.dataset != "all")].itertuples():
+            label = labels.get(row.dataset, row.dataset)
+            rows[label] = (label, f"{row.tokens:,}", f"{row.perplexity:.1f}")
+    if not rows:
+        return ""
+    return "## Perplexity of texts that people read\n\n" + _table(
+        ["text", "tokens", "perplexity per token"], rows.values()
+    )
+
+
+def _fits(lm: str, labels: Mapping, tables: Iterable[str | Path]) -> str:
+    """Tabulate ΔLogLik with the wider of its two intervals."""
+    rows = {}
+    for table in map(pd.read_csv, tables):
+        for row in table[(table.lm == lm) & table.delta_loglik.notna()].to_dict("records"):
+            ends = {by: (row.get(f"low_{by}"), row.get(f"high_{by}")) for by in ENDS}
+            ends = {by: end for by, end in ends.items() if not any(map(pd.isna, end))}
+            by = max(ends, key=lambda name: ends[name][1] - ends[name][0], default=None)
+            interval = f"{ends[by][0]:.1f} to {ends[by][1]:.1f}, by {by}" if by else ""
+            label = f"{labels.get(row['dataset'], row['dataset'])}, {row['measure']}"
+            figures = f"{row['n_exploratory']:,}", f"{row['delta_loglik']:.1f}"
+            rows[label, row["design"]] = (label, row["design"], *figures, interval)
+    if not rows:
+        return ""
+    return (
+        "## Fit to reading times\n\nΔLogLik in nats over a regression without surprisal, on "
+        "observations that it was not fitted to, with a 95 % bootstrap interval.\n\n"
+        + _table(["response", "design", "observations", "ΔLogLik", "interval"], rows.values())
+    )
+
+
+def _rights(about: Mapping) -> str:
+    """Name licences and what to cite."""
+    corpus, lines = about.get("corpus") or {}, []
+    if about.get("licence"):
+        lines.append(f"The weights: {about['licence']}.")
+    if corpus.get("licence"):
+        lines.append(f"The text that it was trained on: {corpus['licence']}.")
+    cited = list(filter(None, [corpus.get("cite"), about.get("cite")]))
+    if cited:
+        lines.append(f"To cite: {'; '.join(cited)}; and recency (CITATION.cff).")
+    return "## Licence and citation\n\n" + " ".join(lines) if lines else ""
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Set a Markdown table."""
+    head = list(head)
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    cells = ([str(cell).replace("|", "\\|") for cell in row] for row in rows)
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in cells)])

@@ -1,0 +1,118 @@
+"""Rule export: one language model as a folder that transformers opens by itself, bias and all."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from recency.errors import InputError
+from recency.export import card
+from recency.export.modelling import FILE, source
+
+
+def main(
+    model: str | Path,
+    out: str | Path,
+    *,
+    lm: str,
+    about: Mapping,
+    bias: Mapping | None = None,
+    tokenizer: str | Path | None = None,
+    allow_pickle: bool = False,
+    training: str | Path | None = None,
+    perplexity: Iterable[str | Path] = (),
+    delta_loglik: Iterable[str | Path] = (),
+) -> None:
+    """Write the checkpoint `model` with `bias` on it (inference) or its own to the folder `out`.
+
+    Plain transformers opens an unbiased one. A biased one brings the code of its bias (FILE), which
+    AutoModelForCausalLM runs with trust_remote_code=True and else refuses; the folder is opened so
+    before this ends, and must give the logits of the network that it was made of. The card
+    (README.md) says what the LM is (`about`, of recency.export.card) and how it did: its losses
+    (`training`, training.csv), and the tables of experiments in which it took part.
+    """
+    from recency.networks import checkpoints
+    from recency.scoring import tokenizer as tokenizers
+
+    network = checkpoints.load(model, bias, allow_pickle=allow_pickle)
+    exported = _with_code(network, bias)
+    out = Path(out)
+    part = out.with_name(f".{out.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    exported.save_pretrained(part)
+    _write_tokenizer(*tokenizers.load(model, tokenizer), part)
+    if own := getattr(exported.config, "bias", None):
+        code = source(own["form"], type(exported.config), type(exported))
+        (part / FILE).write_text(code, encoding="utf-8")
+    _compare(network, exported, part)
+    text = card.text(lm, about, exported, training, perplexity, delta_loglik)
+    (part / "README.md").write_text(text, encoding="utf-8")
+    shutil.rmtree(out, ignore_errors=True)
+    part.rename(out)
+
+
+def _with_code(network, bias: Mapping | None):
+    """Return a network whose config names its bias and the classes that compute with it."""
+    from recency.networks.architectures import BIASED
+
+    plain = {kind.__mro__[1]: kind for kind in BIASED}
+    kind = type(network.config)
+    if bias is not None and bias["form"] != "none":
+        if kind not in plain:
+            known = ", ".join(each.model_type for each in plain)
+            raise InputError(
+                f"{type(network).__name__} with a bias put on it cannot be exported, for the code "
+                f"that it would bring is written for {known}; export the LM without its bias"
+            )
+        settings = network.config.to_dict()
+        settings = {key: settings[key] for key in settings if key not in ("model_type", "bias")}
+        biased = BIASED[plain[kind]](plain[kind](bias=dict(bias), **settings))
+        biased.load_state_dict(network.state_dict())
+        biased.tie_weights()
+        network = biased.eval()
+    if type(network.config) in BIASED:
+        module = FILE.removesuffix(".py")
+        network.config.auto_map = {
+            "AutoConfig": f"{module}.{type(network.config).__name__}",
+            "AutoModelForCausalLM": f"{module}.{type(network).__name__}",
+        }
+    return network
+
+
+def _write_tokenizer(tokenizer, begin: str | None, folder: Path) -> None:
+    """Write the tokenizer as transformers reads it; its begin token ends texts too."""
+    from transformers import PreTrainedTokenizerFast
+
+    named = {} if begin is None else {"bos_token": begin, "eos_token": begin}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named).save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def _compare(network, exported, folder: Path) -> None:
+    """Refuse a folder that, opened by the code that it brings, does not compute what it should."""
+    import torch
+
+    opened = type(exported)
+    if (folder / FILE).exists():
+        name = f"recency_exported_{abs(hash(str(folder)))}"
+        spec = importlib.util.spec_from_file_location(name, folder / FILE)
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        opened = getattr(module, opened.__name__)
+    again = opened.from_pretrained(folder, dtype=torch.float32).eval()
+    length = min(64, getattr(network.config, "max_position_embeddings", 64))
+    ids = torch.randint(
+        network.config.vocab_size, (2, length), generator=torch.Generator().manual_seed(0)
+    )
+    with torch.no_grad():
+        expected = network.cpu()(input_ids=ids, use_cache=False).logits
+        found = again(input_ids=ids, use_cache=False).logits
+    off = (found - expected).abs().max().item()
+    if not off <= 1e-4 * expected.abs().max().clamp(min=1).item():
+        raise InputError(
+            f"{folder}: opened by itself the network gives other logits than it did here, by up to "
+            f"{off:.2g}; a fault of this version of transformers or of recency"
+        )

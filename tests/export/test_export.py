@@ -1,0 +1,289 @@
+"""Exported checkpoints: opened by plain transformers in a process that has no recency."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from small_networks import TEXTS, TINY, byte_tokenizer
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    OPTConfig,
+    OPTForCausalLM,
+    PreTrainedTokenizerFast,
+)
+
+import recency
+from recency.attention.biases import build
+from recency.errors import InputError
+from recency.export import modelling, write
+from recency.networks import architectures
+
+ABOUT = {"label": "ALiBi-1-TI", "study": "open", "applied": "training"}
+BIASES = {
+    "linear": {"form": "linear", "slopes": "mix"},
+    "learned": {"form": "learned_linear"},
+    "dVM": {"form": "exponential", "decay": 8.0, "weight": 0.4},
+    "dVM-last": {"form": "exponential", "decay": 8.0, "weight": 0.4, "layers": "last"},
+    "window": {"form": "window", "width": 3},
+    "logistic": {"form": "logistic", "steepness": 0.4, "midpoint": 12},
+    "primacy": {"form": "primacy_recency"},
+    "temperature": {"form": "temperature", "temperature": 1.5},
+    "identity": {"form": "identity", "weight": 0.37},
+}
+#: What a stranger's Python does with the folder: no recency on its path.
+STRANGER = """
+import json, sys
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+assert not any("recency" in name for name in sys.modules)
+torch.set_num_threads(1)
+folder, text = sys.argv[1:3]
+network = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True).eval()
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+one, two = (tokenizer(each, return_tensors="pt").input_ids for each in (text, text[:20]))
+padded = torch.nn.functional.pad(two, (one.shape[1] - two.shape[1], 0))
+mask = torch.ones(2, one.shape[1], dtype=torch.long)
+mask[1, : -two.shape[1]] = 0
+with torch.no_grad():
+    logits = network(one).logits[0]
+    alone = network(two).logits[0]
+    left = network(torch.cat([one, padded]), attention_mask=mask,
+                   position_ids=(mask.cumsum(1) - 1).clamp(min=0)).logits[1, -two.shape[1]:]
+    written = network.generate(two, max_new_tokens=8, do_sample=False)[0].tolist()
+    again = two
+    for _ in range(8):
+        again = torch.cat([again, network(again, use_cache=False).logits[:, -1:].argmax(-1)], 1)
+refused = ""
+try:
+    network.set_attn_implementation("eager")
+    network(one)
+except ValueError as error:
+    refused = str(error)
+print(json.dumps({"logits": logits.tolist(), "padding": (left - alone).abs().max().item(),
+                  "written": written, "by hand": again[0].tolist(), "refused": refused}))
+"""
+
+
+def stranger(folder, home, program=STRANGER, text=TEXTS[0]):
+    """Run a program on an exported folder, in a process that cannot import recency."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "HF_HOME")}
+    environment |= {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", program, str(folder), text],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=home,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        timeout=300,
+    )
+
+
+def save(network, folder):
+    """Save a network with steps in its weights, and its tokenizer, as a trained LM."""
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    network.save_pretrained(folder)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=byte_tokenizer(), bos_token="<|endoftext|>", eos_token="<|endoftext|>"
+    )
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def trained(folder, bias, family="gpt_neox"):
+    shape = TINY | {"family": family}
+    vocabulary = byte_tokenizer().get_vocab_size()
+    return save(architectures.new(shape, bias, vocabulary, 1), folder)
+
+
+def logits_of(model, text):
+    ids = torch.tensor([model.tokenizer.encode(text).ids])
+    with torch.no_grad():
+        return model.network(input_ids=ids, use_cache=False).logits[0].numpy()
+
+
+@pytest.mark.parametrize(
+    "bias, family", [("linear", "gpt_neox"), ("learned", "gpt2"), ("dVM-last", "gpt_neox")]
+)
+def test_a_stranger_opens_it_with_its_bias(tmp_path, bias, family):
+    source = trained(tmp_path / "lm", BIASES[bias], family)
+    write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
+    done = stranger(tmp_path / "out", tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    expected = logits_of(recency.load(source), TEXTS[0])
+    np.testing.assert_allclose(np.array(found["logits"]), expected, atol=2e-4)
+    assert found["padding"] < 1e-3 and found["written"] == found["by hand"]
+    assert "leaves out the bias" in found["refused"]
+    plain = recency.load(source)
+    for module in plain.network.modules():
+        if hasattr(module, "recency_bias"):
+            module.recency_bias = build({"form": "none"}, module.recency_bias.heads)
+    assert np.abs(logits_of(plain, TEXTS[0]) - expected).max() > 0.01  # the bias does something
+
+
+@pytest.mark.parametrize("name", BIASES)
+def test_every_form_computes_as_here(tmp_path, name):
+    """`write.main` compares the logits itself; the file stands by itself."""
+    source = trained(tmp_path / "lm", BIASES[name])
+    write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
+    code = (tmp_path / "out" / modelling.FILE).read_text()
+    assert "import recency" not in code and "from recency" not in code
+    assert recency.load(tmp_path / "out").network.config.bias == BIASES[name]
+    assert logits_of(recency.load(tmp_path / "out"), TEXTS[1]) == pytest.approx(
+        logits_of(recency.load(source), TEXTS[1]), abs=1e-5
+    )
+
+
+def test_a_bias_put_on_at_inference_goes_with_it(tmp_path):
+    """Onto a GPT-2 with tied weights, as from the Hub; its own config is kept."""
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=byte_tokenizer().get_vocab_size(), n_embd=32, n_layer=2, n_head=4,
+        n_positions=96, scale_attn_by_inverse_layer_idx=True, bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+    source = save(GPT2LMHeadModel(config), tmp_path / "gpt2")
+    about = ABOUT | {"applied": "inference"}
+    write.main(source, tmp_path / "out", lm="lm", about=about, bias=BIASES["window"])
+    done = stranger(tmp_path / "out", tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    expected = logits_of(recency.load(source, bias=BIASES["window"]), TEXTS[0])
+    found = json.loads(done.stdout.splitlines()[-1])["logits"]
+    np.testing.assert_allclose(np.array(found), expected, atol=2e-4)
+    assert "put on a trained network" in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_without_trust_it_is_refused_and_says_how(tmp_path):
+    source = trained(tmp_path / "lm", BIASES["linear"])
+    write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
+    for kind, words in (
+        ("AutoModelForCausalLM", "trust_remote_code=True"),
+        ("GPTNeoXForCausalLM", "has an attention bias, load it with recency.load"),
+    ):
+        program = (
+            f"import sys; from transformers import {kind}; {kind}.from_pretrained(sys.argv[1])"
+        )
+        done = stranger(tmp_path / "out", tmp_path, program)
+        assert done.returncode != 0 and words in done.stderr
+
+
+def test_an_unbiased_one_is_plain(tmp_path):
+    source = trained(tmp_path / "lm", {"form": "none"})
+    write.main(source, tmp_path / "out", lm="lm", about=ABOUT | {"applied": "none"})
+    assert not (tmp_path / "out" / modelling.FILE).exists()
+    program = (
+        "import sys; from transformers import AutoModelForCausalLM as A; "
+        "print(type(A.from_pretrained(sys.argv[1])).__name__)"
+    )
+    done = stranger(tmp_path / "out", tmp_path, program)
+    assert done.stdout.split()[-1] == "GPTNeoXForCausalLM", done.stderr[-2000:]
+
+
+def test_another_family_with_a_bias_is_refused(tmp_path):
+    torch.manual_seed(0)
+    config = OPTConfig(
+        vocab_size=byte_tokenizer().get_vocab_size(), hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=4, ffn_dim=32, max_position_embeddings=96, word_embed_proj_dim=32,
+    )  # fmt: skip
+    source = save(OPTForCausalLM(config), tmp_path / "opt")
+    write.main(source, tmp_path / "plain", lm="lm", about=ABOUT | {"applied": "none"})
+    with pytest.raises(InputError, match=r"written for gpt_neox, gpt2; export the LM without"):
+        write.main(source, tmp_path / "out", lm="lm", about=ABOUT, bias=BIASES["linear"])
+    assert not (tmp_path / "out").exists()
+
+
+def test_code_that_computes_otherwise_is_never_written(tmp_path, monkeypatch):
+    source = trained(tmp_path / "lm", BIASES["linear"])
+    whole = modelling.source
+
+    def wrong(*arguments):
+        return whole(*arguments).replace("* (key - query)", "* (query - key)")
+
+    monkeypatch.setattr(write, "source", wrong)
+    with pytest.raises(InputError, match="gives other logits than it did here"):
+        write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
+    assert not (tmp_path / "out").exists()
+
+
+CARD = """import re, sys
+text = open(sys.argv[1] + "/README.md").read()
+code = re.search(r"```python\\n(.*?)```", text, re.S).group(1)
+exec(code.replace('"lm"', repr(sys.argv[1])))
+print(type(network).__name__, len(tokenizer))"""
+
+
+def test_the_card_s_lines_work_and_its_tables_are_the_run_s(tmp_path):
+    source = trained(tmp_path / "lm", BIASES["linear"])
+    (tmp_path / "training.csv").write_text(
+        "step,tokens,loss_nats,validation_nats\n1,100,5.0,\n2,200,4.0,4.25\n"
+    )
+    (tmp_path / "perplexity.csv").write_text(
+        "lm,label,dataset,tokens,bits_per_token,perplexity\n"
+        "lm,x,ucl,4000,5.0,32.0\nlm,x,all,4000,5.0,32.0\nother,y,ucl,4000,6.0,64.0\n"
+    )
+    (tmp_path / "delta.csv").write_text(
+        "lm,label,dataset,measure,design,delta_loglik,n_exploratory,"
+        "low_subject,high_subject,low_sentence,high_sentence\n"
+        "lm,x,ucl,SPR,spr,70.25,1234,40.0,100.0,60.0,80.0\nother,y,ucl,SPR,spr,1.0,1234,0,1,0,1\n"
+    )
+    about = ABOUT | {
+        "corpus": {"label": "open English text", "licence": "by part", "cite": "Someone (2001)"},
+        "recipe": {"steps": 2}, "seed": 1, "licence": "cc-by-4.0", "datasets": {"ucl": "UCL"},
+    }  # fmt: skip
+    write.main(
+        source, tmp_path / "out", lm="lm", about=about, training=tmp_path / "training.csv",
+        perplexity=[tmp_path / "perplexity.csv"], delta_loglik=[tmp_path / "delta.csv"],
+    )  # fmt: skip
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert card.startswith("---\nlibrary_name: transformers\n") and "license: cc-by-4.0" in card
+    for line in (
+        "| tokens | 200, in 2 steps |",
+        "| last loss | 4.000 nats a token; 4.250 on held-out text |",
+        "| UCL | 4,000 | 32.0 |",
+        "| UCL, SPR | spr | 1,234 | 70.2 | 40.0 to 100.0, by subject |",
+        "The text that it was trained on: by part. To cite: Someone (2001)",
+    ):
+        assert line in card
+    assert "64.0" not in card and "other" not in card.split("## Perplexity")[1]
+    done = stranger(tmp_path / "out", tmp_path, CARD)
+    assert done.stdout.split()[-2] == "BiasedGPTNeoXForCausalLM", done.stderr[-2000:]
+
+
+def test_minicons_scores_it(tmp_path):
+    scorer = pytest.importorskip("minicons.scorer")
+    source = trained(tmp_path / "lm", BIASES["linear"])
+    write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
+    theirs = scorer.IncrementalLMScorer(str(tmp_path / "out"), "cpu", trust_remote_code=True)
+    tokens = theirs.token_score([TEXTS[0]], surprisal=True, base_two=True, bos_token=True)[0]
+    total = sum(value for _, value in tokens)
+    own = recency.surprisal([TEXTS[0]], recency.load(source)).surprisal_bits.sum()
+    assert total == pytest.approx(own, abs=1e-2)
+
+
+def test_lm_evaluation_harness_opens_it(tmp_path):
+    models = pytest.importorskip("lm_eval.models.huggingface")
+    from lm_eval.api.instance import Instance
+
+    source = trained(tmp_path / "lm", BIASES["linear"])
+    write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
+    harness = models.HFLM(
+        pretrained=str(tmp_path / "out"), trust_remote_code=True, device="cpu", dtype="float32"
+    )
+    start, rest = TEXTS[0][:17], TEXTS[0][17:]  # "The unforgettable", " cat saw …"
+    request = Instance("loglikelihood", {}, (start, rest), 0)
+    (found,) = harness.loglikelihood([request], disable_tqdm=True)
+    model = recency.load(source)
+    ids = model.tokenizer.encode(TEXTS[0]).ids
+    first = len(model.tokenizer.encode(start).ids)
+    log = torch.tensor(logits_of(model, TEXTS[0])).double().log_softmax(-1)
+    expected = sum(log[at - 1, ids[at]].item() for at in range(first, len(ids)))
+    assert found[0] == pytest.approx(expected, abs=1e-3)
