@@ -43,6 +43,7 @@ rule observations:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         responses="<results>/datasets/{dataset}/responses.{measure}.parquet",
+        surprisal=lambda wildcards: study.scored_by(wildcards.dataset),
     output:
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",
         exploratory="<results>/observations/{dataset}.{measure}/exploratory.parquet",
@@ -65,6 +66,7 @@ rule observations_whole:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         responses="<results>/datasets/{dataset}/responses.{measure}.parquet",
+        surprisal=lambda wildcards: study.scored_by(wildcards.dataset),
     output:
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",
         counts="<results>/observations/{dataset}.{measure}/counts.csv",

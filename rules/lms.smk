@@ -1,4 +1,4 @@
-# Language models: train → surprisal of every word.
+# Language models: train → surprisal of every word; or a table that has it.
 
 
 rule train:
@@ -39,6 +39,8 @@ rule surprisal:
         ledger="<results>/surprisal/{lm}/{dataset}.ledger.csv",
     log:
         "<logs>/surprisal/{lm}/{dataset}.log",
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("network")),
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
@@ -51,3 +53,23 @@ rule surprisal:
         scoring=lambda wildcards: study.lms[wildcards.lm].get("scoring", {}),
     script:
         "../workflow/scripts/lms/surprisal.py"
+
+
+rule surprisal_table:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        table=lambda wildcards: files.surprisals(wildcards.lm, wildcards.dataset),
+    output:
+        "<results>/surprisal/{lm}/{dataset}.parquet",
+        ledger="<results>/surprisal/{lm}/{dataset}.ledger.csv",
+    log:
+        "<logs>/surprisal_table/{lm}/{dataset}.log",
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("table")),
+    priority: 50
+    conda:
+        "../envs/plot.yaml"
+    params:
+        settings=lambda wildcards: study.table_settings(wildcards.lm, wildcards.dataset),
+    script:
+        "../workflow/scripts/lms/surprisal_table.py"

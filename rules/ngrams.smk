@@ -1,4 +1,5 @@
-# The frequency baseline: n-grams by KenLM (order 1 unless the config says more), or a list of counts.
+# The frequency baseline: n-grams by KenLM (order 1 unless the config says more), or a list of counts;
+# and n-grams of any order as language models.
 
 
 rule estimate_ngrams:
@@ -53,3 +54,39 @@ rule frequency_surprisal:
         columns=lambda wildcards: config["unigrams"][wildcards.unigram]["columns"],
     script:
         "../workflow/scripts/ngrams/frequency_surprisal.py"
+
+
+rule estimate_ngram_lm:
+    input:
+        text=lambda wildcards: study.ngram_text(wildcards.lm),
+    output:
+        "<results>/lms/{lm}/ngrams.arpa",
+    log:
+        "<logs>/estimate_ngram_lm/{lm}.log",
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("ngram")),
+    conda:
+        "../envs/kenlm.yaml"
+    params:
+        **study.ngram_parameters("order", "memory", "prune", "text_rule"),
+    script:
+        "../workflow/scripts/ngrams/estimate_ngrams.py"
+
+
+rule ngram_lm_surprisal:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        arpa=lambda wildcards: study.ngram_file(wildcards.lm),
+    output:
+        "<results>/surprisal/{lm}/{dataset}.parquet",
+        ledger="<results>/surprisal/{lm}/{dataset}.ledger.csv",
+    log:
+        "<logs>/ngram_lm_surprisal/{lm}/{dataset}.log",
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("ngram")),
+    conda:
+        "../envs/kenlm.yaml"
+    params:
+        **study.ngram_parameters("context", "bos", "text_rule"),
+    script:
+        "../workflow/scripts/ngrams/ngram_surprisal.py"

@@ -64,10 +64,24 @@ def language_model(config: dict, name: str) -> dict:
     }
 
 
+def kind_of(lm: dict) -> str:
+    """Say what an LM is: a `table` of surprisals, an `ngram` model, or a `network`."""
+    return "table" if "surprisals" in lm else "ngram" if "ngram" in lm else "network"
+
+
+def fixed_settings(lm: dict) -> set[str]:
+    """Return what of `bos`, `stride` and `seed` an LM has none of: it is what it is."""
+    if kind_of(lm) != "network":
+        return {"bos", "stride", "seed"}
+    return {"seed"} if "checkpoint" in lm else set()
+
+
 def training_words(config: dict, name: str) -> str:
     """Return how many words an LM was trained on, as papers write it (10M); "" if unsaid."""
     lm = language_model(config, name)
-    return "" if "checkpoint" in lm else config["corpora"][lm["corpus"]].get("words", "")
+    corpus = lm["ngram"].get("corpus") if "ngram" in lm else lm["corpus"]
+    known = corpus in config["corpora"] and not lm.keys() & {"checkpoint", "surprisals"}
+    return config["corpora"][corpus].get("words", "") if known else ""
 
 
 def described(name: str, settings: dict) -> dict:
@@ -77,7 +91,21 @@ def described(name: str, settings: dict) -> dict:
         "label": settings["label"],
         "bias": with_defaults(settings["bias"]),
         "applied": settings["applied"],
-        "network": {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")},
+        **_made_of(settings),
+    }
+
+
+def _made_of(settings: dict) -> dict:
+    """Return an LM's network, or of one without: what it is instead, and what its perplexity is of."""
+    kind = kind_of(settings)
+    if kind == "network":
+        return {"network": {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")}}
+    entry = settings[{"table": "surprisals", "ngram": "ngram"}[kind]]
+    several = entry.get("columns", {}).keys() & {"token", "tokens"}
+    several = several or entry.get("text_rule") == "split"
+    return {
+        "network": {kind: entry},
+        "perplexity_of": "token of its own" if several else "word",
     }
 
 

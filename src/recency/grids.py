@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 
-from recency.config import language_model
+from recency.config import fixed_settings, language_model
 
 LM_SETTINGS = {"bos": "beginning of text", "stride": "stride", "seed": "seed"}
 DESIGN_SETTINGS = {"surprisal": "surprisal", "response": "times", "base": "base"}
@@ -37,8 +37,7 @@ def expand(config: dict) -> dict[str, dict]:
                 own = language_model(config, lm)
                 shared = {key: own[key] for key in LM_SETTINGS}
                 variant = lm_variant(config, lm, settings)
-                if "checkpoint" in own:
-                    settings = {k: v for k, v in settings.items() if k != "seed"}
+                settings = {k: v for k, v in settings.items() if k not in fixed_settings(own)}
                 lms.setdefault(variant, {"lm": lm} | shared | settings)
         responses = {}
         for design, listed in experiment.get("responses", {}).items():
@@ -68,9 +67,8 @@ def expand(config: dict) -> dict[str, dict]:
 def lm_variant(config: dict, lm: str, settings: dict) -> str:
     """Return the name of an LM with these settings, which the config has from now on."""
     own, entry = language_model(config, lm), dict(config["lms"][lm])
-    if "checkpoint" in own:  # it is trained already
-        settings = {key: value for key, value in settings.items() if key != "seed"}
-    changed = {key: value for key, value in settings.items() if value != own[key]}
+    fixed = fixed_settings(own)  # of a checkpoint the seed: it is trained already
+    changed = {k: v for k, v in settings.items() if k not in fixed and v != own[k]}
     if not changed:
         return lm
     seed = {key: value for key, value in changed.items() if key == "seed"}

@@ -87,6 +87,15 @@ def _model(config: dict, name: str) -> str:
     form = parameters.pop("form")
     given = ", ".join(f"{key}={_written(value)}" for key, value in parameters.items())
     biased = f"{form} ({given})" if given else form
+    if "surprisals" in settings:
+        return "surprisals from a table"
+    if "ngram" in settings:
+        entry = settings["ngram"]
+        return (
+            f"{entry.get('order', 5)}-grams of {entry['corpus']}"
+            if "corpus" in entry
+            else "n-grams"
+        )
     if settings["applied"] == "inference":
         on = config["lms"][name].get("weights", settings.get("checkpoint"))
         return f"{on} with {biased} put on at inference"

@@ -52,6 +52,7 @@ class Evaluation:
     applies: Callable[[Any, str], bool]  # to an experiment, with what is here of its files
     alone: bool = True  # an experiment may have nothing but this
     uses_lms: bool = True  # it needs the experiment's LMs
+    network: bool = False  # it opens networks, which tables of surprisals and n-grams have not
     wildcards: Mapping[str, str] = field(default_factory=dict)  # of its rules → the config's table
     data: Data | None = None
     inputs: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from recency.names import hint
 from recency.reading.contracts import response_column
 
 PARTITIONS = ("fit", "fit", "exploratory", "held_out")
+NEVER = 1_000_000
 
 
 def main(
@@ -21,14 +22,19 @@ def main(
     out_counts: str | Path,
     out_exploratory: str | Path | None = None,
     out_held_out: str | Path | None = None,
+    surprisal: Sequence[str | Path] = (),
 ) -> None:
     """Write the three partitions and counts.csv (step, kept, dropped).
 
     `filters` are applied in order: each `keep` is a pandas query over the columns of `joined`, and
     rows for which it holds stay. Without `out_exploratory` and `out_held_out` all that is left is
-    to be fitted, and these partitions are counted as 0.
+    to be fitted, and these partitions are counted as 0. With `surprisal` files there is a column
+    `words_since_unscored`, see `since_unscored`.
     """
-    frame = joined(pd.read_parquet(words), pd.read_parquet(responses))
+    texts = pd.read_parquet(words)
+    if surprisal:
+        texts["words_since_unscored"] = since_unscored(texts, surprisal)
+    frame = joined(texts, pd.read_parquet(responses))
     value = response_column(frame, str(responses))
     columns = ["subject", "word_id", value, "previous_fixated", "partition"]
     frame, counts = filtered(frame, filters)
@@ -74,6 +80,20 @@ def joined(words: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
     if "previous_fixated" not in frame:
         frame["previous_fixated"] = pd.NA
     return frame.astype({"previous_fixated": "boolean"})
+
+
+def since_unscored(words: pd.DataFrame, surprisal: Sequence[str | Path]) -> pd.Series:
+    """Give how far each word is behind the last of its item that has no surprisal in some file.
+
+    0 is such a word itself, 1 the word behind it; `NEVER` stands where there is none before.
+    """
+    lacking = pd.Series(False, index=words.index)
+    for path in surprisal:
+        scored = pd.read_parquet(path, columns=["word_id", "surprisal_bits"]).dropna()
+        lacking |= ~words.word_id.isin(scored.word_id)
+    place = pd.Series(range(len(words)), index=words.index)
+    last = place.where(lacking).groupby(words["item"]).ffill()
+    return (place - last).fillna(NEVER).astype("int64")
 
 
 def filtered(

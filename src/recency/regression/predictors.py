@@ -72,8 +72,9 @@ def read_texts(
     whether or not that word is among the observations. Without an LM (`surprisal` is None) there is
     no surprisal, without `unigram` none of that. `variant` is `plain` or `corrected`, for the
     whitespace before the next word. A number of EXTRA may be missing where it is not asked for.
-    With `first_may_lack` an item's first word may have no surprisal (nothing stands before it in a
-    text that is scored without a beginning): it is NaN, and 0 as that of the word before.
+    With `first_may_lack` a word may have no surprisal (nothing stands before it in a text that is
+    scored without a beginning; a table of surprisals lacks it): it is NaN, also as that of the word
+    before, but there it is 0 if it begins its item.
     """
     there = pq.read_schema(words).names
     more = [name for name in (*EXTRA, *CATEGORICAL) if name in there]
@@ -90,12 +91,11 @@ def read_texts(
     if unigram is not None:
         predictors["unigram"] = _bits(unigram, "surprisal_bits", len(frame))
     if surprisal is not None:
-        may_lack = ~same_item & first_may_lack
-        predictors["surprisal"] = _bits(surprisal, SURPRISAL[variant], len(frame), may_lack)
+        predictors["surprisal"] = _bits(surprisal, SURPRISAL[variant], len(frame), first_may_lack)
     for name in ("length", "unigram", "surprisal"):
         if name in predictors:
-            before = np.nan_to_num(np.roll(predictors[name], 1))
-            predictors[f"previous_{name}"] = np.where(same_item, before, 0.0)
+            before = np.where(same_item, predictors[name], np.nan_to_num(predictors[name]))
+            predictors[f"previous_{name}"] = np.where(same_item, np.roll(before, 1), 0.0)
     categories = {}
     for name in more:
         if name in EXTRA:
@@ -190,9 +190,9 @@ def values_of(
                 if name in EXTRA:
                     raise InputError(f"{where}, in the dataset's own words; filter such words out")
                 raise InputError(
-                    f"{where}, the first word "
-                    "of a text that was scored without a beginning; filter such words out (`not "
-                    "sentence_first`), or set `bos: true` or `scoring: {first_word: rest}`"
+                    f"{where}, to which the LM gives none (its ledger says why); filter such words out "
+                    "(`not sentence_first`, or `words_since_unscored > 1` with the dataset's `scored_by: "
+                    "[<lm>]`); for first words set `bos: true` or `scoring: {first_word: rest}`"
                 )
         elif name in EXTRA:
             raise InputError(f"the design needs {name!r}, which the dataset's words do not have")
@@ -222,14 +222,15 @@ def word_means(rows: Rows) -> Rows:
 
 
 def _bits(
-    path: str | PathLike, column: str, words: int, may_lack: np.ndarray | bool = False
+    path: str | PathLike, column: str, words: int, may_lack: bool = False
 ) -> np.ndarray:
-    """Read surprisal in bits by word_id; each word must have a finite value, but for `may_lack`."""
+    """Read surprisal in bits by word_id: finite values, or with `may_lack` nulls of some words."""
     frame = pd.read_parquet(path, columns=["word_id", column])
     bits = np.full(words, np.nan)
     inside = frame["word_id"].between(0, words - 1)
     bits[frame.loc[inside, "word_id"]] = frame.loc[inside, column].to_numpy(np.float64)
-    missing = np.flatnonzero(~np.isfinite(bits) & ~(np.isnan(bits) & may_lack))
+    null = np.isnan(bits) & np.isin(np.arange(words), frame["word_id"])
+    missing = np.flatnonzero(~np.isfinite(bits) & ~(null & (may_lack and not null.all())))
     if len(missing):
         way_out = (
             "use `surprisal: plain` in the design for a model without leading-whitespace tokens"

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
+from recency.scoring.word_pieces import rewritten
 
 
 def main(
@@ -19,13 +20,15 @@ def main(
     memory: str = "1G",
     order: int = 1,
     prune: Sequence[int] = (),
+    text_rule: str = "displayed",
     lmplz: str = "lmplz",
 ) -> None:
     """Stream a corpus through `lmplz -o <order>` and write the ARPA file.
 
-    Words are what white space delimits; each line of the text is a sentence to KenLM. `prune`
-    drops n-grams that are no more frequent than its numbers, one per order. Memory is flat in the
-    corpus's size. Raises InputError if lmplz is not there or fails.
+    Words are what white space delimits, or what `text_rule` makes of that (recency.scoring.word_pieces);
+    each line of the text is a sentence to KenLM. `prune` drops n-grams that are no more frequent
+    than its numbers, one per order. Memory is flat in the corpus's size. Raises InputError if
+    lmplz is not there or fails.
     """
     table = pq.ParquetFile(text)
     what = "count unigrams" if order == 1 else f"count {order}-grams"
@@ -46,7 +49,7 @@ def main(
         with contextlib.suppress(BrokenPipeError):  # if lmplz dies, its status says so below
             for group in range(table.num_row_groups):
                 for document in table.read_row_group(group, ["text"])["text"].to_pylist():
-                    job.stdin.write(document.encode() + b"\n")
+                    job.stdin.write(rewritten(document, text_rule).encode() + b"\n")
                 shown.update(group + 1)
             job.stdin.close()
         if job.wait() != 0:

@@ -16,7 +16,7 @@ from recency.config import bias_parameters, forms
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.names import nearest
-from recency.workflow import loading, selection
+from recency.workflow import lm_checks, loading, selection
 
 
 def check(config: dict, schema: Path) -> None:
@@ -115,7 +115,7 @@ def _scale_problems(config: dict, known) -> list[str]:
 
 def _lm_problems(config: dict, known) -> list[str]:
     """List LMs whose bias, weights and time of use do not go together, and groups of LMs that are wrong."""
-    problems = []
+    problems = lm_checks.problems(config, known)
     for name, lm in config["lms"].items():
         if "bias" in lm:
             known(f"lms → {name} → bias", lm["bias"], "biases")
@@ -180,6 +180,8 @@ def _dataset_problems(config: dict, known) -> list[str]:
                 for step in settings["filters"]
                 if step not in steps
             ]
+        for lm in dataset.get("scored_by", []):
+            known(f"{where} → scored_by", lm, "lms")
         if "simulate" in dataset:
             known(f"{where} → simulate → reader", dataset["simulate"]["reader"], "lms")
     return problems

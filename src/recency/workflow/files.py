@@ -53,6 +53,16 @@ class Files:
             file["local"] if os.path.exists(file.get("local", "")) else self.downloaded(file["url"])
         )
 
+    def surprisals(self, lm: str, dataset: str) -> str:
+        """Return where the table is that an LM's surprisals of a dataset are in."""
+        entry = self.config["lms"][lm]["surprisals"]
+        file = entry["table"] if "table" in entry else entry["tables"][dataset]
+        return self.dataset_file(f"lms-{lm}", "table" if "table" in entry else dataset, file)
+
+    def ngrams(self, lm: str) -> str:
+        """Return where the file of an n-gram LM is that is given as one."""
+        return self.dataset_file(f"lms-{lm}", "ngrams", self.config["lms"][lm]["ngram"]["file"])
+
     def originals(self, key: str, name: str) -> list[str]:
         """Return the files of an entry that experiments name with `key`: its sources or its own."""
         data = registry.data()[key]
@@ -91,6 +101,13 @@ class Files:
             for name, entry in self.config.get(kind.table, {}).items():
                 for role in (role for role in kind.roles if role in entry):
                     found[self.data(key, name, role)] = entry[role]
+        for name, lm in self.config["lms"].items():
+            if "file" in lm.get("ngram", {}):
+                found[self.ngrams(name)] = lm["ngram"]["file"]
+            if "table" in lm.get("surprisals", {}):
+                found[self.surprisals(name, "")] = lm["surprisals"]["table"]
+            for dataset, file in lm.get("surprisals", {}).get("tables", {}).items():
+                found[self.surprisals(name, dataset)] = file
         return {path: file for path, file in found.items() if path.startswith("<resources>/")}
 
     def _of_text(self) -> dict[str, dict]:

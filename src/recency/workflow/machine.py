@@ -99,25 +99,28 @@ def needs(
     unigrams: Iterable[str],
     downloads: Iterable[Mapping],
     present: int,
+    ngram_lms: Iterable[str] = (),
 ) -> Needs:
     """Return what the planned jobs need.
 
-    `trained` are LMs to train, with their recipes; `unigrams` those to estimate; `downloads` files
-    to fetch; `present` the bytes of the study that are here already: `disk_gb` is of the whole.
+    `trained` are LMs to train, with their recipes; `unigrams` and `ngram_lms` those to
+    estimate; `downloads` files to fetch; `present` the bytes of the study that are here already: `disk_gb` is of the whole.
     """
     scale = config["scales"][config["scale"]]
     gpu = [lm for lm, name in trained.items() if config["recipes"][name]["device"] == "cuda"]
     fetched = sum(map(size, downloads))
     study = scale.get("disk_gb", 0) * GIGABYTE - present if trained else 0
     disk, disk_for = max((fetched, "downloads"), (study, "downloads, tokens and results"))
-    sorting = {name: _bytes(config["unigrams"][name].get("memory", "1G")) for name in unigrams}
+    estimated = {f"unigrams → {name}": config["unigrams"][name] for name in unigrams}
+    estimated |= {f"lms → {name} → ngram": config["lms"][name]["ngram"] for name in ngram_lms}
+    sorting = {where: _bytes(entry.get("memory", "1G")) for where, entry in estimated.items()}
     largest = max(sorting, key=sorting.get, default="")
     return Needs(
         gpu=gpu,
         disk=max(0.0, disk),
         disk_for=disk_for,
         memory=sorting.get(largest, 0.0),
-        memory_for=f"unigrams → {largest} → memory" if largest else "",
+        memory_for=f"{largest} → memory" if largest else "",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recency import config as configuration
 from recency.evaluations import registry
+from recency.workflow import lm_checks
 
 
 def experiment_problems(config: dict, name: str, known) -> list[str]:
@@ -23,6 +24,7 @@ def experiment_problems(config: dict, name: str, known) -> list[str]:
         if key in experiment:
             known(f"{where} → {key}", experiment[key], kind.table)
     problems += configuration.response_problems(config, where, experiment, known)
+    problems += lm_checks.experiment_problems(config, name)
     for evaluation in registry.evaluations().values():
         problems += evaluation.problems(config, name, known) if evaluation.problems else []
     return problems

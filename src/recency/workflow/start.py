@@ -79,6 +79,7 @@ def require_machine(study: Study, workflow) -> None:
         config,
         trained={lm: study.lms[lm]["recipe"] for lm in study.lms if lm in trained},
         unigrams=planned("estimate_ngrams", "unigram"),
+        ngram_lms=planned("estimate_ngram_lm", "lm"),
         downloads=[known[f"<resources>/downloads/{file}"] for file in planned("download", "file")],
         present=machine.used([results, *(workflow.pathvars.apply(path) for path in known)]),
     )

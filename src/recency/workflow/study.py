@@ -18,6 +18,10 @@ from recency import grids
 from recency.evaluations import registry
 from recency.workflow.files import Files
 
+#: What an n-gram LM is where the config does not say.
+NGRAM = {"order": 5, "memory": "1G", "prune": [], "context": "item", "bos": True}
+NGRAM |= {"text_rule": "displayed"}
+
 
 @dataclass
 class Study:
@@ -266,12 +270,41 @@ class Study:
     def weights(self, name: str) -> list[str]:
         """Return the files of an LM's weights: its own, another LM's, or none for a checkpoint."""
         lm = self.lms[name]
-        if "checkpoint" in lm:
+        if "checkpoint" in lm or configuration.kind_of(lm) != "network":
             return []
         folder = f"<results>/lms/{lm.get('weights', name)}"
         return [
             f"{folder}/{file}" for file in ("config.json", "model.safetensors", "tokenizer.json")
         ]
+
+    def lms_that_are(self, kind: str) -> list[str]:
+        """Return the LMs that are a `network`, a `table` of surprisals or an `ngram` model."""
+        return [name for name, lm in self.lms.items() if configuration.kind_of(lm) == kind]
+
+    def table_settings(self, lm: str, dataset: str) -> dict:
+        """Return how the table of an LM's surprisals is read for a dataset."""
+        entry = self.lms[lm]["surprisals"]
+        kept = ("columns", "unit", "missing", "first", "measures")
+        found = {key: entry[key] for key in kept if key in entry}
+        called = entry.get("datasets", {}).get(dataset)
+        return found | ({"called": called} if called else {})
+
+    def ngram_text(self, lm: str) -> str:
+        """Return the text that an n-gram LM is estimated from."""
+        return f"<results>/corpora/{self.lms[lm]['ngram']['corpus']}/text.parquet"
+
+    def ngram_file(self, lm: str) -> str:
+        """Return an n-gram LM: the one estimated here, or a file."""
+        own = "file" in self.lms[lm]["ngram"]
+        return self.files.ngrams(lm) if own else f"<results>/lms/{lm}/ngrams.arpa"
+
+    def ngram_parameters(self, *keys: str) -> dict:
+        """Return functions of wildcards that give these settings of an n-gram LM, or the default."""
+
+        def setting(key: str):
+            return lambda wildcards: self.lms[wildcards.lm]["ngram"].get(key, NGRAM[key])
+
+        return {key: setting(key) for key in keys}
 
     def architecture(self, lm: str) -> dict | None:
         """Return the architecture of an LM that is trained here."""
@@ -313,6 +346,11 @@ class Study:
         """Return the responses of a dataset, measure by measure."""
         measures = self.config["datasets"][dataset]["measures"]
         return [f"<results>/datasets/{dataset}/responses.{measure}.parquet" for measure in measures]
+
+    def scored_by(self, dataset: str) -> list[str]:
+        """Return the surprisals without which a dataset's filters drop words."""
+        lms = self.config["datasets"][dataset].get("scored_by", [])
+        return [f"<results>/surprisal/{lm}/{dataset}.parquet" for lm in lms]
 
     def power_figures(self) -> list[str]:
         """Return the figure of each study of power."""

@@ -8,6 +8,7 @@ if __name__ == "__main__":
         main(
             words=snakemake.input.words,
             responses=snakemake.input.responses,
+            surprisal=snakemake.input.get("surprisal", []),
             out_fit=snakemake.output.fit,
             out_exploratory=snakemake.output.get("exploratory"),
             out_held_out=snakemake.output.get("held_out"),

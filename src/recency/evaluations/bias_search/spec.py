@@ -36,6 +36,8 @@ def _search_problems(config: dict, name: str, known) -> list[str]:
     lm = search["lm"]
     if known(f"{where} → lm", lm, "lms") and configuration.bias_of(config, lm)["form"] != "none":
         problems.append(f"{where} → lm: {lm!r} has a bias already; name an unbiased LM")
+    if configuration.kind_of(config["lms"].get(lm, {})) != "network":
+        problems.append(f"{where} → lm: {lm!r} is no network, and takes no bias; name one that is")
     for design in search["responses"]:
         if config["designs"].get(design, {}).get("engine", "ols") != "ols":
             problems.append(

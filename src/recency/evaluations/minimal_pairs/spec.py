@@ -28,6 +28,7 @@ def _problems_of_tables(config, root, known) -> list[str]:
 
 EVALUATION = Evaluation(
     key="minimal_pairs",
+    network=True,
     applies=lambda study, experiment: study.has_data(experiment, "minimal_pairs"),
     wildcards={"pairs": "minimal_pairs"},
     data=Data("minimal_pairs", ("table",)),

@@ -11,6 +11,7 @@ def training(config: dict) -> dict:
 
 EVALUATION = Evaluation(
     key="probe",
+    network=True,
     applies=lambda study, experiment: study.has_data(experiment, "probe"),
     wildcards={"treebank": "treebanks"},
     data=Data("treebanks", ("train", "dev", "test")),

@@ -102,13 +102,20 @@ def main(
     responses: Iterable[Mapping],
     not_run: str | Path | None = None,
 ) -> None:
-    """Draw total ΔLogLik against perplexity over all datasets to `out` (.pdf, .svg, .png, .csv)."""
+    """Draw total ΔLogLik against perplexity over all datasets to `out` (.pdf, .svg, .png, .csv).
+
+    Of LMs that are no network `perplexity_of` says what theirs is per: it compares with no other.
+    """
+    lms = list(lms)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
     rows = comparison.table(perplexity, ["lm", "dataset", "perplexity"])
     values = rows[rows.dataset == "all"].set_index("lm").perplexity.astype(float)
     words = list(result.missing)
     if lost := [lm.label for lm in result.lms if lm.lm not in values.index]:
         words.append(f"no perplexity of {', '.join(lost)}")
+    for row in lms:
+        if row["lm"] in values.index and "perplexity_of" in row:
+            words.append(f"perplexity of {row['label']}: per {row['perplexity_of']}")
     shown = [lm for lm in result.lms if lm.lm in values.index and len(result.totals)]
     data = pd.DataFrame(
         [

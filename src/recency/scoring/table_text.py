@@ -1,0 +1,167 @@
+"""Rows of a table against the words of a text, by their characters: words, or tokens of any kind.
+
+Tokens are taken as vocabularies and APIs write them: byte-level BPE (`Ġ`), SentencePiece (`▁`,
+`<0xE2>`), WordPiece (`##`), or the text itself with its white space (with `bytes:` and the bytes in
+hexadecimal for a part of a character). White space, case, accents and the shape of quotes and dashes play no part, so that only
+visible characters need be the same.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+#: Characters that must be the same behind a difference, for the texts to be in step again.
+ANCHOR = 16
+_PARTIAL = re.compile(r"bytes:( ?(?:\\x[0-9a-fA-F]{2})+)")
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_SHAPES = str.maketrans("‘’‚‛“”„‟–—―−", "''''\"\"\"\"----")
+
+
+@dataclass
+class Found:
+    """Where a table's rows are in a text: `row` (rows,) is the word that each belongs to, or -1.
+
+    `whole` (words,) says of which words every character is there, and nothing else within them.
+    """
+
+    row: np.ndarray
+    whole: np.ndarray
+
+
+def find(words: Sequence[str], rows: Sequence[str]) -> Found:
+    """Find each of a text's `words` in `rows`, which are words or tokens in the text's order.
+
+    A row belongs to the word of its first visible character, as in recency.scoring.alignment; one
+    of white space alone to the word behind it. Rows that are no part of the text belong to none.
+    """
+    text, word_of, _ = characters([word.encode() for word in words])
+    given, row_of, first = characters(as_bytes(rows))
+    place = matched(text, given)  # of each character of the rows in the text
+    word = np.where(place >= 0, np.append(word_of, -1)[place], -1)
+    row = np.append(word, -1)[np.minimum(first, len(given))]
+    last = len(given) - 1
+    if last >= 0:  # white space at the end has nothing behind it
+        row[first > last] = word[last]
+    whole = np.ones(len(words), bool)
+    there = np.zeros(len(text), bool)
+    there[place[place >= 0]] = True
+    whole[word_of[~there]] = False
+    strange = np.flatnonzero(place < 0)
+    if len(strange) and len(given):
+        known = np.flatnonzero(place >= 0)
+        # A row with a character too many spoils the words that it touches; so does what stands
+        # between two characters of one word.
+        spoiled = np.isin(row_of, row_of[strange]) & (place >= 0)
+        whole[word[spoiled]] = False
+        behind = np.searchsorted(known, strange)
+        within = (behind > 0) & (behind < len(known))
+        before, after = word[known[behind[within] - 1]], word[known[behind[within]]]
+        whole[before[before == after]] = False
+    return Found(row, whole)
+
+
+def characters(texts: Sequence[bytes]) -> tuple[str, np.ndarray, np.ndarray]:
+    """Return the visible characters of texts put together, and the text in which each begins.
+
+    The third are places among them: of each text, its first visible character, or the one that its
+    first byte is a part of, or the next behind it.
+    """
+    joined = b"".join(texts).decode("utf-8", "surrogateescape")
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    sizes = np.array(
+        [1 if c < "\x80" else len(c.encode("utf-8", "surrogateescape")) for c in joined], np.int64
+    )
+    start = np.append(0, np.cumsum(sizes))[:-1]
+    visible = np.array([not c.isspace() for c in joined], bool)
+    start, size = start[visible], sizes[visible]
+    shown = "".join(map(_plain, (c for c in joined if not c.isspace())))
+    owner = np.searchsorted(ends, start, side="right")
+    begins = np.append(0, ends)[:-1]
+    return shown, owner, np.searchsorted(start + size, begins, side="right")
+
+
+def _plain(character: str) -> str:
+    """Return one character for one, without case and accents, of the plainest shape."""
+    if character < "\x80":
+        return character.lower()
+    base = unicodedata.normalize("NFKD", character.translate(_SHAPES))[:1].lower()
+    return base if len(base) == 1 else character
+
+
+def plain(text: str) -> str:
+    """Return a word as words are compared: visible characters without case and accents."""
+    return characters([text.encode("utf-8", "surrogateescape")])[0]
+
+
+def as_bytes(tokens: Sequence[str]) -> list[bytes]:
+    """Return the bytes of a text that tokens stand for, of how the vocabulary writes them."""
+    if any("Ġ" in token for token in tokens):
+        table = _byte_of()
+        return [b"".join(table[c] if c in table else c.encode() for c in token) for token in tokens]
+    if any(token.startswith("▁") for token in tokens):
+        return [
+            bytes([int(one[1], 16)])
+            if (one := _BYTE.fullmatch(token))
+            else token.replace("▁", " ").encode()
+            for token in tokens
+        ]
+    if any(token.startswith("##") for token in tokens):
+        return [token.removeprefix("##").encode() for token in tokens]
+    return [
+        part[1].encode().decode("unicode_escape").encode("latin-1")
+        if (part := _PARTIAL.fullmatch(token))
+        else token.encode("utf-8", "surrogateescape")
+        for token in tokens
+    ]
+
+
+def _byte_of() -> dict[str, bytes]:
+    """Return GPT-2's characters for bytes: what is printable stands for itself, the rest from 256."""
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    table = {chr(byte): bytes([byte]) for byte in shown}
+    rest = [byte for byte in range(256) if byte not in shown]
+    return table | {chr(256 + n): bytes([byte]) for n, byte in enumerate(rest)}
+
+
+def matched(text: str, given: str) -> np.ndarray:
+    """Return the place in `text` of each character of `given` (int64), -1 where it has none.
+
+    The two are walked in step. Where they differ, they go on at the nearest place from which
+    `ANCHOR` characters are the same: what is skipped on either side is without a match.
+    """
+    place = np.full(len(given), -1, np.int64)
+    i = j = 0
+    while i < len(text) and j < len(given):
+        same = _common(text, given, i, j)
+        place[j : j + same] = np.arange(i, i + same)
+        i, j = i + same, j + same
+        best: tuple[int, int, int] | None = None
+        skipped = 0
+        while j + skipped < len(given) and (best is None or skipped < best[0]):
+            anchor = given[j + skipped : j + skipped + ANCHOR]
+            end = len(text) if best is None else i + best[0] - skipped + ANCHOR
+            at = text.find(anchor, i, end)
+            if at >= 0 and (best is None or skipped + at - i < best[0]):
+                best = (skipped + at - i, at, j + skipped)
+            skipped += 1
+        if best is None:
+            break
+        _, i, j = best
+    return place
+
+
+def _common(text: str, given: str, i: int, j: int) -> int:
+    """Return how many characters are the same from two places on."""
+    same, step = 0, 1024
+    while step:
+        while text[i + same : i + same + step] == given[j + same : j + same + step]:
+            if min(len(text) - i, len(given) - j) < same + step:
+                break
+            same += step
+        step //= 2
+    return same

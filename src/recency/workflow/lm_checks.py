@@ -1,0 +1,168 @@
+"""Checks of language models that are no network: tables of surprisals, and n-grams."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recency import config as configuration
+from recency.evaluations import registry
+from recency.names import nearest
+
+#: What such an LM may say beside what it is.
+BESIDE = {"label", "surprisals", "ngram"}
+CALLED = {"table": "a table of surprisals", "ngram": "an n-gram model"}
+KEY = {"table": "surprisals", "ngram": "ngram"}
+
+
+def problems(config: dict, known) -> list[str]:
+    """List tables and n-grams whose settings do not go together, or whose files are not there."""
+    found = []
+    for name, lm in config["lms"].items():
+        kind, where = configuration.kind_of(lm), f"lms → {name}"
+        if kind == "network":
+            other = config["lms"].get(lm.get("weights"), {})
+            if configuration.kind_of(other) != "network":
+                is_a = CALLED[configuration.kind_of(other)]
+                found.append(f"{where} → weights: {lm['weights']!r} is {is_a} and has no weights")
+            continue
+        found += [
+            f"{where}: `{key}` does not go with `{KEY[kind]}`; {CALLED[kind]} is no network"
+            for key in lm
+            if key not in BESIDE or (key in KEY.values() and key != KEY[kind])
+        ]
+        own = _table_problems if kind == "table" else _ngram_problems
+        found += own(config, f"{where} → {KEY[kind]}", lm[KEY[kind]], known)
+    return found
+
+
+def _table_problems(config: dict, where: str, entry: dict, known) -> list[str]:
+    """List what is wrong with an LM's `surprisals`."""
+    columns, found = entry["columns"], []
+    values = [name for name in ("surprisal", "logprob", "probability") if name in columns]
+    if len(values) != 1:
+        found.append(
+            f"{where} → columns: one of surprisal, logprob and probability must say what is read, not "
+            f"{' and '.join(values) or 'none'}"
+        )
+    elif values != ["probability"] and "unit" not in entry:
+        found.append(f"{where}: `unit` is missing: bits, nats or log10")
+    if not columns.keys() & {"word_id", "position", "word", "token"}:
+        found.append(
+            f"{where} → columns: nothing says whose surprisal it is; map word_id, or position with item or "
+            "sentence, or word or token"
+        )
+    elif "position" in columns and not columns.keys() & {"word_id", "item", "sentence"}:
+        found.append(f"{where} → columns: position is in an item or a sentence; map one, or both")
+    if {"token", "corrected"} <= columns.keys():
+        found.append(f"{where} → columns: corrected is of a word; a table of tokens has it not")
+    tables = {dataset: file for dataset, file in entry.get("tables", {}).items()}
+    for dataset in (*tables, *entry.get("datasets", {})):
+        known(where, dataset, "datasets")
+    files = {f"tables → {name}": file for name, file in tables.items()}
+    files |= {"table": entry["table"]} if "table" in entry else {}
+    for key, file in files.items():
+        found += _file_problems(f"{where} → {key}", file)
+        found += _column_problems(f"{where} → columns", file, entry)
+    return found
+
+
+def _ngram_problems(config: dict, where: str, entry: dict, known) -> list[str]:
+    """List what is wrong with an LM's `ngram`."""
+    if "file" in entry:
+        estimated = [key for key in ("order", "smoothing", "memory", "prune") if key in entry]
+        found = [f"{where} → {key}: this is of n-grams estimated here, not of a file's" for key in estimated]  # fmt: skip
+        return found + _file_problems(f"{where} → file", entry["file"])
+    known(f"{where} → corpus", entry["corpus"], "corpora")
+    pretokenized = "pretokenized" in config["corpora"].get(entry["corpus"], {})
+    if pretokenized:
+        return [f"{where} → corpus: {entry['corpus']!r} is published as tokens; n-grams need text"]
+    if len(entry.get("prune", [])) > entry.get("order", 5):
+        return [f"{where} → prune: more numbers than orders ({entry.get('order', 5)})"]
+    return []
+
+
+def _file_problems(where: str, file: dict) -> list[str]:
+    """List a file that is said to be nowhere, or that is not where it is said to be."""
+    if not file.keys() & {"url", "local", "stand_in"}:
+        return [f"{where}: 'url' or 'local' must say where it is"]
+    local = file.get("local")
+    if local and not file.keys() & {"url", "placed"} and not Path(local).exists():
+        return [f"{where} → local: no file {local!r}"]
+    return []
+
+
+def _column_problems(where: str, file: dict, entry: dict) -> list[str]:
+    """List columns that a table, if it is here, does not have."""
+    path = Path(file.get("local", ""))
+    if not path.is_file():
+        return []
+    from recency.reading import tables
+
+    header = tables.header(path).strip("\ufeff\r\n")
+    if header.startswith("PAR1"):
+        import pyarrow.parquet as pq
+
+        there = pq.read_schema(path).names
+    elif "\0" in header or "\ufffd" in header:
+        return []  # no text: who reads it says what is wrong
+    else:
+        there = [name for s in "\t,;" for name in (f.strip().strip('"') for f in header.split(s))]
+    asked = {**entry["columns"], **entry.get("measures", {})}
+    there = [name for name in there if name in asked.values() or len(name) < 40]
+    return [
+        f"{where} → {key}: {path} has no column {nearest(column, there)}"
+        for key, column in asked.items()
+        if column not in there
+    ]
+
+
+def experiment_problems(config: dict, name: str) -> list[str]:
+    """List what an experiment asks of LMs that are no network and cannot give it."""
+    experiment, where = config["experiments"][name], f"experiments → {name}"
+    kinds = {
+        lm: configuration.kind_of(config["lms"][lm])
+        for lm in experiment["lms"]
+        if lm in config["lms"] and configuration.kind_of(config["lms"][lm]) != "network"
+    }
+    found = []
+    for evaluation in registry.evaluations().values():
+        if evaluation.network and evaluation.key in experiment:
+            found += [
+                f"{where} → {evaluation.key}: {lm!r} is {CALLED[kind]}, and this needs a network; give the "
+                f"LMs that are one an experiment of their own"
+                for lm, kind in kinds.items()
+            ]
+    asked = configuration.responses(config, name) if "responses" in experiment else []
+    grid = experiment.get("sensitivity", {})
+    designs = {r["design"] for r in asked if r["design"] in config["designs"]}
+    corrected = [d for d in designs if config["designs"][d]["surprisal"] == "corrected"]
+    varied = "corrected" in grid.get("surprisal", [])
+    for lm, kind in kinds.items():
+        has = kind == "table" and "corrected" in config["lms"][lm]["surprisals"]["columns"]
+        if (corrected and "surprisal" not in grid or varied) and not has:
+            what = "sensitivity → surprisal" if varied else f"responses → {min(corrected)}"
+            way = "map a `corrected` column, or take" if kind == "table" else "take"
+            found.append(
+                f"{where} → {what}: {lm!r} is {CALLED[kind]} without corrected surprisal; {way} a design of "
+                "`surprisal: plain`"
+            )
+        datasets = dict.fromkeys(r["dataset"] for r in asked)
+        if kind == "table":
+            found += _dataset_problems(where, lm, config["lms"][lm]["surprisals"], list(datasets))
+    return found
+
+
+def _dataset_problems(where: str, lm: str, entry: dict, datasets: list[str]) -> list[str]:
+    """List the datasets that an LM's tables do not have."""
+    if "tables" in entry:
+        return [
+            f"{where} → responses: lms → {lm} → surprisals → tables has none for {dataset!r}"
+            for dataset in datasets
+            if dataset not in entry["tables"]
+        ]
+    if len(datasets) > 1 and "dataset" not in entry["columns"]:
+        has = f"lms → {lm} → surprisals has one table for {' and '.join(datasets[:3])}"
+        return [
+            f"{where} → responses: {has}; map its `dataset` column, or give `tables:`, one a dataset"
+        ]
+    return []

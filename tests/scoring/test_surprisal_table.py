@@ -1,0 +1,296 @@
+"""Surprisals from tables, made of a known language model, come back as they are, however they are joined."""
+
+import csv
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+from project import ROOT
+
+from recency.errors import InputError
+from recency.reading.contracts import word_table
+from recency.reading.parsers import natural_stories
+from recency.scoring import surprisal_table, table_text
+
+STORIES = [
+    ["The dog", "didn’t bark. It slept — déjà-vu! — on the mat."],
+    ["A naïve “cat” sat.", "It purred, and purred, and purred."],
+]
+REFERENCE = ROOT.parent / "shared" / "data" / "naturalstories_reference_lms"
+
+
+def dataset():
+    """Two stories of two sentences each, numbered through the corpus from 1."""
+    rows, sentence = [], 0
+    for item, sentences in enumerate(STORIES, 1):
+        for text in sentences:
+            sentence += 1
+            rows += [(f"{item:02}", sentence, word) for word in text.split()]
+    return word_table(*zip(*rows, strict=True))
+
+
+WORDS = dataset()
+BITS = np.random.default_rng(1).gamma(2.0, 3.0, len(WORDS)).round(6)
+TABLE = WORDS.assign(
+    surprisal=BITS,
+    nats=BITS * np.log(2),
+    logprob=-BITS * np.log(2),
+    log10=BITS / np.log2(10),
+    p=2**-BITS,
+    story=WORDS["item"].astype(int),
+    place=WORDS.groupby("item").cumcount(),
+    in_item=WORDS.sentence - WORDS.groupby("item").sentence.transform("min"),
+)
+
+
+def written(table, folder):
+    path = folder / "table.csv"
+    table.to_csv(path, index=False, na_rep="NA")
+    return path
+
+
+def scored(table, folder, columns, unit="bits", value="surprisal", **settings):
+    columns = {value: value} | columns
+    return surprisal_table.score(
+        WORDS, written(table, folder), columns=columns, unit=unit, **settings
+    )
+
+
+JOINS = {
+    "word_id": {"word_id": "word_id"},
+    "item and position": {"item": "story", "position": "place"},
+    "item, position and word": {"item": "story", "position": "place", "word": "word"},
+    "sentence and position": {"sentence": "sentence", "position": "position"},
+    "item, sentence and position": {"item": "item", "sentence": "in_item", "position": "position", "word": "word"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", JOINS.values(), ids=JOINS)
+def test_joins_by_key_of_scrambled_rows(columns, tmp_path):
+    shuffled = TABLE.sample(frac=1, random_state=2)
+    result = scored(shuffled, tmp_path, columns)
+    assert result.table["surprisal_bits"].tolist() == BITS.tolist()
+    assert result.table["word_id"].tolist() == list(range(len(WORDS)))
+    assert result.table["corrected_bits"].isna().all() and (result.table["tokens"] == 1).all()
+    assert len(result.ledger) == 0
+
+
+def test_joins_by_the_words_in_order(tmp_path):
+    assert scored(TABLE, tmp_path, {"word": "word"}).table["surprisal_bits"].tolist() == BITS.tolist()  # fmt: skip
+    # Items may stand in another order than the dataset's if they are named.
+    turned = pd.concat([TABLE[TABLE["item"] == "02"], TABLE[TABLE["item"] == "01"]])
+    result = scored(turned, tmp_path, {"word": "word", "item": "story"})
+    assert result.table["surprisal_bits"].tolist() == BITS.tolist()
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "unit"),
+    [("nats", "surprisal", "nats"), ("log10", "surprisal", "log10"), ("logprob", "logprob", "nats"), ("p", "probability", None)],
+)  # fmt: skip
+def test_units(column, kind, unit, tmp_path):
+    path = written(TABLE, tmp_path)
+    columns = {kind: column, "word_id": "word_id"}
+    result = surprisal_table.score(WORDS, path, columns=columns, unit=unit)
+    np.testing.assert_allclose(result.table["surprisal_bits"], BITS, rtol=1e-12)
+
+
+def test_a_sign_that_cannot_be_is_refused_with_row_and_way_out(tmp_path):
+    path = written(TABLE, tmp_path)
+    with pytest.raises(InputError, match=r"line 2: logprob is '-.*below 0.*map it as `logprob:`"):
+        surprisal_table.score(WORDS, path, columns={"surprisal": "logprob", "word_id": "word_id"})
+    with pytest.raises(InputError, match=r"line 2: nats is .*above 0.*map it as `surprisal:`"):
+        surprisal_table.score(WORDS, path, columns={"logprob": "nats", "word_id": "word_id"})
+    with pytest.raises(InputError, match="not above 0 and at most 1"):
+        surprisal_table.score(WORDS, path, columns={"probability": "nats", "word_id": "word_id"})
+    with pytest.raises(InputError, match="not both surprisal and logprob"):
+        surprisal_table.value_column({"surprisal": "a", "logprob": "b"}, "bits")
+
+
+def tokens_of(kind):
+    """Cut the stories' texts as vocabularies do; give token, item, offset and log probability."""
+    rng, rows = np.random.default_rng(3), []
+    table = table_text._byte_of()
+    shown = {byte: character for character, byte in table.items()}
+    totals = np.zeros(len(WORDS))
+    for item, words in WORDS.groupby("item", sort=False):
+        offset = 0
+        for place, (number, word) in enumerate(words["word"].items()):
+            text = " " * (place > 0) + word
+            if kind == "byte":
+                data = text.encode()
+                cuts = [0, *sorted({rng.integers(1, len(data)) for _ in range(2)} if len(data) > 1 else ()), len(data)]  # fmt: skip
+                pieces = [data[a:b] for a, b in zip(cuts, cuts[1:])]
+                pieces = ["".join(shown[bytes([b])] for b in piece) for piece in pieces]
+            else:
+                cut = rng.integers(0, len(word) + 1)
+                pieces = [piece for piece in (word[:cut], word[cut:]) if piece]
+                if kind == "sentencepiece":
+                    pieces[0] = "▁" + pieces[0]
+                    if "ï" in pieces[0]:
+                        before, _, after = pieces[0].partition("ï")
+                        pieces[:1] = [p for p in (before, "<0xC3>", "<0xAF>", after) if p]
+                elif kind == "wordpiece":
+                    pieces = [pieces[0].lower(), *("##" + p.lower() for p in pieces[1:])]
+                elif kind == "api" and place:
+                    pieces[0] = " " + pieces[0]
+            for piece in pieces:
+                value = rng.gamma(2.0, 1.5)
+                totals[number] += value
+                rows.append((item, piece, offset, -value))
+                offset += len(piece)
+        if kind == "api":
+            rows.append((item, "\n", offset, -0.5))
+            totals[number] += 0.5  # at the end nothing stands behind it
+    return pd.DataFrame(rows, columns=["item", "token", "offset", "logprob"]), totals
+
+
+@pytest.mark.parametrize("kind", ["byte", "sentencepiece", "wordpiece", "api"])
+@pytest.mark.parametrize("scrambled", [False, True])
+def test_tokens_are_summed_to_the_words_that_they_are_of(kind, scrambled, tmp_path):
+    table, nats = tokens_of(kind)
+    columns = {"logprob": "logprob", "token": "token", "item": "item"}
+    if scrambled:
+        table, columns = table.sample(frac=1, random_state=4), columns | {"offset": "offset"}
+    path = tmp_path / "tokens.csv"
+    table.to_csv(path, index=False)
+    result = surprisal_table.score(WORDS, path, columns=columns, unit="nats")
+    np.testing.assert_allclose(result.table["surprisal_bits"], nats / np.log(2), rtol=1e-12)
+    assert result.table["tokens"].sum() == len(table) and len(result.ledger) == 0
+
+
+def test_tokens_of_a_known_model_come_back(tmp_path):
+    """What the package sums itself over a tokenizer's tokens is what it reads from their table."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    from recency.scoring import alignment
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, show_progress=False)
+    tokenizer.train_from_iterator([" ".join(WORDS["word"])] * 3, trainer)
+    surprisal = np.random.default_rng(5).gamma(2.0, 2.0, tokenizer.get_vocab_size())
+    rows, expected, count = [], np.zeros(len(WORDS)), np.zeros(len(WORDS))
+    for item, part in WORDS.groupby("item", sort=False):
+        text = alignment.align(part["word"].tolist(), tokenizer)
+        np.add.at(expected, part.index.to_numpy()[text.word], surprisal[text.ids])
+        np.add.at(count, part.index.to_numpy()[text.word], 1)
+        rows += [(item, tokenizer.id_to_token(int(n)), -surprisal[n]) for n in text.ids]
+    path = tmp_path / "tokens.csv"
+    pd.DataFrame(rows, columns=["item", "token", "logprob"]).to_csv(path, index=False)
+    columns = {"logprob": "logprob", "token": "token", "item": "item"}
+    result = surprisal_table.score(WORDS, path, columns=columns, unit="bits")
+    np.testing.assert_allclose(result.table["surprisal_bits"], expected, rtol=1e-12)
+    assert result.table["tokens"].tolist() == count.tolist()
+
+
+@pytest.mark.parametrize("columns", [{"word": "word"}, {"item": "story", "position": "place"}])
+def test_missing_and_extra_rows_are_listed(columns, tmp_path):
+    extra = TABLE.iloc[[3]].assign(word="qwertyuiop", place=900, surprisal=99.0)
+    table = pd.concat([TABLE.iloc[:4], extra, TABLE.iloc[4:]]).drop(index=10)
+    table.loc[12, "surprisal"] = np.nan
+    with pytest.raises(InputError, match=r"2 of \d+ words have no value .*1 not in the table.*`missing: 0\.\d+`"):  # fmt: skip
+        scored(table, tmp_path, columns)
+    result = scored(table, tmp_path, columns, missing=0.2)
+    expected = np.where(np.isin(np.arange(len(WORDS)), [10, 12]), np.nan, BITS)
+    np.testing.assert_array_equal(result.table["surprisal_bits"], expected)
+    listed = result.ledger
+    assert listed["word_id"].dropna().tolist() == [10, 12]
+    assert listed["reason"].tolist() == ["not in the table", "no value in the table", "no word of the dataset"]  # fmt: skip
+    assert listed["treatment"].tolist() == ["null", "null", "left out"]
+    result.write(tmp_path / "out.parquet", tmp_path / "ledger.csv")
+    assert pd.read_csv(tmp_path / "ledger.csv")["tokens"].iloc[-1] == "line 6"
+
+
+def test_a_word_that_is_written_otherwise(tmp_path):
+    """By key it is kept and listed; by the text it cannot be told from another, and is null."""
+    table = TABLE.copy()
+    table.loc[6, "word"] = "mewed"
+    result = scored(table, tmp_path, {"word_id": "word_id", "word": "word"})
+    assert result.table["surprisal_bits"].tolist() == BITS.tolist()
+    assert result.ledger[["word_id", "reason", "treatment"]].to_numpy().tolist() == [[6, "is another word in the table", "kept"]]  # fmt: skip
+    result = scored(table, tmp_path, {"word": "word"}, missing=0.1)
+    assert result.table["surprisal_bits"].isna().to_numpy().nonzero()[0].tolist() == [6]
+    assert result.ledger["reason"].iloc[0] == "not in the table"
+
+
+def test_rows_that_are_moved_by_one_are_refused(tmp_path):
+    moved = TABLE.assign(place=TABLE["place"] + 1)
+    columns = {"item": "story", "position": "place", "word": "word"}
+    assert scored(moved, tmp_path, columns).ledger.empty  # counted from 1
+    with pytest.raises(InputError, match="stands where the dataset has .* words are others"):
+        scored(moved, tmp_path, columns, first=0, missing=0.5)
+
+
+def test_two_values_of_a_word_are_refused(tmp_path):
+    twice = pd.concat([TABLE, TABLE.iloc[[3]]])
+    assert scored(twice, tmp_path, {"word_id": "word_id"}).table["surprisal_bits"].tolist() == BITS.tolist()  # fmt: skip
+    twice.iloc[-1, twice.columns.get_loc("surprisal")] = 1.0
+    with pytest.raises(InputError, match="word_id 3 repeats an earlier row"):
+        scored(twice, tmp_path, {"word_id": "word_id"})
+
+
+def test_several_datasets_and_further_columns(tmp_path):
+    table = pd.concat([TABLE.assign(corpus="Mine", entropy=BITS / 2, tokens=2, fixed=BITS + 1),
+                       TABLE.assign(corpus="Other", surprisal=1.0, entropy=0, tokens=1, fixed=0)])  # fmt: skip
+    columns = {"word_id": "word_id", "dataset": "corpus", "tokens": "tokens", "corrected": "fixed"}
+    made = scored(table, tmp_path, columns, dataset="mine", called="Mine", measures={"entropy_bits": "entropy"}).table  # fmt: skip
+    assert made["surprisal_bits"].tolist() == BITS.tolist()
+    assert made["entropy_bits"].tolist() == (BITS / 2).tolist()
+    assert made["corrected_bits"].tolist() == (BITS + 1).tolist() and (made["tokens"] == 2).all()
+    with pytest.raises(InputError, match="no row has 'mine' as corpus; there are Mine, Other"):
+        scored(table, tmp_path, columns, dataset="mine")
+
+
+def test_long_texts_stay_in_step(tmp_path):
+    """A whole part of the text is missing in the middle, another is there twice."""
+    rng = np.random.default_rng(6)
+    letters = list("abcdefghijklmnop")
+    words = ["".join(rng.choice(letters, rng.integers(1, 9))) for _ in range(4000)]
+    rows = words[:1000] + words[1500:3000] + words[2980:3000] + words[3000:]
+    found = table_text.find(words, rows)
+    assert found.row[:1000].tolist() == list(range(1000))
+    assert found.row[1000:2500].tolist() == list(range(1500, 3000))
+    assert (found.row[2500:2520] == -1).all() and found.row[2520:].tolist() == list(range(3000, 4000))  # fmt: skip
+    assert (~found.whole).nonzero()[0].tolist() == list(range(1000, 1500))
+
+
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason="needs the published surprisals beside the project")  # fmt: skip
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="needs R to read .rds")
+def test_published_surprisals_of_natural_stories(tmp_path):
+    """Boyce & Levy (2023): each value is the file's; what has none are words that begin sentences."""
+    path = tmp_path / "reference.csv"
+    code = "write.csv(as.data.frame(readRDS(commandArgs(TRUE)[1])), commandArgs(TRUE)[2], row.names = FALSE)"  # fmt: skip
+    rds = REFERENCE / "natural_stories_surprisals.rds"
+    subprocess.run(["Rscript", "--vanilla", "-e", code, rds, path], check=True)
+    stories = ROOT.parent / "shared" / "data" / "naturalstories" / "all_stories.tok"
+    words = natural_stories.words({"stories": stories})
+    with open(path, newline="") as file:
+        given = {
+            (int(row["Story_Num"]), int(row["Word_In_Story_Num"])): row
+            for row in csv.DictReader(file)
+        }
+    place = words.groupby("item").cumcount() + 1
+    keys = list(zip(words["item"].astype(int), place))
+    columns = {"item": "Story_Num", "position": "Word_In_Story_Num", "word": "Word"}
+    for name, lacking in (("txl_surp", 474), ("grnn_surp", 474 + 318), ("ngram_surp", 474 + 796)):
+        result = surprisal_table.score(
+            words, path, columns=columns | {"surprisal": name}, unit="bits", missing=0.15, first=1
+        )
+        expected = [float(given[k][name].replace("NA", "nan")) if k in given else np.nan for k in keys]  # fmt: skip
+        np.testing.assert_array_equal(result.table["surprisal_bits"], expected)
+        assert result.table["surprisal_bits"].isna().sum() == lacking
+        assert (result.ledger["reason"] == "no word of the dataset").sum() == 0
+        other = result.ledger[result.ledger["reason"] == "is another word in the table"]
+        assert other[["word", "tokens"]].to_numpy().tolist() == [["peaked", "peeked"]]
+    # By the words alone the same rows are found, but for the one that is spelled otherwise.
+    by_text = surprisal_table.score(
+        words, path, columns={"word": "Word", "item": "Story_Num", "surprisal": "txl_surp"}, unit="bits", missing=0.15
+    )  # fmt: skip
+    differ = by_text.table["surprisal_bits"].fillna(-1) != surprisal_table.score(
+        words, path, columns=columns | {"surprisal": "txl_surp"}, unit="bits", missing=0.15, first=1
+    ).table["surprisal_bits"].fillna(-1)  # fmt: skip
+    assert words["word"][differ.to_numpy()].tolist() == ["peaked"]
