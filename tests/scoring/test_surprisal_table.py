@@ -1,6 +1,7 @@
 """Surprisals from tables, made of a known language model, come back as they are, however they are joined."""
 
 import csv
+import itertools
 import shutil
 import subprocess
 
@@ -98,7 +99,7 @@ def test_units(column, kind, unit, tmp_path):
 
 def test_a_sign_that_cannot_be_is_refused_with_row_and_way_out(tmp_path):
     path = written(TABLE, tmp_path)
-    with pytest.raises(InputError, match=r"line 2: logprob is '-.*below 0.*map it as `logprob:`"):
+    with pytest.raises(InputError, match=r"line 2: logprob is -.*below 0.*map it as `logprob:`"):
         surprisal_table.score(WORDS, path, columns={"surprisal": "logprob", "word_id": "word_id"})
     with pytest.raises(InputError, match=r"line 2: nats is .*above 0.*map it as `surprisal:`"):
         surprisal_table.score(WORDS, path, columns={"logprob": "nats", "word_id": "word_id"})
@@ -121,7 +122,7 @@ def tokens_of(kind):
             if kind == "byte":
                 data = text.encode()
                 cuts = [0, *sorted({rng.integers(1, len(data)) for _ in range(2)} if len(data) > 1 else ()), len(data)]  # fmt: skip
-                pieces = [data[a:b] for a, b in zip(cuts, cuts[1:])]
+                pieces = [data[a:b] for a, b in itertools.pairwise(cuts)]
                 pieces = ["".join(shown[bytes([b])] for b in piece) for piece in pieces]
             else:
                 cut = rng.integers(0, len(word) + 1)

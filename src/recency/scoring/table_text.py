@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Characters that must be the same behind a difference, for the texts to be in step again.
-ANCHOR = 16
+#: Characters that must be the same behind a difference, for the texts to be in step again; and that
+#: are enough where a word and a row begin, so near to the difference, and as far as so many more.
+ANCHOR, SHORT, NEAR, FARTHER = 16, 5, 40, 8
 _PARTIAL = re.compile(r"bytes:( ?(?:\\x[0-9a-fA-F]{2})+)")
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _SHAPES = str.maketrans("‘’‚‛“”„‟–—―−", "''''\"\"\"\"----")
@@ -41,7 +42,8 @@ def find(words: Sequence[str], rows: Sequence[str]) -> Found:
     """
     text, word_of, _ = characters([word.encode() for word in words])
     given, row_of, first = characters(as_bytes(rows))
-    place = matched(text, given)  # of each character of the rows in the text
+    # of each character of the rows, its place in the text
+    place = matched(text, given, np.diff(word_of, prepend=-1) > 0, np.diff(row_of, prepend=-1) > 0)
     word = np.where(place >= 0, np.append(word_of, -1)[place], -1)
     row = np.append(word, -1)[np.minimum(first, len(given))]
     last = len(given) - 1
@@ -128,11 +130,12 @@ def _byte_of() -> dict[str, bytes]:
     return table | {chr(256 + n): bytes([byte]) for n, byte in enumerate(rest)}
 
 
-def matched(text: str, given: str) -> np.ndarray:
+def matched(text: str, given: str, word_begins: np.ndarray, row_begins: np.ndarray) -> np.ndarray:
     """Return the place in `text` of each character of `given` (int64), -1 where it has none.
 
-    The two are walked in step. Where they differ, they go on at the nearest place from which
-    `ANCHOR` characters are the same: what is skipped on either side is without a match.
+    The two are walked in step. Where they differ, they go back to where a word and a row begin (the
+    next word may begin with the letter of one that is missing), and go on at the nearest place from
+    which `ANCHOR` characters are the same: what is skipped on either side is without a match.
     """
     place = np.full(len(given), -1, np.int64)
     i = j = 0
@@ -140,19 +143,42 @@ def matched(text: str, given: str) -> np.ndarray:
         same = _common(text, given, i, j)
         place[j : j + same] = np.arange(i, i + same)
         i, j = i + same, j + same
-        best: tuple[int, int, int] | None = None
-        skipped = 0
-        while j + skipped < len(given) and (best is None or skipped < best[0]):
-            anchor = given[j + skipped : j + skipped + ANCHOR]
-            end = len(text) if best is None else i + best[0] - skipped + ANCHOR
-            at = text.find(anchor, i, end)
-            if at >= 0 and (best is None or skipped + at - i < best[0]):
-                best = (skipped + at - i, at, j + skipped)
-            skipped += 1
-        if best is None:
+        if i < len(text) and j < len(given):
+            for back in range(min(same + 1, ANCHOR)):
+                if word_begins[i - back] and row_begins[j - back]:
+                    place[j - back : j] = -1
+                    i, j = i - back, j - back
+                    break
+        found = _in_step_again(text, given, i, j, word_begins, row_begins)
+        if found is None:
             break
-        _, i, j = best
+        i, j = found
     return place
+
+
+def _in_step_again(
+    text: str, given: str, i: int, j: int, word_begins: np.ndarray, row_begins: np.ndarray
+) -> tuple[int, int] | None:
+    """Return the nearest places behind two that differ from which the texts are the same."""
+    best, skipped, found = len(text) + len(given), 0, None
+    while j + skipped < len(given) and skipped < best:
+        start = j + skipped
+        for size in (ANCHOR, SHORT):
+            anchor = given[start : start + size]
+            if size == SHORT and not row_begins[start]:
+                continue
+            more = FARTHER if size == SHORT else 0
+            most = max(0, min(best - skipped - more, NEAR if size == SHORT else len(text)))
+            at = text.find(anchor, i, i + most + size)
+            while at >= 0:
+                sure = len(anchor) == ANCHOR or at + len(anchor) == len(text)
+                sure = sure or (word_begins[at] and row_begins[start])
+                if sure and skipped + at > i and skipped + at - i + more < best:
+                    best, found = skipped + at - i + more, (at, start)
+                    break
+                at = text.find(anchor, at + 1, i + most + size)
+        skipped += 1
+    return found
 
 
 def _common(text: str, given: str, i: int, j: int) -> int:
