@@ -221,9 +221,7 @@ def word_means(rows: Rows) -> Rows:
     return Rows({k: mean(v) for k, v in rows.predictors.items()}, mean(rows.y), groups, word)
 
 
-def _bits(
-    path: str | PathLike, column: str, words: int, may_lack: bool = False
-) -> np.ndarray:
+def _bits(path: str | PathLike, column: str, words: int, may_lack: bool = False) -> np.ndarray:
     """Read surprisal in bits by word_id: finite values, or with `may_lack` nulls of some words."""
     frame = pd.read_parquet(path, columns=["word_id", column])
     bits = np.full(words, np.nan)
