@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 
-from recency.config import fixed_settings, language_model
+from recency.config import fixed_settings, kind_of, language_model
 
 LM_SETTINGS = {"bos": "beginning of text", "stride": "stride", "seed": "seed"}
 DESIGN_SETTINGS = {"surprisal": "surprisal", "response": "times", "base": "base"}
@@ -21,7 +21,8 @@ SETTINGS = LM_SETTINGS | DESIGN_SETTINGS
 def expand(config: dict) -> dict[str, dict]:
     """Write the experiments out, in place; return what the names of those written out mean.
 
-    Of each such experiment: `lms`, name → `lm` and its settings; `designs`, name → `design` and its
+    Of each such experiment: `lms`, name → `lm` and its settings (and `fixed`, those that say nothing
+    of an LM that is no network); `designs`, name → `design` and its
     settings. Their `lms`, `baseline`, `compare` and `responses` then hold the written-out names.
     """
     found = {}
@@ -38,7 +39,10 @@ def expand(config: dict) -> dict[str, dict]:
                 shared = {key: own[key] for key in LM_SETTINGS}
                 variant = lm_variant(config, lm, settings)
                 settings = {k: v for k, v in settings.items() if k not in fixed_settings(own)}
-                lms.setdefault(variant, {"lm": lm} | shared | settings)
+                about = {"lm": lm} | shared | settings
+                if kind_of(own) != "network":  # the same in every cell
+                    about["fixed"] = sorted(fixed_settings(own))
+                lms.setdefault(variant, about)
         responses = {}
         for design, listed in experiment.get("responses", {}).items():
             for settings in _combinations(grid, DESIGN_SETTINGS):

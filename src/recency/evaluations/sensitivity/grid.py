@@ -42,13 +42,22 @@ def data(delta_loglik: str | Path, grid: Mapping[str, Mapping], lms: list[LM]) -
     rows = []
     for row in comparison.table(delta_loglik, columns).itertuples(index=False):
         settings = {**grid["lms"][row.lm], **grid["designs"][row.design]}
-        texts = {key: grids.written(key, settings[key]) for key in grids.SETTINGS}
         lm = settings["lm"]
         fit = {"delta_loglik": row.delta_loglik, "n_exploratory": row.n_exploratory}
         converged = str(row.converged).lower() not in ("false", "0", "0.0")
         names = {"lm": lm, "label": labels[lm], "dataset": row.dataset, "measure": row.measure}
-        rows.append(names | texts | fit | {"converged": converged})
+        for cell in _cells_of(settings, grid["lms"].values()):
+            texts = {key: grids.written(key, cell[key]) for key in grids.SETTINGS}
+            rows.append(names | texts | fit | {"converged": converged})
     return pd.DataFrame(rows)
+
+
+def _cells_of(settings: Mapping, lms: Iterable[Mapping]) -> list[dict]:
+    """Return the settings of a fit: for an LM that has some of them not, with every value of others."""
+    others = [lm for lm in lms if "fixed" not in lm]
+    fixed = settings.get("fixed", []) if others else []
+    values = [list(dict.fromkeys(lm[key] for lm in others)) for key in fixed]
+    return [{**settings, **dict(zip(fixed, each))} for each in itertools.product(*values)]
 
 
 def varied(rows: pd.DataFrame) -> list[str]:

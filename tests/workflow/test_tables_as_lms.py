@@ -1,0 +1,248 @@
+"""Tables of surprisals and n-grams as language models: what is refused, planned and fitted."""
+
+import json
+import re
+import shutil
+
+import pandas as pd
+import pytest
+import yaml
+from project import SCHEMA, TINY, copy_project, load, merged, plan, planned, snakemake
+
+from recency import config as configuration
+from recency import grids
+from recency.errors import InputError
+from recency.evaluations.reading_times import figure_perplexity
+from recency.evaluations.sensitivity import grid as sensitivity
+from recency.figures import comparison
+from recency.workflow import checks as config_checks
+
+TABLE = (
+    "{columns: {surprisal: s, word_id: word_id}, unit: bits, table: {url: 'https://a.org/x.csv'}}"
+)
+GPT3 = f"lms:\n  gpt3: {{surprisals: {TABLE}}}\n"
+BROKEN = {
+    "lms: {gpt3: {surprisals: {columns: {surprisal: s, word_id: w}, table: {url: 'https://a.org/x'}}}}": (
+        "lms → gpt3 → surprisals: `unit` is missing: bits, nats or log10"
+    ),
+    "lms: {gpt3: {surprisals: {unit: bits, columns: {word_id: w}, table: {url: 'https://a.org/x'}}}}": (
+        "lms → gpt3 → surprisals → columns: one of surprisal, logprob and probability must say"
+    ),
+    "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s}, table: {url: 'https://a.org/x'}}}}": (
+        "lms → gpt3 → surprisals → columns: nothing says whose surprisal it is"
+    ),
+    "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s, position: p}, table: {url: 'https://a.org/x'}}}}": (
+        "position is in an item or a sentence; map one"
+    ),
+    "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s, word_id: w}, table: {local: no.csv}}}}": (
+        "lms → gpt3 → surprisals → table → local: no file 'no.csv'"
+    ),
+    "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s, word_id: w}, table: {placed: here}}}}": (
+        "lms → gpt3 → surprisals → table: 'url' or 'local' must say where it is"
+    ),
+    "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s, word_id: w}, tables: {provoo: {url: 'https://a.org/x'}}}}}": (
+        "lms → gpt3 → surprisals: no dataset is called 'provoo'; did you mean 'provo'?"
+    ),
+    "lms: {gpt3: {surprisals: {unit: bitss, columns: {surprisal: s, word_id: w}, table: {url: 'https://a.org/x'}}}}": (
+        "lms → gpt3 → surprisals → unit: 'bitss' is not one of"
+    ),
+    f"lms: {{gpt3: {{surprisals: {TABLE}, bias: dVM}}}}": (
+        "lms → gpt3: `bias` does not go with `surprisals`; a table of surprisals is no network"
+    ),
+    f"lms: {{gpt3: {{surprisals: {TABLE}, ngram: {{corpus: pile}}}}}}": "`ngram` does not go with `surprisals`",
+    GPT3 + "  X: {bias: dVM, applied: inference, weights: gpt3}": (
+        "lms → X → weights: 'gpt3' is a table of surprisals and has no weights"
+    ),
+    "lms: {five: {ngram: {corpus: piles}}}": "lms → five → ngram → corpus: no corpus is called 'piles'",
+    "lms: {five: {ngram: {corpus: open_english, order: 9}}}": "order: 9 is greater than the maximum of 6",
+    "lms: {five: {ngram: {file: {local: x.arpa}, order: 5}}}": "order: this is of n-grams estimated here",
+    "lms: {five: {ngram: {file: {local: x.arpa}}}}": "lms → five → ngram → file → local: no file 'x.arpa'",
+    "lms: {five: {ngram: {corpus: openwebtext, smoothing: katz}}}": "smoothing: 'katz'",
+    "datasets: {provo: {scored_by: [gpt33]}}": "datasets → provo → scored_by: no lm is called 'gpt33'",
+    GPT3 + "experiments: {mine: {title: M, lms: [gpt3, Pythia], baseline: Pythia, minimal_pairs: blimp}}": (
+        "experiments → mine → minimal_pairs: 'gpt3' is a table of surprisals, and this needs a network"
+    ),
+    GPT3 + "experiments: {exp1: {lms: [gpt3, Pythia], attention: provo}}": (
+        "experiments → exp1 → attention: 'gpt3' is a table of surprisals"
+    ),
+    GPT3 + "experiments: {exp1: {lms: [gpt3, Pythia]}}": (
+        "experiments → exp1 → responses: lms → gpt3 → surprisals has one table for"
+    ),
+    GPT3 + "searches: {dVM: {lm: gpt3}}": "searches → dVM → lm: 'gpt3' is no network, and takes no bias",
+    GPT3 + "designs: {spr: {surprisal: corrected}}\n"
+    "experiments: {mine: {title: M, lms: [gpt3, Pythia], baseline: Pythia, responses: {spr: [provo.SP]}}}": (
+        "responses → spr: 'gpt3' is a table of surprisals without corrected surprisal; map a `corrected` column"
+    ),
+    GPT3 + "experiments: {mine: {title: M, lms: [gpt3, Pythia], baseline: Pythia, responses: {spr: [provo.SP]}, "
+    "sensitivity: {surprisal: [plain, corrected]}}}": "sensitivity → surprisal: 'gpt3' is a table",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", BROKEN)
+def test_what_does_not_go_together_is_refused(mistake):
+    with pytest.raises(InputError, match=re.escape(BROKEN[mistake])) as error:
+        config_checks.check(merged(load(), yaml.safe_load(mistake)), SCHEMA)
+    assert all(len(line) < 300 for line in str(error.value).splitlines()[1:])
+
+
+def test_columns_are_looked_for_before_anything_runs(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("word_id;surp\n0;1.5\n")
+    mine = yaml.safe_load(GPT3)
+    mine["lms"]["gpt3"]["surprisals"]["table"] = {"local": str(path)}
+    mine["lms"]["gpt3"]["surprisals"]["columns"]["surprisal"] = "surpp"
+    with pytest.raises(
+        InputError, match=r"x\.csv has no column 'surpp'; did you mean 'surp'\?"
+    ) as error:
+        config_checks.check(merged(load(), mine), SCHEMA)
+    assert "word_id" not in str(error.value).split("surprisal:")[-1]
+    mine["lms"]["gpt3"]["surprisals"]["columns"]["surprisal"] = "surp"
+    config_checks.check(merged(load(), mine), SCHEMA)
+
+
+def test_grids_and_figures_take_them_as_they_are(tmp_path):
+    """No seed, no beginning of text; a label, no bias; a perplexity that says what it is of."""
+    mine = GPT3.replace("word_id}", "word_id, dataset: d}") + (
+        "  five: {ngram: {corpus: openwebtext, text_rule: split}}\n"
+        "experiments: {exp1: {lms: [gpt3, five, Pythia], seeds: [1, 2], compare: [[gpt3, Pythia]]}}"
+    )
+    config = merged(load(), yaml.safe_load(mine))
+    config_checks.check(config, SCHEMA)
+    grids.expand(config)
+    exp1 = config["experiments"]["exp1"]
+    assert exp1["lms"] == ["gpt3", "five", "Pythia@seed=1", "Pythia@seed=2"]
+    assert exp1["compare"] == [["gpt3", f"Pythia@seed={n}"] for n in (1, 2)]
+    told = [
+        configuration.described(lm, configuration.language_model(config, lm)) for lm in exp1["lms"]
+    ]
+    assert [lm["applied"] for lm in told] == ["none"] * 4
+    assert {lm["bias"]["form"] for lm in told} == {"none"}
+    assert [lm.get("perplexity_of") for lm in told] == ["word", "token of its own", None, None]
+    assert configuration.training_words(config, "gpt3") == ""
+
+    delta, perplexity = tmp_path / "delta.csv", tmp_path / "perplexity.csv"
+    about = {"dataset": "d", "measure": "SPR", "n_exploratory": 10, "converged": True}
+    rows = [about | {"lm": lm["lm"], "delta_loglik": n} for n, lm in enumerate(told)]
+    pd.DataFrame(rows).to_csv(delta, index=False)
+    values = [{"lm": lm["lm"], "dataset": "all", "perplexity": 30 + n} for n, lm in enumerate(told)]
+    pd.DataFrame(values).to_csv(perplexity, index=False)
+    out = [tmp_path / "figure.svg", tmp_path / "figure.csv"]
+    response = {"dataset": "d", "measure": "SPR", "label": "D"}
+    figure_perplexity.main(delta_loglik=delta, perplexity=perplexity, out=out, lms=told, responses=[response])  # fmt: skip
+    assert pd.read_csv(out[1])["lm"].tolist() == [lm["lm"] for lm in told]
+    models, _ = comparison.records(told, [response])
+    assert len(figure_perplexity.series(models)) == 4  # none is joined to another
+
+
+def test_they_stand_in_every_cell_of_a_grid(tmp_path):
+    """An LM with nothing to vary is the same with a beginning of text and without."""
+    mine = (
+        GPT3.replace("word_id}", "word_id, dataset: d}")
+        + "experiments: {exp1: {lms: [gpt3, Pythia], sensitivity: {bos: [true, false]}}}"
+    )
+    config = merged(load(), yaml.safe_load(mine))
+    del config["experiments"]["exp1"]["published"]
+    config_checks.check(config, SCHEMA)
+    grid = grids.expand(config)["exp1"]
+    assert len(grid["lms"]) == 3
+    (design,) = list(grid["designs"])[:1]
+    about = {"dataset": "d", "measure": "SPR", "design": design, "n_exploratory": 9, "converged": True}  # fmt: skip
+    rows = [about | {"lm": lm, "delta_loglik": n} for n, lm in enumerate(grid["lms"])]
+    pd.DataFrame(rows).to_csv(tmp_path / "delta.csv", index=False)
+    plain = [configuration.described(lm, configuration.language_model(config, lm)) for lm in ("gpt3", "Pythia")]  # fmt: skip
+    models, _ = comparison.records(plain, [])
+    found = sensitivity.data(tmp_path / "delta.csv", grid, models)
+    assert found.groupby("lm")["bos"].apply(sorted).to_dict() == {"gpt3": ["no", "yes"], "Pythia": ["no", "yes"]}  # fmt: skip
+    assert set(found.delta_loglik[found.lm == "gpt3"]) == {0}
+
+
+MINE = """
+lms:
+  copied:
+    label: Copied
+    surprisals:
+      tables: {simulated_spr: {local: mine/spr.csv}, simulated_eye_tracking: {local: mine/eye.parquet}}
+      columns: {surprisal: nats, item: item, position: place, word: word}
+      unit: nats
+  lacking:
+    surprisals: {tables: {simulated_spr: {local: mine/lacking.csv}}, columns: {surprisal: nats, word_id: word_id}, unit: nats, missing: 0.2}
+  trigram: {label: trigram, ngram: {order: 3, corpus: simulated, memory: 100M, text_rule: bare}}
+experiments:
+  mine:
+    title: Tables
+    lms: [Pythia, ALiBi-mix-TI, copied, trigram]
+    baseline: Pythia
+    responses: {spr: [simulated_spr.SPR], eye_tracking: [simulated_eye_tracking.FP]}
+    compare: [[copied, Pythia], [trigram, copied]]
+  lacks: {title: Words without surprisal, lms: [Pythia, lacking], baseline: Pythia, responses: {spr: [simulated_spr.SPR]}}
+"""
+SCORED = """
+datasets:
+  simulated_spr:
+    scored_by: [lacking]
+    measures: {SPR: {filters: [times, edges, answers, scored]}}
+    filters: {scored: words_since_unscored > 1}
+"""
+
+
+@pytest.mark.apart
+def test_plans_no_training_for_them(tmp_path):
+    project = copy_project(tmp_path / "project")
+    (project / "mine").mkdir()
+    for name in ("spr.csv", "lacking.csv", "eye.parquet"):
+        (project / "mine" / name).write_text("item,place,word,nats,word_id\n")
+    (project / "mine.yaml").write_text(MINE.replace("Pythia, ALiBi-mix-TI, ", "").replace("baseline: Pythia", "baseline: copied", 1).replace("[copied, Pythia], ", ""))  # fmt: skip
+    run = plan(project, "mine", configs=[*TINY, "mine.yaml"])
+    jobs = planned(run.stdout)
+    # The readers are simulated by an LM of their own, which is trained.
+    assert jobs["surprisal_table"] == 2 and jobs["ngram_lm_surprisal"] == 2, run.stdout[-3000:]
+    assert jobs["estimate_ngram_lm"] == 1 and jobs["train"] == 1 and jobs["surprisal"] == 2
+
+
+@pytest.mark.apart
+def test_a_copied_model_is_fitted_and_tested_as_the_model_itself(study):
+    """ALiBi-mix-TI's surprisals, from tables: every fit, ranking and test of the copy is its own."""
+    results = study / "results" / "tiny" / "cores"
+    (study / "mine").mkdir()
+    for dataset, name in (("simulated_spr", "spr.csv"), ("simulated_eye_tracking", "eye.parquet")):
+        words = pd.read_parquet(results / "datasets" / dataset / "words.parquet")
+        bits = pd.read_parquet(results / "surprisal" / "ALiBi-mix-TI" / f"{dataset}.parquet")
+        words = words.assign(
+            nats=bits.surprisal_bits / 1.4426950408889634, place=words.groupby("item").cumcount()
+        )
+        shuffled = words.drop(columns="word_id").sample(frac=1, random_state=1)
+        if name.endswith("csv"):
+            shuffled.to_csv(study / "mine" / name, index=False)
+            third = words.assign(nats=words.nats.where(words.word_id % 10 != 3))
+            third[["word_id", "nats"]].to_csv(study / "mine" / "lacking.csv", index=False)
+        else:
+            shuffled.to_parquet(study / "mine" / name)
+    (study / "mine.yaml").write_text(MINE)
+    run = snakemake(study, "--nocolor", "mine", configs=[*TINY, "mine.yaml"])
+    assert run.returncode == 0 and "rule train:" not in run.stdout, run.stdout[-3000:]
+    where = results / "experiments" / "mine"
+    delta = pd.read_csv(where / "delta_loglik.csv").set_index(["lm", "dataset"])["delta_loglik"]
+    assert delta["copied"].to_numpy() == pytest.approx(delta["ALiBi-mix-TI"].to_numpy(), abs=1e-6)
+    perplexity = pd.read_csv(where / "perplexity.csv")
+    assert set(perplexity.lm) == {"Pythia", "ALiBi-mix-TI", "copied", "trigram"}
+    tested = pd.read_csv(where / "permutation.csv")
+    assert list(zip(tested.lm_a, tested.lm_b))[:2] == [("copied", "Pythia")] * 2
+    fits = [
+        json.loads(p.read_text())["lm"] for p in results.glob("regression/*/*/copied.full.json")
+    ]
+    assert fits == ["copied", "copied"]
+    assert "trigram" in (where / "table_delta_loglik.html").read_text()
+    log = (results / "logs" / "ngram_lm_surprisal" / "trigram" / "simulated_spr.log").read_text()
+    assert "words are unknown" in log and "of order 3" in log
+
+    run = snakemake(study, "--nocolor", "lacks", configs=[*TINY, "mine.yaml"])
+    assert run.returncode != 0
+    assert "words_since_unscored > 1" in run.stdout and "scored_by" in run.stdout
+    (study / "scored.yaml").write_text(SCORED)
+    run = snakemake(study, "--nocolor", "lacks", configs=[*TINY, "mine.yaml", "scored.yaml"])
+    assert run.returncode == 0, run.stdout[-3000:]
+    counts = pd.read_csv(results / "observations" / "simulated_spr.SPR" / "counts.csv")
+    assert counts.set_index("step").dropped["scored"] > 0
+    fit = pd.read_parquet(results / "observations" / "simulated_spr.SPR" / "fit.parquet")
+    assert not (fit.word_id % 10).isin([3, 4]).any()
+    shutil.rmtree(study / "mine")
