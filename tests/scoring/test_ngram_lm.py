@@ -70,7 +70,7 @@ def kneser_ney(sentences, order):
 
 
 def made_text():
-    """Some hundred sentences of a small vocabulary, uneven enough for every discount."""
+    """Return sentences of a small vocabulary, uneven enough for every discount."""
     rng = np.random.default_rng(1)
     words = np.array([f"w{n}" for n in range(60)])
     weights = 1 / np.arange(1, 61)
