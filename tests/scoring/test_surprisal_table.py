@@ -226,6 +226,30 @@ def test_rows_that_are_moved_by_one_are_refused(tmp_path):
         scored(moved, tmp_path, columns, first=0, missing=0.5)
 
 
+def test_a_table_of_other_words_is_refused(tmp_path):
+    columns = {"item": "story", "position": "place"}
+    with pytest.raises(InputError, match=r"22 of 22 words have no value \(22 not in the table\)"):
+        scored(TABLE.assign(story=TABLE["story"] + 7), tmp_path, columns)
+    with pytest.raises(InputError, match="22 of 22 words have no value"):
+        scored(TABLE.assign(word="qqqqqqq"), tmp_path, {"word": "word"})
+
+
+API = ["The", " dog", " didn", "’t", " bark", ".", " It", " slept", "bytes: \\xe2\\x80", "bytes:\\x94", " d", "bytes:\\xc3", "bytes:\\xa9j", "à-vu", "!"]  # fmt: skip
+TREEBANK = ["The", "dog", "did", "n't", "bark", ".", "It", "slept", "--", "deja-vu", "!", "A", "naive", "``", "cat", "''", "sat", "."]  # fmt: skip
+
+
+def test_parts_of_characters_and_quotes_of_treebanks():
+    """Tokens that hold some bytes of a character, as APIs show them; `` and '' of treebanks."""
+    words = ["The", "dog", "didn’t", "bark.", "It", "slept", "—", "déjà-vu!"]
+    found = table_text.find(words, API)
+    assert found.row.tolist() == [0, 1, 2, 2, 3, 3, 4, 5, 6, 6, 7, 7, 7, 7, 7]
+    assert found.whole.all()
+    words = [*words, "A", "naïve", "“cat”", "sat."]
+    found = table_text.find(words, TREEBANK)
+    assert found.row[-7:].tolist() == [8, 9, 10, 10, 10, 11, 11]
+    assert (~found.whole).nonzero()[0].tolist() == [6]  # two dashes for one
+
+
 def test_two_values_of_a_word_are_refused(tmp_path):
     twice = pd.concat([TABLE, TABLE.iloc[[3]]])
     assert scored(twice, tmp_path, {"word_id": "word_id"}).table["surprisal_bits"].tolist() == BITS.tolist()  # fmt: skip

@@ -98,7 +98,7 @@ def score(
     inside = joined.row >= 0
     at = joined.row[inside]
     count = np.bincount(at, minlength=len(words))
-    plain = np.bincount(at, bits[inside], minlength=len(words))
+    plain = np.bincount(at, bits[inside], minlength=len(words)).astype(float)
     plain[(count == 0) | joined.spoiled] = np.nan
     issues = joined.issues + _without(plain, count, joined.spoiled)
     none = np.full(len(words), np.nan)

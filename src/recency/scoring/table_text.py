@@ -2,7 +2,7 @@
 
 Tokens are taken as vocabularies and APIs write them: byte-level BPE (`Ġ`), SentencePiece (`▁`,
 `<0xE2>`), WordPiece (`##`), or the text itself with its white space (with `bytes:` and the bytes in
-hexadecimal for a part of a character). White space, case, accents and the shape of quotes and dashes play no part, so that only
+hexadecimal for a part of a character, and quotes and brackets as treebanks write them). White space, case, accents and the shape of quotes and dashes play no part, so that only
 visible characters need be the same.
 """
 
@@ -18,8 +18,10 @@ import numpy as np
 #: Characters that must be the same behind a difference, for the texts to be in step again; and that
 #: are enough where a word and a row begin, so near to the difference, and as far as so many more.
 ANCHOR, SHORT, NEAR, FARTHER = 16, 5, 40, 8
-_PARTIAL = re.compile(r"bytes:( ?(?:\\x[0-9a-fA-F]{2})+)")
+_PARTIAL = re.compile(r" ?bytes:(.*\\x[0-9a-fA-F]{2}.*)")
+_ESCAPED = re.compile(rb"\\x([0-9a-fA-F]{2})")
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_TREEBANK = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")"}
 _SHAPES = str.maketrans("‘’‚‛“”„‟–—―−", "''''\"\"\"\"----")
 
 
@@ -115,9 +117,9 @@ def as_bytes(tokens: Sequence[str]) -> list[bytes]:
     if any(token.startswith("##") for token in tokens):
         return [token.removeprefix("##").encode() for token in tokens]
     return [
-        part[1].encode().decode("unicode_escape").encode("latin-1")
+        _ESCAPED.sub(lambda byte: bytes([int(byte[1], 16)]), part[1].encode())
         if (part := _PARTIAL.fullmatch(token))
-        else token.encode("utf-8", "surrogateescape")
+        else _TREEBANK.get(token, token).encode("utf-8", "surrogateescape")
         for token in tokens
     ]
 
