@@ -11,11 +11,13 @@ from project import SCHEMA, TINY, copy_project, load, merged, plan, planned, sna
 
 from recency import config as configuration
 from recency import grids
+from recency.command import lists
 from recency.errors import InputError
 from recency.evaluations.reading_times import figure_perplexity
 from recency.evaluations.sensitivity import grid as sensitivity
 from recency.figures import comparison
 from recency.workflow import checks as config_checks
+from recency.workflow import machine
 
 TABLE = (
     "{columns: {surprisal: s, word_id: word_id}, unit: bits, table: {url: 'https://a.org/x.csv'}}"
@@ -119,6 +121,10 @@ def test_grids_and_figures_take_them_as_they_are(tmp_path):
     assert {lm["bias"]["form"] for lm in told} == {"none"}
     assert [lm.get("perplexity_of") for lm in told] == ["word", "token of its own", None, None]
     assert configuration.training_words(config, "gpt3") == ""
+    assert lists._model(config, "gpt3") == "surprisals from a table"
+    assert lists._model(config, "five") == "5-grams of openwebtext, split"
+    needed = machine.needs(config, {}, [], [], 0, ngram_lms=["five"])
+    assert (needed.memory, needed.memory_for) == (1e9, "lms → five → ngram → memory")
 
     delta, perplexity = tmp_path / "delta.csv", tmp_path / "perplexity.csv"
     about = {"dataset": "d", "measure": "SPR", "n_exploratory": 10, "converged": True}

@@ -91,11 +91,12 @@ def _model(config: dict, name: str) -> str:
         return "surprisals from a table"
     if "ngram" in settings:
         entry = settings["ngram"]
-        return (
+        of = (
             f"{entry.get('order', 5)}-grams of {entry['corpus']}"
             if "corpus" in entry
             else "n-grams"
         )
+        return ", ".join(filter(None, [of, entry.get("text_rule")]))
     if settings["applied"] == "inference":
         on = config["lms"][name].get("weights", settings.get("checkpoint"))
         return f"{on} with {biased} put on at inference"
