@@ -103,10 +103,9 @@ def _made_of(settings: dict) -> dict:
     entry = settings[{"table": "surprisals", "ngram": "ngram"}[kind]]
     several = entry.get("columns", {}).keys() & {"token", "tokens"}
     several = several or entry.get("text_rule") == "split"
-    return {
-        "network": {kind: entry},
-        "perplexity_of": "token of its own" if several else "word",
-    }
+    of = "token of its own" if several else "word"
+    of += ", over the words in its table" if kind == "table" else ""
+    return {"network": {kind: entry}, "perplexity_of": of}
 
 
 def chosen(config: dict, wildcards: object, root: Path) -> dict[str, list[str]]:

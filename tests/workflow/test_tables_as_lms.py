@@ -119,7 +119,12 @@ def test_grids_and_figures_take_them_as_they_are(tmp_path):
     ]
     assert [lm["applied"] for lm in told] == ["none"] * 4
     assert {lm["bias"]["form"] for lm in told} == {"none"}
-    assert [lm.get("perplexity_of") for lm in told] == ["word", "token of its own", None, None]
+    assert [lm.get("perplexity_of") for lm in told] == [
+        "word, over the words in its table",
+        "token of its own",
+        None,
+        None,
+    ]
     assert configuration.training_words(config, "gpt3") == ""
     assert lists._model(config, "gpt3") == "surprisals from a table"
     assert lists._model(config, "five") == "5-grams of openwebtext, split"

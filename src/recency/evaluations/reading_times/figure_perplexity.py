@@ -113,9 +113,11 @@ def main(
     words = list(result.missing)
     if lost := [lm.label for lm in result.lms if lm.lm not in values.index]:
         words.append(f"no perplexity of {', '.join(lost)}")
+    others: dict[str, list[str]] = {}
     for row in lms:
         if row["lm"] in values.index and "perplexity_of" in row:
-            words.append(f"perplexity of {row['label']}: per {row['perplexity_of']}")
+            others.setdefault(row["perplexity_of"], []).append(row["label"])
+    words += [f"perplexity of {', '.join(names)}: per {what}" for what, names in others.items()]
     shown = [lm for lm in result.lms if lm.lm in values.index and len(result.totals)]
     data = pd.DataFrame(
         [
