@@ -51,6 +51,8 @@ rule surprisal:
         bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
         stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
         scoring=lambda wildcards: study.lms[wildcards.lm].get("scoring", {}),
+        measures=lambda wildcards: study.lms[wildcards.lm].get("measures", []),
+        context=lambda wildcards: study.lms[wildcards.lm].get("context", []),
     script:
         "../workflow/scripts/lms/surprisal.py"
 

@@ -233,7 +233,7 @@ def test_an_ngram_model(tmp_path):
     found = recency.surprisal("the cat", arpa)
     np.testing.assert_allclose(found["surprisal_bits"], np.array([0.25, 1]) * np.log2(10))
     with pytest.raises(recency.InputError, match="no column sentence"):
-        recency.surprisal("the cat", arpa, context="sentence")
+        recency.surprisal("the cat", arpa, within="sentence")
     with pytest.raises(recency.InputError, match="n-gram model"):
         recency.load(arpa)
 

@@ -15,6 +15,8 @@ PARSERS = "recency.reading.parsers"
 READERS = "recency.text.readers"
 #: What an lm may say otherwise than the study's scale.
 SCALE_KEYS = ("architecture", "corpus", "tokenizer", "recipe", "bos", "stride", "seed")
+#: What else is taken of a word than its surprisal; of the scale, too, unless the LM says otherwise.
+MEASURE_KEYS = ("measures", "context")
 
 
 def forms() -> list[str]:
@@ -53,7 +55,9 @@ def language_model(config: dict, name: str) -> dict:
     becomes the entry of the `biases:` table, and `label` is filled in.
     """
     lm, bias = config["lms"][name], bias_of(config, name)
-    scale = {key: config["scales"][config["scale"]].get(key) for key in SCALE_KEYS}
+    of_scale = config["scales"][config["scale"]]
+    scale = {key: of_scale.get(key) for key in SCALE_KEYS}
+    scale |= {key: of_scale[key] for key in MEASURE_KEYS if key in of_scale}
     return {
         **scale,
         **config["lms"].get(lm.get("weights"), {}),

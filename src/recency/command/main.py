@@ -146,6 +146,27 @@ def _surprisal(parser: Parser) -> None:
     add("--allow-pickle", action="store_true", help="read pytorch_model.bin, for tensors alone")
     add("--lines", action="store_true", help="every line is a text of its own")
     add("--out", default="-", metavar="FILE", help=".csv, .tsv or .parquet; - (default): CSV")
+    add(
+        "--measure",
+        dest="measures",
+        default=left_out,
+        metavar="NAME,…",
+        help="columns beside surprisal: entropy, entropy_reduction, renyi_0.5, rank, log_rank, top_5, pmi",
+    )
+    add(
+        "--context",
+        default=left_out,
+        metavar="N,…",
+        help="surprisal given the last N words alone, too: 1,2,4",
+    )
+    add(
+        "--tokens",
+        dest="rows",
+        action="store_const",
+        const="tokens",
+        default=left_out,
+        help="a row a token, with its characters in the text, instead of a row a word",
+    )
     settings = parser.add_argument_group("settings", "Explained in docs/surprisal.md.")
     add = settings.add_argument
     add(

@@ -30,6 +30,7 @@ def run(
 ) -> None:
     """Score the words of files and write the table; `settings` are those of `recency.surprisal`."""
     tables.check_ending(out)
+    check(settings)
     described = None if bias is None else parse_bias(bias)
     words = read_words(files or [tables.STANDARD], lines)
     tables.write(score(words, model, described, settings, allow_pickle), out)
@@ -62,18 +63,32 @@ def _value(text: str) -> Any:
         return text
 
 
+def check(settings: dict[str, Any]) -> None:
+    """Read the lists among the settings, and refuse unknown measures before a model is opened."""
+    from recency.scoring import measures
+
+    if "measures" in settings:
+        settings["measures"] = [name.strip() for name in settings["measures"].split(",")]
+    if "context" in settings:
+        lengths = [text.strip() for text in settings["context"].split(",")]
+        settings["context"] = [int(text) if text.isdecimal() else text for text in lengths]
+    measures.check(settings.get("measures"), settings.get("context"))
+
+
 def read_words(files: Sequence[str], lines: bool) -> pd.DataFrame:
-    """Return item and word of every text, split at white space.
+    """Return item and word of every text, split at white space, and where each word begins in it.
 
     An item is named by its file, as it was given, or with `lines` by `file:line`, of standard input
     by the line alone. Empty lines are no texts. InputError where a text has no words.
     """
     import pandas as pd
 
+    from recency.scoring.texts import START, split
+
     twice = {name for name in files if files.count(name) > 1}
     if twice:
         raise InputError(f"{tables.shown(min(twice))} is named twice")
-    rows: list[tuple[str, str]] = []
+    rows: list[tuple[str, int, str]] = []
     for name in files:
         before, content = len(rows), tables.text(name)
         standard = name == tables.STANDARD
@@ -81,12 +96,13 @@ def read_words(files: Sequence[str], lines: bool) -> pd.DataFrame:
         if lines:
             prefix = "" if standard else f"{item}:"
             for number, line in enumerate(content.split("\n"), 1):
-                rows += [(f"{prefix}{number}", word) for word in line.split()]
+                rows += [(f"{prefix}{number}", *each) for each in split(line)]
         else:
-            rows += [(item, word) for word in content.split()]
+            rows += [(item, *each) for each in split(content)]
         if len(rows) == before:
             raise InputError(f"{tables.shown(name)} has no words")
-    return pd.DataFrame(rows, columns=["item", "word"], dtype="str")
+    frame = pd.DataFrame(rows, columns=["item", START, "word"])
+    return frame.astype({"item": "str", START: "int32", "word": "str"})
 
 
 def score(
@@ -102,27 +118,20 @@ def score(
 
         if ngram.is_ngram(model):  # a moment's work
             return recency.surprisal(words, model, bias=bias, **settings)
-        import pandas as pd
         from tqdm import tqdm
         from transformers.utils import logging
-
-        from recency.scoring.surprisal import score_words
-        from recency.scoring.texts import as_words
 
         logging.set_verbosity_error()
         if not sys.stderr.isatty():
             logging.disable_progress_bar()  # those of opening and downloading
         opened = recency.load(model, bias, allow_pickle=allow_pickle)
-        words = as_words(words)
     with tqdm(unit=" windows", leave=False, disable=None) as bar:
 
         def report(done: int, total: int) -> None:
             bar.total = total
             bar.update(done - bar.n)
 
-        # recency.surprisal calls this, too; it has no `report`.
-        scored = score_words(words, opened, report=report, **settings).table
-    return pd.concat([words[["item", "position", "word"]], scored.drop(columns="word_id")], axis=1)
+        return recency.surprisal(words, opened, report=report, **settings)
 
 
 @contextmanager

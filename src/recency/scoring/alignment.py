@@ -34,6 +34,7 @@ class Text:
     words: int
     issues: list[Issue] = field(default_factory=list)
     last: np.ndarray | None = None  # int64 (tokens,): the last word that the token reaches into
+    spans: np.ndarray | None = None  # int64 (tokens, 2): its characters in the joined words
 
 
 def align(
@@ -76,7 +77,7 @@ def align(
     issues = _shared(word, reach, len(words)) + _unusual(words, tokenizer, ids, spans, word, kind)
     if spaces is not None:  # a word that nothing stands before is not meant to begin like one
         issues = [each for each in issues if each.reason != UNMARKED or gaps[each.word - 1]]
-    return Text(ids, word, len(words), sorted(issues, key=lambda each: each.word), reach)
+    return Text(ids, word, len(words), sorted(issues, key=lambda each: each.word), reach, spans)
 
 
 def as_text(tokenizer, text: str):

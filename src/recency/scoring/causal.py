@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from transformers import PreTrainedModel
 
 from recency.errors import InputError
 from recency.scoring.output_layer import OutputLayer
+from recency.scoring.short_contexts import short_contexts
 from recency.scoring.windows import batches, window_of, windows
 
 #: Positions whose logits are held at once.
@@ -26,6 +27,10 @@ class Scores:
     log_space: np.ndarray  # mass of tokens that begin with a space; one more entry for the end
     log_end: np.ndarray  # mass of tokens that end a text, likewise
     context: np.ndarray  # tokens that the model saw before t_k
+    #: of measures.Asked.statistics: of the distribution before t_k, one more entry for the end
+    statistics: dict[str, np.ndarray] = field(default_factory=dict)
+    #: words of context → log p(t_k | the last so many words and the word's tokens before)
+    short: dict[int, np.ndarray] = field(default_factory=dict)
 
 
 @torch.inference_mode()
@@ -40,6 +45,9 @@ def score(
     window: int | None = None,
     precision: str = "fp32",
     output_layer: OutputLayer | None = None,
+    statistics: Sequence[str] = (),
+    lengths: Sequence[int] = (),
+    words: Sequence[np.ndarray] = (),
 ) -> list[Scores]:
     """Score texts (arrays of token ids), each by itself; return one `Scores` per text.
 
@@ -49,7 +57,9 @@ def score(
     default). Memory is bounded: no more than `tokens_at_once` inputs are run together (a window at
     least), and no more than a block of logits is held, whatever the texts' lengths. `report` gets
     the number of windows done and of all. With `precision` bf16 matrix products are in bfloat16. An
-    `output_layer` made before, with this `kind` and `precision`, saves making it.
+    `output_layer` made before, with this `kind` and `precision`, saves making it. `statistics` are
+    those of `measures.Asked`; `lengths` the numbers of words of context to score each word in too,
+    for which `words` has the number of each token's word.
     """
     if precision not in ("fp32", "bf16"):
         raise InputError(f"precision {precision!r} is neither fp32 nor bf16")
@@ -58,16 +68,22 @@ def score(
     if not 1 <= stride <= size:
         raise InputError(f"a stride of {stride} tokens is not within the window of {size}")
     cut = [w for number, ids in enumerate(texts) for w in windows(ids, number, size, stride, bos)]
-    # All texts lie behind one another, each with one entry more, for its end.
-    begin = np.cumsum([0, *(len(ids) + 1 for ids in texts)])
-    targets = np.concatenate([np.append(ids, 0) for ids in texts]) if texts else np.zeros(0, int)
-    filled = np.full((3, len(targets)), np.nan)
+    # All texts lie behind one another, each with one entry more, for its end; and so again for each
+    # length of context.
+    layers = list(texts) * (1 + len(lengths))
+    begin = np.cumsum([0, *(len(ids) + 1 for ids in layers)])
+    targets = np.concatenate([np.append(ids, 0) for ids in layers]) if texts else np.zeros(0, int)
+    filled = np.full((3 + len(statistics), len(targets)), np.nan)
     context = np.zeros(len(targets), np.int32)
     padded = not any(getattr(module, "uses_length", False) for module in model.modules())
     output_layer = output_layer or OutputLayer(model, kind, precision == "bf16")
     lower = torch.autocast(model.device.type, torch.bfloat16, enabled=precision == "bf16")
+    total = len(cut) + len(lengths) * sum(len(np.unique(each)) for each in words)  # at least
     done = 0
-    for batch in batches(cut, tokens_at_once, padded):
+    shorter = short_contexts(texts, words, lengths, size, stride, bos)  # a length at a time
+    for batch in chain.from_iterable(
+        batches(part, tokens_at_once, padded) for part in chain([cut], shorter)
+    ):
         ids = torch.zeros(len(batch), len(batch[0].ids), dtype=torch.long)
         rows, columns, places = [], [], []
         for row, each in enumerate(batch):
@@ -85,11 +101,21 @@ def score(
         for start in range(0, len(places), POSITIONS_AT_ONCE):
             part = slice(start, start + POSITIONS_AT_ONCE)
             chosen = torch.from_numpy(targets[places[part]]).to(hidden.device)
-            found = output_layer.score(hidden[rows[part], columns[part]], chosen)
-            filled[:, places[part]] = torch.stack(found).cpu().numpy()
+            asked = statistics if batch[0].text < len(texts) else ()
+            found = output_layer.score(hidden[rows[part], columns[part]], chosen, asked)
+            filled[: len(found), places[part]] = torch.stack(found).cpu().numpy()
         done += len(batch)
-        report(done, len(cut))
+        report(done, max(done, total))
+    if lengths:
+        report(done, done)
     return [
-        Scores(filled[0, a : b - 1], filled[1, a:b], filled[2, a:b], context[a : b - 1])
-        for a, b in pairwise(begin)
+        Scores(
+            *(filled[0, a : b - 1], filled[1, a:b], filled[2, a:b], context[a : b - 1]),
+            {name: filled[3 + row, a:b] for row, name in enumerate(statistics)},
+            {
+                length: filled[0, a + layer * begin[len(texts)] :][: b - 1 - a]
+                for layer, length in enumerate(lengths, 1)
+            },
+        )
+        for a, b in pairwise(begin[: len(texts) + 1])
     ]

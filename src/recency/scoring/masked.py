@@ -10,7 +10,7 @@ What comes after the word may be `seen`, or not, as in the thesis: `removed` (ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from transformers import PreTrainedModel
 
 from recency.errors import InputError
 from recency.scoring.alignment import Text
+from recency.scoring.distribution import of_logits
 from recency.scoring.windows import window_of
 
 METRICS = ("within_word_l2r", "original")
@@ -130,8 +131,11 @@ def score(
     window: int | None = None,
     tokens_at_once: int = 2048,
     report: Callable[[int, int], None] = lambda done, total: None,
-) -> list[tuple[np.ndarray, np.ndarray]]:
+    statistics: Sequence[str] = (),
+) -> list[tuple[np.ndarray, ...]]:
     """Return log p (nats) of each token of each text, and how many tokens were seen for it.
+
+    `statistics` of its distribution, those of `measures.Asked`, follow, (tokens,) each.
 
     The output layer runs on the masked positions alone. `tokens_at_once` bounds what is run
     together; a text longer than the model's input (or `window`) is scored token by token in the
@@ -141,7 +145,14 @@ def score(
         if value not in known:
             raise InputError(f"masked LM: {name} {value!r} is none of {', '.join(known)}")
     size = room(model, around, window)
-    results = [(np.full(len(t.ids), np.nan), np.zeros(len(t.ids), np.int32)) for t in texts]
+    results = [
+        (
+            np.full(len(text.ids), np.nan),
+            np.zeros(len(text.ids), np.int32),
+            *np.full((len(statistics), len(text.ids)), np.nan),
+        )
+        for text in texts
+    ]
     total, done = sum(len(text.ids) for text in texts), 0
     todo = (
         q for n, text in enumerate(texts) for q in queries(n, text, around, size, metric, future)
@@ -166,9 +177,15 @@ def score(
             targets = torch.tensor([int(texts[q.text].ids[q.place]) for q in batch])
             chosen = logits.gather(1, targets[:, None].to(logits.device))[:, 0]
             found = (chosen - logits.logsumexp(-1)).double().cpu().numpy()
-            for query, value in zip(batch, found):
-                results[query.text][0][query.place] = value
-                results[query.text][1][query.place] = query.context
+            more = (
+                of_logits(logits, targets.to(logits.device), statistics)[1:] if statistics else []
+            )
+            more = [each.cpu().numpy() for each in more]
+            for number, (query, value) in enumerate(zip(batch, found)):
+                result = results[query.text]
+                result[0][query.place], result[1][query.place] = value, query.context
+                for kept, each in zip(result[2:], more):
+                    kept[query.place] = each[number]
             done += len(batch)
             report(done, total)
     finally:

@@ -45,7 +45,7 @@ def score(
 ) -> Result:
     """Score words by an n-gram model; words that it does not list get the probability of <unk>."""
     if context not in ("item", "sentence"):
-        raise InputError(f"context {context!r} is neither item nor sentence")
+        raise InputError(f"within {context!r} is neither item nor sentence")
     if context not in words:
         raise InputError(f"the table of words has no column {context} for context to run within")
     groups = list(words.groupby(context, sort=False).indices.values())

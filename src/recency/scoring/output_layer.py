@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -11,10 +11,14 @@ from transformers import PreTrainedModel
 
 from recency.errors import InputError
 from recency.scoring.alignment import END, REST, SPACE
+from recency.scoring.distribution import SMALLEST, TIE, ExactStatistics, Statistics, delicate
 from recency.scoring.windows import window_of
 
 #: Rows of the output layer whose logits are held at once on a CPU, for 1,024 positions: 8 MB.
 CPU_BLOCK = 2048
+#: Where log Σ exp of the logits is farther from 0 than this (GPT-2: -100), float32 has no room for
+#: their exponentials: the logit of the token that came is taken off first.
+FAR = 20.0
 
 
 class OutputLayer:
@@ -45,10 +49,13 @@ class OutputLayer:
             if isinstance(factor := getattr(config, name, None), int | float):
                 self.scale *= factor**power
         self.buffer = weight.new_empty(0, dtype=torch.float32)
-        self._compare(model)
+        self.far = self._compare(model) > FAR
 
-    def _compare(self, model: PreTrainedModel) -> None:
-        """Refuse a network that looks ahead, or whose logits are more than its output layer."""
+    def _compare(self, model: PreTrainedModel) -> float:
+        """Refuse a network that looks ahead, or whose logits are more than its output layer.
+
+        Return how far log Σ exp of the logits lies from 0 at most.
+        """
         ids = torch.arange(min(8, window_of(model, 8)), device=self.row.device)[None]
         ids %= len(self.row)
         states = model.base_model(input_ids=ids, use_cache=False)[0][0]
@@ -69,6 +76,7 @@ class OutputLayer:
                 f"{type(model).__name__} changes its logits after its output layer in a way that "
                 "is not known here; recency.scoring.output_layer.OutputLayer would have to learn it"
             )
+        return float(expected.logsumexp(-1).abs().max())
 
     def finish(self, logits: torch.Tensor, rows: torch.Tensor | slice = slice(None)):
         """Do in place what comes behind the matrix product, for all rows or some: bias, scale, cap."""
@@ -80,25 +88,58 @@ class OutputLayer:
             logits.div_(self.cap).tanh_().mul_(self.cap)
         return logits
 
-    def score(self, states: torch.Tensor, targets: torch.Tensor) -> list[torch.Tensor]:
-        """Return log p of `targets` and log masses of SPACE and END, float64, after `states`."""
+    def score(
+        self, states: torch.Tensor, targets: torch.Tensor, wanted: Sequence[str] = ()
+    ) -> list[torch.Tensor]:
+        """Return log p of `targets` and log masses of SPACE and END after `states`, float64.
+
+        What else of the distribution is `wanted` (recency.scoring.distribution) follows.
+        """
         rows, states = self.row[targets], states.float()
         chosen = (states.double() * self.exact[rows].double()).sum(-1)
         chosen = self.finish(chosen, rows)
+        ties = TIE * (1 + chosen.abs())
+        shift = chosen.float()[:, None] if self.far else None
+        if shift is not None:
+            chosen = chosen - shift[:, 0].double()
         # Without a maximum to subtract there is one pass less; extremes are done again, with it.
-        mass = self.masses(states, lambda logits: logits.exp_().sum(-1).double(), torch.add).log()
+        sums = Statistics(wanted, chosen, ties)
+        add = sums.add if wanted else lambda logits, own: logits.exp_().sum(-1).double()
+        mass = self.masses(states, add, torch.add, shift, rows).log()
         full = torch.tensor(np.diff(self.cuts) > 0, device=mass.device)
-        if not (torch.isfinite(mass[full]).all() and mass[full].min() > -69):
-            mass = self.masses(states, lambda each: each.double().logsumexp(-1), torch.logaddexp)
+        enough = bool(torch.isfinite(mass[full]).all() and mass[full].min() > SMALLEST)
+        if not enough:
+            mass = self.masses(
+                states, lambda each, own: each.double().logsumexp(-1), torch.logaddexp, shift
+            )
             mass[~full] = -torch.inf
         total = mass.logsumexp(0)
-        return [chosen - total, mass[0] - total, mass[1] - total]
+        found = sums.finish(total) if enough and not delicate(wanted) else None
+        if wanted and found is None:
+            exact = ExactStatistics(wanted, chosen - total, ties)
+            self.masses(
+                states,
+                lambda logits, own: exact.add(logits.double() - total[:, None], own),
+                torch.add,
+                shift,
+                rows,
+            )
+            found = exact.finish()
+        return [chosen - total, mass[0] - total, mass[1] - total, *(found or [])]
 
-    def masses(self, states: torch.Tensor, reduce: Callable, add: Callable) -> torch.Tensor:
+    def masses(
+        self,
+        states: torch.Tensor,
+        reduce: Callable,
+        add: Callable,
+        shift: torch.Tensor | None = None,
+        chosen: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """Reduce the logits of SPACE, END and REST to (3, positions), a block of rows at a time.
 
         A block's logits stay in the processor's cache between the product and the sum; no more of
-        them are ever held.
+        them are ever held. `shift` (positions, 1) is taken off them. `reduce` gets a block, and
+        where in it the rows `chosen` (positions,) stand.
         """
         block = CPU_BLOCK if states.device.type == "cpu" else len(self.exact)
         if self.buffer.numel() < len(states) * block:
@@ -114,6 +155,17 @@ class OutputLayer:
                     torch.mm(lower, weight.T, out=logits)
                 else:
                     logits.copy_(lower @ weight.T)
-                value = reduce(self.finish(logits, rows))
+                self.finish(logits, rows)
+                if shift is not None:
+                    logits.sub_(shift)
+                value = reduce(logits, _within(chosen, rows))
                 found[kind] = value if start == first else add(found[kind], value)
         return found
+
+
+def _within(chosen: torch.Tensor | None, rows: slice) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Return which of the rows `chosen` lie in a block of rows, and where in it."""
+    if chosen is None:
+        return None
+    inside = torch.nonzero((chosen >= rows.start) & (chosen < rows.stop))[:, 0]
+    return inside, chosen[inside] - rows.start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -12,10 +12,15 @@ import pandas as pd
 
 from recency.attention import specification
 from recency.errors import InputError
+from recency.names import nearest
+from recency.scoring import measures as measure_names
 from recency.scoring import ngram, whitespace
 from recency.scoring import surprisal as scoring
 from recency.scoring import tokenizer as tokenizers
 from recency.scoring.texts import Spaces, Texts, as_words
+
+#: What a row of the table may be.
+ROWS = ("words", "tokens")
 
 
 def load(
@@ -66,9 +71,13 @@ def surprisal(
     precision: str = "fp32",
     metric: str = "within_word_l2r",
     future: str = "seen",
-    context: str = "item",
+    within: str = "item",
     tokens_at_once: int = 2048,
     space_after: Spaces | None = None,
+    measures: str | Sequence[str] | None = None,
+    context: int | Sequence[int] | None = None,
+    rows: str = "words",
+    report: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
     """Return the surprisal of every word, -log2 p(word | what stands before it in its text).
 
@@ -94,6 +103,19 @@ def surprisal(
     tokens          tokens of the word
     context_tokens  tokens before the word that the model saw, the begin token counted
 
+    Further columns, defined in docs/surprisal.md under "Measures":
+
+    measures        "entropy", "entropy_reduction", "renyi_<alpha>", "pmi", "log_rank" (their columns end
+                    in the unit), "rank" and "top_<k>", of the word's first token; causal models have
+                    all, masked models all but entropy_reduction and pmi, n-grams none
+    context         numbers of words: surprisal_context_<n>_bits is the word's surprisal given the begin
+                    token and no more than the last n words before it
+
+    With `rows` "tokens" there is a row per token, with no index kept: item, position and word of its
+    word, token (as the vocabulary writes it), token_id, start and end (its characters in the text that
+    was given, from 0, the end exclusive; of words in lists or a data frame: in the words as they are
+    joined), surprisal_bits, context_tokens, and the measures.
+
     Settings, with more on each in docs/surprisal.md:
 
     bos             true puts the tokenizer's begin token before each text (else the config's, else
@@ -108,8 +130,9 @@ def surprisal(
                     half precision is refused under the first
     metric, future  masked models: "within_word_l2r" or "original"; what comes after the word is
                     "seen", "removed" or "masked"
-    context         n-grams: context runs within an "item" or a "sentence" (a column)
+    within          n-grams: context runs within an "item" or a "sentence" (a column)
     tokens_at_once  bounds the memory
+    report          is called with the number of windows done and of all, as they are done
 
     Raises InputError.
 
@@ -137,18 +160,28 @@ def surprisal(
         "correction": correction,
         "first_word": first_word,
         "leading_space": leading_space,
+        "within": within,
+        "measures": measures,
         "context": context,
     }
+    if rows not in ROWS:
+        raise InputError(f"rows: {nearest(rows, ROWS)}")
     settings |= {"stride": stride, "window": window, "precision": precision}
     settings |= {"metric": metric, "future": future, "tokens_at_once": tokens_at_once}
+    if report is not None:
+        settings["report"] = report
+    measure_names.check(measures, context)  # before a model is opened
     opened = _opened(model, tokenizer, bias)
     with _evaluation(getattr(opened, "network", None)):
-        scored = scoring.score_words(words, opened, **settings).table
+        scored = scoring.score_words(words, opened, tokens=rows == "tokens", **settings)
     keys = ["item", "position", "word"]
     if isinstance(texts, pd.DataFrame) and "word_id" in texts:
         keys.insert(2, "word_id")
-    measures = scored.drop(columns="word_id").set_axis(words.index)
-    return pd.concat([words[keys], measures], axis=1)
+    if rows == "tokens":
+        names = [name for name in scored.tokens if name not in ("word_id", *keys)]
+        return scored.tokens[[*keys, *names]]
+    columns = scored.table.drop(columns="word_id").set_axis(words.index)
+    return pd.concat([words[keys], columns], axis=1)
 
 
 def _opened(model, tokenizer, bias) -> scoring.Model | Path:

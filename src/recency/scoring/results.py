@@ -26,6 +26,7 @@ class Result:
     texts: int = 0  # texts whose whitespace correction was checked
     discrepancy: float = 0.0  # the largest failure to add up among them, in the unit
     notes: list[str] = field(default_factory=list)  # for the log
+    tokens: pd.DataFrame | None = None  # one row per token, where asked for
 
     def write(self, out: Path, ledger: Path | None = None, name: str = "") -> None:
         """Write the table (Parquet) and the ledger (CSV), the notes to the log."""
@@ -38,6 +39,13 @@ class Result:
                 self.ledger.to_csv(part, index=False, lineterminator="\n")
 
 
+def nats(unit: str) -> float:
+    """Return a unit in nats; InputError where it is none of `UNITS`."""
+    if unit not in UNITS:
+        raise InputError(f"unit {unit!r} is none of {', '.join(UNITS)}")
+    return UNITS[unit]
+
+
 def table(
     words: pd.DataFrame,
     plain: np.ndarray,
@@ -47,8 +55,7 @@ def table(
     unit: str = "bits",
 ) -> pd.DataFrame:
     """Build contract 3 from surprisal in nats; the unit is in the columns' names."""
-    if unit not in UNITS:
-        raise InputError(f"unit {unit!r} is none of {', '.join(UNITS)}")
+    nats(unit)
     return pd.DataFrame(
         {
             "word_id": words["word_id"].to_numpy(np.int32),

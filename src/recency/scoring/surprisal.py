@@ -12,7 +12,8 @@ import pandas as pd
 from recency.errors import InputError
 from recency.names import nearest
 from recency.progress import progress
-from recency.scoring import alignment, ngram, ngram_surprisal, results, whitespace
+from recency.scoring import alignment, ngram, ngram_surprisal, results, sums, whitespace
+from recency.scoring import measures as measure_names
 from recency.scoring import tokenizer as tokenizer_files
 from recency.scoring.begin_token import begin_note, begin_token
 from recency.scoring.results import Result
@@ -56,7 +57,7 @@ def main(
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens and context_tokens for each word.
 
-    `model` is a folder, a Hub name, or an n-gram model's file; `bias` is put on at inference. With
+    What `measures` and `context` among the settings ask for follows. `model` is a folder, a Hub name, or an n-gram model's file; `bias` is put on at inference. With
     lists of `words`, `out`, `dataset` and `ledger`, one load serves many datasets. `ledger` gets
     the alignment issues (CSV); `allow_pickle` is that of `load`, `settings` those of `score_words`.
     """
@@ -120,9 +121,12 @@ def score_words(
     correction: str = whitespace.VARIANTS[0],
     first_word: str = "null",
     leading_space: bool = False,
-    context: str = "item",
+    within: str = "item",
     metric: str = "within_word_l2r",
     future: str = "seen",
+    measures: str | Sequence[str] | None = None,
+    context: int | Sequence[int] | None = None,
+    tokens: bool = False,
     **options,
 ) -> Result:
     """Score every word of `words` (contract 1, or what else `texts.as_words` takes).
@@ -135,16 +139,21 @@ def score_words(
     Without one a first word has nothing before it: it is null, or with `first_word` "rest" the sum
     of its other tokens. `leading_space` writes it with a space. `stride` is the tokens that each
     further window adds. Masked models: `metric` and `future` of recency.scoring.masked. N-grams:
-    `context` runs within an "item" or a "sentence". `options` (window, tokens_at_once, precision,
+    context runs `within` an "item" or a "sentence". `options` (window, tokens_at_once, precision,
     report) bound the memory and are those of `causal.score` and `masked.score`.
+
+    `measures` (recency.scoring.measures.NAMES) and surprisal given the last `context` words, a number
+    or several, are further columns. With `tokens` the result has a row per token, too.
     """
     words = as_words(words)
+    asked, _ = measure_names.check(measures, context), results.nats(unit)
     if first_word not in FIRST_WORDS:
         raise InputError(f"first_word {first_word!r} is none of {', '.join(FIRST_WORDS)}")
     if correction not in whitespace.VARIANTS:
         raise InputError(f"no correction is called {nearest(correction, whitespace.VARIANTS)}")
     if isinstance(model, str | Path) and ngram.is_ngram(model):
-        return ngram_surprisal.score(words, model, bool(bos), context, unit)
+        measure_names.refuse_ngrams(asked, tokens)
+        return ngram_surprisal.score(words, model, bool(bos), within, unit)
     if isinstance(model, str | Path):
         model = load(model, tokenizer)
     elif not isinstance(model, Model):
@@ -164,9 +173,15 @@ def score_words(
         )
         for item, rows in items.items()
     ]
-    scores = score_texts(model, texts, bos, stride, metric, future, **options)
+    scores = score_texts(model, texts, bos, stride, metric, future, asked, **options)
     rows = list(items.values())
-    result = _sum(words, rows, texts, scores, model, unit, correction, first_word, spaces)
+    result = sums.of_words(
+        words, rows, texts, scores, model, unit, correction, first_word, spaces, asked
+    )
+    if tokens:
+        result.tokens = sums.of_tokens(
+            words, rows, texts, scores, model, unit, spaces, leading_space, asked
+        )
     if not model.masked:
         result.notes.append(begin_note(model, bos))
     return result
@@ -179,21 +194,27 @@ def score_texts(
     stride: int | None = None,
     metric: str = "within_word_l2r",
     future: str = "seen",
+    asked: measure_names.Asked = measure_names.NOTHING,
     **options,
 ) -> list:
     """Return one `causal.Scores` per text; the settings are those of `score_words`."""
     _check_precision(model, options.get("precision", "fp32"))
     _check_vocabulary(model, [int(text.ids.max()) for text in texts if len(text.ids)])
     if model.masked:
-        return _score_masked(model, texts, metric, future, options)
-    return _score_causal(model, texts, bos, stride, **options)
+        return _score_masked(model, texts, metric, future, asked, options)
+    return _score_causal(model, texts, bos, stride, asked, **options)
 
 
-def _score_causal(model: Model, texts, bos, stride, precision="fp32", **options) -> list:
+def _score_causal(model: Model, texts, bos, stride, asked, precision="fp32", **options) -> list:
     """Score the texts' tokens by a causal model."""
     from recency.scoring import causal as scoring
 
     start = begin_token(model, bos)
+    if start is None and 0 in asked.lengths:
+        raise InputError(
+            "pmi and a context of 0 words need a begin token, which is then all that stands before a "
+            'word: `bos: true`, or `bos: "<name>"`'
+        )
     if precision not in model.output_layers:
         model.output_layers[precision] = scoring.OutputLayer(
             model.network, model.kind, precision == "bf16"
@@ -207,6 +228,9 @@ def _score_causal(model: Model, texts, bos, stride, precision="fp32", **options)
         stride,
         precision=precision,
         output_layer=output_layer,
+        statistics=asked.statistics,
+        lengths=asked.lengths,
+        words=[text.word for text in texts] if asked.lengths else (),
         **options,
     )
 
@@ -234,8 +258,9 @@ def _check_vocabulary(model: Model, ids: Sequence[int]) -> None:
         )
 
 
-def _score_masked(model: Model, texts, metric, future, options) -> list:
+def _score_masked(model: Model, texts, metric, future, asked, options) -> list:
     """Score the texts' tokens by a masked model, which has no word-initial masses."""
+    measure_names.check_masked(asked)
     from recency.scoring import causal as scoring
     from recency.scoring import masked
 
@@ -243,65 +268,11 @@ def _score_masked(model: Model, texts, metric, future, options) -> list:
         raise InputError("`precision` is for causal LMs; leave it out for a masked one")
     around = masked.frame(model.tokenizer, getattr(model.network.config, "pad_token_id", None))
     _check_vocabulary(model, [around.mask, *around.before, *around.after])
-    found = masked.score(model.network, texts, around, metric, future, **options)
-    none = [np.full(len(text.ids) + 1, np.nan) for text in texts]
-    return [scoring.Scores(log, empty, empty, seen) for (log, seen), empty in zip(found, none)]
-
-
-def _sum(words, items, texts, scores, model, unit, correction, first_word, spaces) -> Result:
-    """Sum tokens to words, correct for white space, check, and list the alignment issues."""
-    kind = model.kind
-    filled = np.full((2, len(words)), np.nan)
-    counts = np.zeros((2, len(words)), np.int32)
-    marked = bool((kind == alignment.SPACE).any()) and not model.masked
-    issues, worst = [], 0.0
-    for rows, text, score in zip(items, texts, scores, strict=True):
-        if len(text.ids) == 0:
-            issues += [(rows[each.word], "", each.reason, each.treatment) for each in text.issues]
-            continue
-        owners, first = np.unique(text.word, return_index=True)  # words that have a token
-        tokens = -score.log_probability
-        if np.isnan(tokens[0]):
-            null = first_word == "null"
-            treatment = "null" if null else "its other tokens count"
-            text.issues.insert(
-                0, alignment.Issue(int(owners[0]), "nothing stands before it", treatment)
-            )
-            if not null:
-                tokens = np.append(0.0, tokens[1:])
-        plain = np.add.reduceat(tokens, first)
-        bounds = np.append(first, len(text.ids))
-        if marked:
-            begins_marked = kind[text.ids[0]] == alignment.SPACE
-            before = whitespace.boundaries(
-                score.log_space[bounds], score.log_end[bounds], begins_marked, correction
-            )
-            if spaces is not None:  # where no space follows, none is counted with the word
-                before[1:][~spaces[rows][np.append(owners[1:], len(rows)) - 1]] = 0.0
-            corrected = whitespace.correct(plain, before)
-            scored = np.repeat(np.isnan(plain), np.diff(bounds))
-            off = whitespace.discrepancy(np.where(scored, 0.0, tokens), corrected, before)
-            total = float(np.nansum(np.abs(plain)))
-            if not off <= 1e-9 * total + 1e-6:
-                raise ArithmeticError(
-                    f"the whitespace correction does not add up: off by {off} nats"
-                )
-            worst = max(worst, off)
-            filled[1, rows[owners]] = corrected
-        filled[0, rows[owners]] = plain
-        counts[0, rows[owners]] = np.diff(bounds)
-        counts[1, rows[owners]] = score.context[first]
-        for each in text.issues:
-            pieces = text.ids[text.word == each.word]
-            pieces = " ".join(model.tokenizer.id_to_token(int(piece)) for piece in pieces)
-            issues.append((rows[each.word], pieces, each.reason, each.treatment))
-    worst /= results.UNITS.get(unit, 1.0)
-    checked = len(texts) if marked else 0
-    notes = [f"{len(issues):,} entries in the alignment ledger, {len(words):,} words"]
-    if checked:
-        notes.append(
-            f"the whitespace correction ({correction}) adds up in {checked} of {checked} texts, "
-            f"within {worst:.1e} {unit}"
-        )
-    made = results.table(words, *filled, *counts, unit=unit)
-    return Result(made, results.ledger(words, issues), checked, worst, notes)
+    names = asked.statistics
+    found = masked.score(model.network, texts, around, metric, future, statistics=names, **options)
+    made = []
+    for (log, seen, *rest), text in zip(found, texts):
+        none = np.full(len(text.ids) + 1, np.nan)
+        statistics = {name: np.append(each, np.nan) for name, each in zip(names, rest)}
+        made.append(scoring.Scores(log, none, none, seen, statistics))
+    return made

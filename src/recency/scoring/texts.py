@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -11,6 +12,8 @@ from recency.errors import InputError
 
 Texts = str | Iterable[str] | Iterable[Iterable[str]] | pd.DataFrame
 Spaces = Iterable[Iterable[bool]]
+#: The column that says where a word begins in the text that it was read from, in characters.
+START = "start_character"
 
 
 def as_words(texts: Texts, space_after: Spaces | None = None) -> pd.DataFrame:
@@ -19,7 +22,8 @@ def as_words(texts: Texts, space_after: Spaces | None = None) -> pd.DataFrame:
     A string is one text, and a list of strings a list of texts: their words stand between white
     space. In a list of lists the words are given. Texts are numbered from "1" (`item`), words within
     them from 1 (`position`). A data frame with `item` and `word` is returned with the `word_id` and
-    `position` that it lacks. `space_after` says of each word given in lists whether a space follows
+    `position` that it lacks. With strings, `start_character` says where each word begins in its text
+    (-1 of words in lists, which stand in none). `space_after` says of each word given in lists whether a space follows
     it in the text, and becomes a column; a data frame may have that column. Raises InputError,
     naming the place, for what is no text, no word or no truth value.
     """
@@ -35,17 +39,29 @@ def as_words(texts: Texts, space_after: Spaces | None = None) -> pd.DataFrame:
             f"the columns item and word, not {type(texts).__name__}"
         )
     rows: list[tuple[str, int, str]] = []
+    starts: list[int] = []
     lengths: list[int | None] = []  # None for a string, whose words no one has counted
     for number, text in enumerate([texts] if isinstance(texts, str) else texts, 1):
         words = _words_of(text, number)
         lengths.append(None if isinstance(text, str) else len(words))
         rows += [(str(number), position, word) for position, word in enumerate(words, 1)]
+        if isinstance(text, str):
+            starts += [start for start, _ in split(text)]
+        else:
+            starts += [-1] * len(words)
     frame = pd.DataFrame(rows, columns=["item", "position", "word"])
     frame = frame.astype({"item": "str", "position": "int32", "word": "str"})
     frame = frame.assign(word_id=np.arange(len(frame), dtype=np.int32))
+    if None in lengths:
+        frame = frame.assign(**{START: np.array(starts, np.int32)})
     if space_after is None:
         return frame
     return frame.assign(space_after=_spaces_of_lists(space_after, lengths))
+
+
+def split(text: str) -> list[tuple[int, str]]:
+    """Return the words of a text, which stand between white space, each with its first character."""
+    return [(match.start(), match[0]) for match in re.finditer(r"\S+", text)]
 
 
 def spaces_of(words: pd.DataFrame) -> np.ndarray | None:

@@ -19,5 +19,7 @@ if __name__ == "__main__":
             bos=snakemake.params.bos,
             stride=snakemake.params.stride,
             threads=snakemake.threads,
+            measures=snakemake.params.measures,
+            context=snakemake.params.context,
             **snakemake.params.get("scoring", {}),
         )

@@ -1,0 +1,146 @@
+"""Sums of tokens: what a word's tokens scored, as a row of the word, and a row for each token."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.scoring import alignment, measures, results, whitespace
+from recency.scoring.results import Result
+from recency.scoring.texts import START
+
+
+def of_words(
+    words, items, texts, scores, model, unit, correction, first_word, spaces, asked
+) -> Result:
+    """Sum tokens to words, correct for white space, check, and list the alignment issues.
+
+    `items` has the rows of each text in `words`, `texts` and `scores` its tokens and what they scored
+    (`alignment.Text`, `causal.Scores`); the settings are those of recency.scoring.surprisal.score_words.
+    """
+    kind = model.kind
+    filled = np.full((2, len(words)), np.nan)
+    counts = np.zeros((2, len(words)), np.int32)
+    marked = bool((kind == alignment.SPACE).any()) and not model.masked
+    columns = measures.columns_of(asked, unit)
+    more = np.full((len(columns), len(words)), np.nan)
+    issues, worst = [], 0.0
+    for rows, text, score in zip(items, texts, scores, strict=True):
+        if len(text.ids) == 0:
+            issues += [(rows[each.word], "", each.reason, each.treatment) for each in text.issues]
+            continue
+        owners, first = np.unique(text.word, return_index=True)  # words that have a token
+        tokens = -score.log_probability
+        if np.isnan(tokens[0]):
+            null = first_word == "null"
+            treatment = "null" if null else "its other tokens count"
+            text.issues.insert(
+                0, alignment.Issue(int(owners[0]), "nothing stands before it", treatment)
+            )
+            if not null:
+                tokens = np.append(0.0, tokens[1:])
+        plain = np.add.reduceat(tokens, first)
+        bounds = np.append(first, len(text.ids))
+        if marked:
+            begins_marked = kind[text.ids[0]] == alignment.SPACE
+            before = whitespace.boundaries(
+                score.log_space[bounds], score.log_end[bounds], begins_marked, correction
+            )
+            if spaces is not None:  # where no space follows, none is counted with the word
+                before[1:][~spaces[rows][np.append(owners[1:], len(rows)) - 1]] = 0.0
+            corrected = whitespace.correct(plain, before)
+            scored = np.repeat(np.isnan(plain), np.diff(bounds))
+            off = whitespace.discrepancy(np.where(scored, 0.0, tokens), corrected, before)
+            total = float(np.nansum(np.abs(plain)))
+            if not off <= 1e-9 * total + 1e-6:
+                raise ArithmeticError(
+                    f"the whitespace correction does not add up: off by {off} nats"
+                )
+            worst = max(worst, off)
+            filled[1, rows[owners]] = corrected
+        if columns:
+            contexts = _contexts(score, first_word)
+            more[:, rows[owners]] = measures.of_words(
+                asked, score.statistics, contexts, first, results.UNITS[unit]
+            )
+        filled[0, rows[owners]] = plain
+        counts[0, rows[owners]] = np.diff(bounds)
+        counts[1, rows[owners]] = score.context[first]
+        for each in text.issues:
+            pieces = text.ids[text.word == each.word]
+            pieces = " ".join(model.tokenizer.id_to_token(int(piece)) for piece in pieces)
+            issues.append((rows[each.word], pieces, each.reason, each.treatment))
+    worst /= results.UNITS.get(unit, 1.0)
+    checked = len(texts) if marked else 0
+    notes = [f"{len(issues):,} entries in the alignment ledger, {len(words):,} words"]
+    if checked:
+        notes.append(
+            f"the whitespace correction ({correction}) adds up in {checked} of {checked} texts, "
+            f"within {worst:.1e} {unit}"
+        )
+    made = results.table(words, *filled, *counts, unit=unit).assign(**dict(zip(columns, more)))
+    return Result(made, results.ledger(words, issues), checked, worst, notes)
+
+
+def _contexts(score, first_word: str) -> dict[int, np.ndarray]:
+    """Return surprisal of the tokens in each context, nats; -1: in the whole text."""
+    found = {-1: -score.log_probability}
+    found |= {length: -each for length, each in score.short.items()}
+    if first_word == "rest":
+        for each in found.values():
+            each[:1] = np.where(np.isnan(each[:1]), 0.0, each[:1])
+    return found
+
+
+def of_tokens(
+    words, items, texts, scores, model, unit, spaces, leading_space, asked
+) -> pd.DataFrame:
+    """Return a row for each token: its word, where it stands in the text, and its measures.
+
+    `start` and `end` (exclusive) count characters: of the text that the words were read from where
+    the words say where they begin in it (`START`), else of the words as they are joined.
+    """
+    log, columns = results.UNITS[unit], measures.columns_of(asked, unit)
+    keys = [key for key in ("word_id", "item", "position", "word") if key in words]
+    parts = []
+    for rows, text, score in zip(items, texts, scores, strict=True):
+        owner = words.iloc[rows[text.word]][keys].reset_index(drop=True)
+        start, end = _offsets(
+            words.iloc[rows], text.spans, None if spaces is None else spaces[rows], leading_space
+        )
+        contexts = _contexts(score, "null")
+        values = measures.of_tokens(asked, score.statistics, contexts, log) if columns else []
+        made = {
+            "token": [model.tokenizer.id_to_token(int(number)) for number in text.ids],
+            "token_id": text.ids.astype(np.int32),
+            "start": start.astype(np.int32),
+            "end": end.astype(np.int32),
+            f"surprisal_{unit}": contexts[-1] / log,
+            "context_tokens": score.context.astype(np.int32),
+        }
+        parts.append(owner.assign(**made, **dict(zip(columns, values))))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _offsets(words: pd.DataFrame, spans, spaces, leading_space) -> tuple[np.ndarray, np.ndarray]:
+    """Move the tokens' `spans` (tokens, 2) in the joined words to the text; return starts and ends."""
+    lengths = words["word"].str.len().to_numpy()
+    gaps = np.ones(len(words), int) if spaces is None else spaces.astype(int)
+    joined = leading_space + np.append(0, np.cumsum(lengths + gaps)[:-1])
+    begins = joined - leading_space
+    if START in words and words[START].iloc[0] != -1:
+        begins = words[START].to_numpy()
+        if not np.issubdtype(begins.dtype, np.integer):
+            raise InputError(f"the table of words: {START} is not a whole number of characters")
+
+    def moved(places: np.ndarray) -> np.ndarray:
+        word = np.maximum(np.searchsorted(joined, places, side="right") - 1, 0)
+        inside = begins[word] + places - joined[word]
+        # The space behind a word is the last before the next.
+        behind = places >= joined[word] + lengths[word]
+        following = begins[np.minimum(word + 1, len(words) - 1)] - 1
+        return np.maximum(np.where(behind, following, inside), 0)
+
+    start, end = spans[:, 0], spans[:, 1]
+    return moved(start), np.where(end > start, moved(end - 1) + 1, moved(start))
