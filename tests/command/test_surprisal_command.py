@@ -97,6 +97,26 @@ def test_settings_and_bias(story, model, capsys):
     assert (plain["surprisal_nats"] - found["surprisal_nats"]).abs().max() > 0.01
 
 
+def test_measures_and_short_contexts(story, model, capsys):
+    found = printed(
+        capsys, story, "--model", model, "--measure", "surprisal, entropy,rank", "--context", "1,2"
+    )
+    expected = recency.surprisal(TEXT, model, measures=["entropy", "rank"], context=[1, 2])
+    assert list(expected)[-3:] == ["rank", "surprisal_context_1_bits", "surprisal_context_2_bits"]
+    same(found.assign(item="1"), expected)
+
+
+@pytest.mark.parametrize("lines", [[], ["--lines"]])
+def test_tokens_have_their_characters_in_the_file(lines, story, model, capsys):
+    found = printed(capsys, story, "--model", model, "--tokens", "--measure", "entropy", *lines)
+    texts = TEXT.split("\n") if lines else [TEXT]
+    expected = recency.surprisal(texts, model, rows="tokens", measures="entropy")
+    same(found.drop(columns="item"), expected.drop(columns="item"))
+    for (item, _), part in found.groupby(["item", "position"]):
+        text = texts[int(item.partition(":")[2] or 1) - 1]
+        assert text[part["start"].min() : part["end"].max()].strip() == part["word"].iloc[0]
+
+
 @pytest.mark.parametrize(
     ("name", "read"),
     [
@@ -156,6 +176,11 @@ def test_how_a_bias_is_written(text, bias):
         (["--bias", "linear:slopes=1e999"], "slopes is not finite"),
         (["--bias", "window"], "width is missing"),
         (["--out", "words.xlsx"], "words.xlsx ends in none of .csv, .tsv and .parquet"),
+        (["--measure", "entropi"], "no measure is called 'entropi'; did you mean 'entropy'?"),
+        (["--measure", "entropy,,rank"], "no measure is called ''"),
+        (["--context", "1,two"], "context: 'two' is no number of words"),
+        (["--context", "-1"], "expected one argument"),
+        (["--measure", "pmi", "--no-bos"], "need a begin token"),
         (["--unit", "bit"], "invalid choice: 'bit'"),
         (["--stride", "999"], "a stride of 999 tokens is not within the window"),
         (["absent.txt"], "absent.txt: No such file or directory"),
@@ -181,7 +206,8 @@ def test_options_are_those_of_the_function(story, monkeypatch):
     monkeypatch.setattr(surprisal, "run", lambda **arguments: got.update(arguments))
     given = ["--bos", "--unit", "bits", "--stride", "1", "--window", "2", "--leading-space"]
     given += ["--correction", "oh_schuler", "--first-word", "null", "--precision", "bf16"]
-    given += ["--metric", "original", "--future", "seen"]
+    given += ["--metric", "original", "--future", "seen", "--measure", "rank", "--context", "1"]
+    given += ["--tokens"]
     assert main(["surprisal", story, "--model", "m", *given]) == 0
     own = {"files", "model", "bias", "allow_pickle", "lines", "out"}
     assert set(got) - own <= set(inspect.signature(recency.surprisal).parameters)
