@@ -30,6 +30,14 @@ TARGETS = {
     "gpt2.plain.ratio_vs_fastest": 1.15,
     "paper_minutes": 20,
 }
+#: What is taken beside surprisal, each by itself; its time is told as a multiple of plain scoring's.
+MEASURES = {
+    "entropy": {"measures": ["entropy"]},
+    "all_measures": {
+        "measures": ["entropy_reduction", "renyi_0.5", "renyi_2", "renyi_inf", "rank", "top_5"]
+    },
+    "context_1_2_4": {"context": [1, 2, 4]},
+}
 #: The paper's corpora hold about this many words; it has 19 LMs.
 PAPER_WORDS, PAPER_LMS = 135_000, 19
 
@@ -187,6 +195,10 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
         runs["ours_bf16"] = {
             "both": lambda each: module.score_words(each, model, precision="bf16").table
         }
+        for name, asked in MEASURES.items():
+            runs[f"ours_{name}"] = {
+                "both": lambda each, asked=asked: module.score_words(each, model, **asked).table
+            }
         for name, make in PEERS.items():
             try:
                 runs[name] = make(folder, network, fast)
@@ -209,6 +221,10 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
     metrics[f"{shape}.words_per_second"] = round(texts * length / own)
     metrics[f"{shape}.bf16.seconds"] = round(median[("ours_bf16", "both")], 3)
     metrics[f"{shape}.bf16.ratio_vs_fp32"] = round(own / median[("ours_bf16", "both")], 2)
+    for name in MEASURES:
+        paired = zip(times[(f"ours_{name}", "both")], times[("ours", "both")], strict=True)
+        ratio = statistics.median(more / plain for more, plain in paired)
+        metrics[f"{shape}.{name}.ratio_vs_plain"] = round(ratio, 2)
     for mode in ("plain", "corrected"):
         ratios = {}
         for name in PEERS:

@@ -179,7 +179,7 @@ def test_how_a_bias_is_written(text, bias):
         (["--measure", "entropi"], "no measure is called 'entropi'; did you mean 'entropy'?"),
         (["--measure", "entropy,,rank"], "no measure is called ''"),
         (["--context", "1,two"], "context: 'two' is no number of words"),
-        (["--context", "-1"], "expected one argument"),
+        (["--context", "-1"], "context: '-1' is no number of words"),
         (["--measure", "pmi", "--no-bos"], "need a begin token"),
         (["--unit", "bit"], "invalid choice: 'bit'"),
         (["--stride", "999"], "a stride of 999 tokens is not within the window"),

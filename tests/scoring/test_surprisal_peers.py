@@ -6,6 +6,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
+import recency
 from recency.evaluations.minimal_pairs.score import score
 from recency.networks import architectures
 from recency.scoring.surprisal import Model, score_words
@@ -236,3 +237,31 @@ def test_minicons_agrees_on_masked_models(metric):
     np.testing.assert_allclose(
         got["surprisal_bits"], np.add.reduceat(scores, [0, 1, 4, 6]), atol=1e-4
     )
+
+
+def test_minicons_ranks_tokens_alike(minicons, model, tokenizer):
+    """Its ranks are of its own `argsort`; ours are counted, in the pass that gives surprisal."""
+    for text in TEXTS:
+        rows = recency.surprisal(text, Model(model, tokenizer), rows="tokens", measures="rank")
+        theirs = minicons.token_score(
+            text, surprisal=True, base_two=True, rank=True, bos_token=True
+        )
+        scored = theirs[0][-len(rows) :]
+        assert [round(rank) for *_, rank in scored] == rows["rank"].astype(int).tolist()
+        np.testing.assert_allclose([s for _, s, _ in scored], rows["surprisal_bits"], atol=1e-4)
+
+
+def test_minicons_has_the_same_distributions(minicons, model, tokenizer):
+    """Entropy, of its logits for the next word after each prefix of the text."""
+    text = TEXTS[1]
+    rows = recency.surprisal(
+        text, Model(model, tokenizer), rows="tokens", measures=["entropy", "renyi_0.5", "renyi_inf"]
+    )
+    for row in rows.iloc[1::3].itertuples():
+        logs = minicons.next_word_distribution([text[: row.start]], bos_token=True)[0].double()
+        p = logs.exp()
+        entropy = -(p * logs).sum().item() / np.log(2)
+        assert row.entropy_bits == pytest.approx(entropy, abs=1e-4)
+        assert row.renyi_inf_bits == pytest.approx(-logs.max().item() / np.log(2), abs=1e-4)
+        half = 2 * p.sqrt().sum().log().item() / np.log(2)
+        assert rows.loc[row.Index, "renyi_0.5_bits"] == pytest.approx(half, abs=1e-4)
