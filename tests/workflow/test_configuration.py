@@ -60,6 +60,14 @@ MISTAKES = {
     "lms: {X: {bias: dVM, applied: inference, base: Pythia}}": (
         "lms → X → base: this key is `weights` now: whose weights the LM takes"
     ),
+    "scales: {paper: {measures: [entropi]}}": (
+        "scales → paper → measures: no measure is called 'entropi'; did you mean 'entropy'?"
+    ),
+    "lms: {dVM-TI: {measures: [renyi_two]}}": "lms → dVM-TI → measures: no measure is called 'renyi_two'",
+    "lms: {dVM-TI: {context: [-1]}}": "lms → dVM-TI → context → 0: -1 is less than the minimum of 0",
+    "scales: {paper: {measures: [pmi], bos: false}}": (
+        "lms → dVM-I: pmi and a context of 0 words need a begin token (`bos: true`)"
+    ),
     "lm_groups: {all-ALiBi: [Pythia, ALiBi-5-I]}": (
         "lm_groups → all-ALiBi: no lm is called 'ALiBi-5-I'; did you mean 'ALiBi-4-I'?"
     ),
@@ -289,3 +297,14 @@ def test_missing_files(tmp_path):
     treebank |= {"label": "Mine", "test": {"local": "none.conllu", "placed": "mine, from me"}}
     roles = registry.data()["probe"].roles
     assert configuration.missing_data(treebank, roles, []) == ["none.conllu: mine, from me"]
+
+
+def test_measures_are_the_scale_s_unless_the_lm_says_otherwise():
+    config = load()
+    assert not {"measures", "context"} & configuration.language_model(config, "Pythia").keys()
+    config["scales"]["paper"] |= {"measures": ["entropy"], "context": [1, 2]}
+    config["lms"]["Pythia"]["measures"] = []
+    config_checks.check(config, SCHEMA)
+    for name, measures in (("Pythia", []), ("dVM-I", []), ("dVM-TI", ["entropy"])):
+        lm = configuration.language_model(config, name)
+        assert (lm["measures"], lm["context"]) == (measures, [1, 2]), name
