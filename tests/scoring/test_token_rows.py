@@ -55,6 +55,7 @@ def test_columns(model):
     tokens = [model.tokenizer.id_to_token(number) for number in found["token_id"]]
     assert found["token"].tolist() == tokens
     assert found.index.tolist() == list(range(len(found)))
+    assert list(rows([], model, **ASKED, unit="nats")) == list(found)
     frame = pd.DataFrame({"item": "s", "word": ["So", "it"], "word_id": [7, 9]}, index=[3, 1])
     given = rows(frame, model)
     assert list(given)[:4] == ["item", "position", "word_id", "word"]

@@ -49,13 +49,11 @@ class OutputLayer:
             if isinstance(factor := getattr(config, name, None), int | float):
                 self.scale *= factor**power
         self.buffer = weight.new_empty(0, dtype=torch.float32)
-        self.far = self._compare(model) > FAR
+        self._compare(model)
+        self.far = _far(model)
 
-    def _compare(self, model: PreTrainedModel) -> float:
-        """Refuse a network that looks ahead, or whose logits are more than its output layer.
-
-        Return how far log Σ exp of the logits lies from 0 at most.
-        """
+    def _compare(self, model: PreTrainedModel) -> None:
+        """Refuse a network that looks ahead, or whose logits are more than its output layer."""
         ids = torch.arange(min(8, window_of(model, 8)), device=self.row.device)[None]
         ids %= len(self.row)
         states = model.base_model(input_ids=ids, use_cache=False)[0][0]
@@ -76,7 +74,6 @@ class OutputLayer:
                 f"{type(model).__name__} changes its logits after its output layer in a way that "
                 "is not known here; recency.scoring.output_layer.OutputLayer would have to learn it"
             )
-        return float(expected.logsumexp(-1).abs().max())
 
     def finish(self, logits: torch.Tensor, rows: torch.Tensor | slice = slice(None)):
         """Do in place what comes behind the matrix product, for all rows or some: bias, scale, cap."""
@@ -161,6 +158,15 @@ class OutputLayer:
                 value = reduce(logits, _within(chosen, rows))
                 found[kind] = value if start == first else add(found[kind], value)
         return found
+
+
+def _far(model: PreTrainedModel) -> bool:
+    """Say whether a network's logits lie far from 0."""
+    ids = torch.arange(min(8, window_of(model, 8)), device=model.device)[None]
+    logits = model(
+        input_ids=ids % len(model.get_input_embeddings().weight), use_cache=False
+    ).logits[0]
+    return float(logits.float().logsumexp(-1).abs().max()) > FAR
 
 
 def _within(chosen: torch.Tensor | None, rows: slice) -> tuple[torch.Tensor, torch.Tensor] | None:

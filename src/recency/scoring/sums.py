@@ -120,6 +120,9 @@ def of_tokens(
             "context_tokens": score.context.astype(np.int32),
         }
         parts.append(owner.assign(**made, **dict(zip(columns, values))))
+    if not parts:
+        names = ["token", "token_id", "start", "end", f"surprisal_{unit}", "context_tokens"]
+        return words[keys].assign(**dict.fromkeys([*names, *columns], np.zeros(0)))
     return pd.concat(parts, ignore_index=True)
 
 
