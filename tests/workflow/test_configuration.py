@@ -11,6 +11,7 @@ from recency.errors import InputError
 from recency.evaluations import registry
 from recency.figures import encoding
 from recency.workflow import checks as config_checks
+from recency.workflow.measure_checks import measure_problems
 
 STUDIES = [
     (),
@@ -304,6 +305,10 @@ def test_measures_are_the_scale_s_unless_the_lm_says_otherwise():
     assert not {"measures", "context"} & configuration.language_model(config, "Pythia").keys()
     config["scales"]["paper"] |= {"measures": ["entropy"], "context": [1, 2]}
     config["lms"]["Pythia"]["measures"] = []
+    given = {"lms": {"five": {"ngram": {}, "measures": ["rank"]}, "own": {"ngram": {}}}}
+    assert measure_problems(config | given) == [
+        "lms → five → measures: an LM with `ngram` has surprisal alone"
+    ]
     config_checks.check(config, SCHEMA)
     for name, measures in (("Pythia", []), ("dVM-I", []), ("dVM-TI", ["entropy"])):
         lm = configuration.language_model(config, name)

@@ -17,6 +17,7 @@ from recency.errors import InputError
 from recency.evaluations import registry
 from recency.names import nearest
 from recency.workflow import lm_checks, loading, selection
+from recency.workflow.measure_checks import measure_problems
 
 
 def check(config: dict, schema: Path) -> None:
@@ -89,6 +90,7 @@ def _name_problems(config: dict, root: Path, tables: dict) -> list[str]:
     problems = [problem for check in checks for problem in check(config, known)]
     problems += _local_file_problems(config) + _source_problems(config, root)
     problems += _design_problems(config, known)
+    problems += measure_problems(config)
     for evaluation in registry.evaluations().values():
         if evaluation.table_problems:
             problems += evaluation.table_problems(config, root, known)
