@@ -259,6 +259,18 @@ def test_entropies_fall_as_alpha_grows(model):
     assert (got["renyi_40_bits"] <= 40 / 39 * got["renyi_inf_bits"] + 2e-4).all()
 
 
+@pytest.mark.parametrize("bos", [True, False])
+def test_progress_counts_windows_of_all_lengths(plain, tokenizer, bos):
+    seen = []
+    recency.surprisal(
+        TEXTS, plain, tokenizer, context=[1, 2], bos=bos, report=lambda *each: seen.append(each)
+    )
+    done, total = np.array(seen).T
+    words = sum(len(text.split()) for text in TEXTS)
+    assert done[-1] == total[-1] and (np.diff(done) >= 0).all() and (done <= total).all()
+    assert total[0] >= total[-1] > words * 2 * 0.9
+
+
 @pytest.mark.parametrize("settings", [{"tokens_at_once": 16}, {"tokens_at_once": 10_000}])
 def test_batches_change_nothing(model, settings):
     asked = {"measures": ALL, "context": [1, 3]}
