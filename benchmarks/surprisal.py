@@ -3,11 +3,11 @@
 python benchmarks/surprisal.py [--quick] [--threads N] [--cpu-time] [--peers FOLDER] [--out FILE]
 
 The same random network, texts and threads for all, turn by turn in one process; times are the
-medians of the turns, a ratio is a peer's time over ours, but for measures beside surprisal: their time
-over that of surprisal alone. `--peers` is a folder that the peers were
-installed to (pip install --no-deps --target FOLDER minicons wonderwords surprisal plotext
-wordsprobability); a peer that is not there is left out. `--cpu-time` counts the processor's time,
-for a machine that others use; then one thread says most. The last line is one JSON object.
+medians of the turns, a ratio is a peer's time over ours; of measures beside surprisal, their time
+over that of surprisal alone. `--peers` is a folder that the peers were installed to (pip install
+--no-deps --target FOLDER minicons wonderwords surprisal plotext wordsprobability); a peer that is
+not there is left out. `--cpu-time` counts the processor's time, for a machine that others use; then
+one thread says most. The last line is one JSON object.
 """
 
 import argparse

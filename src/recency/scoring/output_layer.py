@@ -18,7 +18,7 @@ from recency.scoring.windows import window_of
 CPU_BLOCK = 2048
 #: Where log Σ exp of the logits is farther from 0 than this (GPT-2: -100), float32 has no room for
 #: their exponentials: the logit of the token that came is taken off first.
-FAR = 20.0
+FAR = 40.0
 
 
 class OutputLayer:
