@@ -114,14 +114,14 @@ class OutputLayer:
         found = sums.finish(total) if enough and not delicate(wanted) else None
         if wanted and found is None:
             exact = ExactStatistics(wanted, chosen - total, ties)
-            self.masses(
+            mass_of_all = self.masses(
                 states,
                 lambda logits, own: exact.add(logits.double() - total[:, None], own),
                 torch.add,
                 shift,
                 rows,
             )
-            found = exact.finish()
+            found = exact.finish(mass_of_all.sum(0).log())
         return [chosen - total, mass[0] - total, mass[1] - total, *(found or [])]
 
     def masses(
