@@ -11,6 +11,7 @@ import torch
 from transformers import PreTrainedModel
 
 from recency.errors import InputError
+from recency.scoring import forward
 from recency.scoring.output_layer import OutputLayer
 from recency.scoring.short_contexts import short_contexts
 from recency.scoring.windows import batches, window_of, windows
@@ -40,7 +41,7 @@ def score(
     kind: np.ndarray,
     bos: int | None,
     stride: int | None = None,
-    tokens_at_once: int = 2048,
+    tokens_at_once: int | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
     window: int | None = None,
     precision: str = "fp32",
@@ -55,7 +56,8 @@ def score(
     (END) or neither; `bos` is a token put before each text, or None; `stride` the number of tokens
     that each further window adds (half a window by default), `window` its size (the model's own by
     default). Memory is bounded: no more than `tokens_at_once` inputs are run together (a window at
-    least), and no more than a block of logits is held, whatever the texts' lengths. `report` gets
+    least; by default what `forward.tokens_at_once` says, and less where memory does not last), and
+    no more than a block of logits is held, whatever the texts' lengths. `report` gets
     the number of windows done and of all. With `precision` bf16 matrix products are in bfloat16. An
     `output_layer` made before, with this `kind` and `precision`, saves making it. `statistics` are
     those of `measures.Asked`; `lengths` the numbers of words of context to score each word in too,
@@ -77,25 +79,20 @@ def score(
     context = np.zeros(len(targets), np.int32)
     padded = not any(getattr(module, "uses_length", False) for module in model.modules())
     output_layer = output_layer or OutputLayer(model, kind, precision == "bf16")
-    lower = torch.autocast(model.device.type, torch.bfloat16, enabled=precision == "bf16")
+    at_once = tokens_at_once or forward.tokens_at_once(model)
     total = len(cut) + len(lengths) * sum(len(np.unique(each)) for each in words)  # at least
     done = 0
     shorter = short_contexts(texts, words, lengths, size, stride, bos)  # a length at a time
-    for batch in chain.from_iterable(
-        batches(part, tokens_at_once, padded) for part in chain([cut], shorter)
-    ):
-        ids = torch.zeros(len(batch), len(batch[0].ids), dtype=torch.long)
+    cut_up = chain.from_iterable(batches(part, at_once, padded) for part in chain([cut], shorter))
+    for batch, output in forward.run(model, cut_up, precision == "bf16"):
+        hidden = output[0]
         rows, columns, places = [], [], []
         for row, each in enumerate(batch):
-            ids[row, : len(each.ids)] = torch.tensor(each.ids)
             counted = np.arange(each.fresh, len(each.ids))
             rows.append(np.full(len(counted), row))
             columns.append(counted)
             places.append(begin[each.text] + each.start + counted)
             context[places[-1]] = counted + 1
-        # Padding stands at the end, where a causal model never looks from a counted position.
-        with lower:
-            hidden = model.base_model(input_ids=ids.to(model.device), use_cache=False)[0]
         rows, columns = np.concatenate(rows), np.concatenate(columns)
         places = np.concatenate(places)
         for start in range(0, len(places), POSITIONS_AT_ONCE):

@@ -11,6 +11,7 @@ from transformers import PreTrainedModel
 from recency.attention.biased import attach
 from recency.errors import InputError
 from recency.networks import architectures
+from recency.scoring import forward
 from recency.scoring.alignment import Text
 from recency.scoring.windows import batches, window_of, windows
 
@@ -35,7 +36,7 @@ def of_words(
     layers: list[int],
     bos: int | None,
     stride: int | None = None,
-    tokens_at_once: int = 2048,
+    tokens_at_once: int | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> np.ndarray:
     """Return float32 (layers, words, width): the words of all texts, at each of `layers`.
@@ -58,12 +59,11 @@ def of_words(
     total = torch.zeros(len(layers), words[-1], model.config.hidden_size)
     count = np.zeros(words[-1], np.int64)
     padded = not any(getattr(module, "uses_length", False) for module in model.modules())
-    done = 0
-    for batch in batches(cut, tokens_at_once, padded):
-        ids = torch.zeros(len(batch), len(batch[0].ids), dtype=torch.long)
+    at_once = tokens_at_once or forward.tokens_at_once(model)
+    done, cut_up = 0, batches(cut, at_once, padded)
+    for batch, output in forward.run(model, cut_up, output_hidden_states=True):
         rows, columns, places = [], [], []
         for row, each in enumerate(batch):
-            ids[row, : len(each.ids)] = torch.tensor(each.ids)
             own = each.start + np.arange(len(each.ids)) - 1  # the window's tokens within the text
             new = np.flatnonzero((np.arange(len(own)) >= each.fresh) & (own >= 0))
             rows.append(np.full(len(new), row))
@@ -76,9 +76,6 @@ def of_words(
         word = np.repeat(first[places], times) + within
         rows, columns = (np.repeat(np.concatenate(each), times) for each in (rows, columns))
         count += np.bincount(word, minlength=len(count))
-        output = model.base_model(
-            input_ids=ids.to(model.device), use_cache=False, output_hidden_states=True
-        )
         for number, layer in enumerate(layers):
             found = output.hidden_states[layer][rows, columns].float().cpu()
             total[number].index_add_(0, torch.from_numpy(word), found)

@@ -18,6 +18,7 @@ import torch
 from transformers import PreTrainedModel
 
 from recency.errors import InputError
+from recency.scoring import forward
 from recency.scoring.alignment import Text
 from recency.scoring.distribution import of_logits
 from recency.scoring.windows import window_of
@@ -129,7 +130,7 @@ def score(
     metric: str = METRICS[0],
     future: str = FUTURES[0],
     window: int | None = None,
-    tokens_at_once: int = 2048,
+    tokens_at_once: int | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
     statistics: Sequence[str] = (),
 ) -> list[tuple[np.ndarray, ...]]:
@@ -157,6 +158,7 @@ def score(
     todo = (
         q for n, text in enumerate(texts) for q in queries(n, text, around, size, metric, future)
     )
+    at_once = tokens_at_once or forward.tokens_at_once(model)
     wanted: list[torch.Tensor] = []
 
     def gather(module, inputs):
@@ -164,7 +166,7 @@ def score(
 
     hook = model.get_output_embeddings().register_forward_pre_hook(gather)
     try:
-        for batch in batches(todo, tokens_at_once):
+        for batch in batches(todo, at_once):
             ids = torch.full((len(batch), len(batch[0].ids)), around.pad)
             seen = torch.zeros_like(ids)
             for row, query in enumerate(batch):

@@ -10,12 +10,17 @@ import torch
 from transformers import PreTrainedModel
 
 from recency.errors import InputError
+from recency.scoring import products
 from recency.scoring.alignment import END, REST, SPACE
 from recency.scoring.distribution import SMALLEST, TIE, ExactStatistics, Statistics, delicate
 from recency.scoring.windows import window_of
 
-#: Rows of the output layer whose logits are held at once on a CPU, for 1,024 positions: 8 MB.
-CPU_BLOCK = 2048
+#: Rows of the output layer whose logits are held at once on a CPU, for 1,024 positions: 4 MB.
+CPU_BLOCK = 1024
+#: From as many positions on, an output layer of at most so many bytes is laid out for a processor.
+WORTH_A_LAYOUT, LARGEST_LAYOUT = 512, 2**30
+#: exp(x) = 2^(x log₂ e), which PyTorch computes three times as fast where MKL's exp is slow.
+LOG2_E = float(np.log2(np.e))
 #: Where log Σ exp of the logits is farther from 0 than this (GPT-2: -100), float32 has no room for
 #: their exponentials: the logit of the token that came is taken off first.
 FAR = 40.0
@@ -49,6 +54,7 @@ class OutputLayer:
             if isinstance(factor := getattr(config, name, None), int | float):
                 self.scale *= factor**power
         self.buffer = weight.new_empty(0, dtype=torch.float32)
+        self.own, self.products = weight, {}
         self._compare(model)
         self.far = _far(model)
 
@@ -93,7 +99,7 @@ class OutputLayer:
         What else of the distribution is `wanted` (recency.scoring.distribution) follows.
         """
         rows, states = self.row[targets], states.float()
-        chosen = (states.double() * self.exact[rows].double()).sum(-1)
+        chosen = (states.double() * self.own[targets].double()).sum(-1)
         chosen = self.finish(chosen, rows)
         ties = TIE * (1 + chosen.abs())
         shift = chosen.float()[:, None] if self.far else None
@@ -101,7 +107,7 @@ class OutputLayer:
             chosen = chosen - shift[:, 0].double()
         # Without a maximum to subtract there is one pass less; extremes are done again, with it.
         sums = Statistics(wanted, chosen, ties)
-        add = sums.add if wanted else lambda logits, own: logits.exp_().sum(-1).double()
+        add = sums.add if wanted else lambda logits, own: exponential_sum(logits)
         mass = self.masses(states, add, torch.add, shift, rows).log()
         full = torch.tensor(np.diff(self.cuts) > 0, device=mass.device)
         enough = bool(torch.isfinite(mass[full]).all() and mass[full].min() > SMALLEST)
@@ -138,26 +144,52 @@ class OutputLayer:
         them are ever held. `shift` (positions, 1) is taken off them. `reduce` gets a block, and
         where in it the rows `chosen` (positions,) stand.
         """
-        block = CPU_BLOCK if states.device.type == "cpu" else len(self.exact)
-        if self.buffer.numel() < len(states) * block:
+        block = CPU_BLOCK if states.device.type == "cpu" else len(self.row)
+        if len(states) >= WORTH_A_LAYOUT:
+            self._lay_out()
+        if not self.products and self.buffer.numel() < len(states) * block:
             self.buffer = self.exact.new_empty(len(states) * block)
         lower = states.to(self.weight.dtype)
         found = torch.zeros(3, len(states), dtype=torch.float64, device=states.device)
         for kind, (first, last) in enumerate(pairwise(self.cuts)):
             for start in range(first, last, block):
                 rows = slice(start, min(start + block, last))
-                weight = self.weight[rows]
-                logits = self.buffer[: len(states) * len(weight)].view(len(states), -1)
-                if weight.dtype == logits.dtype:
-                    torch.mm(lower, weight.T, out=logits)
-                else:
-                    logits.copy_(lower @ weight.T)
-                self.finish(logits, rows)
+                logits = self.finish(self._product(lower, rows), rows)
                 if shift is not None:
                     logits.sub_(shift)
                 value = reduce(logits, _within(chosen, rows))
                 found[kind] = value if start == first else add(found[kind], value)
         return found
+
+    def _product(self, states: torch.Tensor, rows: slice) -> torch.Tensor:
+        """Return the product of states and some rows, float32, to be overwritten."""
+        if self.products:
+            return self.products[rows.start](states)
+        weight = self.weight[rows]
+        logits = self.buffer[: len(states) * len(weight)].view(len(states), -1)
+        if weight.dtype == logits.dtype:
+            torch.mm(states, weight.T, out=logits)
+        else:
+            logits.copy_(states @ weight.T)
+        return logits
+
+    def _lay_out(self) -> None:
+        """Lay the rows out for the processor, in place of the sorted copy; nothing where it cannot."""
+        size = self.weight.numel() * self.weight.element_size()
+        if self.products or size > LARGEST_LAYOUT or not products.can_lay_out(self.weight):
+            return
+        self.products = {
+            start: products.product(self.weight[start : min(start + CPU_BLOCK, last)])
+            for first, last in pairwise(self.cuts)
+            for start in range(first, last, CPU_BLOCK)
+        }
+        self.exact = self.weight = self.weight.new_empty(0, self.weight.shape[1])
+        self.buffer = self.buffer[:0].clone()
+
+
+def exponential_sum(logits: torch.Tensor) -> torch.Tensor:
+    """Return Σ exp of each row, float64; the logits are overwritten."""
+    return logits.mul_(LOG2_E).exp2_().sum(-1).double()
 
 
 def _far(model: PreTrainedModel) -> bool:

@@ -72,7 +72,7 @@ def surprisal(
     metric: str = "within_word_l2r",
     future: str = "seen",
     within: str = "item",
-    tokens_at_once: int = 2048,
+    tokens_at_once: int | None = None,
     space_after: Spaces | None = None,
     measures: str | Sequence[str] | None = None,
     context: int | Sequence[int] | None = None,
@@ -131,7 +131,7 @@ def surprisal(
     metric, future  masked models: "within_word_l2r" or "original"; what comes after the word is
                     "seen", "removed" or "masked"
     within          n-grams: context runs within an "item" or a "sentence" (a column)
-    tokens_at_once  bounds the memory
+    tokens_at_once  bounds the memory; by default 2,048, more on a GPU that has room
     report          is called with the number of windows done and of all, as they are done
 
     Raises InputError.
