@@ -18,7 +18,8 @@ def window_of(model: PreTrainedModel, window: int | None = None) -> int:
     """Return how many inputs the model takes, or `window` if that is given (and less)."""
     config = model.config
     names = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len")
-    size = next((getattr(config, name) for name in names if getattr(config, name, None)), None)
+    sizes = [getattr(config, name, None) or 0 for name in names]
+    size = next((size for size in sizes if size > 0), None)  # XLNet's is -1
     if size is None and window is None:
         raise InputError(f"{type(model).__name__} has no longest input; set `window` (tokens)")
     return min(size or window, window or size)
