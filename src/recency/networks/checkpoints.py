@@ -117,6 +117,8 @@ def is_masked(config: PreTrainedConfig) -> bool:
     )
     if any(name.endswith("ForMaskedLM") for name in names) or not masked:
         return masked
+    if getattr(config, "causal", None) is False:  # XLM and Flaubert have one class for both
+        return True
     named_causal = any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names)
     return not causal or (getattr(config, "is_decoder", True) is False and not named_causal)
 

@@ -15,7 +15,9 @@ from recency.scoring.windows import window_of
 
 #: Rows of the output layer whose logits are held at once on a CPU, for 1,024 positions: 8 MB.
 CPU_BLOCK = 2048
-#: What configs call the cap of the logits: Gemma 2, NanoChat; RecurrentGemma; xLSTM.
+#: What configs call a factor of the logits, and its power: Cohere; Falcon-H1; Granite.
+SCALES = (("logit_scale", 1), ("lm_head_multiplier", 1), ("logits_scaling", -1))
+#: What they call a cap of the logits: Gemma 2, NanoChat; RecurrentGemma; xLSTM.
 CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
 
 
@@ -43,7 +45,7 @@ class OutputLayer:
         self.weight = self.exact.bfloat16() if bf16 else self.exact
         self.cap = next((cap for name in CAPS if (cap := getattr(config, name, None))), None)
         self.scale = 1.0
-        for name, power in (("logit_scale", 1), ("logits_scaling", -1)):
+        for name, power in SCALES:
             if isinstance(factor := getattr(config, name, None), int | float):
                 self.scale *= factor**power
         self.buffer = weight.new_empty(0, dtype=torch.float32)

@@ -22,6 +22,10 @@ def window_of(model: PreTrainedModel, window: int | None = None) -> int:
     size = next((size for size in sizes if size > 0), None)  # XLNet's is -1
     if size is None and window is None:
         raise InputError(f"{type(model).__name__} has no longest input; set `window` (tokens)")
+    for name, module in model.named_modules():  # RoBERTa counts positions from behind its padding
+        padding = getattr(module, "padding_idx", None)
+        if size is not None and padding is not None and name.endswith("position_embeddings"):
+            size -= padding + 1
     return min(size or window, window or size)
 
 
