@@ -42,12 +42,22 @@ SQUEEZE |= {"post_attention_groups": 1, "output_groups": 1, "embedding_size": 32
 NARROW = {"embedding_size": 16}
 
 
+#: Why no bias goes on a family, as the docs have it, and what the refusal says.
+WHY = {
+    "own code": families.OWN_CODE,
+    "recurrent": families.RECURRENT,
+    "recurrent layers": "attends in 1 of its 2 layers alone",
+    "another memory": "remembers what it does not attend to",
+    "two stacks": "has an encoder and a decoder",
+}
+
+
 @dataclass(frozen=True)
 class Scored:
     """A row of docs/surprisal.md: what it is scored as, whether a bias goes on it, how it is made."""
 
     outcome: str  # causal, masked, or refused
-    bias: str  # works, or refused
+    bias: str  # works, or one of WHY
     settings: dict = field(repr=False)
     model: str = ""
     config: str = ""
@@ -67,8 +77,8 @@ def _of_biases(name: str) -> Scored:
     outcome = "masked" if family.model.endswith("ForMaskedLM") else "causal"
     if name in ("Bart", "T5", "XLNet"):
         outcome = "refused"
-    bias = "works" if family.outcome.startswith("works") else "refused"
-    return Scored(outcome, bias, family.settings, family.model, family.config)
+    why = [each for each, message in WHY.items() if message == family.message]
+    return Scored(outcome, *(why or ["works"]), family.settings, family.model, family.config)
 
 
 #: Beyond the families of docs/biases.md.
@@ -91,31 +101,32 @@ MORE = {
     "VaultGemma": causal(OWN_WIDTH | {"final_logit_softcapping": 5.0}),
     "NanoChat": causal(GROUPED),
     "BitNet": causal(GROUPED),
-    "GPTNeoXJapanese": causal(SIZES, "refused"),
+    "GPTNeoXJapanese": causal(SIZES, "own code"),
     "CTRL": causal(CTRL, "works", "CTRLLMHeadModel"),
     "BartDecoder": causal(BART, "works", "BartForCausalLM", "BartConfig"),
     "RobertaDecoder": causal(DECODER, "works", "RobertaForCausalLM", "RobertaConfig"),
     "ElectraDecoder": causal(DECODER | NARROW, "works", "ElectraForCausalLM", "ElectraConfig"),
     "ModernBertDecoder": causal(SIZES | {"local_attention": 6}),
-    "RoFormerDecoder": causal(DECODER, "refused", "RoFormerForCausalLM", "RoFormerConfig"),
-    "FalconH1": causal(OWN_WIDTH | STATE | H1, "refused"),
-    "FalconMamba": causal(PLAIN, "refused"),
+    "RoFormerDecoder": causal(DECODER, "own code", "RoFormerForCausalLM", "RoFormerConfig"),
+    "FalconH1": causal(OWN_WIDTH | STATE | H1, "another memory"),
+    "FalconMamba": causal(PLAIN, "recurrent"),
     "Mamba2": causal(
-        PLAIN | {"num_heads": 8, "head_dim": 8, "n_groups": 1, "state_size": 8}, "refused"
+        PLAIN | {"num_heads": 8, "head_dim": 8, "n_groups": 1, "state_size": 8}, "recurrent"
     ),
-    "Bamba": causal(GROUPED | STATE | {"attn_layer_indices": [1]}, "refused"),
-    "Lfm2": causal(GROUPED | {"layer_types": ["conv", "full_attention"]}, "refused"),
-    "RecurrentGemma": causal(SIZES | GRIFFIN, "refused"),
+    "Bamba": causal(GROUPED | STATE | {"attn_layer_indices": [1]}, "recurrent layers"),
+    "Lfm2": causal(GROUPED | {"layer_types": ["conv", "full_attention"]}, "recurrent layers"),
+    "RecurrentGemma": causal(SIZES | GRIFFIN, "recurrent layers"),
     "XLMRoberta": masked("XLMRoberta", SIZES),
     "Camembert": masked("Camembert", SIZES),
-    "Deberta": masked("Deberta", SIZES, "refused"),
-    "MPNet": masked("MPNet", SIZES, "refused"),
-    "RoFormer": masked("RoFormer", SIZES, "refused"),
-    "MobileBert": masked("MobileBert", SIZES | {"embedding_size": 32}),
+    "Deberta": masked("Deberta", SIZES, "own code"),
+    "MPNet": masked("MPNet", SIZES, "own code"),
+    "RoFormer": masked("RoFormer", SIZES, "own code"),
+    "MobileBert": masked("MobileBert", SIZES | {"embedding_size": 32}, "another memory"),
     "Esm": masked("Esm", SIZES | {"mask_token_id": MASK}),
-    "SqueezeBert": masked("SqueezeBert", SIZES | SQUEEZE, "refused"),
-    "FNet": masked("FNet", SIZES, "refused"),
-    "XLM": Scored("masked", "refused", XLM, "XLMWithLMHeadModel", "XLMConfig"),
+    "SqueezeBert": masked("SqueezeBert", SIZES | SQUEEZE, "own code"),
+    "FNet": masked("FNet", SIZES, "own code"),
+    "Flaubert": Scored("masked", "own code", XLM, "FlaubertWithLMHeadModel", "FlaubertConfig"),
+    "XLM": Scored("masked", "own code", XLM, "XLMWithLMHeadModel", "XLMConfig"),
 }
 SCORED = {name: _of_biases(name) for name in families.FAMILIES} | MORE
 CAUSAL, MASKED, REFUSED = (
