@@ -159,6 +159,36 @@ def test_what_has_no_surprisal_is_refused(name, tmp_path):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "biased, plain",
+    [
+        ("GPT2", "Llama"),
+        ("Llama", "GPT2"),
+        ("GPTNeoX", "Bert"),
+        ("Bert", "GPTNeoX"),
+        ("Gemma2", "GptOss"),
+        ("Mistral", "Mamba"),
+        ("OPT", "Bloom"),
+    ],
+)
+def test_two_families_in_one_process_in_turns(biased, plain, tmp_path):
+    """One with a bias, one without, and the first without: as each by itself."""
+    for name in (biased, plain):
+        network(name).save_pretrained(tmp_path / name)
+        fast(name).save_pretrained(tmp_path / name)
+    bias = {"form": "linear_both", "slopes": "mix"}
+    named = {"biased": (biased, bias), "plain": (plain, None), "unbiased": (biased, None)}
+    alone = {
+        each: scored(name, TEXTS, recency.load(tmp_path / name, bias))[0]
+        for each, (name, bias) in named.items()
+    }
+    assert np.abs(alone["biased"] - alone["unbiased"]).max() > 10 * NEAR
+    together = {each: recency.load(tmp_path / name, bias) for each, (name, bias) in named.items()}
+    for each in (*named, *reversed(named), *named):
+        found = scored(named[each][0], TEXTS, together[each])[0]
+        np.testing.assert_array_equal(found, alone[each])
+
+
 @pytest.mark.parametrize("name", ["Bloom", "Mamba", "FalconMamba", "Mamba2"])
 def test_a_config_without_a_longest_input_asks_for_a_window(name):
     with pytest.raises(recency.InputError, match="has no longest input; set `window`"):
