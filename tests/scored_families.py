@@ -35,6 +35,9 @@ H1 = {"mamba_d_ssm": 32, "mamba_n_heads": 4, "lm_head_multiplier": 0.7}
 GRIFFIN = {"attention_window_size": 16, "head_dim": 8, "num_key_value_heads": 1, "lru_width": 32}
 GRIFFIN |= {"block_types": ["recurrent", "attention"], "logits_soft_cap": 5.0}
 DECODER = SIZES | {"is_decoder": True}
+LONG_ROPE = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
+LONG_ROPE = {"rope_parameters": LONG_ROPE | {"rope_theta": 1e4, "factor": 2.0}}
+LONG_ROPE |= {"original_max_position_embeddings": 16}
 CTRL = {"n_embd": 32, "n_layer": 2, "n_head": 4, "dff": 64, "n_positions": 64}
 XLM = {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "max_position_embeddings": 64}
 SQUEEZE = {"q_groups": 1, "k_groups": 1, "v_groups": 1, "intermediate_groups": 1}
@@ -83,6 +86,7 @@ def _of_biases(name: str) -> Scored:
 
 #: Beyond the families of docs/biases.md.
 MORE = {
+    "Phi3LongRope": causal(GROUPED | LONG_ROPE, "works", "Phi3ForCausalLM", "Phi3Config"),
     "Olmo": causal(GROUPED),
     "Olmo3": causal(GROUPED | WINDOW),
     "Olmoe": causal(GROUPED | EXPERTS),

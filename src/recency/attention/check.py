@@ -159,6 +159,12 @@ def _outputs(model: PreTrainedModel, ids: torch.Tensor, attention: str) -> torch
         raise
     except Exception as error:
         first = (str(error).splitlines() or [""])[0]
+        experts = getattr(model.config, "_experts_implementation", None) not in (None, "eager")
+        if experts and model.dtype == torch.float64:
+            raise InputError(
+                f"{type(model).__name__} in float64 cannot be run, with a bias or without, unless its "
+                'experts are: model.set_experts_implementation("eager") first, or model.float()'
+            ) from error
         raise InputError(
             f"{type(model).__name__} cannot be run with attention that takes a bias "
             f"({type(error).__name__}: {first}); {WORKS}"

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 
 from recency.errors import InputError
 from recency.scoring.output_layer import OutputLayer
-from recency.scoring.windows import batches, window_of, windows
+from recency.scoring.windows import batches, sees_length, window_of, windows
 
 #: Positions whose logits are held at once.
 POSITIONS_AT_ONCE = 1024
@@ -63,7 +63,7 @@ def score(
     targets = np.concatenate([np.append(ids, 0) for ids in texts]) if texts else np.zeros(0, int)
     filled = np.full((3, len(targets)), np.nan)
     context = np.zeros(len(targets), np.int32)
-    padded = not any(getattr(module, "uses_length", False) for module in model.modules())
+    padded = not sees_length(model)
     output_layer = output_layer or OutputLayer(model, kind, precision == "bf16")
     lower = torch.autocast(model.device.type, torch.bfloat16, enabled=precision == "bf16")
     done = 0

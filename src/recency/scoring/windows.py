@@ -29,6 +29,16 @@ def window_of(model: PreTrainedModel, window: int | None = None) -> int:
     return min(size or window, window or size)
 
 
+def sees_length(model: PreTrainedModel) -> bool:
+    """Say whether a causal model computes otherwise in a longer input, were it longer by padding.
+
+    Some forms of bias do; so do rotary positions of the type longrope, with factors for long inputs.
+    """
+    if any(getattr(module, "uses_length", False) for module in model.modules()):
+        return True
+    return "longrope" in str(getattr(model.config, "rope_parameters", None))
+
+
 @dataclass
 class Window:
     """A stretch of one text: its input ids, and which of its predictions count."""
