@@ -31,10 +31,21 @@ EXPERTS = {"num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2}
 EXPERTS |= {"moe_intermediate_size": 16, "n_routed_experts": 4}
 PLAIN = {"hidden_size": 32, "num_hidden_layers": 2}
 STATE = {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_d_state": 8, "mamba_n_groups": 1}
+STATE |= {"mamba_chunk_size": 16}
+MAMBA2 = {"num_heads": 8, "head_dim": 8, "n_groups": 1, "state_size": 8, "chunk_size": 16}
 H1 = {"mamba_d_ssm": 32, "mamba_n_heads": 4, "lm_head_multiplier": 0.7}
 GRIFFIN = {"attention_window_size": 16, "head_dim": 8, "num_key_value_heads": 1, "lru_width": 32}
 GRIFFIN |= {"block_types": ["recurrent", "attention"], "logits_soft_cap": 5.0}
 DECODER = SIZES | {"is_decoder": True}
+PICTURES = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1}
+PICTURES |= {"num_attention_heads": 2, "image_size": 28, "patch_size": 14}
+PICTURES = {"vision_config": PICTURES, "mm_tokens_per_image": 4, "image_token_index": 20}
+PICTURES |= {"text_config": OWN_WIDTH | WINDOW}
+GEMMA4 = {"layer_types": ["sliding_attention", "full_attention"]}
+GEMMA4 |= {"vocab_size_per_layer_input": VOCABULARY, "hidden_size_per_layer_input": 8}
+LINEAR = {"layer_types": ["linear_attention", "full_attention"]}
+LINEAR |= {f"linear_num_{part}_heads": 2 for part in ("key", "value")}
+LINEAR |= {f"linear_{part}_head_dim": 8 for part in ("key", "value")}
 LONG_ROPE = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
 LONG_ROPE = {"rope_parameters": LONG_ROPE | {"rope_theta": 1e4, "factor": 2.0}}
 LONG_ROPE |= {"original_max_position_embeddings": 16}
@@ -95,6 +106,13 @@ MORE = {
     "Phimoe": causal(GROUPED | EXPERTS),
     "GraniteMoe": causal(GROUPED | EXPERTS | {"logits_scaling": 2.0}),
     "DeepseekV3": causal(SIZES | LATENT),
+    "Gemma3ForConditionalGeneration": causal(
+        PICTURES, "works", "Gemma3ForConditionalGeneration", "Gemma3Config"
+    ),
+    "Gemma4": causal(
+        OWN_WIDTH | WINDOW | GEMMA4,
+        config="Gemma4TextConfig",
+    ),
     "Ministral": causal(OWN_WIDTH | WINDOW),
     "Helium": causal(OWN_WIDTH),
     "Arcee": causal(GROUPED),
@@ -114,11 +132,10 @@ MORE = {
     "RoFormerDecoder": causal(DECODER, "own code", "RoFormerForCausalLM", "RoFormerConfig"),
     "FalconH1": causal(OWN_WIDTH | STATE | H1, "another memory"),
     "FalconMamba": causal(PLAIN, "recurrent"),
-    "Mamba2": causal(
-        PLAIN | {"num_heads": 8, "head_dim": 8, "n_groups": 1, "state_size": 8}, "recurrent"
-    ),
+    "Mamba2": causal(PLAIN | MAMBA2, "recurrent"),
     "Bamba": causal(GROUPED | STATE | {"attn_layer_indices": [1]}, "recurrent layers"),
     "Lfm2": causal(GROUPED | {"layer_types": ["conv", "full_attention"]}, "recurrent layers"),
+    "Qwen3_5": causal(OWN_WIDTH | LINEAR, "recurrent layers", config="Qwen3_5TextConfig"),
     "RecurrentGemma": causal(SIZES | GRIFFIN, "recurrent layers"),
     "XLMRoberta": masked("XLMRoberta", SIZES),
     "Camembert": masked("Camembert", SIZES),
@@ -172,9 +189,12 @@ def network(name: str) -> transformers.PreTrainedModel:
     """Make a family's network, in float32, its predictions far from all alike."""
     family = SCORED[name]
     torch.manual_seed(1)
-    settings = family.settings | {"vocab_size": tokenizer().get_vocab_size()} | TOKENS
+    own = {"vocab_size": tokenizer().get_vocab_size()} | TOKENS
+    settings = family.settings.get("text_config", family.settings) | own
     room = CONTEXT + (2 if "obert" in name or name in ("Camembert", "MPNet", "Esm") else 0)
     settings |= {key: room for key in LENGTHS if key in settings}
+    if "text_config" in family.settings:
+        settings = family.settings | {"text_config": settings}
     config = getattr(transformers, family.config or f"{name}Config")(**settings)
     made = getattr(transformers, family.model or f"{name}ForCausalLM")(config).eval()
     with torch.no_grad():
@@ -186,7 +206,8 @@ def network(name: str) -> transformers.PreTrainedModel:
 
 def window(name: str) -> int | None:
     """Return the `window` for a family whose config was given no longest input."""
-    return None if set(LENGTHS) & set(SCORED[name].settings) else CONTEXT
+    settings = SCORED[name].settings
+    return None if set(LENGTHS) & set(settings.get("text_config", settings)) else CONTEXT
 
 
 @contextmanager

@@ -196,6 +196,12 @@ def test_a_head_that_is_not_there_is_the_embedding_only_if_the_config_says_so(tm
         refused("lacks the weight lm_head.weight of LlamaForCausalLM", tmp_path)
 
 
+def test_a_network_of_pictures_that_is_no_causal_lm_is_refused(tmp_path):
+    config = transformers.Mistral3Config(architectures=["Mistral3ForConditionalGeneration"])
+    config.save_pretrained(tmp_path)
+    refused(r"\(Mistral3ForConditionalGeneration\): transformers has no causal LM of the", tmp_path)
+
+
 def test_gguf_alone_is_refused(tmp_path):
     with_tokenizer(made("LlamaForCausalLM"), tmp_path)
     (tmp_path / "model.safetensors").rename(tmp_path / "llama.Q4_K_M.gguf")

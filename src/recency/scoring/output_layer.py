@@ -31,7 +31,7 @@ class OutputLayer:
     @torch.inference_mode()
     def __init__(self, model: PreTrainedModel, kind: np.ndarray, bf16: bool = False):
         """Sort the rows by `kind` (SPACE, END, REST); rows past its end are padding."""
-        linear, config = model.get_output_embeddings(), model.config
+        linear, config = model.get_output_embeddings(), model.config.get_text_config()
         weight = linear.weight.detach()
         kind = np.append(kind, np.zeros(max(0, len(weight) - len(kind)), np.int8))[: len(weight)]
         rows = [np.flatnonzero(kind == each) for each in (SPACE, END, REST)]

@@ -16,7 +16,7 @@ ENOUGH = 1024
 
 def window_of(model: PreTrainedModel, window: int | None = None) -> int:
     """Return how many inputs the model takes, or `window` if that is given (and less)."""
-    config = model.config
+    config = model.config.get_text_config()
     names = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len")
     sizes = [getattr(config, name, None) or 0 for name in names]
     size = next((size for size in sizes if size > 0), None)  # XLNet's is -1
@@ -36,7 +36,7 @@ def sees_length(model: PreTrainedModel) -> bool:
     """
     if any(getattr(module, "uses_length", False) for module in model.modules()):
         return True
-    return "longrope" in str(getattr(model.config, "rope_parameters", None))
+    return "longrope" in str(getattr(model.config.get_text_config(), "rope_parameters", None))
 
 
 @dataclass
