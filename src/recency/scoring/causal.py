@@ -79,7 +79,7 @@ def score(
             context[places[-1]] = counted + 1
         # Padding stands at the end, where a causal model never looks from a counted position.
         with lower:
-            hidden = output_layer.states(model, ids.to(model.device))
+            hidden = output_layer.body(input_ids=ids.to(model.device), use_cache=False)[0]
         rows, columns = np.concatenate(rows), np.concatenate(columns)
         places = np.concatenate(places)
         for start in range(0, len(places), POSITIONS_AT_ONCE):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -49,30 +50,9 @@ class OutputLayer:
             if isinstance(factor := getattr(config, name, None), int | float):
                 self.scale *= factor**power
         self.buffer = weight.new_empty(0, dtype=torch.float32)
-        self.behind_base = True
+        #: The part of the network whose first output the layer gets; takes what the network takes.
+        self.body: Callable = model.base_model
         self._compare(model)
-
-    def states(self, model: PreTrainedModel, ids: torch.Tensor) -> torch.Tensor:
-        """Return what the output layer of `model` gets: (texts, positions, width).
-
-        That is what comes out of the base model, or, where a head transforms it first (BERT's,
-        ModernBERT's), what the whole network gives its output layer, which then runs on a position
-        alone.
-        """
-        if self.behind_base:
-            return model.base_model(input_ids=ids, use_cache=False)[0]
-        given = []
-
-        def keep(module, inputs):
-            given.append(inputs[0])
-            return (inputs[0][:, :1], *inputs[1:])
-
-        hook = model.get_output_embeddings().register_forward_pre_hook(keep)
-        try:
-            model(input_ids=ids, use_cache=False)
-        finally:
-            hook.remove()
-        return given[0]
 
     def _compare(self, model: PreTrainedModel) -> None:
         """Refuse a network that looks ahead, or whose logits are more than its output layer."""
@@ -89,8 +69,8 @@ class OutputLayer:
                 f"{type(model).__name__} is not causal: a later token changes what it makes of the "
                 "earlier ones; open a masked LM with recency.load(…, masked=True)"
             )
-        for self.behind_base in (True, False):
-            states = self.states(model, ids)[0]
+        for self.body in (model.base_model, partial(_up_to_output_layer, model)):
+            states = self.body(input_ids=ids, use_cache=False)[0][0]
             if states.shape[-1] != self.exact.shape[-1]:
                 continue
             logits = self.finish(states.float() @ self.exact.T)[:, self.row]
@@ -148,3 +128,22 @@ class OutputLayer:
                 value = reduce(self.finish(logits, rows))
                 found[kind] = value if start == first else add(found[kind], value)
         return found
+
+
+def _up_to_output_layer(model: PreTrainedModel, **inputs) -> list[torch.Tensor]:
+    """Return what a network gives its output layer, which then runs on one position of each text.
+
+    For networks whose head transforms what comes out of the base model (BERT's, ModernBERT's).
+    """
+    given = []
+
+    def keep(module, arguments):
+        given.append(arguments[0])
+        return (arguments[0][:, :1], *arguments[1:])
+
+    hook = model.get_output_embeddings().register_forward_pre_hook(keep)
+    try:
+        model(**inputs)
+    finally:
+        hook.remove()
+    return given
