@@ -137,6 +137,7 @@ MORE = {
     "Lfm2": causal(GROUPED | {"layer_types": ["conv", "full_attention"]}, "recurrent layers"),
     "Qwen3_5": causal(OWN_WIDTH | LINEAR, "recurrent layers", config="Qwen3_5TextConfig"),
     "RecurrentGemma": causal(SIZES | GRIFFIN, "recurrent layers"),
+    "xLSTM": causal(PLAIN | {"num_heads": 4, "output_logit_soft_cap": 5.0}, "recurrent"),
     "XLMRoberta": masked("XLMRoberta", SIZES),
     "Camembert": masked("Camembert", SIZES),
     "Deberta": masked("Deberta", SIZES, "own code"),
@@ -236,8 +237,9 @@ def tokens_of(text: str) -> tuple[list[int], list[int]]:
 
 def log_probabilities(exact, ids: list[int]) -> np.ndarray:
     """Return log p of every next token after each of a text's, (tokens, vocabulary), in nats."""
+    plainly = {"use_cache": False} if exact.config.model_type == "xlstm" else {}
     with _in_float64():
-        logits = exact(input_ids=torch.tensor([ids])).logits[0].double()
+        logits = exact(input_ids=torch.tensor([ids]), **plainly).logits[0].double()
         return torch.log_softmax(logits, -1).numpy()
 
 

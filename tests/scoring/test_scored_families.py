@@ -189,7 +189,7 @@ def test_two_families_in_one_process_in_turns(biased, plain, tmp_path):
         np.testing.assert_array_equal(found, alone[each])
 
 
-@pytest.mark.parametrize("name", ["Bloom", "Mamba", "FalconMamba", "Mamba2"])
+@pytest.mark.parametrize("name", ["Bloom", "Mamba", "FalconMamba", "Mamba2", "xLSTM"])
 def test_a_config_without_a_longest_input_asks_for_a_window(name):
     with pytest.raises(recency.InputError, match="has no longest input; set `window`"):
         scored(name, TEXTS, window=None)
