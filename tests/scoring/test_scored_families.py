@@ -91,9 +91,11 @@ def test_masked_models(name):
             found, corrected = scored(name, TEXTS, metric=metric, future=future)
             close(found, np.concatenate(expected))
             assert np.isnan(corrected).all()
+    text = " ".join(LONG.split()[:18])
+    assert len(tokens_of(text)[0]) > CONTEXT
     for future in ("seen", "removed"):
-        expected = written_out_masked(exact, LONG, "within_word_l2r", future, CONTEXT - 2)
-        close(scored(name, [LONG], future=future)[0], expected)
+        expected = written_out_masked(exact, text, "within_word_l2r", future, CONTEXT - 2)
+        close(scored(name, [text], future=future)[0], expected)
 
 
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16], ids=["bfloat16", "float16"])
@@ -135,8 +137,9 @@ def test_a_bias_works_or_is_refused_in_one_line(name):
     assert np.abs(biased - scored(name, TEXTS)[0]).max() > 10 * NEAR
 
 
-@pytest.mark.parametrize("name", CAUSAL)
+@pytest.mark.parametrize("name", [name for name in CAUSAL if name != "xLSTM"])
 def test_minicons_agrees(name):
+    """It cannot run xLSTM: with a cache, as it calls it, transformers' own code fails there."""
     scorer = pytest.importorskip("minicons.scorer")
     peer = scorer.IncrementalLMScorer(network(name), "cpu", tokenizer=fast(name))
     settings = {"surprisal": True, "base_two": True, "bos_token": True}
