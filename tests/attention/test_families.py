@@ -142,6 +142,22 @@ def test_other_precisions_pass_the_check(name, dtype):
     assert outputs(model, text()).isfinite().all()
 
 
+def test_experts_in_float64_are_refused_until_they_are_run_one_by_one():
+    """Transformers' kernels for experts know no float64, with a bias or without."""
+    model = make("Mixtral").double()
+    with pytest.raises(RuntimeError, match="Double"):
+        outputs(model, text())
+    bias = {"form": "linear", "slopes": "mix"}
+    with pytest.raises(
+        recency.InputError, match='MixtralForCausalLM in float64 .*"eager"'
+    ) as error:
+        recency.attention.attach(model, bias)
+    assert "\n" not in str(error.value)
+    model.set_experts_implementation("eager")
+    recency.attention.attach(model, bias)
+    assert outputs(model, text()).isfinite().all()
+
+
 def test_capped_scores_and_sinks_by_hand():
     """One head: c tanh(s/c), then a·s + b, then softmax with the sink, which no bias changes."""
     rng = np.random.default_rng(1)

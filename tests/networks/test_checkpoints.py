@@ -173,6 +173,41 @@ def test_a_file_that_was_cut_off_is_refused(tmp_path):
     refused("has no weights", tmp_path)
 
 
+def test_weights_in_several_files_are_opened_all_or_none(tmp_path):
+    network = made("LlamaForCausalLM")
+    expected = bits(with_tokenizer(network, tmp_path / "one"))
+    with_tokenizer(network, tmp_path / "many", max_shard_size="4KB")
+    shards = sorted((tmp_path / "many").glob("model-*.safetensors"))
+    assert len(shards) > 2 and not (tmp_path / "many" / "model.safetensors").exists()
+    np.testing.assert_array_equal(bits(tmp_path / "many"), expected)
+    shards[1].unlink()
+    refused("cannot be opened as LlamaForCausalLM.*model-00002-of", tmp_path / "many")
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_head_that_is_not_there_is_the_embedding_only_if_the_config_says_so(tmp_path, tied):
+    with_tokenizer(made("LlamaForCausalLM", tie_word_embeddings=tied), tmp_path)
+    expected, file = bits(tmp_path), tmp_path / "model.safetensors"
+    weights = {name: each for name, each in load_file(file).items() if name != "lm_head.weight"}
+    save_file(weights, file, {"format": "pt"})
+    if tied:
+        np.testing.assert_array_equal(bits(tmp_path), expected)
+    else:
+        refused("lacks the weight lm_head.weight of LlamaForCausalLM", tmp_path)
+
+
+def test_a_network_of_pictures_that_is_no_causal_lm_is_refused(tmp_path):
+    config = transformers.Mistral3Config(architectures=["Mistral3ForConditionalGeneration"])
+    config.save_pretrained(tmp_path)
+    refused(r"\(Mistral3ForConditionalGeneration\): transformers has no causal LM of the", tmp_path)
+
+
+def test_gguf_alone_is_refused(tmp_path):
+    with_tokenizer(made("LlamaForCausalLM"), tmp_path)
+    (tmp_path / "model.safetensors").rename(tmp_path / "llama.Q4_K_M.gguf")
+    refused("has its weights in GGUF, .*name the checkpoint that it was made from", tmp_path)
+
+
 def test_a_pickle_is_opened_only_where_that_is_allowed(tmp_path):
     expected = bits(with_tokenizer(made("GPT2LMHeadModel"), tmp_path))
     as_pickle(tmp_path)

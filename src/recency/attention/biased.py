@@ -188,7 +188,9 @@ for _name in (NAME, WITH_WEIGHTS, WITHOUT_FLEX):
 
 
 def attention_modules(model: PreTrainedModel) -> list[nn.Module]:
-    """Return the self-attention module of each layer, the lowest first."""
+    """Return the self-attention module of each layer of text, the lowest first."""
+    text = model.config.get_text_config()
+    pictures = text is not model.config  # their attention has a config of another kind
     return [
         module
         for name, module in model.named_modules()
@@ -196,6 +198,7 @@ def attention_modules(model: PreTrainedModel) -> list[nn.Module]:
         and hasattr(module, "is_causal")
         and "cross" not in name
         and "encoder_attn" not in name
+        and (not pictures or type(getattr(module, "config", None)) is type(text))
     ]
 
 

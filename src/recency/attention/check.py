@@ -1,7 +1,8 @@
 """Whether a network computes with the bias that was put on it: what `attach` asks before it returns.
 
-A network is run on a short random text four times: with its own attention, with attention written
-out in float64 without the bias and with it, and with the function that is to be used. The reference
+A network is run on a short random text five times: with its own attention, with attention written
+out in float64 without the bias, with it and with every key but a query's own hidden, and with the
+function that is to be used. The reference
 takes a and b from the form itself, pair of positions by pair, and the whole mask that transformers
 makes; it shares neither tables, mask nor kernel with what it checks.
 """
@@ -22,6 +23,7 @@ from recency.errors import InputError
 
 WORKS = "GPT-2, GPT-NeoX, OPT, Llama, Mistral, Qwen, Gemma, BERT and most others do"
 REFERENCE, UNBIASED = "recency_reference", "recency_reference_unbiased"
+ALONE = "recency_reference_alone"
 #: Tokens of the text, and at most so many where a window needs more to hide one.
 TOKENS, MOST_TOKENS = 12, 64
 #: Distance of two outputs, as a share of their spread, that rounding alone may make.
@@ -68,9 +70,13 @@ def _reference(
     softcap: float | None = None,
     s_aux: torch.Tensor | None = None,
     biased: bool = True,
+    alone: bool = False,
     **kwargs,
 ) -> tuple[torch.Tensor, None]:
-    """Attend in float64: softmax over a·s + b of the keys seen and the sink; without dropout."""
+    """Attend in float64: softmax over a·s + b of the keys seen and the sink; without dropout.
+
+    With `alone` a query sees no key but its own.
+    """
     q, k, v = query.double(), key.double(), value.double()
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
     scores = torch.einsum("nhid,nhjd->nhij", q, k)
@@ -85,6 +91,8 @@ def _reference(
     if seen is None:  # its network asks transformers for no mask
         seen = torch.ones(queries, keys, dtype=torch.bool, device=query.device)
         seen = seen.tril(keys - queries) if getattr(module, "is_causal", True) else seen
+    if alone:
+        seen = torch.eye(keys, dtype=torch.bool, device=query.device)[keys - queries :]
     scores = scores.masked_fill(~seen[..., :keys], -torch.inf)
     if s_aux is not None:
         sink = s_aux.double().reshape(1, -1, 1, 1).expand(*scores.shape[:-1], 1)
@@ -101,7 +109,8 @@ def _whole_mask(*args, **kwargs) -> torch.Tensor:
 
 AttentionInterface.register(REFERENCE, _reference)
 AttentionInterface.register(UNBIASED, functools.partial(_reference, biased=False))
-for _name in (REFERENCE, UNBIASED):
+AttentionInterface.register(ALONE, functools.partial(_reference, biased=False, alone=True))
+for _name in (REFERENCE, UNBIASED, ALONE):
     AttentionMaskInterface.register(_name, _whole_mask)
 
 
@@ -150,6 +159,12 @@ def _outputs(model: PreTrainedModel, ids: torch.Tensor, attention: str) -> torch
         raise
     except Exception as error:
         first = (str(error).splitlines() or [""])[0]
+        experts = getattr(model.config, "_experts_implementation", None) not in (None, "eager")
+        if experts and model.dtype == torch.float64:
+            raise InputError(
+                f"{type(model).__name__} in float64 cannot be run, with a bias or without, unless its "
+                'experts are: model.set_experts_implementation("eager") first, or model.float()'
+            ) from error
         raise InputError(
             f"{type(model).__name__} cannot be run with attention that takes a bias "
             f"({type(error).__name__}: {first}); {WORKS}"
@@ -189,8 +204,17 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
         own, unbiased, expected = (
             _outputs(model, first, each) for each in ("eager", UNBIASED, REFERENCE)
         )
+        alone = _outputs(model, ids.flip(1), ALONE)
     found, other = found[:1], found[1:]
     rounding = ROUNDING.get(model.dtype, ROUNDING_OTHERS)
+    half = ids.shape[1] // 2
+    kept = _distance(*alone[:, -half:])  # the texts, from behind, are alike in their second half
+    if not kept <= rounding:
+        raise InputError(
+            f"{kind} remembers what it does not attend to: with all other keys hidden, other tokens "
+            f"still change its outputs (by {kept:.2g} of their size), where no bias of attention "
+            f"reaches. Networks of attention alone take one: {WORKS}"
+        )
     parts = _distance(unbiased, own)
     if not parts <= rounding:
         raise InputError(
@@ -209,7 +233,6 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
             f"differ by {error:.2g} of their size); {WORKS}"
         )
     if all(module.is_causal for module in modules):
-        half = ids.shape[1] // 2
         later = _distance(other[:, :half], found[:, :half])
         if not later <= rounding:
             raise InputError(

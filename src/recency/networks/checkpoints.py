@@ -23,6 +23,7 @@ from transformers import (
 from recency.attention.biased import attach, verify
 from recency.errors import InputError
 from recency.networks.architectures import BIASED
+from recency.networks.hub import is_gguf, place
 
 SAFE = ("model.safetensors", "model.safetensors.index.json")
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -46,11 +47,13 @@ def load(
 ) -> PreTrainedModel:
     """Open a checkpoint made here, a folder or a Hub name, in float32 and in evaluation mode.
 
+    A Hub name may have a revision and a folder (`recency.networks.hub.place`).
     `masked` says which kind of LM it is; None leaves that to its config. `bias` is put on at
     inference ("-I" models). Raises InputError, in one line, unless the checkpoint has all of the
     network's weights and no others, in safetensors (or, with `allow_pickle`, in a pickle that is
     read for tensors alone), and transformers itself has the network's code.
     """
+    name, within = place(source)
     config = configuration(source)
     masked = is_masked(config) if masked is None else masked
     network = _class_of(source, config, masked)
@@ -59,7 +62,8 @@ def load(
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     try:
         model, found = network.from_pretrained(
-            source,
+            name,
+            **within,
             config=config,
             dtype=torch.float32,
             trust_remote_code=False,
@@ -74,6 +78,8 @@ def load(
             f"checkpoint {str(source)!r} cannot be opened as {network.__name__}: {_line(error)}"
             + ("" if allow_pickle or not isinstance(error, OSError) else _PICKLE)
         ) from error
+    if getattr(model, "_hf_peft_config_loaded", False):  # of the Hub, where PEFT is installed
+        raise InputError(_adapter(source))
     _check_weights(source, config, network.__name__, found)
     trained = isinstance(model, tuple(BIASED.values()))
     if bias is not None and bias["form"] != "none":
@@ -87,13 +93,11 @@ def load(
 
 def configuration(source: str | Path) -> PreTrainedConfig:
     """Read a checkpoint's config; raises InputError where there is none that transformers knows."""
-    if Path(source, "adapter_config.json").is_file():
-        raise InputError(
-            f"checkpoint {str(source)!r} is an adapter (PEFT); merge it into its model "
-            "(`merge_and_unload`), save that with `save_pretrained`, and name that folder"
-        )
+    name, within = place(source)
+    if Path(name, "adapter_config.json").is_file():
+        raise InputError(_adapter(source))
     try:
-        return AutoConfig.from_pretrained(source, trust_remote_code=False)
+        return AutoConfig.from_pretrained(name, **within, trust_remote_code=False)
     except OSError as error:
         raise InputError(
             f"checkpoint {str(source)!r} is no folder with a network and could not be had from the "
@@ -109,6 +113,14 @@ def configuration(source: str | Path) -> PreTrainedConfig:
         ) from error
 
 
+def _adapter(source: str | Path) -> str:
+    """Say why an adapter is refused."""
+    return (
+        f"checkpoint {str(source)!r} is an adapter (PEFT); merge it into its model "
+        "(`merge_and_unload`), save that with `save_pretrained`, and name that folder"
+    )
+
+
 def is_masked(config: PreTrainedConfig) -> bool:
     """Say whether a config is of a masked LM; one that sees both directions is no causal one."""
     names = config.architectures or []
@@ -117,6 +129,8 @@ def is_masked(config: PreTrainedConfig) -> bool:
     )
     if any(name.endswith("ForMaskedLM") for name in names) or not masked:
         return masked
+    if getattr(config, "causal", None) is False:  # XLM and Flaubert have one class for both
+        return True
     named_causal = any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names)
     return not causal or (getattr(config, "is_decoder", True) is False and not named_causal)
 
@@ -163,6 +177,11 @@ def _check_files(source: str | Path, allow_pickle: bool) -> None:
         return
     pickles = [name for name in PICKLES if (folder / name).is_file()]
     if not pickles:
+        if any(is_gguf(each) for each in folder.iterdir()):
+            raise InputError(
+                f"checkpoint {str(source)!r} has its weights in GGUF, which is quantised, or made for "
+                "another program; name the checkpoint that it was made from"
+            )
         raise InputError(
             f"checkpoint {str(source)!r} has no weights ({SAFE[0]}); save them with "
             "`save_pretrained` of the model"

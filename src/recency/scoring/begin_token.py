@@ -33,6 +33,7 @@ def _begin(model, bos: bool | str) -> tuple[int | None, str]:
     if not bos:
         return None, ""
     tokenizer, config = model.tokenizer, getattr(model.network, "config", None)
+    config = config.get_text_config() if hasattr(config, "get_text_config") else config
     size = getattr(config, "vocab_size", None)
 
     def known(token: str | None) -> int | None:

@@ -14,7 +14,7 @@ from recency.errors import InputError
 from recency.scoring import forward
 from recency.scoring.output_layer import OutputLayer
 from recency.scoring.short_contexts import short_contexts
-from recency.scoring.windows import batches, window_of, windows
+from recency.scoring.windows import batches, sees_length, window_of, windows
 
 #: Positions whose logits are held at once.
 POSITIONS_AT_ONCE = 1024
@@ -77,14 +77,14 @@ def score(
     targets = np.concatenate([np.append(ids, 0) for ids in layers]) if texts else np.zeros(0, int)
     filled = np.full((3 + len(statistics), len(targets)), np.nan)
     context = np.zeros(len(targets), np.int32)
-    padded = not any(getattr(module, "uses_length", False) for module in model.modules())
+    padded = not sees_length(model)
     output_layer = output_layer or OutputLayer(model, kind, precision == "bf16")
     at_once = tokens_at_once or forward.tokens_at_once(model)
     total = len(cut) + len(lengths) * sum(len(np.unique(each)) for each in words)  # at least
     done = 0
     shorter = short_contexts(texts, words, lengths, size, stride, bos)  # a length at a time
     cut_up = chain.from_iterable(batches(part, at_once, padded) for part in chain([cut], shorter))
-    for batch, output in forward.run(model, cut_up, precision == "bf16"):
+    for batch, output in forward.run(model, cut_up, precision == "bf16", output_layer.body):
         hidden = output[0]
         rows, columns, places = [], [], []
         for row, each in enumerate(batch):

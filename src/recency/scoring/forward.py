@@ -41,9 +41,13 @@ def tokens_at_once(model: PreTrainedModel) -> int:
 
 
 def run(
-    model: PreTrainedModel, batches: Iterable[list[Window]], bf16: bool = False, **settings: Any
+    model: PreTrainedModel,
+    batches: Iterable[list[Window]],
+    bf16: bool = False,
+    body: Callable | None = None,
+    **settings: Any,
 ) -> Iterator[tuple[list[Window], Any]]:
-    """Yield windows and what the network's body makes of them, a batch at a time.
+    """Yield windows and what the network's body (its base model) makes of them, a batch at a time.
 
     A batch's first window is its longest. Padding stands at the end, where a causal network never
     looks from a counted position. `settings` go to the body; with `bf16` matrix products are in
@@ -61,7 +65,7 @@ def run(
             if _fits(model, part):
                 layout = nullcontext() if bf16 else laid_out(model, inputs)
                 with lower, layout:
-                    output = _try(model, part, settings)
+                    output = _try(model, body or model.base_model, part, settings)
             if output is not None:
                 yield part, output
             elif len(part) == 1:
@@ -71,13 +75,13 @@ def run(
                 todo += [part[half:], part[:half]]
 
 
-def _try(model: PreTrainedModel, batch: list[Window], settings: dict) -> Any:
+def _try(model: PreTrainedModel, body: Callable, batch: list[Window], settings: dict) -> Any:
     """Run one batch; return None where memory does not last."""
     ids = torch.zeros(len(batch), len(batch[0].ids), dtype=torch.long)
     for row, each in enumerate(batch):
         ids[row, : len(each.ids)] = torch.tensor(each.ids)
     try:
-        return model.base_model(input_ids=ids.to(model.device), use_cache=False, **settings)
+        return body(input_ids=ids.to(model.device), use_cache=False, **settings)
     except torch.OutOfMemoryError:
         pass
     except RuntimeError as error:

@@ -13,7 +13,7 @@ from recency.errors import InputError
 from recency.networks import architectures
 from recency.scoring import forward
 from recency.scoring.alignment import Text
-from recency.scoring.windows import batches, window_of, windows
+from recency.scoring.windows import batches, sees_length, window_of, windows
 
 
 def layers_of(model: PreTrainedModel) -> int:
@@ -58,7 +58,7 @@ def of_words(
     reach = np.concatenate([text.last - text.word + 1 for text in texts])
     total = torch.zeros(len(layers), words[-1], model.config.hidden_size)
     count = np.zeros(words[-1], np.int64)
-    padded = not any(getattr(module, "uses_length", False) for module in model.modules())
+    padded = not sees_length(model)
     at_once = tokens_at_once or forward.tokens_at_once(model)
     done, cut_up = 0, batches(cut, at_once, padded)
     for batch, output in forward.run(model, cut_up, output_hidden_states=True):

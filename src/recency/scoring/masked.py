@@ -63,14 +63,7 @@ def frame(tokenizer, pad: int | None = None) -> Frame:
 
 def room(model: PreTrainedModel, around: Frame, window: int | None = None) -> int:
     """Return how many tokens of a text fit into one input."""
-    size = window_of(model, None)
-    for name, module in model.named_modules():  # RoBERTa counts positions from behind its padding
-        if (
-            name.endswith("position_embeddings")
-            and getattr(module, "padding_idx", None) is not None
-        ):
-            size -= module.padding_idx + 1
-    size = min(size, window or size) - len(around.before) - len(around.after)
+    size = window_of(model, window) - len(around.before) - len(around.after)
     if size < 1:
         raise InputError(f"a window of {window} tokens has no room for text")
     return size
@@ -98,15 +91,17 @@ def queries(
         yield _Query(number, place, place - begin + len(around.before), ids, seen + extra)
 
 
-def batches(todo: Iterator[_Query], tokens: int) -> Iterator[list[_Query]]:
-    """Group inputs into batches of about `tokens`, in pools sorted by length."""
+def batches(todo: Iterator[_Query], tokens: int, padded: bool = True) -> Iterator[list[_Query]]:
+    """Group inputs into batches of about `tokens`, in pools sorted by length; `padded` or alike."""
     pool: list[_Query] = []
     held = 0
 
     def cut() -> Iterator[list[_Query]]:
         batch: list[_Query] = []
         for query in sorted(pool, key=lambda each: -len(each.ids)):
-            if batch and len(batch[0].ids) * (len(batch) + 1) > tokens:
+            longest = len(batch[0].ids) if batch else 0
+            full = longest * (len(batch) + 1) > tokens
+            if batch and (full or (not padded and len(query.ids) != longest)):
                 yield batch
                 batch = []
             batch.append(query)
@@ -120,6 +115,17 @@ def batches(todo: Iterator[_Query], tokens: int) -> Iterator[list[_Query]]:
             yield from cut()
             pool, held = [], 0
     yield from cut()
+
+
+def sees_padding(model: PreTrainedModel, around: Frame) -> bool:
+    """Say whether padding behind a text changes a network's outputs (FNet has no mask for it)."""
+    text = [*around.before, around.mask, *around.after]
+    padded = torch.tensor([[*text, around.pad]], device=model.device)
+    seen = torch.ones_like(padded)
+    seen[0, -1] = 0
+    alone = model(input_ids=padded[:, :-1], attention_mask=seen[:, :-1])[0]
+    behind = model(input_ids=padded, attention_mask=seen)[0][:, :-1]
+    return bool((alone - behind).abs().max() > 1e-2 * alone.abs().max())
 
 
 @torch.inference_mode()
@@ -159,6 +165,7 @@ def score(
         q for n, text in enumerate(texts) for q in queries(n, text, around, size, metric, future)
     )
     at_once = tokens_at_once or forward.tokens_at_once(model)
+    padded = not sees_padding(model, around)
     wanted: list[torch.Tensor] = []
 
     def gather(module, inputs):
@@ -166,7 +173,7 @@ def score(
 
     hook = model.get_output_embeddings().register_forward_pre_hook(gather)
     try:
-        for batch in batches(todo, at_once):
+        for batch in batches(todo, at_once, padded):
             ids = torch.full((len(batch), len(batch[0].ids)), around.pad)
             seen = torch.zeros_like(ids)
             for row, query in enumerate(batch):
@@ -175,6 +182,8 @@ def score(
             places = torch.tensor([query.position for query in batch])
             wanted[:] = [each.to(model.device) for each in (torch.arange(len(batch)), places)]
             logits = model(input_ids=ids.to(model.device), attention_mask=seen.to(model.device))[0]
+            if logits.dim() == 3:  # MobileBERT multiplies by its output layer without calling it
+                logits = logits[wanted[0], wanted[1]]
             logits = logits.float()
             targets = torch.tensor([int(texts[q.text].ids[q.place]) for q in batch])
             chosen = logits.gather(1, targets[:, None].to(logits.device))[:, 0]

@@ -34,8 +34,8 @@ def load(
     """Open a language model with its tokenizer, ready for `recency.surprisal`.
 
     `checkpoint` is a folder (trained here: it is opened with its bias; or written by transformers'
-    `save_pretrained`, with its tokenizer) or a name on the Hugging Face Hub, of a causal or a masked
-    model. `bias`, of `recency.attention.bias`, is put on at inference. `tokenizer` is one of
+    `save_pretrained`, with its tokenizer) or a name on the Hugging Face Hub ("owner/name", with a
+    revision "owner/name@step1000", with a folder "owner/name/folder"), of a causal or a masked model. `bias`, of `recency.attention.bias`, is put on at inference. `tokenizer` is one of
     transformers or tokenizers, or a tokenizer.json, if it is not in the folder. `masked` says which
     kind of model it is where its config does not. A GPU is used if there is one.
 

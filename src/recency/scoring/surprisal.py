@@ -158,7 +158,8 @@ def score_words(
         model = load(model, tokenizer)
     elif not isinstance(model, Model):
         masked = type(model).__name__.endswith("ForMaskedLM")
-        model = Model(model, tokenizer, masked, tokenizer_files.bos_token(tokenizer))
+        own = tokenizer_files.of(tokenizer)
+        model = Model(model, own, masked, tokenizer_files.bos_token(tokenizer))
     items = words.groupby("item", sort=False).indices
     kind, shown = model.kind, words["word"].to_numpy()
     spaces = spaces_of(words)

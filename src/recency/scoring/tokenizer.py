@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from recency.errors import InputError
+from recency.networks.hub import place
 
 #: Files beside a tokenizer.json that name its special tokens, the first that does.
 _NAMED_IN = ("tokenizer_config.json", "special_tokens_map.json")
@@ -35,7 +36,8 @@ def load(model: str | Path, tokenizer=None) -> tuple:
     source = model if tokenizer is None else tokenizer
     advice = "save the model's own tokenizer there (`save_pretrained`), or give it"
     try:
-        opened = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        name, within = place(source)
+        opened = AutoTokenizer.from_pretrained(name, **within, trust_remote_code=False)
         found = opened.backend_tokenizer
     except (OSError, ValueError, AttributeError, ImportError) as error:
         raise InputError(

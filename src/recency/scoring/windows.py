@@ -16,12 +16,27 @@ ENOUGH = 1024
 
 def window_of(model: PreTrainedModel, window: int | None = None) -> int:
     """Return how many inputs the model takes, or `window` if that is given (and less)."""
-    config = model.config
+    config = model.config.get_text_config()
     names = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len")
-    size = next((getattr(config, name) for name in names if getattr(config, name, None)), None)
+    sizes = [getattr(config, name, None) or 0 for name in names]
+    size = next((size for size in sizes if size > 0), None)  # XLNet's is -1
     if size is None and window is None:
         raise InputError(f"{type(model).__name__} has no longest input; set `window` (tokens)")
+    for name, module in model.named_modules():  # RoBERTa counts positions from behind its padding
+        padding = getattr(module, "padding_idx", None)
+        if size is not None and padding is not None and name.endswith("position_embeddings"):
+            size -= padding + 1
     return min(size or window, window or size)
+
+
+def sees_length(model: PreTrainedModel) -> bool:
+    """Say whether a causal model computes otherwise in a longer input, were it longer by padding.
+
+    Some forms of bias do; so do rotary positions of the type longrope, with factors for long inputs.
+    """
+    if any(getattr(module, "uses_length", False) for module in model.modules()):
+        return True
+    return "longrope" in str(getattr(model.config.get_text_config(), "rope_parameters", None))
 
 
 @dataclass
