@@ -33,7 +33,7 @@ class Rows:
 
 
 def by_row_order(rows: Rows) -> Rows:
-    """Number each subject's words of a text by the order of their rows, from 1."""
+    """Count each subject's words of a text by the order of their rows, from 1."""
     frame = rows.frame
     text = [name for name in ("subject", "item", "sentence") if name in frame]
     return Rows(rows.table, frame.assign(position=frame.groupby(text, sort=False).cumcount() + 1))
@@ -190,7 +190,7 @@ def _contiguous(rows: Rows) -> None:
 
 
 def _numbered(ordered: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
-    """Number sentences through the file: by their own numbers, or from 1 with their labels kept."""
+    """Count sentences through the file: by their own numbers, or from 1 with their labels kept."""
     new = (ordered.sentence != ordered.sentence.shift()) | (
         ordered["item"] != ordered["item"].shift()
     )
