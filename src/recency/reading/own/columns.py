@@ -24,7 +24,7 @@ MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None", ".")
 """What stands for a missing value in a column of numbers."""
 _TEXT_MISSING = ("", "NA", "NaN", "nan")
 """What stands for one in a column of names, in which `None` may be a name."""
-_TAKEN = ("sentence_first", "sentence_last", "item_first", "item_last", "partition", "place")
+TAKEN = ("sentence_first", "sentence_last", "item_first", "item_last", "partition", "place")
 _WHOLE = re.compile(r"-?\d+\.0+")
 _NUMBER = re.compile(r"\d{1,9}")
 _EXACT = 2**53  # the largest whole number up to which float64 has all
@@ -82,7 +82,7 @@ def columns_of(columns: Mapping | None, part: str) -> Columns:
                 f"options → columns → {name}: {column!r} is no column's name; put it in quotes, or "
                 "write null where there is no such column"
             )
-        if name in _TAKEN:
+        if name in TAKEN:
             raise InputError(
                 f"options → columns → {name}: the project uses this name; take another"
             )
