@@ -26,7 +26,7 @@ def run(file: str, words: str | None, out: str | None) -> None:
     made = begin.entry(times, other, dataset, _datasets())
     lines += [_guesses(times, made)]
     lines += made.notes
-    if made.problem:
+    if made.problem and out is not None:
         lines.append(f"to be corrected: {made.problem}")
     text = begin.written(made, (_named(words if other else file), _named(file)), dataset)
     use = f"look at it: ./run check_{made.name} --configfile config.open.yaml {out or 'mine.yaml'}"

@@ -20,6 +20,7 @@ from recency.reading.parsers import table as parser
 from recency.reading.tables import Table
 
 _PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
+_FEW = 20  # lists or tasks that a corpus may have
 _YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
@@ -44,6 +45,7 @@ class Entry:
     means: bool
     notes: list[str] = field(default_factory=list)
     problem: str = ""
+    unused: str = ""  # why positions that there seem to be are not used
 
 
 def described(path: Path) -> Described:
@@ -86,6 +88,8 @@ def entry(
             return found
         found.problem = _tried(found, times.path, texts.path)
         if not found.problem:
+            if texts.roles.positions and options["columns"].get("position", "") is None:
+                found.unused = tried[0].problem
             return found
         tried.append(found)
     return tried[0]
@@ -99,6 +103,8 @@ def written(made: Entry, files: tuple[str, str], dataset: str | None = None) -> 
     lines = ["datasets:", f"  {made.name}:", f"    label: {_plain(made.name)}", "    parser: table"]
     if made.problem:
         lines.insert(0, f"# To be corrected: {made.problem}")
+    if made.unused:
+        lines.insert(0, f"# Look at this first: {made.unused}")
     lines += ["    options:", "      columns:"]
     for name, column in columns.items():
         if isinstance(column, dict):
@@ -145,24 +151,41 @@ def _comment(name: str, column: str | None, made: Entry) -> str:
 
 def _choices(times: Described, words: Described | None, dataset: str | None) -> Iterator[dict]:
     """Give options to try, the likeliest first."""
-    texts = words or times
+    texts, base = words or times, _style(times, words)
+    if dataset is not None:
+        yield _options(times, words, dataset, {}, None, base)
+        return
     of = dict(texts.roles.of)
     sentence, item = of.get("sentence"), of.get("item")
-    units: list[tuple[str | None, str | None, str | None]] = []
+    units: list[tuple] = []
     if item and sentence:
         units.append((item, sentence, None))
     if item:
         units += [(item, None, rule) for rule in _rules(texts, item)]
     if sentence:
         units.append((sentence, sentence, None))
-    units += [(None, None, "punctuation")]
-    placed = [of["position"], None] if "position" in of else [None]
-    base = _style(times, words)
-    for item, sentence, rule in units:
-        for position in placed:
+    for cut in _cuts(texts) if item or sentence else ():
+        both = [cut, item or sentence]
+        units.append((both, sentence if item else both, None) if sentence else (both, None, "item"))
+    units.append((None, None, "punctuation"))
+    for position in [*texts.roles.positions, None]:
+        for item, sentence, rule in units:
             columns = {"item": item, "sentence": sentence, "position": position}
-            columns["word"] = of.get("word")
+            columns["word"] = of["word"]
             yield _options(times, words, dataset, columns, rule, base)
+
+
+def _cuts(texts: Described) -> list[str]:
+    """Give columns that may tell texts of the same number apart, as a list or a task does."""
+    used = {*texts.roles.of.values(), *texts.roles.measures.values()}
+    return [
+        each.name
+        for each in texts.columns
+        if each.name not in used
+        and not each.missing
+        and each.kind in ("text", "whole number")
+        and 2 <= each.distinct <= _FEW
+    ][:4]
 
 
 def _options(times, words, dataset, columns: dict, rule: str | None, base: dict) -> dict:
@@ -176,20 +199,21 @@ def _options(times, words, dataset, columns: dict, rule: str | None, base: dict)
     if times.roles.wide or not own:
         own = {} if "subject" not in [c.name for c in times.columns] else {"subject": None}
     own |= times.roles.measures
+    mine = {"position": None} | {
+        n: of[n] for n in ("item", "sentence", "position", "word") if n in of
+    }
     if dataset is not None:
-        mapped = {n: of[n] for n in ("item", "sentence", "position", "word") if n in of} | own
-        return {"columns": _trimmed(mapped) | times.roles.others} | base
+        return {"columns": _trimmed(mine | own) | times.roles.others} | base
     if words is None:
         extra = {"space_after": of["space_after"]} if "space_after" in of else {}
         mapped = _trimmed({**columns, **extra, **own}) | times.roles.others
         return {"columns": mapped} | _rule(rule) | base
-    theirs = {n: c for n, c in columns.items() if c is not None or n in ("item", "sentence")}
-    mine = {n: of[n] for n in ("item", "sentence", "position", "word") if n in of} | own
+    theirs = {n: c for n, c in columns.items() if c is not None or n != "word"}
     return (
         {
             "columns": {
                 "words": theirs | words.roles.others,
-                "responses": mine | times.roles.others,
+                "responses": mine | own | times.roles.others,
             }
         }
         | _rule(rule)
@@ -267,6 +291,8 @@ def _tried(made: Entry, times: Path, words: Path) -> str:
 
 def _plain(value: object) -> str:
     """Write a value as YAML reads it back."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_plain, value))}]"
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -13,6 +13,8 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
+from recency.reading.formats import anything
+from recency.reading.formats.anything import Style
 from recency.reading.tables import Table, visible
 
 WORDS = ("item", "sentence", "position", "word", "space_after", "region")
@@ -22,6 +24,8 @@ RESPONSES = (
 )
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None", ".")
 """What stands for a missing value in a column of numbers."""
+TOGETHER = " + "
+"""What joins the names of several columns that are one label together."""
 _TEXT_MISSING = ("", "NA", "NaN", "nan")
 """What stands for one in a column of names, in which `None` may be a name."""
 TAKEN = ("sentence_first", "sentence_last", "item_first", "item_last", "partition", "place")
@@ -34,16 +38,16 @@ _EXACT = 2**53  # the largest whole number up to which float64 has all
 class Columns:
     """The columns of one file: `of` is what → column, None where there is none to be; `said`: named in `columns:`.
 
-    `part` is words or responses, `given` what the config's `columns:` names for this part alone.
+    `given` is what `columns:` names for this file alone; `several` has columns that are made of others.
     """
 
-    part: str
     of: Mapping[str, str | None]
     given: frozenset[str]
+    several: Mapping[str, tuple[str, ...]]
 
     def name(self, what: str) -> str | None:
-        """Give the column of something: as mapped, or of that very name."""
-        return self.of.get(what, what)
+        """Give the column of something: as mapped, or of that very name, if it is nothing else."""
+        return self.of.get(what, None if what in self.of.values() else what)
 
     def find(self, what: str, there: Iterable[str]) -> str | None:
         """Give the column of something if it is there; InputError if one is mapped and is not."""
@@ -68,7 +72,8 @@ class Columns:
 def columns_of(columns: Mapping | None, part: str) -> Columns:
     """Read the option `columns`: names for both files, and under `words` and `responses` for one.
 
-    Raises InputError where a value is no name of a column (or null: there is none).
+    Several columns in a list are one: their labels together. Raises InputError where a value is no
+    name of a column (or null: there is none).
     """
     columns = dict(columns or {})
     own = {}
@@ -76,8 +81,12 @@ def columns_of(columns: Mapping | None, part: str) -> Columns:
         if isinstance(columns.get(each), Mapping):
             found = columns.pop(each)
             own = dict(found) if each == part else own
+    several = {}
     for name, column in {**columns, **own}.items():
-        if column is not None and (not isinstance(column, str) or not column.strip()):
+        if isinstance(column, list) and column and all(isinstance(c, str) for c in column):
+            several[TOGETHER.join(column)] = tuple(column)
+            (own if name in own else columns)[name] = TOGETHER.join(column)
+        elif column is not None and (not isinstance(column, str) or not column.strip()):
             raise InputError(
                 f"options → columns → {name}: {column!r} is no column's name; put it in quotes, or "
                 "write null where there is no such column"
@@ -86,7 +95,29 @@ def columns_of(columns: Mapping | None, part: str) -> Columns:
             raise InputError(
                 f"options → columns → {name}: the project uses this name; take another"
             )
-    return Columns(part, {**columns, **own}, frozenset(own))
+    return Columns({**columns, **own}, frozenset(own), several)
+
+
+def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
+    """Read the columns that `pick` chooses of those that are there (None: not there).
+
+    Several columns that are one, and all there, are there for it as well.
+    """
+
+    def choose(there: list[str]) -> list[str]:
+        whole = {n: c for n, c in columns.several.items() if set(c) <= set(there)}
+        found = [name for name in pick([*there, *whole]) if name is not None]
+        return [each for name in found for each in whole.get(name, (name,))]
+
+    table = anything.read(path, style, choose)
+    frame = table.frame
+    for name, parts in columns.several.items():
+        if set(parts) <= set(frame.columns):
+            joined = labels(table, parts[0])
+            for part in parts[1:]:
+                joined = joined + " " + labels(table, part)
+            frame = frame.assign(**{name: joined})
+    return Table(table.path, frame)
 
 
 def lacking(path: Path, name: str, there: Iterable[str], else_: str = "") -> InputError:
@@ -196,8 +227,3 @@ def _spread(values: pd.Series, absent: pd.Series) -> pd.Series:
     full = np.full(len(absent), np.nan)
     full[~absent.to_numpy()] = values.to_numpy(dtype="float64")
     return pd.Series(full, index=absent.index)
-
-
-def chooser(pick: Callable[[list[str]], list[str | None]]) -> Callable[[list[str]], list[str]]:
-    """Give a choice of columns without those that are None."""
-    return lambda there: [name for name in pick(there) if name is not None]

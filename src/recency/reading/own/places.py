@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.own.columns import Columns, labels, positions, same_spelling
+from recency.reading.own.columns import Columns, labels, lacking, positions, same_spelling
 from recency.reading.tables import Table
 
 _SHOWN = re.compile(r"\W+")
@@ -47,6 +47,8 @@ def _keys(table: Table, columns: Columns, words: pd.DataFrame) -> dict[str, tupl
     found = {}
     for name in ("item", "sentence"):
         column = columns.find(name, table.frame.columns)
+        if name == "item" and columns.name(name) is None and words["item"].nunique() == 1:
+            found[name] = pd.Series(words["item"].iloc[0], index=table.frame.index), words["item"]
         if column is None:
             continue
         known = words["item"] if name == "item" else words.sentence.astype("str")
@@ -68,6 +70,9 @@ def _by_position(
             "position, or item and position"
         )
     column = columns.find("position", table.frame.columns)
+    if column is None and columns.name("position") is not None:
+        way = "or map `position: null`, to count the rows as they stand. "
+        raise lacking(table.path, columns.name("position"), table.frame.columns, way)
     if column is None:
         text = [subject, *(rows for rows, _ in keys.values())]
         at = subject.groupby(text, sort=False).cumcount() + 1

@@ -37,7 +37,7 @@ _MEASURES = {
 }
 EYES = ("FFD", "RB", "GP", "FP", "TFT")
 _NO_TIME = re.compile(
-    r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|entropy|onset|start|_x$|_y$|count|prob|length|correct|(^|_)(sd|se|n)$"
+    r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|prob|length|correct|(^|_)(sd|se|n)$"
 )
 _MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
 _PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")
@@ -53,6 +53,7 @@ class Roles:
     others: dict[str, str] = field(default_factory=dict)
     seconds: bool = False
     wide: bool = False
+    positions: list[str] = field(default_factory=list)
 
 
 def guess(columns: Sequence[Column], rows: int) -> Roles:
@@ -91,6 +92,7 @@ def _role(found: Roles, role: str, columns: Sequence[Column], rows: int) -> None
         named = [c for c in named if not snake(c.name).startswith("trial")]
     if role == "position":  # the most particular: word_in_sentence before zone
         named = sorted(named, key=lambda c: not re.search("word|token|zone|ia", snake(c.name)))
+        found.positions = [c.name for c in named]
     if not named and role == "word":
         words = [c for c in fits if _looks_like_words(c)]
         named = sorted(words, key=lambda c: -c.distinct)

@@ -36,6 +36,16 @@ def by_row_order(rows: Rows) -> Rows:
     """Count each subject's words of a text by the order of their rows, from 1."""
     frame = rows.frame
     text = [name for name in ("subject", "item", "sentence") if name in frame]
+    key = frame[text].sort_values("subject", kind="stable") if "subject" in frame else frame[text]
+    new = (key != key.shift()).any(axis=1)
+    if (again := key[new].duplicated()).any():
+        line = again.index[int(np.argmax(again))]
+        where = " of ".join(str(frame[name][line]) for name in reversed(text[-2:]))
+        rows.table.fail(
+            line,
+            f"the text {where} begins again: without positions the order of rows is that of words; map "
+            "what tells the two apart (`item: [list, item]`), or sort the rows",
+        )
     return Rows(rows.table, frame.assign(position=frame.groupby(text, sort=False).cumcount() + 1))
 
 

@@ -6,7 +6,7 @@ is a column of that very name, null says that there is none. One file may hold w
 of two, `columns: {words: {…}, responses: {…}}` maps what they call otherwise.
 
 - `item` (null: one text), `sentence` (any label; none: see `sentences`), `position` (in the
-  sentence or the text, from 0 or 1; none: the order of the rows), `word`: of the words.
+  sentence or the text, from 0 or 1; null: the order of the rows), `word`: of the words.
 - `space_after`, if there is one: true or false, whether a space follows the word in the text.
 - `subject` (none: means over readers); `word_id` (from 0, in reading order), or `position` with
   `item` or `sentence`; and each measure (`SPR: my_rt`; `time_ms` serves a measure that is not
@@ -35,20 +35,19 @@ from recency.errors import InputError
 from recency.names import hint
 from recency.reading.contracts import padded
 from recency.reading.fixations import previous_fixated, since_fixation
-from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
 from recency.reading.options import one_of
 from recency.reading.own import places, texts
 from recency.reading.own.columns import (
     MISSING,
     Columns,
-    chooser,
     columns_of,
     decimal,
     labels,
     lacking,
     matching,
     positions,
+    read,
     typed,
 )
 from recency.reading.tables import Table, only, visible, warn
@@ -83,8 +82,12 @@ def words(
 
     def pick(there: list[str]) -> list[str]:
         found = [mapped.find(name, there) for name in wanted]
-        for name in ("item", "word", "sentence", "position"):
-            if name == "word" or (name in mapped.of and mapped.of[name] is not None):
+        mapped.needed("word", path, there)
+        if mapped.name("position") is not None:
+            rows = "or map `position: null`, to count the rows as they stand. "
+            mapped.needed("position", path, there, rows)
+        for name in ("item", "sentence"):
+            if mapped.of.get(name) is not None:
                 mapped.needed(name, path, there)
         if mapped.find("item", there) is None and mapped.name("item") is not None:
             raise lacking(path, "item", there, "options → columns → item names that of the texts. ")
@@ -97,7 +100,7 @@ def words(
         return [*found, *(column for column in others.values() if column in there)]
 
     style = Style(separator, encoding, sheet, frame, decimal)
-    table = anything.read(path, style, chooser(pick))
+    table = read(path, style, mapped, pick)
     rows = _rows(table, mapped)
     if not rows.has("position"):
         rows = texts.by_row_order(rows)
@@ -233,7 +236,7 @@ def _read(
             mapped.needed("subject", path, there)
         return [*found, *(wide or [chosen["time"]]), *others.values()]
 
-    table = anything.read(path, style, chooser(pick))
+    table = read(path, style, mapped, pick)
     time = chosen["time"]
     others = {n: c for n, c in others.items() if c != time and n != "time_ms"}
     if wide:
