@@ -37,6 +37,7 @@ def main(
     frame = joined(texts, pd.read_parquet(responses))
     value = response_column(frame, str(responses))
     columns = ["subject", "word_id", value, "previous_fixated", "partition"]
+    columns += ["span"] if "span" in frame else []  # of responses to several words
     frame, counts = filtered(frame, filters)
     frame["partition"] = "fit" if out_exploratory is None else partition(frame)
     outs = {"fit": out_fit, "exploratory": out_exploratory, "held_out": out_held_out}
