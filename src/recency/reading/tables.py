@@ -183,10 +183,10 @@ def read(
         places = _places(path, header, header_line, columns, optional, separator)
         pick = operator.itemgetter(*places.values(), 0)  # the last is to give a tuple, always
         for row in rows:
+            if not any(field.strip() for field in row):
+                empty += 1
+                continue
             if len(row) != len(header):
-                if not any(field.strip() for field in row):
-                    empty += 1
-                    continue
                 _uneven(path, rows.line_num, len(row), len(header), text, quoted)
             if row == first:
                 raise InputError(

@@ -118,7 +118,7 @@ def _text(path: Path, data: bytes, style: Style, choose: Callable) -> Table:
     first = text.splitlines()[0]
     if not first.strip():
         raise InputError(f"{path}, line 1 is empty; the columns' names stand there")
-    quoted = separator != "\t" or '"' in first
+    quoted = separator != "\t" or '"' in first or '"""' in text
     try:
         row = next(csv.reader(io.StringIO(first), delimiter=separator, strict=True))
     except csv.Error as error:

@@ -27,7 +27,7 @@ def is_workbook(path: Path) -> bool:
     """Say whether a file is an .xlsx workbook, whatever it is called."""
     try:
         return zipfile.is_zipfile(path) and "xl/workbook.xml" in zipfile.ZipFile(path).namelist()
-    except (zipfile.BadZipFile, ValueError, OSError):
+    except (*_DAMAGE, OSError):
         return False  # whoever reads it says what is wrong with it
 
 

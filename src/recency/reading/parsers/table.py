@@ -314,7 +314,7 @@ def _agree(
         place = int(np.argmax(differs))
         table.fail(
             word_id.index[place],
-            f"{name} is {own[place]!r}, in the words {known[place]!r}; keep it under another name: "
+            f"{name} is {own[place]}, in the words {known[place]}; keep it under another name: "
             "columns → responses",
         )
 
