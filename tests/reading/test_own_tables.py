@@ -294,6 +294,19 @@ def test_a_response_to_several_words(tmp_path, how):
             parsed(path, words_path=known, columns=SPR)
 
 
+def test_rows_to_words_that_there_are_not(tmp_path, capsys):
+    known = save(words(), tmp_path / "words.csv")
+    practice = readings().assign(item="practice", rt=9)
+    path = save(pd.concat([practice, readings()]), tmp_path / "times.csv")
+    with pytest.raises(InputError, match="line 2: there is no such word in the words .39 such"):
+        parsed(path, words_path=known, columns=SPR)
+    right(*parsed(path, words_path=known, columns=SPR, unmatched="dropped"))
+    assert "39 rows dropped, to words that there are not" in capsys.readouterr().err
+    with pytest.raises(InputError, match="there is no such word in the words"):
+        save(practice, path)
+        parsed(path, words_path=known, columns=SPR, unmatched="dropped")
+
+
 def test_one_text_without_a_name(tmp_path):
     frame = readings().query("item == 'mill'").drop(columns="item")
     path = save(frame, tmp_path / "mine.csv")

@@ -18,28 +18,44 @@ _SHOWN = re.compile(r"\W+")
 
 @dataclass(frozen=True)
 class Found:
-    """Of each row (its line the index): word_id and span, in words from there on."""
+    """Of each row (its line the index): word_id and span, in words from there on.
+
+    `kept` (n,) says of all rows which these are.
+    """
 
     word_id: pd.Series
     span: pd.Series
+    kept: np.ndarray
 
 
-def find(table: Table, columns: Columns, words: pd.DataFrame, subject: pd.Series) -> Found:
+def find(
+    table: Table, columns: Columns, words: pd.DataFrame, subject: pd.Series, drop: bool = False
+) -> Found:
     """Find each row's word: by word_id, region, position, or the order of the rows of a text.
 
     A position is one in the sentence or the text, from 0 or 1, whichever finds all rows' words (and
-    the words themselves, if the file has them). Raises InputError, with the line, where none does.
+    the words themselves, if the file has them). Raises InputError, with the line, where none does;
+    with `drop` rows whose word there is not are left out, and counted on stderr.
     """
     there = list(table.frame.columns)
     if (name := columns.find("word_id", there)) is not None:
         ids = table.numbers(name, integer=True)
-        _all_there(table, ids.where(ids.isin(words.word_id)))
-        first = ids
+        first, span = ids.where(ids.isin(words.word_id)), None
     elif (name := columns.find("region", there)) is not None and "region" in words:
-        return _regions(table, columns, words, name)
+        first, span = _regions(table, columns, words, name)
     else:
-        first = _by_position(table, columns, words, subject)
-    return Found(first.astype("int32"), _spans(table, columns, words, first))
+        first, span = _by_position(table, columns, words, subject, drop), None
+    kept = first.notna().to_numpy()
+    if not drop or not kept.any():
+        _all_there(table, first)
+    elif not kept.all():
+        table = table.without(first.isna(), "to words that there are not")
+        first = first[kept]
+    if span is None:
+        span = _spans(table, columns, words, first)
+    else:
+        span = span[kept].astype("int32")
+    return Found(first.astype("int32"), span, kept)
 
 
 def _keys(table: Table, columns: Columns, words: pd.DataFrame) -> dict[str, tuple]:
@@ -59,9 +75,9 @@ def _keys(table: Table, columns: Columns, words: pd.DataFrame) -> dict[str, tupl
 
 
 def _by_position(
-    table: Table, columns: Columns, words: pd.DataFrame, subject: pd.Series
+    table: Table, columns: Columns, words: pd.DataFrame, subject: pd.Series, drop: bool
 ) -> pd.Series:
-    """Find words by their positions in sentence or item."""
+    """Find words by their positions in sentence or item; NaN where there is none, with `drop`."""
     keys = _keys(table, columns, words)
     if not keys:
         raise InputError(
@@ -93,6 +109,8 @@ def _by_position(
             return ids
         tries.append((int(wrong.sum()), len(tries), ids, wrong))
     _, _, ids, wrong = min(tries, key=lambda each: each[:2])
+    if drop and (shown is None or _same(shown, words, ids).all()):
+        return ids
     line = ids.index[int(np.argmax(wrong))]
     more = f"({wrong.sum():,} such rows)"
     place = int(np.argmax(wrong))
@@ -183,8 +201,10 @@ def _spans(table: Table, columns: Columns, words: pd.DataFrame, first: pd.Series
     return span.astype("int32")
 
 
-def _regions(table: Table, columns: Columns, words: pd.DataFrame, name: str) -> Found:
-    """Find regions by their labels: each word of the words' table has one, within item or sentence."""
+def _regions(
+    table: Table, columns: Columns, words: pd.DataFrame, name: str
+) -> tuple[pd.Series, pd.Series]:
+    """Find regions by their labels, which words have within item or sentence: first word, number of words."""
     keys = _keys(table, columns, words)
     if "item" not in keys and "sentence" not in keys:
         raise InputError(
@@ -203,11 +223,10 @@ def _regions(table: Table, columns: Columns, words: pd.DataFrame, name: str) -> 
         )
     asked = pd.MultiIndex.from_arrays([*(pair[0] for pair in keys.values()), own])
     found = groups.reindex(asked).set_axis(own.index)
-    _all_there(table, found["min"], "region")
-    return Found(found["min"].astype("int32"), found["size"].astype("int32"))
+    return found["min"], found["size"]
 
 
-def _all_there(table: Table, ids: pd.Series, what: str = "word") -> None:
+def _all_there(table: Table, ids: pd.Series) -> None:
     if (missing := ids.isna()).any():
         line = ids.index[int(np.argmax(missing))]
-        table.fail(line, f"there is no such {what} in the words ({missing.sum():,} such rows)")
+        table.fail(line, f"there is no such word in the words ({missing.sum():,} such rows)")

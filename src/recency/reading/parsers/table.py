@@ -19,7 +19,7 @@ of two, `columns: {words: {…}, responses: {…}}` maps what they call otherwis
 
 Further options: `sentences`: punctuation, or item (one each), where no column says; `missing`: the
 spellings of a missing value; `skipped: true`: a missing time is of a word that was not fixated,
-0 ms; `unit`: ms or s; `amplitudes`: measures in microvolts; `separator`, `encoding`, `decimal`,
+0 ms; `unmatched: dropped`: rows to words that there are not, as of practice; `unit`: ms or s; `amplitudes`: measures in microvolts; `separator`, `encoding`, `decimal`,
 `sheet` (of a workbook), `frame` (of R's data).
 """
 
@@ -124,6 +124,7 @@ def responses(
     unit: str = "ms",
     amplitudes: Sequence[str] = (),
     eye_tracking: bool = False,
+    unmatched: str = "refused",
 ) -> pd.DataFrame:
     """Read `measure` in ms, the subject and what else is mapped, in reading order.
 
@@ -133,10 +134,12 @@ def responses(
     """
     path, mapped = only(files, "responses of a table"), columns_of(columns, "responses")
     one_of("unit", unit, _UNITS)
+    one_of("unmatched", unmatched, ("refused", "dropped"))
     style = Style(separator, encoding, sheet, frame, decimal)
     table, time, others = _read(path, style, mapped, measure, words)
     subject = _subjects(table, mapped)
-    found = places.find(table, mapped, words, subject)
+    found = places.find(table, mapped, words, subject, unmatched == "dropped")
+    table, subject = Table(table.path, table.frame[found.kept]), subject[found.kept]
     made = pd.DataFrame({"subject": padded(subject), "word_id": found.word_id})
     value = "amplitude_uv" if measure in amplitudes else "time_ms"
     made[value] = _values(table, time, missing, decimal, value) * (
