@@ -182,6 +182,14 @@ def test_words_may_be_another_dataset_s(tmp_path):
     checks.check(config, ROOT / "config.schema.yaml")
 
 
+def test_phrases_are_seen(tmp_path):
+    frame = readings().assign(word=lambda d: d.word.where(d.place != 2, d.word + " indeed"))
+    _, out, _ = described(save(frame, tmp_path / "mine.csv"))
+    _, entry, known, times = run_entry(out, tmp_path)
+    assert entry["options"]["phrases"] is True
+    assert len(known) == 15 and times["SPR"].span.sum() == 3 * 15
+
+
 def test_positions_with_a_gap_are_said_first(tmp_path):
     frame = readings()
     path = save(frame[frame.place != 3], tmp_path / "mine.csv")

@@ -294,6 +294,28 @@ def test_a_response_to_several_words(tmp_path, how):
             parsed(path, words_path=known, columns=SPR)
 
 
+def test_phrases_are_regions_of_their_words(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "item": ["a"] * 4 + ["b"] * 2,
+            "sentence": [1, 1, 2, 2, 1, 1],
+            "position": [1, 2, 1, 2, 1, 2],
+            "word": ["The old tide", "turned, slowly.", "Nobody", "came back.", "He", "left."],
+        }
+    )
+    both = pd.concat([frame.assign(subject=s, rt=[n + 300 for n in range(6)]) for s in "pq"])
+    path = save(both, tmp_path / "mine.csv")
+    with pytest.raises(InputError, match="line 2: word is 'The old tide'; .* `phrases: true`"):
+        parsed(path, columns=SPR)
+    known, times = parsed(path, columns=SPR, phrases=True)
+    assert known.word.tolist() == " ".join(frame.word).split()
+    assert known.position.tolist() == [1, 2, 3, 4, 5, 1, 2, 3, 1, 2]
+    assert known.phrase.tolist() == [0, 0, 0, 1, 1, 2, 3, 3, 4, 5]
+    assert times.word_id.tolist() == [0, 3, 5, 6, 8, 9] * 2
+    assert times.span.tolist() == [3, 2, 1, 2, 1, 1] * 2
+    assert times.time_ms.tolist() == [300, 301, 302, 303, 304, 305] * 2
+
+
 def test_rows_to_words_that_there_are_not(tmp_path, capsys):
     known = save(words(), tmp_path / "words.csv")
     practice = readings().assign(item="practice", rt=9)

@@ -138,6 +138,7 @@ _OPTION = {
     "sentences": "  # where sentences end: by punctuation; or item: each text is one",
     "skipped": "  # a missing time is of a word that was not fixated",
     "unit": "  # of the times",
+    "phrases": "  # a row is of several words, and its time of all of them",
 }
 
 
@@ -251,6 +252,12 @@ def _style(times: Described, words: Described | None) -> dict:
             found["encoding"] = each.style.encoding
         if each.style.decimal != ".":
             found["decimal"] = each.style.decimal
+    texts = words or times
+    if (
+        "word" in texts.roles.of
+        and texts.table[texts.roles.of["word"]].str.contains(" ").mean() > 0.05
+    ):
+        found["phrases"] = True
     if times.roles.seconds:
         found["unit"] = "s"
     by = {column.name: column for column in times.columns}
@@ -267,7 +274,7 @@ def _tried(made: Entry, times: Path, words: Path) -> str:
     """Parse with the options of an entry; give what is wrong, or nothing."""
     taken = {key: value for key, value in made.options.items()}
     both = ("columns", "encoding", "decimal")
-    text = {k: v for k, v in taken.items() if k in (*both, "sentences")}
+    text = {k: v for k, v in taken.items() if k in (*both, "sentences", "phrases")}
     own = {k: v for k, v in taken.items() if k in (*both, "skipped", "unit", "eye_tracking")}
     try:
         with contextlib.redirect_stderr(io.StringIO()) as said:

@@ -43,6 +43,10 @@ def find(
         first, span = ids.where(ids.isin(words.word_id)), None
     elif (name := columns.find("region", there)) is not None and "region" in words:
         first, span = _regions(table, columns, words, name)
+    elif "phrase" in words:
+        phrases = _phrases(words)
+        place = _by_position(table, columns, phrases, subject, drop)
+        first, span = place.map(phrases.word_id), place.map(phrases.span)
     else:
         first, span = _by_position(table, columns, words, subject, drop), None
     kept = first.notna().to_numpy()
@@ -56,6 +60,15 @@ def find(
     else:
         span = span[kept].astype("int32")
     return Found(first.astype("int32"), span, kept)
+
+
+def _phrases(words: pd.DataFrame) -> pd.DataFrame:
+    """Give the phrases that words were shown in as if each were a word; and word_id, span of its words."""
+    groups = words.groupby("phrase", sort=False)
+    found = groups.first()
+    found["word"], found["span"] = groups.word.agg(" ".join), groups.size()
+    found["position"] = found.groupby("sentence", sort=False).cumcount() + 1
+    return found.reset_index()
 
 
 def _keys(table: Table, columns: Columns, words: pd.DataFrame) -> dict[str, tuple]:

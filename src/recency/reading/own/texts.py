@@ -49,15 +49,21 @@ def by_row_order(rows: Rows) -> Rows:
     return Rows(rows.table, frame.assign(position=frame.groupby(text, sort=False).cumcount() + 1))
 
 
-def build(rows: Rows, rule: str | None, extras: pd.DataFrame) -> pd.DataFrame:
+def build(
+    rows: Rows, rule: str | None, extras: pd.DataFrame, phrases: bool = False
+) -> pd.DataFrame:
     """Build contract 1 of rows that have positions; rows that repeat a word must agree.
 
     `rule` says how sentences are found where there is no column of them: by punctuation, or one an
-    item. `extras` (the rows' index) are kept. Raises InputError, with the line, at a word that is
+    item. `extras` (the rows' index) are kept. With `phrases` a row's word is split at spaces, and
+    `phrase` is the number (from 0, in the whole file) of the row that a word is of. Raises InputError, with the line, at a word that is
     two, a gap in positions, and texts whose order cannot be told.
     """
     first = _words(rows)
     ordered = _ordered(rows, first)
+    if phrases:
+        ordered = ordered.assign(phrase=np.arange(len(ordered), dtype="int32"))
+        ordered = ordered.assign(word=ordered.word.str.split()).explode("word")
     words, items = ordered.word.to_numpy(), ordered["item"].to_numpy()
     label = None
     if "sentence" not in ordered:
@@ -68,7 +74,7 @@ def build(rows: Rows, rule: str | None, extras: pd.DataFrame) -> pd.DataFrame:
     else:
         numbers, label = _numbered(ordered)
     made = word_table(items, np.asarray(numbers), words)
-    for name in [name for name in ("space_after",) if name in ordered]:
+    for name in [name for name in ("space_after", "phrase") if name in ordered]:
         made[name] = ordered[name].to_numpy()
     if label is not None:
         made["sentence_label"] = pd.Series(label, dtype="str")

@@ -17,7 +17,8 @@ of two, `columns: {words: {…}, responses: {…}}` maps what they call otherwis
 - any other name: a column that is kept, as numbers if it holds nothing else; with the words if
   all rows of a word agree, with the responses if not.
 
-Further options: `sentences`: punctuation, or item (one each), where no column says; `missing`: the
+Further options: `phrases: true`: a row's `word` is several words, to all of which it responds;
+`sentences`: punctuation, or item (one each), where no column says; `missing`: the
 spellings of a missing value; `skipped: true`: a missing time is of a word that was not fixated,
 0 ms; `unmatched: dropped`: rows to words that there are not, as of practice; `unit`: ms or s; `amplitudes`: measures in microvolts; `separator`, `encoding`, `decimal`,
 `sheet` (of a workbook), `frame` (of R's data).
@@ -68,6 +69,7 @@ def words(
     sheet: str | None = None,
     frame: str | None = None,
     missing: Sequence[str] | None = None,
+    phrases: bool = False,
     measures: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Read the words; rows that repeat a word for another subject must agree.
@@ -101,11 +103,11 @@ def words(
 
     style = Style(separator, encoding, sheet, frame, decimal)
     table = read(path, style, mapped, pick)
-    rows = _rows(table, mapped)
+    rows = _rows(table, mapped, phrases)
     if not rows.has("position"):
         rows = texts.by_row_order(rows)
     kept = _of_words(table, rows, others, mapped, missing, decimal)
-    return texts.build(rows, sentences, kept)
+    return texts.build(rows, sentences, kept, phrases)
 
 
 def responses(
@@ -160,7 +162,7 @@ def responses(
     return _without_missing(path, made, value, measure, skipped)
 
 
-def _rows(table: Table, mapped: Columns) -> texts.Rows:
+def _rows(table: Table, mapped: Columns, phrases: bool) -> texts.Rows:
     """Give what a table's rows say of their words."""
     there = list(table.frame.columns)
     frame = pd.DataFrame(index=table.frame.index)
@@ -173,9 +175,12 @@ def _rows(table: Table, mapped: Columns) -> texts.Rows:
         frame["position"] = positions(table, column)
     column = mapped.find("word", there)
     frame["word"] = table[column].map(visible)
-    if (wrong := ~frame.word.str.fullmatch(r"[^\s\x00-\x1f\x7f]+")).any():
+    plain = frame.word.str.replace(" ", "", regex=False) if phrases else frame.word
+    if (wrong := ~plain.str.fullmatch(r"[^\s\x00-\x1f\x7f]+")).any():
         line, value = frame.index[int(np.argmax(wrong))], frame.word[wrong].iloc[0]
-        what = "a word has no space inside" if value else "every row needs its word"
+        what = "every row needs its word"
+        if value:
+            what = "a word has no space inside; rows of several words: `phrases: true`"
         table.fail(line, f"{column} is {value!r}; {what} ({wrong.sum():,} such rows)")
     if (column := mapped.find("space_after", there)) is not None:
         frame["space_after"] = _spaces(table, column)
