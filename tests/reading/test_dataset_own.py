@@ -123,3 +123,12 @@ def test_readme_s_corpus_is_a_right_config_and_runs(tmp_path):
     known, times = read(tmp_path, csv, entry)
     assert known.word.tolist() == ["He", "left."] and known.cloze.tolist() == [0.1, 0.2]
     assert times.time_ms.tolist() == [300, 310, 320]
+    observations.main(
+        words=tmp_path / "words.parquet",
+        responses=tmp_path / "responses.parquet",
+        filters=[{"name": "times", "keep": "time_ms < 320"}],
+        out_fit=tmp_path / "fit.parquet",
+        out_counts=tmp_path / "counts.csv",
+    )
+    counts = (tmp_path / "counts.csv").read_text().splitlines()
+    assert counts[1:5] == ["presented,4,0", "missing,3,1", "times,2,1", "fit,2,"]

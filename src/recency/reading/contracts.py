@@ -7,7 +7,7 @@ first. One of these, space_after (bool), says whether a space follows the word i
 it, each has one. Sentences that the corpus calls otherwise have its name in sentence_label (str).
 Responses: a row a subject and word, with subject (str), word_id and time_ms or amplitude_uv
 (float64), and any further columns. One of these, span (int32), is of responses to several words: how
-many, from word_id on, within a text.
+many, from word_id on, within a text. `attrs` may say how many were `missing`, dropped without a value.
 Further columns are numbers, true or false, or names (str); what is missing in them is null.
 """
 

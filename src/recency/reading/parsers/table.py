@@ -390,4 +390,6 @@ def _without_missing(
         )
         return made.assign(time_ms=made.time_ms.fillna(0.0))
     warn(path, f"{gone.sum():,} of {len(made):,} responses of {measure} dropped, without a value")
-    return made[~gone].reset_index(drop=True)
+    kept = made[~gone].reset_index(drop=True)
+    kept.attrs["missing"] = int(gone.sum())  # counts.csv has it
+    return kept
