@@ -183,7 +183,7 @@ def read(
         places = _places(path, header, header_line, columns, optional, separator)
         pick = operator.itemgetter(*places.values(), 0)  # the last is to give a tuple, always
         for row in rows:
-            if not any(field.strip() for field in row):
+            if not "".join(row).strip():
                 empty += 1
                 continue
             if len(row) != len(header):
@@ -244,6 +244,11 @@ def only(files: Mapping[str, str | Path], what: str) -> Path:
 def visible(text: str) -> str:
     """Give a text without zero-width characters and soft hyphens, and without spaces around it."""
     return text.translate(_INVISIBLE).strip()
+
+
+def all_visible(column: pd.Series) -> pd.Series:
+    """Give a column of text without what is invisible in it; each value is looked at once."""
+    return column.map({value: visible(value) for value in column.unique()})
 
 
 def decode(path: Path, data: bytes, encoding: str) -> str:

@@ -15,7 +15,7 @@ from recency.errors import InputError
 from recency.names import hint
 from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
-from recency.reading.tables import Table, visible
+from recency.reading.tables import Table, all_visible
 
 WORDS = ("item", "sentence", "position", "word", "space_after", "region")
 RESPONSES = (
@@ -142,7 +142,7 @@ def matching(pattern: str, there: Iterable[str]) -> dict[str, str]:
 
 def labels(table: Table, column: str) -> pd.Series:
     """Give a column as labels: whole numbers without `.0`, nothing invisible, none missing."""
-    text = table[column].map(visible)
+    text = all_visible(table[column])
     if (wrong := text.isin(_TEXT_MISSING)).any():
         line = text.index[int(np.argmax(wrong))]
         value = text.iloc[int(np.argmax(wrong))]

@@ -51,7 +51,7 @@ from recency.reading.own.columns import (
     read,
     typed,
 )
-from recency.reading.tables import Table, only, visible, warn
+from recency.reading.tables import Table, all_visible, only, warn
 
 MEASURES = None
 
@@ -174,7 +174,7 @@ def _rows(table: Table, mapped: Columns, phrases: bool) -> texts.Rows:
     if (column := mapped.find("position", there)) is not None:
         frame["position"] = positions(table, column)
     column = mapped.find("word", there)
-    frame["word"] = table[column].map(visible)
+    frame["word"] = all_visible(table[column])
     plain = frame.word.str.replace(" ", "", regex=False) if phrases else frame.word
     if (wrong := ~plain.str.fullmatch(r"[^\s\x00-\x1f\x7f]+")).any():
         line, value = frame.index[int(np.argmax(wrong))], frame.word[wrong].iloc[0]
