@@ -12,9 +12,10 @@ rule words:
     conda:
         "../envs/plot.yaml"
     params:
-        roles=lambda wildcards: list(config["datasets"][wildcards.dataset]["words"]),
-        parser=lambda wildcards: config["datasets"][wildcards.dataset]["parser"],
-        options=lambda wildcards: config["datasets"][wildcards.dataset].get("options", {}),
+        roles=lambda wildcards: list(files.with_words(wildcards.dataset)["words"]),
+        parser=lambda wildcards: files.with_words(wildcards.dataset)["parser"],
+        options=lambda wildcards: files.with_words(wildcards.dataset).get("options", {}),
+        measures=lambda wildcards: list(files.with_words(wildcards.dataset)["measures"]),
     script:
         "../workflow/scripts/datasets/words.py"
 

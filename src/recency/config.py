@@ -120,7 +120,8 @@ def chosen(config: dict, wildcards: object, root: Path) -> dict[str, list[str]]:
     if (search := getattr(wildcards, "search", None)) in config.get("searches", {}):
         found[BIASES] = [config["searches"][search]["form"], "none"]
     if (dataset := getattr(wildcards, "dataset", None)) in config["datasets"]:
-        found[PARSERS] = [config["datasets"][dataset]["parser"]]
+        owner = owner_of_words(config, dataset)
+        found[PARSERS] = [config["datasets"][name]["parser"] for name in {dataset: 0, owner: 0}]
     if (corpus := getattr(wildcards, "corpus", None)) in config["corpora"]:
         found[READERS] = text_readers(config["corpora"][corpus], root)
     return found
@@ -146,10 +147,18 @@ def responses(config: dict, name: str, table: str = "experiments") -> list[dict]
     ]
 
 
+def owner_of_words(config: dict, dataset: str) -> str:
+    """Return the dataset whose words a dataset has: itself, or that which its `words` name."""
+    return config["datasets"][dataset]["words"].get("dataset", dataset)
+
+
 def missing_files(dataset: dict, mirrors: list[str]) -> list[str]:
-    """Say which files of a dataset only the user can place, and are not there."""
+    """Say which files of a dataset only the user can place, and are not there.
+
+    Those of another dataset whose words it has are not among them.
+    """
     parts = (dataset.get(part, {}).values() for part in ("words", "responses"))
-    return _missing([file for part in parts for file in part], mirrors)
+    return _missing([f for part in parts for f in part if isinstance(f, dict)], mirrors)
 
 
 def missing_data(entry: dict, roles: Iterable[str], mirrors: list[str]) -> list[str]:

@@ -48,7 +48,7 @@ def test_the_installed_command_is_this_function():
     ("arguments", "line"),
     [
         (["surprisl"], "recency: no command is called 'surprisl'; did you mean 'surprisal'?"),
-        (["xyz"], "recency: no command is called 'xyz'; known: surprisal, lmer, biases, "),
+        (["xyz"], "recency: no command is called 'xyz'; known: surprisal, lmer, describe, "),
         (["surprisal"], "recency surprisal: the following arguments are required: --model; see "),
         (["lmer", "a.csv"], "recency lmer: the following arguments are required: FORMULA; see "),
         (["biases", "--x"], "recency biases: no option is called '--x'; known: -h, --help"),

@@ -107,3 +107,28 @@ def test_a_column_says_where_no_space_follows(tmp_path, example):
         other = [*given[:6], "false", *given[7:]]
         lines = "\n".join([f"{head},gap", *(f"{a},{b}" for a, b in zip(lines, other))])
         read(tmp_path, lines + "\n", entry)
+
+
+def test_readme_s_corpus_is_a_right_config_and_runs(tmp_path):
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (block,) = [block for block in blocks if "parser: table" in block]
+    assert block.count("\n") < 25
+    entry = yaml.safe_load(block)["datasets"]["mine"]
+    config = loading.load(ROOT)
+    config["datasets"]["mine"] = entry
+    config_checks.check(config, ROOT / "config.schema.yaml")
+    csv = "story,sentence_id,word_number,text,reader,rt,cloze\n"
+    csv += "a,1,1,He,r1,300,0.1\na,1,2,left.,r1,,0.2\na,1,1,He,r2,310,0.1\na,1,2,left.,r2,320,0.2\n"
+    known, times = read(tmp_path, csv, entry)
+    assert known.word.tolist() == ["He", "left."] and known.cloze.tolist() == [0.1, 0.2]
+    assert times.time_ms.tolist() == [300, 310, 320]
+    observations.main(
+        words=tmp_path / "words.parquet",
+        responses=tmp_path / "responses.parquet",
+        filters=[{"name": "times", "keep": "time_ms < 320"}],
+        out_fit=tmp_path / "fit.parquet",
+        out_counts=tmp_path / "counts.csv",
+    )
+    counts = (tmp_path / "counts.csv").read_text().splitlines()
+    assert counts[1:5] == ["presented,4,0", "missing,3,1", "times,2,1", "fit,2,"]

@@ -69,6 +69,10 @@ def _run(name: str, arguments: dict) -> None:
         from recency.command import lmer
 
         lmer.run(**arguments)
+    elif name == "describe":
+        from recency.command import describe
+
+        describe.run(**arguments)
     else:
         from recency.command import lists
 
@@ -115,6 +119,9 @@ def _parser(commands: dict[str, Parser]) -> Parser:
 
     _surprisal(command("surprisal", "surprisal of every word of a text", "A row a word, as CSV."))
     _lmer(command("lmer", "a linear mixed model of a table", "Its summary is as lme4 prints it."))
+    _describe(
+        command("describe", "what a table of reading times holds, and its YAML to begin from")
+    )
     command("biases", "forms of bias that attention can have, and their parameters")
     for name, line in (
         ("models", "language models of a study"),
@@ -208,6 +215,26 @@ def _surprisal(parser: Parser) -> None:
         choices=["seen", "removed", "masked"],
         default=left_out,
         help="masked models: what comes after the word",
+    )
+
+
+def _describe(parser: Parser) -> None:
+    """Add the options of `recency describe`."""
+    add = parser.add_argument
+    add(
+        "file",
+        metavar="FILE",
+        help="CSV, TSV, .xlsx, .rds, .rda, Parquet or Feather, gzipped or not",
+    )
+    add(
+        "--words",
+        metavar="FILE",
+        help="where the words are, if not there: a file, or a dataset's name",
+    )
+    add(
+        "--out",
+        metavar="YAML",
+        help="write the dataset's entry there; default: all to standard output",
     )
 
 

@@ -2,9 +2,13 @@
 
 Words, "contract 1" elsewhere: a row a word in reading order, with item (the text: str), sentence
 (its number, one only in the whole corpus: int32), position (from 1 within the sentence: int32),
-word_id (the row's number from 0: int32) and word (str); perhaps columns of `MORE`. One of these,
-space_after (bool), says whether a space follows the word in the text; without it, each has one.
-Responses: a row a subject and word, with subject (str), word_id and time_ms or amplitude_uv (float64).
+word_id (the row's number from 0: int32) and word (str); and any further columns, those of `MORE`
+first. One of these, space_after (bool), says whether a space follows the word in the text; without
+it, each has one. Sentences that the corpus calls otherwise have its name in sentence_label (str).
+Responses: a row a subject and word, with subject (str), word_id and time_ms or amplitude_uv
+(float64), and any further columns. One of these, span (int32), is of responses to several words: how
+many, from word_id on, within a text. `attrs` may say how many were `missing`, dropped without a value.
+Further columns are numbers, true or false, or names (str); what is missing in them is null.
 """
 
 from __future__ import annotations
@@ -51,8 +55,9 @@ def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     _columns(frame, WORD_COLUMNS, where)
     if frame.empty:
         raise InputError(f"{where}: no words")
-    kept = [*WORD_COLUMNS, *(name for name in MORE if name in frame)]
-    frame = frame[kept].reset_index(drop=True)
+    first = [*WORD_COLUMNS, *(name for name in MORE if name in frame)]
+    frame = frame[[*first, *(name for name in frame if name not in first)]].reset_index(drop=True)
+    _further(frame, WORD_COLUMNS, where)
     if "space_after" in frame and frame.space_after.dtype != bool:
         raise InputError(
             f"{where}: space_after is {frame.space_after.dtype}, not bool; say true or false of each word"
@@ -131,6 +136,7 @@ def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.
     if frame.empty:
         raise InputError(f"{where}: no responses")
     keys = ["subject", "word_id", *(["fixation"] if "fixation" in frame else [])]
+    _further(frame, keys, where)
     kind = "time" if value == "time_ms" else "amplitude"
     wrongs = {
         "is to a word that there is not": ~frame.word_id.isin(words.word_id),
@@ -143,10 +149,14 @@ def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.
             row = frame[wrong].iloc[0]
             response = f"the response {row[value]} of {row.subject} to word {row.word_id}"
             raise InputError(f"{where}: {response} {problem}")
+    if "span" in frame:
+        _spans(frame, words, where)
     _cut_responses(frame, words, where)
     types = {"subject": "str", "word_id": "int32", value: "float64"}
     if "previous_fixated" in frame:
         types["previous_fixated"] = "boolean"
+    if "span" in frame:
+        types["span"] = "int32"
     return frame.astype(types).reset_index(drop=True)
 
 
@@ -214,6 +224,32 @@ def padded(names: pd.Series) -> pd.Series:
     if len(set(spelled.values())) < len(spelled):
         return names.astype("str")
     return names.map(spelled).astype("str")
+
+
+def _further(frame: pd.DataFrame, own: list[str], where: str) -> None:
+    """Raise InputError unless all columns have names, once, and hold numbers, truth values or text."""
+    for name in frame.columns:
+        if not isinstance(name, str) or not name.strip() or list(frame.columns).count(name) > 1:
+            raise InputError(f"{where}: {name!r} is no column's name, or stands twice")
+        if name not in own and frame[name].dtype == object:
+            kinds = {type(value) for value in frame[name].dropna()}
+            if kinds - {str}:
+                odd = ", ".join(sorted(kind.__name__ for kind in kinds))
+                raise InputError(f"{where}: the column {name} holds {odd}; give numbers or text")
+
+
+def _spans(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> None:
+    """Raise InputError at a response that goes on for no word, or beyond its text."""
+    item, first = words["item"].to_numpy(), frame.word_id.to_numpy(dtype="int64")
+    span = frame.span.to_numpy()
+    last = np.clip(first + span - 1, 0, len(words) - 1).astype("int64")
+    wrong = (span < 1) | (span % 1 != 0) | (first + span > len(words)) | (item[last] != item[first])
+    if wrong.any():
+        row = frame[wrong].iloc[0]
+        raise InputError(
+            f"{where}: the response of {row.subject} to word {row.word_id} has a span of {row.span}, "
+            "which is none, or goes beyond its text"
+        )
 
 
 def _columns(frame: pd.DataFrame, needed: list[str], where: str) -> None:

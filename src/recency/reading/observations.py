@@ -34,10 +34,14 @@ def main(
     texts = pd.read_parquet(words)
     if surprisal:
         texts["words_since_unscored"] = since_unscored(texts, surprisal)
-    frame = joined(texts, pd.read_parquet(responses))
+    given = pd.read_parquet(responses)
+    frame = joined(texts, given)
     value = response_column(frame, str(responses))
     columns = ["subject", "word_id", value, "previous_fixated", "partition"]
+    columns += ["span"] if "span" in frame else []  # of responses to several words
     frame, counts = filtered(frame, filters)
+    if missing := given.attrs.get("missing", 0):  # what the parser dropped, without a value
+        counts[:1] = [("presented", len(given) + missing, 0), ("missing", len(given), missing)]
     frame["partition"] = "fit" if out_exploratory is None else partition(frame)
     outs = {"fit": out_fit, "exploratory": out_exploratory, "held_out": out_held_out}
     for name, out in outs.items():

@@ -20,6 +20,10 @@ from recency.errors import InputError
 from recency.names import hint
 
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon"}
+LARGEST = 2**31 - 1
+"""The largest whole number a column may have: positions, sentences and word ids are int32."""
+# Characters that show nothing and are no part of a word or a name: zero-width and soft hyphens.
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u00ad\u200e\u200f"))
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,8 @@ class Table:
     ) -> pd.Series:
         """Give a column as numbers, float64 (NaN where a spelling of `missing` stands) or int64.
 
-        Raises InputError at the first value that is no finite number, no `integer` (if asked), or < `minimum`.
+        Raises InputError at the first value that is no finite number, < `minimum`, or, if an
+        `integer` is asked for, no whole number or one above `LARGEST`.
         """
         text = self.frame[column]
         absent = text.isin(list(missing)).to_numpy()
@@ -57,15 +62,17 @@ class Table:
         self._none(~np.isfinite(values.to_numpy()) & ~absent, column, "not a number")
         if integer:
             self._none((values % 1 != 0).to_numpy() & ~absent, column, "not a whole number")
+            self._none((values.abs() > LARGEST).to_numpy(), column, "too large for a whole number")
         if minimum is not None:
             self._none((values < minimum).to_numpy(), column, f"less than {minimum:g}")
         return values.astype("int64") if integer and not absent.any() else values
 
     def _none(self, wrong, column: str, what: str) -> None:
         if wrong.any():
-            line = self.frame.index[wrong][0]
-            more = f" ({wrong.sum():,} such rows)" if wrong.sum() > 1 else ""
-            self.fail(line, f"{column} is {self.frame.at[line, column]!r}, {what}{more}")
+            first, more = int(np.argmax(np.asarray(wrong))), wrong.sum()
+            value = self.frame[column].iloc[first]
+            such = f" ({more:,} such rows)" if more > 1 else ""
+            self.fail(self.frame.index[first], f"{column} is {value!r}, {what}{such}")
 
     def without(self, rows: pd.Series, why: str) -> Table:
         """Drop the rows for which `rows` holds, and say on stderr how many and the first's line."""
@@ -158,7 +165,7 @@ def read(
     data = content(path) if data is None else data
     if data[:4] == b"PAR1":
         return _parquet(path, columns, optional)
-    text = _decode(path, data, encoding)
+    text = decode(path, data, encoding)
     if not text.strip():
         raise InputError(f"{path} is empty; get the file again")
     header_line = text.splitlines()[0]
@@ -172,14 +179,14 @@ def read(
     lines, records, empty = [], [], 0
     try:
         first = next(rows)
-        header = [name.strip() for name in first]
+        header = [visible(name) for name in first]
         places = _places(path, header, header_line, columns, optional, separator)
         pick = operator.itemgetter(*places.values(), 0)  # the last is to give a tuple, always
         for row in rows:
+            if not "".join(row).strip():
+                empty += 1
+                continue
             if len(row) != len(header):
-                if not any(field.strip() for field in row):
-                    empty += 1
-                    continue
                 _uneven(path, rows.line_num, len(row), len(header), text, quoted)
             if row == first:
                 raise InputError(
@@ -234,7 +241,18 @@ def only(files: Mapping[str, str | Path], what: str) -> Path:
     return Path(next(iter(files.values())))
 
 
-def _decode(path: Path, data: bytes, encoding: str) -> str:
+def visible(text: str) -> str:
+    """Give a text without zero-width characters and soft hyphens, and without spaces around it."""
+    return text.translate(_INVISIBLE).strip()
+
+
+def all_visible(column: pd.Series) -> pd.Series:
+    """Give a column of text without what is invisible in it; each value is looked at once."""
+    return column.map({value: visible(value) for value in column.unique()})
+
+
+def decode(path: Path, data: bytes, encoding: str) -> str:
+    """Give a file's text without a byte order mark; InputError, with the line, where it is none."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{path} is UTF-16 text; save it as {encoding}")
     data = data.removeprefix(b"\xef\xbb\xbf")
@@ -243,6 +261,10 @@ def _decode(path: Path, data: bytes, encoding: str) -> str:
         raise InputError(f"{path}, line {line}: a zero byte; this is not a text file")
     try:
         return data.decode(encoding)
+    except LookupError:
+        raise InputError(
+            f"{path}: no encoding is called {encoding!r}; utf-8, latin-1 … are"
+        ) from None
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise InputError(
@@ -252,7 +274,7 @@ def _decode(path: Path, data: bytes, encoding: str) -> str:
 
 
 def _fields(line: str, separator: str) -> list[str]:
-    return [field.strip().strip('"') for field in line.split(separator)]
+    return [visible(field).strip('"') for field in line.split(separator)]
 
 
 def _places(
@@ -291,7 +313,11 @@ def _uneven(path: Path, line: int, got: int, expected: int, text: str, quoted: b
 
 def _parquet(path: Path, columns: list[str], optional: list[str]) -> Table:
     """Read a Parquet file; its `lines` are the numbers of its rows, from 1."""
-    frame = pd.read_parquet(path)
+    try:
+        frame = pd.read_parquet(path)
+    except (ValueError, OSError) as error:  # PyArrow's are of these
+        reason = " ".join(str(error).split())[:150]
+        raise InputError(f"{path} is no whole Parquet file ({reason}); get it again") from None
     header = [str(name) for name in frame.columns]
     places = _places(path, header, "", columns, optional, "")
     if frame.empty:

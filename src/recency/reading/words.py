@@ -1,6 +1,6 @@
 """Read the words of a reading-time corpus by the parser of its format into a table (contract 1)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from recency.files import atomic
@@ -8,13 +8,22 @@ from recency.reading import parsers
 from recency.reading.contracts import check_words
 
 
-def main(files: Mapping[str, str | Path], parser: str, options: Mapping, out: str | Path) -> None:
-    """Write item, sentence, position, word_id and word, as the parser reads them.
+def main(
+    files: Mapping[str, str | Path],
+    parser: str,
+    options: Mapping,
+    out: str | Path,
+    measures: Sequence[str] = (),
+) -> None:
+    """Write item, sentence, position, word_id and word, and what else the parser has of words.
 
-    `files` is role → path, `parser` a module of recency.reading.parsers, `options` its own keyword arguments.
+    `files` is role → path, `parser` a module of recency.reading.parsers, `options` its own keyword
+    arguments. `measures` are the dataset's, for a parser whose words could be mistaken for them.
     """
     module = parsers.parser(parser)
     chosen = parsers.accepted(module, module.words, dict(options or {}))
+    if module.MEASURES is None:
+        chosen["measures"] = list(measures)
     frame = module.words({role: Path(path) for role, path in files.items()}, **chosen)
     frame = check_words(frame, f"parser {parser}")
     with atomic(out) as part:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from recency.errors import InputError
 from recency.mixed.levels import Levels, levels
 from recency.reading.contracts import RESPONSES
+from recency.regression import regions
 
 PREDICTORS = (
     "length",
@@ -151,7 +152,8 @@ def columns_of(path: str | PathLike, observed: str) -> list[str]:
             f"{other}; times are regressed by 'time_ms ~ …', ERP amplitudes by 'amplitude_uv ~ …': "
             "list the measure under a design of its kind"
         )
-    return ["subject", "word_id", observed, "previous_fixated"]
+    span = ["span"] if "span" in there else []
+    return ["subject", "word_id", observed, "previous_fixated", *span]
 
 
 def values_of(
@@ -183,7 +185,7 @@ def values_of(
                 )
             predictors[name] = frame[name].to_numpy(np.float64)
         elif name in texts.predictors:
-            predictors[name] = texts.predictors[name][word]
+            predictors[name] = regions.over(name, texts.predictors[name], frame)
             lacking = np.isnan(predictors[name])
             if lacking.any():
                 where = f"{path}: {name} is missing for word_id {word[lacking.argmax()]}"

@@ -175,6 +175,8 @@ def _dataset_problems(config: dict, known) -> list[str]:
         if dataset["parser"] not in parsers:
             options = nearest(dataset["parser"], parsers)
             problems.append(f"{where} → parser: none is called {options}")
+        if "dataset" in dataset["words"]:
+            problems += _shared_words_problems(config, name, known)
         steps = dataset.get("filters", {})
         for measure, settings in dataset["measures"].items():
             problems += [
@@ -189,13 +191,32 @@ def _dataset_problems(config: dict, known) -> list[str]:
     return problems
 
 
+def _shared_words_problems(config: dict, name: str, known) -> list[str]:
+    """List what keeps a dataset from having another's words."""
+    dataset, where = config["datasets"][name], f"datasets → {name} → words → dataset"
+    owner = dataset["words"]["dataset"]
+    if not known(where, owner, "datasets"):
+        return []
+    other, problems = config["datasets"][owner], []
+    if "dataset" in other["words"]:
+        problems.append(f"{where}: {owner!r} has no words of its own; name the dataset that has")
+    if "simulate" in dataset or "simulate" in other:
+        problems.append(f"{where}: {owner!r} is made with its readers; name a dataset with files")
+    return problems
+
+
 def _local_file_problems(config: dict) -> list[str]:
     """List local files that are named and not there, where nothing says how to place them."""
     problems = []
     for name, dataset in config["datasets"].items():
         for part in ("words", "responses"):
             for role, file in dataset[part].items():
-                if "url" in file and "local" in file and not Path(file["local"]).exists():
+                if (
+                    isinstance(file, dict)
+                    and "url" in file
+                    and "local" in file
+                    and not Path(file["local"]).exists()
+                ):
                     where = f"datasets → {name} → {part} → {role} → local"
                     problems.append(f"{where}: no file {file['local']!r}")
     for kind in registry.data().values():

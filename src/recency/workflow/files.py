@@ -6,6 +6,7 @@ import os
 from functools import cached_property
 from pathlib import Path
 
+from recency import config as configuration
 from recency import sources
 from recency.evaluations import registry
 
@@ -38,8 +39,14 @@ class Files:
 
     def dataset(self, name: str, part: str) -> dict[str, str]:
         """Return role → path of a dataset's `words` or `responses` files."""
+        if part == "words":
+            name = configuration.owner_of_words(self.config, name)
         files = self.config["datasets"][name][part]
         return {role: self.dataset_file(name, role, file) for role, file in files.items()}
+
+    def with_words(self, name: str) -> dict:
+        """Return the entry whose words a dataset has: its own, or another's that it names."""
+        return self.config["datasets"][configuration.owner_of_words(self.config, name)]
 
     def data(self, key: str, name: str, role: str) -> str:
         """Return where one file is of what experiments name with `key`, such as a treebank's `train`."""
@@ -95,8 +102,9 @@ class Files:
         found = self._of_text()
         for name, dataset in self.config["datasets"].items():
             for part in ("words", "responses"):
-                paths = self.dataset(name, part)
-                found |= {paths[role]: file for role, file in dataset[part].items()}
+                if "dataset" not in dataset[part]:  # else another dataset has the files
+                    paths = self.dataset(name, part)
+                    found |= {paths[role]: file for role, file in dataset[part].items()}
         for key, kind in registry.data().items():
             for name, entry in self.config.get(kind.table, {}).items():
                 for role in (role for role in kind.roles if role in entry):
@@ -132,7 +140,10 @@ class Files:
         """Return where each file of a dataset is from: role, from, checksum."""
         found = []
         for part in ("words", "responses"):
-            for role, file in self.config["datasets"][dataset][part].items():
+            entry = (
+                self.with_words(dataset) if part == "words" else self.config["datasets"][dataset]
+            )
+            for role, file in entry[part].items():
                 source = file.get("url") or file.get("placed") or file.get("local")
                 checksum = file.get("sha256") or file.get("git_blob") or ""
                 source = source or "made by the workflow"

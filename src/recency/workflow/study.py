@@ -58,12 +58,13 @@ class Study:
             for name in self.config.get(table, {})
             for response in configuration.responses(self.config, name, table)
         }
-        entries = self.config["datasets"]
-        return {
-            name: f"{entries[name]['label']} is not here: {missing[0]}"
-            for name in sorted(datasets)
-            if (missing := configuration.missing_files(entries[name], self.mirrors))
-        }
+        entries, found = self.config["datasets"], {}
+        for name in sorted(datasets):
+            needed = dict.fromkeys([name, configuration.owner_of_words(self.config, name)])
+            for each in needed:
+                if missing := configuration.missing_files(entries[each], self.mirrors):
+                    found.setdefault(name, f"{entries[name]['label']} is not here: {missing[0]}")
+        return found
 
     @cached_property
     def absent_data(self) -> dict[tuple[str, str], str]:

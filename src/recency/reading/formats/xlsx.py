@@ -8,49 +8,67 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
-from recency.reading.tables import Table
+from recency.reading.tables import Table, visible
+
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, LookupError, SyntaxError, ValueError),
+    *(TypeError, AttributeError, NotImplementedError),
+)
 
 
 def is_workbook(path: Path) -> bool:
     """Say whether a file is an .xlsx workbook, whatever it is called."""
-    return zipfile.is_zipfile(path) and "xl/workbook.xml" in zipfile.ZipFile(path).namelist()
+    try:
+        return zipfile.is_zipfile(path) and "xl/workbook.xml" in zipfile.ZipFile(path).namelist()
+    except (*_DAMAGE, OSError):
+        return False  # whoever reads it says what is wrong with it
 
 
-def read(path: Path, sheet: str, columns: Iterable[str]) -> Table:
+def read(
+    path: Path,
+    sheet: str | None,
+    columns: Iterable[str] | Callable[[list[str]], Iterable[str]],
+) -> Table:
     """Read `columns` of `sheet`, whose first row names them; rows stand for lines.
 
-    Raises InputError for an absent sheet or column, a sheet without rows and a damaged file.
+    `sheet` None is the first one; `columns` may be chosen from their names by a function. Raises
+    InputError for an absent sheet or column, a sheet without rows and a damaged file.
     """
     from openpyxl import load_workbook
 
     try:
         with open(path, "rb") as file:
             book = load_workbook(file, read_only=True, data_only=True)
+            sheet = book.sheetnames[0] if sheet is None else sheet
             if sheet not in book.sheetnames:
                 raise InputError(
                     f"{path} has no sheet {sheet}; it has: {', '.join(book.sheetnames)}"
                 )
             page = book[sheet]
             page.reset_dimensions()  # some programs write wrong ones, and openpyxl believes them
-            return _table(path, sheet, page.iter_rows(values_only=True), list(columns))
+            return _table(path, sheet, page.iter_rows(values_only=True), columns)
     except InputError:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, SyntaxError, ValueError) as error:
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    except _DAMAGE as error:
         raise InputError(f"{path} is damaged ({error}); get it again") from error
 
 
-def _table(path: Path, sheet: str, rows: Iterable[tuple], columns: list[str]) -> Table:
+def _table(path: Path, sheet: str, rows: Iterable[tuple], columns) -> Table:
     """Pick the columns of a sheet's rows; empty rows are left out."""
     rows = enumerate(rows, start=1)
     _, header = next(rows, (0, ()))
-    places = {_text(name): place for place, name in enumerate(header) if name is not None}
+    names = [(visible(_text(name)), place) for place, name in enumerate(header) if name is not None]
+    places = dict(reversed(names))  # of a name that stands twice, the first
+    columns = list(columns([name for name, _ in names]) if callable(columns) else columns)
     for name in columns:
         if name not in places:
             known = f"{hint(name, places)}It has: {', '.join(places)}"

@@ -1,7 +1,7 @@
 """Reading-time corpora, one module each; `parser` finds a module by the name in the config.
 
 A parser module gives `MEASURES` (the measures it can give; None: any that the options map to a
-column), `words(files, **options)` and `responses(files, words, measure, **options)`. It reads and
+column; its `words` are told the dataset's, as `measures`), `words(files, **options)` and `responses(files, words, measure, **options)`. It reads and
 checks, and filters nothing: the filters stand in the config, and `recency.reading.observations` counts them.
 """
 
@@ -14,6 +14,8 @@ from types import ModuleType
 from recency import plugins
 from recency.errors import InputError
 from recency.names import nearest
+
+_NO_OPTIONS = {"measures"}  # what the workflow itself tells a parser
 
 
 def names() -> list[str]:
@@ -31,8 +33,8 @@ def accepted(module: ModuleType, function: Callable, options: dict) -> dict:
 
     A dataset's options serve both functions of its parser, and each takes what it names.
     """
-    own = _keywords(function)
-    known = sorted(_keywords(module.words) | _keywords(module.responses))
+    own = _keywords(function) - _NO_OPTIONS
+    known = sorted((_keywords(module.words) | _keywords(module.responses)) - _NO_OPTIONS)
     for key in options:
         if key not in known:
             parser_name = module.__name__.rpartition(".")[2]

@@ -1,0 +1,309 @@
+"""The entry of `datasets:` to begin from, for a table of one's own: guessed, and tried."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from recency.errors import InputError
+from recency.reading.contracts import check_responses, check_words
+from recency.reading.formats.anything import Style
+from recency.reading.own import profile, roles
+from recency.reading.own.profile import Column
+from recency.reading.own.roles import EYES, Roles
+from recency.reading.parsers import table as parser
+from recency.reading.tables import Table
+
+_PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
+_FEW = 20  # lists or tasks that a corpus may have
+_YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
+
+
+@dataclass
+class Described:
+    """A table and what its columns are likely to be."""
+
+    path: Path
+    table: Table
+    style: Style
+    columns: list[Column]
+    roles: Roles
+
+
+@dataclass
+class Entry:
+    """A dataset's entry: options as the parser takes them, and what was found when they were tried."""
+
+    name: str
+    options: dict
+    measures: list[str]
+    means: bool
+    notes: list[str] = field(default_factory=list)
+    problem: str = ""
+    unused: str = ""  # why positions that there seem to be are not used
+
+
+def described(path: Path) -> Described:
+    """Read a table and guess its columns."""
+    table, style = profile.read(path)
+    columns = profile.columns(table, style.decimal)
+    return Described(path, table, style, columns, roles.guess(columns, len(table.frame)))
+
+
+def entry(
+    times: Described,
+    words: Described | None = None,
+    dataset: str | None = None,
+    taken: Collection[str] = (),
+) -> Entry:
+    """Give the entry of a table of times; the words are in it, in another, or another dataset's.
+
+    Guesses are tried in the likeliest order, and the first that the parser reads is given; if none,
+    the first with the parser's `problem`. Names of datasets that are `taken` are not used. Raises InputError where no column can be times or words.
+    """
+    if not times.roles.measures:
+        raise InputError(
+            f"{times.path}: no column looks like reading times in ms; if it has words alone, name the "
+            f"file of the times, too: recency describe TIMES --words {times.path}"
+        )
+    texts = words or times
+    if dataset is None and "word" not in texts.roles.of:
+        raise InputError(
+            f"{texts.path}: no column looks like words; name what has them: --words FILE, or --words "
+            "and a dataset's name, as natural_stories"
+        )
+    stem = re.sub(r"(\.\w{1,7})+$", "", times.path.name)
+    name = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "mine"
+    name = f"my_{name}" if name in taken else name
+    means = "subject" not in times.roles.of and not times.roles.wide
+    tried = []
+    for options in _choices(times, words, dataset):
+        found = Entry(name, options, list(times.roles.measures), means)
+        if dataset is not None:
+            return found
+        found.problem = _tried(found, times.path, texts.path)
+        if not found.problem:
+            if texts.roles.positions and options["columns"].get("position", "") is None:
+                found.unused = tried[0].problem
+            return found
+        tried.append(found)
+    return tried[0]
+
+
+def written(made: Entry, files: tuple[str, str], dataset: str | None = None) -> str:
+    """Write an entry as YAML; `files` are those of the words and of the times."""
+    options = dict(made.options)
+    columns = options.pop("columns")
+    words, times = files
+    lines = ["datasets:", f"  {made.name}:", f"    label: {_plain(made.name)}", "    parser: table"]
+    if made.problem:
+        lines.insert(0, f"# To be corrected: {made.problem}")
+    if made.unused:
+        lines.insert(0, f"# Look at this first: {made.unused}")
+    lines += ["    options:", "      columns:"]
+    for name, column in columns.items():
+        if isinstance(column, dict):
+            inside = ", ".join(f"{_plain(n)}: {_plain(c)}" for n, c in column.items())
+            lines.append(f"        {name}: {{{inside}}}")
+        else:
+            lines.append(f"        {_plain(name)}: {_plain(column)}{_comment(name, column, made)}")
+    lines += [
+        f"      {key}: {_plain(value)}{_OPTION.get(key, '')}" for key, value in options.items()
+    ]
+    if dataset is not None:
+        lines.append(f"    words: {{dataset: {_plain(dataset)}}}")
+    else:
+        lines.append(f"    words: {{table: {{local: {_plain(words)}}}}}")
+    lines.append(f"    responses: {{table: {{local: {_plain(times)}}}}}")
+    steps = ["times"] if made.means else ["times", "edges"]
+    listed = ", ".join(f"{m}: {{filters: [{', '.join(steps)}]}}" for m in made.measures)
+    lines.append(f"    measures: {{{listed}}}")
+    eyes = any(measure in EYES for measure in made.measures)
+    kept = "time_ms > 0" if eyes or made.means else "100 < time_ms < 3000"
+    edges = "" if made.means else ', edges: "not sentence_first and not sentence_last"'
+    lines.append(f'    filters: {{times: "{kept}"{edges}}}')
+    if made.means:
+        lines.append(
+            "    partitioned: false  # means over readers: all are fitted, compared by AIC"
+        )
+    return "\n".join(lines) + "\n"
+
+
+_OPTION = {
+    "sentences": "  # where sentences end: by punctuation; or item: each text is one",
+    "skipped": "  # a missing time is of a word that was not fixated",
+    "unit": "  # of the times",
+    "phrases": "  # a row is of several words, and its time of all of them",
+}
+
+
+def _comment(name: str, column: str | None, made: Entry) -> str:
+    if name == "item" and column is None:
+        return "  # one text; or the column that tells texts apart"
+    if name == "item" and column == made.options["columns"].get("sentence"):
+        return "  # sentences shown alone; if they make texts, the column of these"
+    return "  # rows are in reading order" if name == "position" and column is None else ""
+
+
+def _choices(times: Described, words: Described | None, dataset: str | None) -> Iterator[dict]:
+    """Give options to try, the likeliest first."""
+    texts, base = words or times, _style(times, words)
+    if dataset is not None:
+        yield _options(times, words, dataset, {}, None, base)
+        return
+    of = dict(texts.roles.of)
+    sentence, item = of.get("sentence"), of.get("item")
+    units: list[tuple] = []
+    if item and sentence:
+        units.append((item, sentence, None))
+    if item:
+        units += [(item, None, rule) for rule in _rules(texts, item)]
+    if sentence:
+        units.append((sentence, sentence, None))
+    for cut in _cuts(texts) if item or sentence else ():
+        both = [cut, item or sentence]
+        units.append((both, sentence if item else both, None) if sentence else (both, None, "item"))
+    units.append((None, None, "punctuation"))
+    for position in [*texts.roles.positions, None]:
+        for item, sentence, rule in units:
+            columns = {"item": item, "sentence": sentence, "position": position}
+            columns["word"] = of["word"]
+            yield _options(times, words, dataset, columns, rule, base)
+
+
+def _cuts(texts: Described) -> list[str]:
+    """Give columns that may tell texts of the same number apart, as a list or a task does."""
+    used = {*texts.roles.of.values(), *texts.roles.measures.values()}
+    return [
+        each.name
+        for each in texts.columns
+        if each.name not in used
+        and not each.missing
+        and each.kind in ("text", "whole number")
+        and 2 <= each.distinct <= _FEW
+    ][:4]
+
+
+def _options(times, words, dataset, columns: dict, rule: str | None, base: dict) -> dict:
+    """Put options together: one mapping, or one of both files where they call a thing otherwise."""
+    of = times.roles.of
+    if rule is not None:
+        columns = {n: c for n, c in columns.items() if n != "sentence"}
+        if "sentence" in (each.name for each in (words or times).columns):
+            columns["sentence"] = None
+    own = {name: of[name] for name in ("subject",) if name in of}
+    if times.roles.wide or not own:
+        own = {} if "subject" not in [c.name for c in times.columns] else {"subject": None}
+    own |= times.roles.measures
+    mine = {"position": None} | {
+        n: of[n] for n in ("item", "sentence", "position", "word") if n in of
+    }
+    if dataset is not None:
+        return {"columns": _trimmed(mine | own) | times.roles.others} | base
+    if words is None:
+        extra = {"space_after": of["space_after"]} if "space_after" in of else {}
+        mapped = _trimmed({**columns, **extra, **own}) | times.roles.others
+        return {"columns": mapped} | _rule(rule) | base
+    theirs = {n: c for n, c in columns.items() if c is not None or n != "word"}
+    return (
+        {
+            "columns": {
+                "words": theirs | words.roles.others,
+                "responses": mine | own | times.roles.others,
+            }
+        }
+        | _rule(rule)
+        | base
+    )
+
+
+def _rule(rule: str | None) -> dict:
+    return {} if rule is None else {"sentences": rule}
+
+
+def _trimmed(columns: dict) -> dict:
+    """Leave out what is called so in the file, and a position that is not there."""
+    return {
+        n: c
+        for n, c in columns.items()
+        if c is not None or n in ("item", "sentence", "position", "subject")
+    }
+
+
+def _rules(texts: Described, item: str) -> list[str]:
+    """Say how sentences are found where no column says, by how many end within a text."""
+    words, items = texts.table[texts.roles.of["word"]], texts.table[item]
+    last = items != items.shift(-1)
+    inside = words[~last].str.fullmatch(r".*[.?!]['\"”’)]*").sum()
+    within = ["punctuation", "item"]
+    return within if inside > 0.2 * last.sum() else within[::-1]
+
+
+def _style(times: Described, words: Described | None) -> dict:
+    """Give the options of how the files are read."""
+    found: dict = {}
+    for each in filter(None, (words, times)):
+        if each.style.encoding != "utf-8":
+            found["encoding"] = each.style.encoding
+        if each.style.decimal != ".":
+            found["decimal"] = each.style.decimal
+    texts = words or times
+    if (
+        "word" in texts.roles.of
+        and texts.table[texts.roles.of["word"]].str.contains(" ").mean() > 0.05
+    ):
+        found["phrases"] = True
+    if times.roles.seconds:
+        found["unit"] = "s"
+    by = {column.name: column for column in times.columns}
+    measures = times.roles.measures.items()
+    eyes = [by[column] for name, column in measures if name in EYES and column in by]
+    if eyes and "subject" in times.roles.of:
+        found["eye_tracking"] = True
+        if all(each.missing and not each.zeros for each in eyes):
+            found["skipped"] = True
+    return found
+
+
+def _tried(made: Entry, times: Path, words: Path) -> str:
+    """Parse with the options of an entry; give what is wrong, or nothing."""
+    taken = {key: value for key, value in made.options.items()}
+    both = ("columns", "encoding", "decimal")
+    text = {k: v for k, v in taken.items() if k in (*both, "sentences", "phrases")}
+    own = {k: v for k, v in taken.items() if k in (*both, "skipped", "unit", "eye_tracking")}
+    try:
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            known = check_words(
+                parser.words({"table": words}, measures=made.measures, **text), "words"
+            )
+            for measure in made.measures[:1]:  # the others are columns of numbers of the same rows
+                found = parser.responses({"table": times}, known, measure, **own)
+                check_responses(found, known, measure)
+    except InputError as error:
+        return " ".join(str(error).split())
+    made.notes = list(dict.fromkeys(said.getvalue().splitlines()))
+    made.notes.insert(
+        0,
+        f"read so: {len(known):,} words, {known.sentence.nunique():,} sentences, "
+        f"{known['item'].nunique():,} texts; {found.subject.nunique():,} "
+        f"{'means of words' if made.means else 'subjects'}".replace("1 means", "means"),
+    )
+    return ""
+
+
+def _plain(value: object) -> str:
+    """Write a value as YAML reads it back."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_plain, value))}]"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    safe = _PLAIN.fullmatch(text) and text.casefold() not in _YAML_WORDS and ": " not in text
+    return text if safe else json.dumps(text, ensure_ascii=False)

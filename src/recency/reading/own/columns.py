@@ -1,0 +1,229 @@
+"""Which column of a table of one's own is what, and what stands in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.names import hint
+from recency.reading.formats import anything
+from recency.reading.formats.anything import Style
+from recency.reading.tables import Table, all_visible
+
+WORDS = ("item", "sentence", "position", "word", "space_after", "region")
+RESPONSES = (
+    *("subject", "word_id", "item", "sentence", "position", "word"),
+    *("last_position", "span", "region", "time_ms"),
+)
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None", ".")
+"""What stands for a missing value in a column of numbers."""
+TOGETHER = " + "
+"""What joins the names of several columns that are one label together."""
+_TEXT_MISSING = ("", "NA", "NaN", "nan")
+"""What stands for one in a column of names, in which `None` may be a name."""
+TAKEN = ("sentence_first", "sentence_last", "item_first", "item_last", "partition", "place")
+_WHOLE = re.compile(r"-?\d+\.0+")
+_NUMBER = re.compile(r"\d{1,9}")
+_EXACT = 2**53  # the largest whole number up to which float64 has all
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of one file: `of` is what → column, None where there is none to be; `said`: named in `columns:`.
+
+    `given` is what `columns:` names for this file alone; `several` has columns that are made of others.
+    """
+
+    of: Mapping[str, str | None]
+    given: frozenset[str]
+    several: Mapping[str, tuple[str, ...]]
+
+    def name(self, what: str) -> str | None:
+        """Give the column of something: as mapped, or of that very name, if it is nothing else."""
+        return self.of.get(what, None if what in self.of.values() else what)
+
+    def find(self, what: str, there: Iterable[str]) -> str | None:
+        """Give the column of something if it is there; InputError if one is mapped and is not."""
+        name = self.name(what)
+        return name if name in there else None
+
+    def needed(self, what: str, path: Path, there: Sequence[str], else_: str = "") -> str:
+        """Give the column of something that must be there."""
+        name = self.name(what)
+        if name is None:
+            raise InputError(f"options → columns → {what}: a column is needed here")
+        if name not in there:
+            raise lacking(path, name, there, else_)
+        return name
+
+    def others(self) -> dict[str, str]:
+        """Give what is mapped beyond the names that the parser knows: columns to keep."""
+        own = WORDS + RESPONSES
+        return {n: c for n, c in self.of.items() if n not in own and c is not None}
+
+
+def columns_of(columns: Mapping | None, part: str) -> Columns:
+    """Read the option `columns`: names for both files, and under `words` and `responses` for one.
+
+    Several columns in a list are one: their labels together. Raises InputError where a value is no
+    name of a column (or null: there is none).
+    """
+    columns = dict(columns or {})
+    own = {}
+    for each in ("words", "responses"):
+        if isinstance(columns.get(each), Mapping):
+            found = columns.pop(each)
+            own = dict(found) if each == part else own
+    several = {}
+    for name, column in {**columns, **own}.items():
+        if isinstance(column, list) and column and all(isinstance(c, str) for c in column):
+            several[TOGETHER.join(column)] = tuple(column)
+            (own if name in own else columns)[name] = TOGETHER.join(column)
+        elif column is not None and (not isinstance(column, str) or not column.strip()):
+            raise InputError(
+                f"options → columns → {name}: {column!r} is no column's name; put it in quotes, or "
+                "write null where there is no such column"
+            )
+        if name in TAKEN:
+            raise InputError(
+                f"options → columns → {name}: the project uses this name; take another"
+            )
+    return Columns({**columns, **own}, frozenset(own), several)
+
+
+def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
+    """Read the columns that `pick` chooses of those that are there (None: not there).
+
+    Several columns that are one, and all there, are there for it as well.
+    """
+
+    def choose(there: list[str]) -> list[str]:
+        whole = {n: c for n, c in columns.several.items() if set(c) <= set(there)}
+        found = [name for name in pick([*there, *whole]) if name is not None]
+        return [each for name in found for each in whole.get(name, (name,))]
+
+    table = anything.read(path, style, choose)
+    frame = table.frame
+    for name, parts in columns.several.items():
+        if set(parts) <= set(frame.columns):
+            joined = labels(table, parts[0])
+            for part in parts[1:]:
+                joined = joined + " " + labels(table, part)
+            frame = frame.assign(**{name: joined})
+    return Table(table.path, frame)
+
+
+def lacking(path: Path, name: str, there: Iterable[str], else_: str = "") -> InputError:
+    """Make the error of a column that is not there."""
+    there = list(there)
+    listed = ", ".join(there[:20]) + (", …" if len(there) > 20 else "")
+    return InputError(f"{path} has no column {name}; {else_ or hint(name, there)}It has: {listed}")
+
+
+def matching(pattern: str, there: Iterable[str]) -> dict[str, str]:
+    """Give the columns that a pattern with one `*` names: column → what stands for the star."""
+    if "*" not in pattern or pattern.count("*") > 1:
+        return {}
+    head, _, tail = pattern.partition("*")
+    found = {}
+    for name in there:
+        inside = name[len(head) : len(name) - len(tail)]
+        if fnmatchcase(name, re.sub(r"([\[?])", r"[\1]", pattern)) and inside:
+            found[name] = inside
+    return found
+
+
+def labels(table: Table, column: str) -> pd.Series:
+    """Give a column as labels: whole numbers without `.0`, nothing invisible, none missing."""
+    text = all_visible(table[column])
+    if (wrong := text.isin(_TEXT_MISSING)).any():
+        line = text.index[int(np.argmax(wrong))]
+        value = text.iloc[int(np.argmax(wrong))]
+        what = f"is {value!r}, which stands for a missing value" if value else "is empty"
+        table.fail(line, f"{column} {what} ({wrong.sum():,} such rows)")
+    if text.str.fullmatch(_WHOLE).all():
+        text = text.str.replace(r"\.0+$", "", regex=True)
+    return text
+
+
+def whole(text: pd.Series) -> pd.Series | None:
+    """Give labels as whole numbers, int64, or None where one is none."""
+    unique = pd.Series(text.unique())
+    if not unique.str.fullmatch(_NUMBER).all():
+        return None
+    return text.map(dict(zip(unique, unique.astype("int64"), strict=True)))
+
+
+def natural(text: pd.Series) -> pd.Series | None:
+    """Give labels' order by the number that ends them, if all begin alike; else None."""
+    unique = pd.Series(text.unique())
+    parts = unique.str.extract(r"^(.*?)(\d{1,9})$")
+    if parts.isna().any().any() or parts[0].nunique() > 1:
+        return None
+    numbers = parts[1].astype("int64")
+    return None if numbers.duplicated().any() else text.map(dict(zip(unique, numbers, strict=True)))
+
+
+def same_spelling(one: pd.Series, other: pd.Series) -> tuple[pd.Series, pd.Series]:
+    """Spell the labels of two files alike: whole numbers without leading zeros, if all are such."""
+
+    def plain(text: pd.Series) -> dict[str, str]:
+        return {each: str(int(each)) if each.isdigit() else each for each in text.unique()}
+
+    spelled = plain(one), plain(other)
+    if any(len(set(each.values())) < len(each) for each in spelled):
+        return one, other
+    return one.map(spelled[0]), other.map(spelled[1])
+
+
+def positions(table: Table, column: str) -> pd.Series:
+    """Give a column of positions as whole numbers from 0, int64."""
+    return table.numbers(column, integer=True)
+
+
+def decimal(table: Table, column: str, mark: str) -> Table:
+    """Give the table with the numbers of a column written with a point."""
+    if mark == ".":
+        return table
+    frame = table.frame.assign(**{column: table[column].str.replace(mark, ".", regex=False)})
+    return type(table)(table.path, frame)
+
+
+def typed(table: Table, column: str, missing: Sequence[str] | None, mark: str = ".") -> pd.Series:
+    """Give numbers as numbers, true and false as such, anything else as text; what is missing as such.
+
+    Whole numbers that float64 cannot tell apart are names, and stay text. Raises InputError at an
+    infinity among numbers.
+    """
+    text = table[column]
+    absent = text.isin(MISSING if missing is None else ["", *missing])
+    given = text[~absent]
+    folded = given.str.casefold()
+    if len(given) and folded.isin(["true", "false"]).all():
+        truth = (text.str.casefold() == "true").astype("boolean").mask(absent)
+        return truth if absent.any() else truth.astype(bool)
+    plain = given.str.replace(mark, ".", regex=False) if mark != "." else given
+    values = pd.to_numeric(plain, errors="coerce")
+    if len(given) and not values.isna().any():
+        if (wrong := ~np.isfinite(values.to_numpy(dtype="float64"))).any():
+            line = given.index[int(np.argmax(wrong))]
+            table.fail(line, f"{column} is {given.iloc[int(np.argmax(wrong))]!r}, no finite number")
+        small = (values.abs() <= _EXACT).all() or not (values % 1 == 0).all()
+        if small:
+            return values.reindex(text.index) if not absent.any() else _spread(values, absent)
+    gone = text.isin(_TEXT_MISSING if missing is None else ["", *missing])
+    return text.mask(gone, None).astype("str") if gone.any() else text
+
+
+def _spread(values: pd.Series, absent: pd.Series) -> pd.Series:
+    """Give the values at their places among missing ones, float64."""
+    full = np.full(len(absent), np.nan)
+    full[~absent.to_numpy()] = values.to_numpy(dtype="float64")
+    return pd.Series(full, index=absent.index)

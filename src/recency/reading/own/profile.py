@@ -1,0 +1,120 @@
+"""What the columns of a table hold: types, what is missing, ranges, examples."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading import tables
+from recency.reading.formats import anything, rda, xlsx
+from recency.reading.formats.anything import Style
+from recency.reading.own.columns import MISSING
+from recency.reading.tables import Table
+
+_COMMA = re.compile(r"-?\d+,\d+")
+_EXAMPLES = 3
+_SHOWN = 40  # characters of the examples
+
+
+@dataclass(frozen=True)
+class Column:
+    """What one column holds; `kind` is number, whole number, true or false, text or nothing.
+
+    `low`, `middle` and `high` are of numbers (the least, median and largest); `zeros` and `missing` are rows.
+    """
+
+    name: str
+    kind: str
+    missing: int
+    distinct: int
+    examples: tuple[str, ...]
+    low: float = np.nan
+    middle: float = np.nan
+    high: float = np.nan
+    zeros: int = 0
+
+    @property
+    def numeric(self) -> bool:
+        """Say whether it holds numbers."""
+        return self.kind in ("number", "whole number")
+
+
+def read(path: Path) -> tuple[Table, Style]:
+    """Read all columns of a table, and give how it was read: encoding and decimal mark are guessed."""
+    style = Style(encoding=_encoding(path))
+    table = anything.read(path, style)
+    if any(_has_comma(table[name]) for name in table.frame.columns):
+        style = Style(encoding=style.encoding, decimal=",")
+    return table, style
+
+
+def columns(table: Table, mark: str = ".") -> list[Column]:
+    """Describe each column of a table, in its order."""
+    return [_column(str(name), table[name], mark) for name in table.frame.columns]
+
+
+def shown(found: list[Column]) -> list[str]:
+    """Give a line a column: name, kind, missing, distinct, range, examples."""
+    head = ("column", "holds", "missing", "distinct", "least … median … largest", "examples")
+    rows = [head]
+    for each in found:
+        span = f"{each.low:g} … {each.middle:g} … {each.high:g}" if each.numeric else ""
+        examples = ", ".join(each.examples)
+        examples = examples if len(examples) <= _SHOWN else f"{examples[: _SHOWN - 1]}…"
+        counts = (f"{each.missing:,}", f"{each.distinct:,}")
+        rows.append((each.name, each.kind, *counts, span, examples))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _column(name: str, text: pd.Series, mark: str) -> Column:
+    counts = text.value_counts()
+    absent = counts.index.isin(MISSING)
+    missing, given = int(counts[absent].sum()), counts[~absent]
+    values = pd.Series(given.index, dtype="str")
+    first = tuple(text[~text.isin(MISSING)].drop_duplicates().head(_EXAMPLES))
+    if given.empty:
+        return Column(name, "nothing", missing, 0, ())
+    if values.str.casefold().isin(["true", "false"]).all():
+        return Column(name, "true or false", missing, len(given), first)
+    plain = values.str.replace(mark, ".", regex=False)
+    numbers = pd.to_numeric(plain, errors="coerce").to_numpy(dtype="float64")
+    if not np.isfinite(numbers).all():
+        missing = int(text.isin(["", "NA"]).sum())  # the rest may be words and names
+        return Column(name, "text", missing, len(given), first)
+    rows = np.repeat(numbers, given.to_numpy())
+    kind = "whole number" if (numbers % 1 == 0).all() else "number"
+    ends = float(rows.min()), float(np.median(rows)), float(rows.max())
+    return Column(name, kind, missing, len(given), first, *ends, int((rows == 0).sum()))
+
+
+def _has_comma(text: pd.Series) -> bool:
+    """Say whether a column's numbers are written with a decimal comma."""
+    given = pd.Series(text[~text.isin(MISSING)].unique())
+    if given.empty or not given.str.contains(",").any():
+        return False
+    return bool(given.str.fullmatch(r"-?\d+(,\d+)?").all())
+
+
+def _encoding(path: Path) -> str:
+    """Guess a text's encoding: UTF-8 if it is, else that of Windows, which most others are."""
+    if path.is_dir() or rda.is_r_data(path) or xlsx.is_workbook(path):
+        return "utf-8"
+    data = tables.content(path)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        try:
+            tables.decode(path, data, "cp1252")
+        except InputError:
+            return "utf-8"  # and whoever reads it says what is wrong with it
+        return "cp1252"
+    return "utf-8"

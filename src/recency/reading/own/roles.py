@@ -1,0 +1,184 @@
+"""What the columns of a table are likely to be: guessed from their names and what they hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from recency.reading.own.columns import RESPONSES, TAKEN, WORDS, matching
+from recency.reading.own.profile import Column
+
+_NUMBER = r"(_?(id|nr|num|no|number|index|idx|code|name|label|key))?"
+_NAMES = {
+    "subject": rf"(subj|subject|sub|participant|part|pp|ppt|reader|worker|uid){_NUMBER}"
+    r"|recording_session_label|session_label|uniform_id",
+    "sentence": rf"(sent|sentence|sentid){_NUMBER}",
+    "item": rf"(item|story|text|passage|article|doc|document|paragraph|chapter|stim|stimulus){_NUMBER}"
+    rf"|trial{_NUMBER}",
+    "position": r"((word|token|w|ia|zone|region|tok)_?(id|nr|num|no|number|index|idx|pos|position|n)"
+    r"|(word|token)_in_\w+|position|pos|place|zone|word_position|sentpos|sent_pos|text_pos|context_length)"
+    r"|position_in_\w+|\w+_position",
+    "word": r"(word|token|ia_label|form|string|w|tok|region_text|word_text|text|wordform)",
+    "space_after": r"space_after",
+}
+# A measure's usual names, parts of which a space stands between; the surest first.
+_MEASURES = {
+    "FFD": (r"\bffd\b", r"first ?fix(ation)?( ?dur| ?time|$)"),
+    "RB": (r"right ?bound",),
+    "GP": (r"\bgpt?\b", r"go ?past", r"regression path", r"\brpd\b"),
+    "FP": (r"\bfp\b", r"\bfprt\b", r"\bgd\b", r"\bgaze", r"first ?pass", r"first run dwell"),
+    "TFT": (r"\btft\b", r"\btrt\b", r"\btfd\b", r"total ?(read|fix|time|dur)", r"\bdwell time"),
+    "Maze": (r"\bmaze",),
+    "SPR": (
+        *(r"\bspr\b", r"\brts?\b", r"self ?paced", r"read(ing)? ?times?", r"latency", r"\btime ms"),
+        *(r"\btimes?\b", r"\bms\b", r"\bduration"),
+    ),
+}
+EYES = ("FFD", "RB", "GP", "FP", "TFT")
+_NO_TIME = re.compile(
+    r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|prob|length|correct|(^|_)(sd|se|n)$"
+)
+_MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
+_PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")
+_MOST = 24  # further columns that are kept
+
+
+@dataclass
+class Roles:
+    """Guesses: what → column; measures → column or pattern; further columns, name → column."""
+
+    of: dict[str, str] = field(default_factory=dict)
+    measures: dict[str, str] = field(default_factory=dict)
+    others: dict[str, str] = field(default_factory=dict)
+    seconds: bool = False
+    wide: bool = False
+    positions: list[str] = field(default_factory=list)
+
+
+def guess(columns: Sequence[Column], rows: int) -> Roles:
+    """Guess the roles of a table's columns."""
+    found = Roles()
+    for role in ("subject", "sentence", "item", "position", "space_after", "word"):
+        _role(found, role, columns, rows)
+    _wide(found, columns)
+    if not found.wide:
+        _times(found, columns)
+    used = {*found.of.values(), *found.measures.values()}
+    for pattern in found.measures.values():
+        used |= set(matching(pattern, [each.name for each in columns]))
+    for each in columns:
+        if each.name in used or each.distinct < 2 or each.name.startswith("unnamed_"):
+            continue
+        if each.kind == "text" and each.distinct > max(50, rows / 20):
+            continue
+        if len(found.others) < _MOST:
+            found.others[_own_name(each.name, found)] = each.name
+    return found
+
+
+def snake(name: str) -> str:
+    """Write a name in lower case, its parts joined by `_`."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return re.sub(r"\W+|_+", "_", name).strip("_").lower()
+
+
+def _role(found: Roles, role: str, columns: Sequence[Column], rows: int) -> None:
+    """Find the column of a role: the first whose name fits and that holds what it must."""
+    taken = set(found.of.values())
+    fits = [c for c in columns if c.name not in taken and _can_be(role, c, rows)]
+    named = [c for c in fits if re.fullmatch(_NAMES[role], snake(c.name))]
+    if role == "item" and len(named) > 1:  # trials are items only if nothing else is
+        named = [c for c in named if not snake(c.name).startswith("trial")]
+    if role == "position":  # the most particular: word_in_sentence before zone
+        named = sorted(named, key=lambda c: not re.search("word|token|zone|ia", snake(c.name)))
+        found.positions = [c.name for c in named]
+    if not named and role == "word":
+        words = [c for c in fits if _looks_like_words(c)]
+        named = sorted(words, key=lambda c: -c.distinct)
+    if named:
+        found.of[role] = named[0].name
+
+
+def _can_be(role: str, column: Column, rows: int) -> bool:
+    """Say whether what a column holds can be of a role."""
+    if role == "word":
+        return column.kind == "text" and column.distinct > 2
+    if role == "position":
+        return column.kind == "whole number" and 0 <= column.low <= 1
+    if role == "space_after":
+        return column.kind == "true or false"
+    return (
+        column.kind in ("text", "whole number") and column.missing == 0 and column.distinct < rows
+    )
+
+
+def _looks_like_words(column: Column) -> bool:
+    letters = [re.fullmatch(r"\W?[^\W\d_][^\s\d_]*", each) for each in column.examples]
+    return all(letters) and column.distinct > 10
+
+
+def _times(found: Roles, columns: Sequence[Column]) -> None:
+    """Find the columns of reading times, by name and by size."""
+    for measure in _MEASURES:
+        free = [
+            each
+            for each in columns
+            if each.name not in {*found.of.values(), *found.measures.values()} and _is_time(each)
+        ]
+        rank = {each.name: _names_measure(each.name, measure) for each in free}
+        named = sorted((each for each in free if rank[each.name]), key=lambda c: rank[c.name])
+        if named:
+            found.measures[measure] = named[0].name
+            found.seconds |= named[0].middle < _MILLISECONDS[0] and named[0].high <= _SECONDS[1]
+
+
+def _names_measure(name: str, measure: str) -> int:
+    """Say by which of a measure's usual names a column is called, from 1; 0: by none."""
+    spaced = snake(name).replace("_", " ")
+    for number, pattern in enumerate(_MEASURES[measure], start=1):
+        if re.search(pattern, spaced):
+            return number
+    return 0
+
+
+def _is_time(column: Column) -> bool:
+    """Say whether numbers can be reading times, in ms or s, 0 where a word was not fixated."""
+    if not column.numeric or column.low < 0 or _NO_TIME.search(snake(column.name)):
+        return False
+    ms = _MILLISECONDS[0] < column.high and column.distinct > 2 and column.high > 100
+    return ms or (
+        column.kind == "number" and _SECONDS[0] <= column.middle <= column.high <= _SECONDS[1]
+    )
+
+
+def _wide(found: Roles, columns: Sequence[Column]) -> None:
+    """Find a column a subject: three or more of times whose names differ by a number alone."""
+    groups: dict[tuple[str, str], list[Column]] = {}
+    for each in columns:
+        match = re.fullmatch(r"(\D*)(\d+)(\D*)", each.name)
+        if match and _is_time(each):
+            groups.setdefault((match[1], match[3]), []).append(each)
+    for (head, tail), group in groups.items():
+        pattern = f"{head}*{tail}"
+        names = {each.name for each in group}
+        if len(group) < 3 or set(matching(pattern, [c.name for c in columns])) != names:
+            continue
+        if "subject" in found.of:
+            continue
+        measure = next((m for m in _MEASURES if _names_measure(f"{head}{tail}", m)), "SPR")
+        found.measures.setdefault(measure, pattern)
+        found.wide = True
+        found.seconds |= group[0].middle < _MILLISECONDS[0]
+
+
+def _own_name(name: str, found: Roles) -> str:
+    """Give a name under which a column is kept: none that means something else here."""
+    plain = snake(name) or "column"
+    plain = f"column_{plain}" if plain[0].isdigit() else plain
+    reserved = {*WORDS, *RESPONSES, *TAKEN, *_PREDICTORS, *(m.lower() for m in _MEASURES)}
+    plain = f"own_{plain}" if plain in reserved and plain != "pos" else plain
+    number, free = 2, plain
+    while free in found.others:
+        free, number = f"{plain}_{number}", number + 1
+    return free

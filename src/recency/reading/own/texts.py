@@ -1,0 +1,216 @@
+"""The texts that a table's rows make up: their words in reading order, their sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.contracts import word_table
+from recency.reading.own.columns import natural, whole
+from recency.reading.sentences import sentence_numbers
+from recency.reading.tables import Table, first_rows
+
+RULES = ("punctuation", "item")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is known of each row; the frame's index is its line.
+
+    Columns of `frame`: item, word, perhaps sentence (labels), position (whole numbers), subject,
+    space_after.
+    """
+
+    table: Table
+    frame: pd.DataFrame
+
+    def has(self, name: str) -> bool:
+        """Say whether a column is there."""
+        return name in self.frame
+
+
+def by_row_order(rows: Rows) -> Rows:
+    """Count each subject's words of a text by the order of their rows, from 1."""
+    frame = rows.frame
+    text = [name for name in ("subject", "item", "sentence") if name in frame]
+    key = frame[text].sort_values("subject", kind="stable") if "subject" in frame else frame[text]
+    new = (key != key.shift()).any(axis=1)
+    if (again := key[new].duplicated()).any():
+        line = again.index[int(np.argmax(again))]
+        where = " of ".join(str(frame[name][line]) for name in reversed(text[-2:]))
+        rows.table.fail(
+            line,
+            f"the text {where} begins again: without positions the order of rows is that of words; map "
+            "what tells the two apart (`item: [list, item]`), or sort the rows",
+        )
+    return Rows(rows.table, frame.assign(position=frame.groupby(text, sort=False).cumcount() + 1))
+
+
+def build(
+    rows: Rows, rule: str | None, extras: pd.DataFrame, phrases: bool = False
+) -> pd.DataFrame:
+    """Build contract 1 of rows that have positions; rows that repeat a word must agree.
+
+    `rule` says how sentences are found where there is no column of them: by punctuation, or one an
+    item. `extras` (the rows' index) are kept. With `phrases` a row's word is split at spaces, and
+    `phrase` is the number (from 0, in the whole file) of the row that a word is of. Raises InputError, with the line, at a word that is
+    two, a gap in positions, and texts whose order cannot be told.
+    """
+    first = _words(rows)
+    ordered = _ordered(rows, first)
+    if phrases:
+        ordered = ordered.assign(phrase=np.arange(len(ordered), dtype="int32"))
+        ordered = ordered.assign(word=ordered.word.str.split()).explode("word")
+    words, items = ordered.word.to_numpy(), ordered["item"].to_numpy()
+    label = None
+    if "sentence" not in ordered:
+        if rule == "item":
+            numbers = np.cumsum(ordered["item"] != ordered["item"].shift())
+        else:
+            numbers = sentence_numbers(words, items)
+    else:
+        numbers, label = _numbered(ordered)
+    made = word_table(items, np.asarray(numbers), words)
+    for name in [name for name in ("space_after", "phrase") if name in ordered]:
+        made[name] = ordered[name].to_numpy()
+    if label is not None:
+        made["sentence_label"] = pd.Series(label, dtype="str")
+    lines = ordered.index
+    return pd.concat([made, extras.loc[lines].reset_index(drop=True)], axis=1)
+
+
+def _words(rows: Rows) -> pd.DataFrame:
+    """Give the first row of each word."""
+    frame, table = rows.frame, rows.table
+    keys = [name for name in ("item", "sentence", "position") if name in frame]
+    same = [name for name in ("word", "space_after") if name in frame]
+    first, other = first_rows(frame[[*keys, *same]], keys, same)
+    if len(other):
+        row = other.iloc[0]
+        text = f"sentence {row.sentence}" if "sentence" in frame else f"{row['item']}"
+        where = f"word {row.position} of {text}"
+        if row.word == row.word_first:
+            table.fail(row.name, f"{where}: {table_name(rows, 'space_after')} differs")
+        table.fail(
+            row.name,
+            f"{where} is {row.word!r} of {row['item']}, before it was {row.word_first!r}; map the "
+            "columns that tell texts and sentences apart",
+        )
+    return first
+
+
+def table_name(rows: Rows, what: str) -> str:
+    """Give what an error calls a column: its own name, kept in the frame's attributes."""
+    return rows.frame.attrs.get(what, what)
+
+
+def _ordered(rows: Rows, first: pd.DataFrame) -> pd.DataFrame:
+    """Put words into reading order, and check that none is left out between two others."""
+    unit = _unit(rows, first)
+    first = first.copy()
+    first["_item"] = _order(rows, first, "item", ["item"])
+    if "sentence" in first:
+        if unit == "item":
+            runs = first.sort_values(["_item", "position"], kind="stable")
+            new = (runs.sentence != runs.sentence.shift()) | (runs["item"] != runs["item"].shift())
+            split = runs[new].duplicated(["item", "sentence"])
+            if split.any():
+                rows.table.fail(
+                    split.index[split][0],
+                    f"sentence {runs.sentence[split.index[split][0]]} stands in two places of its text",
+                )
+            first["_sentence"] = 0
+        else:
+            first["_sentence"] = _order(rows, first, "sentence", ["item", "sentence"])
+            number = whole(first.sentence)
+            if (
+                number is not None
+                and first.groupby("sentence", sort=False)["item"].nunique().max() == 1
+            ):
+                begin = number.groupby(first["item"], sort=False).transform("min")
+                inside = first.assign(n=number, b=begin).sort_values(["b", "item", "n"])
+                if (
+                    inside.n.is_monotonic_increasing
+                ):  # numbers that go through all texts order these
+                    first["_item"] = begin
+        keys = ["_item", "item", "_sentence", "position"]
+    else:
+        keys = ["_item", "item", "position"]
+    return first.sort_values(keys, kind="stable").drop(
+        columns=["_item", "_sentence"], errors="ignore"
+    )
+
+
+def _unit(rows: Rows, first: pd.DataFrame) -> str:
+    """Say whether positions run through a sentence or an item; InputError where words lack."""
+    units = (["sentence"] if "sentence" in first else []) + ["item"]
+    base = min(int(first.position.min()), 1)
+    problems = []
+    for unit in units:
+        keys = ["item", "sentence"] if unit == "sentence" else ["item"]
+        ordered = first.sort_values("position", kind="stable")
+        wrong = ordered.position != ordered.groupby(keys, sort=False).cumcount() + base
+        if not wrong.any():
+            return unit
+        line = min(ordered.index[wrong], key=lambda at: (int(first.position[at]), at))
+        problems.append((int(wrong.sum()), unit, line))
+    _, unit, line = min(problems, key=lambda problem: problem[0])
+    name = first.sentence[line] if unit == "sentence" else first["item"][line]
+    rows.table.fail(
+        line,
+        f"{unit} {name} has no word before {first.position[line]}; a language model reads whole "
+        "texts: add the words that lack, or map `position: null` to count the rows as they stand",
+    )
+
+
+def _order(rows: Rows, first: pd.DataFrame, name: str, keys: list[str]) -> pd.Series:
+    """Give the rank of a text or sentence: by its number, or else by where its rows stand."""
+    by = whole(first[name])
+    by = natural(first[name]) if by is None else by
+    if by is not None:
+        return by
+    frame = rows.frame
+    place = pd.Series(np.arange(len(frame)), index=frame.index)
+    if name == "sentence":
+        _contiguous(rows)
+    begin = place.groupby([frame[key] for key in keys], sort=False).min().rename("_begin")
+    return first.join(begin, on=keys)["_begin"]
+
+
+def _contiguous(rows: Rows) -> None:
+    """Raise InputError unless rows order sentences without numbers: in pieces, or not all alike."""
+    frame = rows.frame
+    reader = frame["subject"] if "subject" in frame else pd.Series("", index=frame.index)
+    key = pd.DataFrame({"reader": reader, "item": frame["item"], "sentence": frame.sentence})
+    new = (key != key.shift()).any(axis=1)
+    again = key[new].duplicated()
+    if again.any():
+        line = again.index[int(np.argmax(again))]
+        rows.table.fail(
+            line,
+            f"sentence {frame.sentence[line]} of {frame['item'][line]} begins again: rows are out of "
+            "order, and sentences without numbers can be ordered by rows alone; sort the file",
+        )
+    runs = key[new]
+    rank = runs.groupby(["reader", "item"], sort=False).cumcount()
+    spread = rank.groupby([runs["item"], runs.sentence], sort=False).nunique()
+    if (spread > 1).any():
+        item, sentence = spread.index[int(np.argmax(spread > 1))]
+        raise InputError(
+            f"{rows.table.path}: sentence {sentence} of {item} has another place with one subject "
+            "than with another; number the sentences of a text in reading order"
+        )
+
+
+def _numbered(ordered: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
+    """Count sentences through the file: by their own numbers, or from 1 with their labels kept."""
+    new = (ordered.sentence != ordered.sentence.shift()) | (
+        ordered["item"] != ordered["item"].shift()
+    )
+    own = whole(ordered.sentence)
+    if own is not None and not ordered.sentence[new].duplicated().any():
+        return own.to_numpy(), None
+    return np.cumsum(new.to_numpy()), ordered.sentence.to_numpy()

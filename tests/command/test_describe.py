@@ -1,0 +1,247 @@
+"""`recency describe`: made tables in different shapes; the YAML that is written runs, and is right."""
+
+import contextlib
+import io
+import os
+import subprocess
+
+import pandas as pd
+import pytest
+import yaml
+from own_corpus import SUBJECTS, ms, readings, right, save, words
+from project import ROOT
+
+from recency.command.main import main
+from recency.reading import responses as responses_rule
+from recency.reading import words as words_rule
+from recency.workflow import checks, loading
+
+
+def means():
+    return words().assign(
+        FFD=[ms("p1", n) for n in range(13)], GD=[ms("p2", n) for n in range(13)], freq=0.5
+    )
+
+
+def per_subject():
+    made = words().drop(columns="nchar")
+    return made.assign(**{f"RT_{s[1:]}": [ms(s, n) for n in range(13)] for s in SUBJECTS})
+
+
+def fixations():
+    frame = readings().rename(columns={"rt": "IA_FIRST_RUN_DWELL_TIME", "word": "IA_LABEL"})
+    frame["IA_REGRESSION_PATH_DURATION"] = frame.IA_FIRST_RUN_DWELL_TIME + 50
+    return frame.rename(columns={"subject": "RECORDING_SESSION_LABEL", "position": "IA_ID"})
+
+
+#: name → (table, file, what else is in the entry)
+SHAPES = {
+    "long": (readings(), "mine.csv", {}),
+    "other names": (
+        readings()
+        .rename(columns={"item": "story_id", "sentence": "sent_nr", "position": "WordNum"})
+        .rename(columns={"word": "token", "subject": "participant", "rt": "reading_time"}),
+        "mine.tsv",
+        {},
+    ),
+    "place in the text": (
+        readings().drop(columns=["position"]).rename(columns={"place": "zone"}),
+        "mine.csv.gz",
+        {},
+    ),
+    "no sentences": (
+        readings().drop(columns=["sentence", "position"]).rename(columns={"place": "word_nr"}),
+        "mine.parquet",
+        {"sentences": "punctuation"},
+    ),
+    "sentences alone": (
+        readings()
+        .drop(columns=["place"])
+        .assign(sentence_id=lambda d: d.sentence + 2 * (d["item"] == "mill"))
+        .drop(columns=["item", "sentence"]),
+        "mine.csv",
+        {},
+    ),
+    "lists": (
+        readings()
+        .assign(item=1, list=lambda d: d.nchar * 0 + 1)
+        .assign(list=lambda d: [1 + (i == "mill") for i in readings()["item"]]),
+        "mine.csv",
+        {},
+    ),
+    "rows alone": (readings().drop(columns=["position", "place"]), "mine.xlsx", {}),
+    "seconds": (readings().assign(rt=lambda d: d.rt / 1000), "mine.csv", {"unit": "s"}),
+    "a column a subject": (per_subject(), "mine.csv", {}),
+    "eyes": (fixations(), "mine.csv", {"eye_tracking": True}),
+    "means": (means(), "mine.csv", {}),
+}
+
+
+def described(*arguments):
+    """Run the command; give its status, output and errors."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(["describe", *map(str, arguments)])
+    return status, out.getvalue(), err.getvalue()
+
+
+def run_entry(text, folder):
+    """Check an entry as a config's, and run its rules: name, entry, words, times of all measures."""
+    ((name, entry),) = yaml.safe_load(text)["datasets"].items()
+    config = loading.load(ROOT)
+    config["datasets"][name] = entry
+    checks.check(config, ROOT / "config.schema.yaml")
+    made = folder / "words.parquet"
+    common = {"parser": entry["parser"], "options": entry["options"]}
+    files = {
+        part: {r: f["local"] for r, f in entry[part].items()} for part in ("words", "responses")
+    }
+    words_rule.main(files=files["words"], out=made, measures=list(entry["measures"]), **common)
+    times = {}
+    for measure in entry["measures"]:
+        out = folder / f"{measure}.parquet"
+        responses_rule.main(
+            files=files["responses"], words=made, measure=measure, out=out, **common
+        )
+        times[measure] = pd.read_parquet(out)
+    return name, entry, pd.read_parquet(made), times
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_yaml_that_is_written_runs_and_is_right(tmp_path, shape):
+    frame, name, options = SHAPES[shape]
+    path = save(frame, tmp_path / name)
+    status, out, err = described(path)
+    assert (status, err) == (0, "")
+    assert "corrected" not in out and ("Look at this" in out) == False
+    _, entry, known, times = run_entry(out, tmp_path)
+    found = {k: v for k, v in entry["options"].items() if k != "columns"}
+    assert found == options
+    assert len([line for line in out.splitlines() if not line.startswith("#")]) < 25
+    if shape == "means":
+        assert list(times) == ["FFD", "FP"] and entry["partitioned"] is False
+        assert times["FP"].time_ms.tolist() == [ms("p2", n) for n in range(13)]
+        assert set(times["FP"].subject) == {"mean"}
+        return
+    if shape == "eyes":
+        assert list(times) == ["GP", "FP"]
+        assert (times["GP"].time_ms - times["FP"].time_ms).tolist() == [50] * 39
+        assert "previous_fixated" in times["FP"]
+        right(known, times["FP"])
+        return
+    if shape in ("sentences alone", "lists"):  # whose items are called otherwise
+        known["item"] = ["harbour"] * 6 + ["mill"] * 7
+    if shape == "a column a subject":
+        names = {"01": "p01", "02": "p02", "10": "p10"}
+        times["SPR"]["subject"] = times["SPR"].subject.map(names)
+    times["SPR"]["time_ms"] = times["SPR"].time_ms.round(6)
+    right(known, times["SPR"])
+
+
+def test_what_a_table_holds_is_shown(tmp_path):
+    frame = readings()
+    frame["rt"] = frame.rt.astype("object")
+    frame.loc[[2, 3], "rt"] = "NA"
+    frame["answered"] = frame.rt.astype(str).str.len() > 2
+    _, out, _ = described(save(frame, tmp_path / "mine.csv"))
+    lines = [line.split() for line in out.splitlines()]
+    assert f"# {tmp_path / 'mine.csv'}: 39 rows, 9 columns" in out
+    rt = next(line for line in lines if line[1:2] == ["rt"])
+    middle = f"{pd.to_numeric(frame.rt, errors='coerce').median():g}"
+    ends = ["200", "…", middle, "…", "520"]
+    assert rt[2:] == ["whole", "number", "2", "31", *ends, "200,", "210,", "240"]
+    assert ["#", "answered", "true", "or", "false", "0", "2", "True,", "False"] in lines
+    assert "2 of 39 responses of SPR dropped, without a value" in out
+
+
+def test_words_may_be_in_another_file(tmp_path):
+    stimuli = words().rename(columns={"item": "story", "word": "token"})
+    known = save(stimuli[["story", "sentence", "position", "token", "nchar"]], tmp_path / "w.csv")
+    frame = readings().rename(columns={"item": "text_id", "sentence": "sent_id"})
+    path = save(frame[["text_id", "sent_id", "position", "subject", "rt"]], tmp_path / "t.csv")
+    status, out, err = described(path)
+    assert status == 2 and "no column looks like words; name what has them: --words FILE" in err
+    status, out, _ = described(path, "--words", known)
+    assert status == 0
+    _, entry, read, times = run_entry(out, tmp_path)
+    right(read, times["SPR"])
+    assert read.nchar.tolist() == words().nchar.tolist()
+    assert entry["options"]["columns"]["responses"]["item"] == "text_id"
+    status, _, err = described(known)
+    assert status == 2 and "no column looks like reading times in ms" in err
+    assert described(path, "--words", tmp_path / "no.csv")[0] == 2
+
+
+def test_words_may_be_another_dataset_s(tmp_path):
+    path = save(readings()[["item", "position", "subject", "rt"]], tmp_path / "t.csv")
+    status, out, _ = described(path, "--words", "natural_stories")
+    entry = yaml.safe_load(out)["datasets"]["t"]
+    assert status == 0 and entry["words"] == {"dataset": "natural_stories"}
+    config = loading.load(ROOT)
+    config["datasets"]["t"] = entry
+    checks.check(config, ROOT / "config.schema.yaml")
+
+
+def test_phrases_are_seen(tmp_path):
+    frame = readings().assign(word=lambda d: d.word.where(d.place != 2, d.word + " indeed"))
+    _, out, _ = described(save(frame, tmp_path / "mine.csv"))
+    _, entry, known, times = run_entry(out, tmp_path)
+    assert entry["options"]["phrases"] is True
+    assert len(known) == 15 and times["SPR"].span.sum() == 3 * 15
+
+
+def test_positions_with_a_gap_are_said_first(tmp_path):
+    frame = readings()
+    path = save(frame[frame.place != 3], tmp_path / "mine.csv")
+    _, out, _ = described(path)
+    yaml_lines = [line for line in out.splitlines() if not line.startswith("# /")]
+    assert any("Look at this first" in line and "no word before" in line for line in yaml_lines)
+
+
+def test_another_encoding_and_decimal_marks_are_found(tmp_path):
+    frame = readings().replace({"word": {"Nobody": "Nobödy"}}).assign(rt=lambda d: d.rt + 0.5)
+    path = tmp_path / "mine.csv"
+    frame.to_csv(path, sep=";", decimal=",", encoding="cp1252", index=False)
+    _, out, _ = described(path)
+    _, entry, known, times = run_entry(out, tmp_path)
+    assert entry["options"]["encoding"] == "cp1252" and entry["options"]["decimal"] == ","
+    assert "Nobödy" in known.word.tolist() and times["SPR"].time_ms.tolist()[0] == 200.5
+
+
+def test_out_and_names_that_are_taken(tmp_path, monkeypatch):
+    path = save(readings(), tmp_path / "provo.csv")
+    monkeypatch.chdir(ROOT)
+    out = tmp_path / "mine.yaml"
+    status, said, _ = described(path, "--out", out)
+    assert status == 0 and f"written to {out}" in said and "datasets:" not in said
+    assert list(yaml.safe_load(out.read_text())["datasets"]) == ["my_provo"]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [(b"", "is empty"), (b"PAR1", "no whole Parquet file"), (b"a\n1\n", "no column looks like")],
+)
+def test_what_is_no_table_is_one_line(tmp_path, data, message):
+    (tmp_path / "bad.csv").write_bytes(data)
+    status, out, err = described(tmp_path / "bad.csv")
+    assert (status, out) == (2, "") and message in err and err.count("\n") == 1
+
+
+@pytest.mark.skipif(not (ROOT / ".venv/bin/python").exists(), reason="not set up here")
+def test_run_describe_names_files_from_where_the_user_is(tmp_path):
+    save(readings(), tmp_path / "mine.csv")
+    made = subprocess.run(
+        [ROOT / "run", "describe", "mine.csv"],
+        cwd=tmp_path, capture_output=True, text=True, check=True, env=dict(os.environ),
+    )  # fmt: skip
+    assert yaml.safe_load(made.stdout)["datasets"]["mine"]["words"]["table"]["local"] == str(
+        tmp_path / "mine.csv"
+    )
+
+
+def test_run_helps_before_set_up(tmp_path):
+    script = tmp_path / "run"
+    script.write_text((ROOT / "run").read_text())
+    script.chmod(0o755)
+    shown = subprocess.run([script, "--help"], capture_output=True, text=True, check=True).stdout
+    assert "./run describe FILE" in shown and "make setup" in shown
