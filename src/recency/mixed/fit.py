@@ -14,6 +14,7 @@ import numpy as np
 from recency.mixed import lme4
 from recency.mixed.cross_products import Block, Products, cross_products, independent
 from recency.mixed.expressions import split_product
+from recency.mixed.families import GAUSSIAN
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, column, factors
 from recency.mixed.levels import Levels
 from recency.mixed.lme4 import Refused
@@ -61,8 +62,11 @@ def fit_model(
     y: np.ndarray,
     groups: Mapping[str, Levels],
     engine: str,
+    family: str = GAUSSIAN,
 ) -> Result:
     """Fit by maximum likelihood; `engine` is `cross_products` or `lme4`.
+
+    A `family` other than gaussian is fitted by lme4's glmer(), whatever the engine.
 
     `predictors` and `y` have one element per observation. A model that cannot be fitted is a
     Result without figures, with the reason in its note.
@@ -73,6 +77,9 @@ def fit_model(
         data = lme4.data_frame(
             {formula.response: y, **used}, {name: groups[name] for name in formula.groups}
         )
+        if family != GAUSSIAN:
+            fit, messages = lme4.generalised(str(formula), data, family)
+            return _reported(fit, messages)
         model, messages = lme4.set_up(str(formula), data)
         notes += messages
         if engine == "cross_products":
@@ -88,6 +95,10 @@ def fit_model(
 def optimised(model: Any, notes: Sequence[str]) -> Result:
     """Fit a model that lme4 has set up by lme4's own optimiser."""
     fit, messages = lme4.optimise(model)
+    return _reported(fit, messages, notes)
+
+
+def _reported(fit: Any, messages: Sequence[str], notes: Sequence[str] = ()) -> Result:
     summary = lme4.summary_of(fit)
     notes = [*notes, *dict.fromkeys([*messages, *summary.messages])]
     return Result(summary, summary.converged, "; ".join(notes), fit)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from recency.mixed.families import GAUSSIAN
 from recency.mixed.formula import Formula, column
 from recency.mixed.summary import FitSummary
 
@@ -60,7 +61,10 @@ def fit_least_squares(
     return summary, notes
 
 
-def criteria(summary: FitSummary, n: int) -> dict[str, float]:
-    """Return AIC and BIC of a least-squares fit to n rows; sigma counts as a parameter, as in R."""
-    k = len(summary.fixed) + 1
+def criteria(summary: FitSummary, n: int, family: str = GAUSSIAN) -> dict[str, float]:
+    """Return AIC and BIC of a fit to n rows by maximum likelihood, as R counts its parameters.
+
+    These are the fixed effects, theta of a mixed model and, of gaussian responses, sigma.
+    """
+    k = len(summary.fixed) + len(summary.theta) + (family == GAUSSIAN)
     return {"aic": 2 * k - 2 * summary.loglik, "bic": k * math.log(n) - 2 * summary.loglik}

@@ -61,6 +61,11 @@ optimise <- function(model) {
   mkMerMod(environment(devfun), optimum, model$reTrms, model$fr, model$call, verdict)
 }
 
+# A generalised model: glmer() as it is, its likelihood by Laplace's approximation.
+generalised <- function(formula, data, family) {
+  glmer(as.formula(formula, env = globalenv()), data = data, family = family)
+}
+
 summarise <- function(fit) {
   variances <- VarCorr(fit)
   modes <- ranef(fit, condVar = FALSE)

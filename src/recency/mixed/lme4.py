@@ -46,7 +46,24 @@ def _r() -> Any:
     return robjects.globalenv
 
 
-def _attempt(function: str, *arguments: Any) -> tuple[Any, list[str]]:
+@functools.cache
+def sourced(path: Path) -> None:
+    """Read further R code into the global environment; an InputError where a package lacks."""
+    _r()
+    from rpy2 import rinterface, robjects
+
+    try:
+        robjects.r["source"](str(path))
+    except rinterface.embedded.RRuntimeError as error:
+        why = " ".join(str(error).split())
+        raise InputError(f"R cannot load {path.stem} ({why}); install R's package") from None
+
+
+def attempt(function: str, *arguments: Any) -> tuple[Any, list[str]]:
+    """Call a function that is in R's global environment; return its value and its messages.
+
+    Raises Refused with R's reason where it stops.
+    """
     value, messages, error = _r()["attempt"](_r()[function], *arguments)
     if len(error):
         raise Refused(" ".join(error[0].split()))
@@ -87,7 +104,7 @@ def frame_of(columns: Mapping[str, np.ndarray | Levels]) -> Any:
 
 def set_up(formula: str, data: Any, reml: bool = False) -> tuple[Any, list[str]]:
     """Return lme4's modular model of `formula` and lme4's messages."""
-    return _attempt("set_up", formula, data, reml)
+    return attempt("set_up", formula, data, reml)
 
 
 def terms(model: Any) -> list[tuple[str, list[str]]]:
@@ -98,23 +115,28 @@ def terms(model: Any) -> list[tuple[str, list[str]]]:
 
 def evaluate(model: Any, theta: np.ndarray) -> tuple[Any, float]:
     """Return lme4's deviance function, left at `theta`, and its value there."""
-    evaluation, _ = _attempt("evaluate", model, _vector(theta))
+    evaluation, _ = attempt("evaluate", model, _vector(theta))
     return evaluation, evaluation[1][0]
 
 
 def make_at(model: Any, evaluation: Any, theta: np.ndarray) -> Any:
     """Make the merMod object at `theta`, at which `evaluation` was left."""
-    return _attempt("make_at", model, evaluation, _vector(theta))[0]
+    return attempt("make_at", model, evaluation, _vector(theta))[0]
+
+
+def generalised(formula: str, data: Any, family: str) -> tuple[Any, list[str]]:
+    """Run glmer() with its defaults (Laplace); return the merMod object and lme4's messages."""
+    return attempt("generalised", formula, data, family)
 
 
 def optimise(model: Any) -> tuple[Any, list[str]]:
     """Run lme4's optimiser with its defaults; return the merMod object and lme4's messages."""
-    return _attempt("optimise", model)
+    return attempt("optimise", model)
 
 
 def summary_of(fit: Any) -> FitSummary:
     """Read all reported figures from a merMod object."""
-    parts, _ = _attempt("summarise", fit)
+    parts, _ = attempt("summarise", fit)
     parts = dict(zip(parts.names, parts, strict=True))
     random: dict[str, dict[str, Any]] = {}
     for group, columns, sd, correlation in zip(
@@ -150,12 +172,12 @@ def summary_of(fit: Any) -> FitSummary:
 
 def predict(fit: Any, data: Any, random: bool) -> np.ndarray:
     """Predict (n,) for an R data frame; a level that the fit has not seen adds nothing."""
-    return np.array(_attempt("predicted", fit, data, random)[0])
+    return np.array(attempt("predicted", fit, data, random)[0])
 
 
 def fitted_of(fit: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the fitted values (n,) and the response (n,)."""
-    fitted, response = _attempt("fitted_of", fit)[0]
+    fitted, response = attempt("fitted_of", fit)[0]
     return np.array(fitted), np.array(response)
 
 

@@ -27,6 +27,8 @@ WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
 MORE = ("pos", "foil_length", "given_length", "log_frequency", "space_after")
 # What a response is, its unit in its name; an amplitude is no time, and has a column of its own.
 RESPONSES = ("time_ms", "amplitude_uv")
+# What observations have in their place where a measure is an event (was the word skipped?): 0 or 1.
+EVENT = "event"
 
 _END_MARK = r"[.?!…:;][\W_]*$"
 

@@ -1,8 +1,8 @@
 """Fit one regression of reading times or amplitudes, with an LM's surprisal or without: one JSON file.
 
 The figures are lme4's; theta is searched on cross-products (engine `cross_products`) or by lme4's
-own optimiser (engine `lme4`). Engine `ols` is least squares on the means over subjects, with AIC and
-BIC. The exploratory partition is scored with the fit's parameters.
+own optimiser (engine `lme4`). Engine `ols` is least squares on the means over subjects, `gam` an
+additive model of mgcv. The exploratory partition is scored with the fit's parameters.
 """
 
 import json
@@ -15,14 +15,12 @@ import numpy as np
 import pandas as pd
 
 from recency.files import atomic
-from recency.mixed import likelihood
-from recency.mixed.fit import Result, figures, fit_model
-from recency.mixed.least_squares import criteria, fit_least_squares
-from recency.mixed.prediction import fixed_part
-from recency.mixed.scaling import scaled, scaling_of
-from recency.mixed.summary import FitSummary
-from recency.regression import categories, prediction
+from recency.mixed import families
+from recency.mixed.least_squares import criteria
+from recency.regression import categories
 from recency.regression.designs import formula_of
+from recency.regression.estimation import estimate
+from recency.regression.likelihoods import contributions, log_likelihoods
 from recency.regression.predictors import Rows, read_rows, read_texts, word_means
 
 
@@ -42,12 +40,13 @@ def main(
     """Fit `design` on the partition `fit`, score `exploratory`, write JSON to `out`.
 
     `design` has the keys formula, of_interest, and one of designs.CHOICES for each of base,
-    engine, response and surprisal. `model` is `full` or `base`, which leaves the effects of interest out.
+    engine, response and surprisal, and perhaps family. `model` is `full`, `base`, which leaves the
+    effects of interest out, or `linear`, an additive model with lines in place of their smooths.
     Without an LM (`surprisal` None) only a base without them altogether (`base: all`) can be
     fitted. A model that lme4 refuses is a result with `converged` false and the reason in `note`.
-    `exploratory` is None where every observation is fitted. `out_observations` gets the
-    log-likelihood of each exploratory observation (of each word, for `ols`), given the random
-    effects, as Parquet: subject, sentence, word_id, loglik.
+    `exploratory` is None where every observation is fitted: then AIC and BIC are given.
+    `out_observations` gets the log-likelihood of each exploratory observation (of each word, for
+    `ols`), given the random effects, as Parquet: subject, sentence, word_id, loglik.
     """
     formula = formula_of(design, model)
     texts = read_texts(words, unigram, surprisal, design["surprisal"], first_may_lack=True)
@@ -57,22 +56,12 @@ def main(
     if exploratory is not None:
         others = read_rows(exploratory, texts, names, design["response"], formula.response)
     subjects = len(rows.groups["subject"].names)
-    least_squares = design["engine"] == "ols"
-    if least_squares:
+    if design["engine"] == "ols":
         rows, others = word_means(rows), others and word_means(others)
-    references = categories.references(formula, texts, rows.predictors)
-    formula = categories.expand(formula, texts, rows.predictors, references)
-    scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts)
-    predictors = scaled(rows.predictors, scaling)
-    if least_squares:
-        summary, notes = fit_least_squares(formula, predictors, rows.y)
-        result = Result(summary if summary.converged else None, summary.converged, "; ".join(notes))
-    else:
-        result = fit_model(formula, predictors, rows.y, rows.groups, design["engine"])
+    found, summary = estimate(formula, texts, rows, design)
     record = {
         "lm": lm,
         "model": model,
-        "formula": str(formula),
         "engine": design["engine"],
         "response": design["response"],
         "surprisal": design["surprisal"],
@@ -82,68 +71,27 @@ def main(
             "subjects": subjects,
             "sentences": len(rows.groups["sentence"].names),
         },
-        "scaling": scaling,
-        **figures(result),
+        **found,
     }
-    if references:
-        record["reference"] = references
-    if least_squares and result.summary:
-        record |= criteria(result.summary, len(rows.y))
-    residuals = None
-    if result.summary and others:
-        residuals = others.y - prediction.predict(record, others)
-    record["loglik"] = log_likelihoods(result.summary, record, rows, others, residuals)
+    if summary and others is None and "aic" not in record:
+        record |= criteria(summary, len(rows.y), families.of(record))
+    parts = contributions(record, others) if summary and others else None
+    record["loglik"] = log_likelihoods(summary, record, rows, others)
     if out_observations is not None:
-        write_observations(out_observations, others, residuals, result.summary)
+        write_observations(out_observations, others, parts)
     with atomic(out) as path:
-        text = json.dumps(_plain(record), sort_keys=True, indent=1, allow_nan=False)
+        text = json.dumps(plain(record), sort_keys=True, indent=1, allow_nan=False)
         path.write_text(text + "\n")
 
 
-def log_likelihoods(
-    summary: FitSummary | None,
-    record: Mapping[str, Any],
-    rows: Rows,
-    others: Rows | None,
-    residuals: np.ndarray | None,
-) -> dict[str, float]:
-    """Return log-likelihoods (natural logarithm) of both partitions; NaN without a fit or the rows.
-
-    fit: lme4's, marginal; exploratory: given the random effects, new levels at 0;
-    exploratory_marginal: random effects drawn anew; fit_conditional: given the random effects.
-    `residuals` are those of `others` from predictions with random effects.
-    """
-    names = ("fit", "fit_conditional", "exploratory", "exploratory_marginal")
-    found = dict.fromkeys(names, math.nan)
-    if summary is None:
-        return found
-    sigma = summary.sigma
-    errors = rows.y - prediction.predict(record, rows)
-    found |= {"fit": summary.loglik, "fit_conditional": likelihood.conditional(errors, sigma)}
-    if others is None:
-        return found
-    predictors = scaled(others.predictors, record["scaling"])
-    fixed = fixed_part(record, predictors, len(others.y))
-    return found | {
-        "exploratory": likelihood.conditional(residuals, sigma),
-        "exploratory_marginal": likelihood.marginal(
-            others.y - fixed, record, predictors, others.groups
-        ),
-    }
-
-
-def write_observations(
-    out: str | PathLike, rows: Rows | None, residuals: np.ndarray | None, summary: FitSummary | None
-) -> None:
-    """Write the log-likelihood of each row, null without a fit; an empty table without rows."""
+def write_observations(out: str | PathLike, rows: Rows | None, parts: np.ndarray | None) -> None:
+    """Write the log-likelihood (n,) of each row, null without a fit; an empty table without rows."""
     if rows is None:
         frame = pd.DataFrame(columns=["subject", "sentence", "word_id", "loglik"])
         with atomic(out) as path:
             frame.to_parquet(path, compression="zstd", index=False)
         return
-    part = np.full(len(rows.y), np.nan)
-    if summary is not None:
-        part = likelihood.contributions(residuals, summary.sigma)
+    part = np.full(len(rows.y), np.nan) if parts is None else parts
     subject, sentence = rows.groups["subject"], rows.groups["sentence"]
     frame = pd.DataFrame(
         {
@@ -157,12 +105,12 @@ def write_observations(
         frame.to_parquet(path, compression="zstd", index=False)
 
 
-def _plain(value: Any) -> Any:
-    """Replace what JSON does not have: NumPy's numbers, and NaN by null."""
+def plain(value: Any) -> Any:
+    """Return a record as JSON takes it: NumPy's numbers as Python's, NaN as null."""
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

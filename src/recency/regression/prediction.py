@@ -10,16 +10,34 @@ from typing import Any
 
 import numpy as np
 
+from recency.mixed import families, mgcv
 from recency.mixed.prediction import fixed_part, random_part
 from recency.mixed.scaling import scaled
 from recency.regression.predictors import Rows, Texts, read_rows, read_texts, word_means
 
 
 def predict(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
-    """Predict the response (n,) of rows with raw predictors: fixed and random effects."""
+    """Predict the response (n,) of rows with raw predictors: fixed and random effects.
+
+    Of events this is their probability.
+    """
+    return families.mean(families.of(fit), linear_predictor(fit, rows))
+
+
+def linear_predictor(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
+    """Return the sum of fixed and random effects (n,): of events, their log odds."""
     predictors = scaled(rows.predictors, fit["scaling"])
     n = len(rows.y)
-    return fixed_part(fit, predictors, n) + random_part(fit, predictors, rows.groups, n)
+    return fixed_effects(fit, predictors, n) + random_part(fit, predictors, rows.groups, n)
+
+
+def fixed_effects(
+    fit: Mapping[str, Any], predictors: Mapping[str, np.ndarray], n: int
+) -> np.ndarray:
+    """Return the part (n,) without random effects, of predictors scaled as they were for the fit."""
+    if "mgcv" in fit:
+        return mgcv.fixed_part(fit["mgcv"], predictors, n)
+    return fixed_part(fit, predictors, n)
 
 
 def read_fit(path: str | PathLike) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from recency.errors import InputError
 from recency.mixed.levels import Levels, levels
-from recency.reading.contracts import RESPONSES
+from recency.reading.contracts import EVENT, RESPONSES
 from recency.regression import regions
 
 PREDICTORS = (
@@ -146,11 +146,11 @@ def columns_of(path: str | PathLike, observed: str) -> list[str]:
     """
     there = pq.read_schema(path).names
     if observed not in there:
-        other = next((name for name in RESPONSES if name in there), "neither")
+        other = next((name for name in (*RESPONSES, EVENT) if name in there), "neither")
         raise InputError(
             f"{path} has no column {observed}, which the design's formula has on its left side, but "
-            f"{other}; times are regressed by 'time_ms ~ …', ERP amplitudes by 'amplitude_uv ~ …': "
-            "list the measure under a design of its kind"
+            f"{other}; times are regressed by 'time_ms ~ …', ERP amplitudes by 'amplitude_uv ~ …', "
+            "events by 'event ~ …': list the measure under a design of its kind"
         )
     span = ["span"] if "span" in there else []
     return ["subject", "word_id", observed, "previous_fixated", *span]
