@@ -43,7 +43,7 @@ rule responses:
 rule observations:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        responses="<results>/datasets/{dataset}/responses.{measure}.parquet",
+        responses=lambda wildcards: study.responses_file(wildcards.dataset, wildcards.measure),
         surprisal=lambda wildcards: study.scored_by(wildcards.dataset),
     output:
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",
@@ -59,6 +59,7 @@ rule observations:
         "../envs/plot.yaml"
     params:
         filters=lambda wildcards: study.filters(wildcards.dataset, wildcards.measure),
+        event=lambda wildcards: study.event(wildcards.dataset, wildcards.measure),
     script:
         "../workflow/scripts/datasets/observations.py"
 
@@ -66,7 +67,7 @@ rule observations:
 rule observations_whole:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        responses="<results>/datasets/{dataset}/responses.{measure}.parquet",
+        responses=lambda wildcards: study.responses_file(wildcards.dataset, wildcards.measure),
         surprisal=lambda wildcards: study.scored_by(wildcards.dataset),
     output:
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",
@@ -80,6 +81,7 @@ rule observations_whole:
         "../envs/plot.yaml"
     params:
         filters=lambda wildcards: study.filters(wildcards.dataset, wildcards.measure),
+        event=lambda wildcards: study.event(wildcards.dataset, wildcards.measure),
     script:
         "../workflow/scripts/datasets/observations.py"
 
@@ -126,7 +128,7 @@ rule check_dataset:
     conda:
         "../envs/plot.yaml"
     params:
-        measures=lambda wildcards: list(config["datasets"][wildcards.dataset]["measures"]),
+        measures=lambda wildcards: study.read_measures(wildcards.dataset),
         dataset="{dataset}",
         label=lambda wildcards: config["datasets"][wildcards.dataset]["label"],
         about=lambda wildcards: files.about(wildcards.dataset),

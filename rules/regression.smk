@@ -19,7 +19,7 @@ rule regression:
         "<benchmarks>/regression/{design}/{dataset}.{measure}/{lm}.{model}.tsv"
     wildcard_constraints:
         lm=any_of([*config["lms"], "none"]),
-        model="full|base",
+        model="full|base|linear",
     conda:
         "../envs/stats.yaml"
     params:

@@ -1,5 +1,6 @@
 """Filter responses as the paper does, count what each step drops, and part them in three or not."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.files import atomic
 from recency.names import hint
-from recency.reading.contracts import response_column
+from recency.reading.contracts import EVENT, response_column
 
 PARTITIONS = ("fit", "fit", "exploratory", "held_out")
 NEVER = 1_000_000
@@ -23,25 +24,29 @@ def main(
     out_exploratory: str | Path | None = None,
     out_held_out: str | Path | None = None,
     surprisal: Sequence[str | Path] = (),
+    event: str | None = None,
 ) -> None:
     """Write the three partitions and counts.csv (step, kept, dropped).
 
     `filters` are applied in order: each `keep` is a pandas query over the columns of `joined`, and
     rows for which it holds stay. Without `out_exploratory` and `out_held_out` all that is left is
     to be fitted, and these partitions are counted as 0. With `surprisal` files there is a column
-    `words_since_unscored`, see `since_unscored`.
+    `words_since_unscored`, see `since_unscored`. With `event`, a query as `keep` is one,
+    the response is whether it holds of a row that the filters leave: 1 or 0.
     """
     texts = pd.read_parquet(words)
     if surprisal:
         texts["words_since_unscored"] = since_unscored(texts, surprisal)
     given = pd.read_parquet(responses)
     frame = joined(texts, given)
-    value = response_column(frame, str(responses))
+    value = EVENT if event else response_column(frame, str(responses))
     columns = ["subject", "word_id", value, "previous_fixated", "partition"]
     columns += ["span"] if "span" in frame else []  # of responses to several words
     frame, counts = filtered(frame, filters)
     if missing := given.attrs.get("missing", 0):  # what the parser dropped, without a value
         counts[:1] = [("presented", len(given) + missing, 0), ("missing", len(given), missing)]
+    if event:
+        frame[EVENT] = events(frame, event, str(responses))
     frame["partition"] = "fit" if out_exploratory is None else partition(frame)
     outs = {"fit": out_fit, "exploratory": out_exploratory, "held_out": out_held_out}
     for name, out in outs.items():
@@ -117,6 +122,22 @@ def filtered(
     return frame.copy(), counts
 
 
+def events(frame: pd.DataFrame, query: str, where: str) -> pd.Series:
+    """Say of each row whether an event happened, as 1.0 or 0.0.
+
+    Raises an InputError where the query cannot tell, since a column that it reads is missing there.
+    """
+    found = _evaluated(frame, f"event: {query!r}", query)
+    read = [name for name in dict.fromkeys(re.findall(r"\w+", query)) if name in frame]
+    if missing := [name for name in read if frame[name].isna().any()]:
+        count = int(frame[missing[0]].isna().sum())
+        raise InputError(
+            f"{where}: the event {query!r} needs {missing[0]}, which is missing in {count:,} of "
+            f"{len(frame):,} rows; filter them out"
+        )
+    return found.astype("float64")
+
+
 def partition(observations: pd.DataFrame) -> pd.Series:
     """Assign each observation to fit, exploratory or held_out (Clark et al. 2025, footnote 7).
 
@@ -133,7 +154,11 @@ def partition(observations: pd.DataFrame) -> pd.Series:
 
 def _holds(frame: pd.DataFrame, name: str, keep: str) -> pd.Series:
     """Evaluate a filter; raise InputError unless it is a yes or no of each row."""
-    where = f"filters → {name}: {keep!r}"
+    found = _evaluated(frame, f"filters → {name}: {keep!r}", keep)
+    return found.fillna(False).astype(bool)
+
+
+def _evaluated(frame: pd.DataFrame, where: str, keep: str) -> pd.Series:
     columns = ", ".join(frame.columns)
     try:
         found = frame.eval(keep, engine="python", local_dict={}, global_dict={})
@@ -149,4 +174,4 @@ def _holds(frame: pd.DataFrame, name: str, keep: str) -> pd.Series:
         raise InputError(
             f"{where} is not true or false of each row; compare a column, as in time_ms > 0"
         )
-    return found.fillna(False).astype(bool)
+    return found

@@ -184,6 +184,7 @@ def _dataset_problems(config: dict, known) -> list[str]:
                 for step in settings["filters"]
                 if step not in steps
             ]
+            problems += _event_problems(f"{where} → measures → {measure}", settings, dataset)
         for lm in dataset.get("scored_by", []):
             known(f"{where} → scored_by", lm, "lms")
         if "simulate" in dataset:
@@ -203,6 +204,16 @@ def _shared_words_problems(config: dict, name: str, known) -> list[str]:
     if "simulate" in dataset or "simulate" in other:
         problems.append(f"{where}: {owner!r} is made with its readers; name a dataset with files")
     return problems
+
+
+def _event_problems(where: str, settings: dict, dataset: dict) -> list[str]:
+    """List what is wrong with a measure that is an event of another one."""
+    if ("of" in settings) != ("event" in settings):
+        return [f"{where}: `of: <measure>` and `event: <query>` go together"]
+    others = [name for name, each in dataset["measures"].items() if "of" not in each]
+    if "of" in settings and settings["of"] not in others:
+        return [f"{where} → of: no measure is called {nearest(settings['of'], others)}"]
+    return []
 
 
 def _local_file_problems(config: dict) -> list[str]:

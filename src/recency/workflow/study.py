@@ -343,10 +343,23 @@ class Study:
         """Return the text that a unigram model is estimated from."""
         return f"<results>/corpora/{self.config['unigrams'][unigram]['corpus']}/text.parquet"
 
+    def read_measures(self, dataset: str) -> list[str]:
+        """Return the measures that a dataset's parser reads: all but events of another one."""
+        measures = self.config["datasets"][dataset]["measures"]
+        return [name for name, settings in measures.items() if "of" not in settings]
+
+    def responses_file(self, dataset: str, measure: str) -> str:
+        """Return the responses of a measure, or of the one that an event is of."""
+        read = self.config["datasets"][dataset]["measures"].get(measure, {}).get("of", measure)
+        return f"<results>/datasets/{dataset}/responses.{read}.parquet"
+
     def responses_files(self, dataset: str) -> list[str]:
         """Return the responses of a dataset, measure by measure."""
-        measures = self.config["datasets"][dataset]["measures"]
-        return [f"<results>/datasets/{dataset}/responses.{measure}.parquet" for measure in measures]
+        return [self.responses_file(dataset, name) for name in self.read_measures(dataset)]
+
+    def event(self, dataset: str, measure: str) -> str | None:
+        """Return the query that says whether a measure's event happened; None of times."""
+        return self.config["datasets"][dataset]["measures"][measure].get("event")
 
     def scored_by(self, dataset: str) -> list[str]:
         """Return the surprisals without which a dataset's filters drop words."""

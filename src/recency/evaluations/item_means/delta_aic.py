@@ -1,7 +1,7 @@
-"""Compare LMs by the AIC of least squares on words, and their surprisal by what it goes with.
+"""Compare LMs by the AIC of what was fitted to all observations, and their surprisal by what it goes with.
 
-De Varda & Marelli (2024), Figure 2: mean surprisal (A), its correlation with log frequency (B) and
-with the response (C), and ΔAIC against the baseline (D). All are over the words that were fitted.
+That is least squares on words or a model of observations. De Varda & Marelli (2024), Figure 2: mean surprisal (A), its correlation with log frequency (B) and
+with the response (C), and ΔAIC against the baseline (D). All are over the words, or observations, that were fitted.
 """
 
 import math
@@ -20,6 +20,8 @@ COLUMNS = [
     *("lm", "dataset", "measure", "design", "n", "words_per_text", "mean_surprisal_nats"),
     *("r_frequency", "r_response", "aic", "delta_aic", "relative_likelihood", "note"),
 ]
+CRITERIA = ["loglik", "bic", "delta_bic"]
+"""Further columns where observations were fitted, not words."""
 
 
 def main(
@@ -38,9 +40,10 @@ def main(
     `fits` are the JSON files of the full models, `observations` what they were fitted to; all files
     are listed in the order of `cells`, `unigram` where a design asks for it. ΔAIC is an LM's AIC
     minus that of the LM `baseline`: below 0 the LM fits better. A model that could not be fitted
-    has an empty AIC and the reason in `note`.
+    has an empty AIC and the reason in `note`. Where models of observations are among them, mixed or
+    additive ones, CRITERIA follow.
     """
-    rows = []
+    rows, columns = [], list(COLUMNS)
     for index, cell in enumerate(cells):
         fit = read_fit(fits[index])
         frequency = unigram[index] if unigram else None
@@ -48,7 +51,13 @@ def main(
         found = {name: cell[name] for name in COLUMNS[:4]}
         found |= described(rows_for(fit, observations[index], texts))
         found["words_per_text"] = len(texts.item) / len(np.unique(texts.item))
-        rows.append(found | {"aic": fit.get("aic", math.nan), "note": fit["note"]})
+        found |= {"aic": fit.get("aic", math.nan), "note": fit["note"]}
+        if fit.get("engine") != "ols":
+            loglik = fit["loglik"]["fit"]
+            found["loglik"] = math.nan if loglik is None else loglik
+            found["bic"] = fit.get("bic", math.nan)
+            columns = [*COLUMNS, *CRITERIA]
+        rows.append(found)
     table = pd.DataFrame(rows)
     places = ["dataset", "measure", "design"]
     at = table[table.lm == baseline].set_index(places)
@@ -58,13 +67,15 @@ def main(
         if (group.n != at.n[place]).any():
             other = group[group.n != at.n[place]].iloc[0]
             raise InputError(
-                f"{fits[other.name]} is of {other.n} words, that of {baseline} of {at.n[place]}: "
+                f"{fits[other.name]} is of {other.n} rows, that of {baseline} of {at.n[place]}: "
                 "they were made from different observations; make both again"
             )
         table.loc[group.index, "delta_aic"] = group.aic - at.aic[place]
+        if "bic" in table:
+            table.loc[group.index, "delta_bic"] = group.bic - at.bic[place]
     table["relative_likelihood"] = np.exp(-table.delta_aic.abs() / 2)
     with atomic(out) as path:
-        table[COLUMNS].to_csv(path, index=False, lineterminator="\n")
+        table[columns].to_csv(path, index=False, lineterminator="\n")
 
 
 def described(rows: Rows) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Mean reading times of words, all of them fitted: AIC of each LM (de Varda & Marelli 2024)."""
+"""Corpora that are fitted whole, words' means (de Varda & Marelli 2024) or observations: AIC."""
 
 from recency.evaluations.registry import Evaluation
 
@@ -16,12 +16,6 @@ def _problems(config, name, known) -> list[str]:
     if not fitted:
         return []
     problems, first = [], min(fitted)
-    for design in dict.fromkeys(design for design, dataset in listed if dataset in fitted):
-        if config["designs"].get(design, {}).get("engine", "ols") != "ols":
-            problems.append(
-                f"{where} → responses → {design}: all of {first!r} is fitted (`partitioned: false`), "
-                "which is compared by AIC; take a design of `engine: ols`"
-            )
     if others := sorted({dataset for _, dataset in listed} - fitted):
         problems.append(
             f"{where} → responses: all of {first!r} is fitted (`partitioned: false`), {others[0]!r} "

@@ -85,7 +85,15 @@ def read(
 def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, source: str) -> Table:
     """Set the rows out: a block a response, the LMs beneath one another."""
     beside = bool(rows.published.notna().any())
-    names = ["Words", "LM", "AIC", "ΔAIC", *(["published"] * beside), "Relative likelihood"]
+    whole = "loglik" in rows
+    names = [
+        "Observations" if whole else "Words",
+        "LM",
+        *(["logLik", "BIC"] * whole),
+        "AIC",
+        "ΔAIC",
+    ]
+    names += [*(["published"] * beside), "Relative likelihood"]
     header = [
         Cell("Response", left=True),
         *(Cell(name, left=name == "LM") for name in names),
@@ -95,7 +103,7 @@ def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, sour
     for response, block in rows.groupby("response", sort=False):
         rules += [len(grid)] if grid else []
         best = block.aic.min()
-        for place, row in enumerate(block.itertuples()):
+        for place, (_, row) in enumerate(block.iterrows()):
             own = row.lm == baseline
             known = pd.notna(row.n_published)
             size = f"published {row.n_published:,}" if known and not place else ""
@@ -103,6 +111,7 @@ def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, sour
                 Cell("" if place else response, left=True),
                 Cell("" if place else f"{row.n:,}", (size,) if size else ()),
                 Cell(row.label, left=True),
+                *(Cell(style.number(row[name], 2)) for name in ("loglik", "bic") if whole),
                 Cell(style.number(row.aic, 2), bold=row.aic == best),
                 Cell("" if own else style.signed(row.delta_aic, 2)),
             ]
@@ -111,7 +120,8 @@ def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, sour
             likelihood = "" if own or pd.isna(row.aic) else f"{row.relative_likelihood:.3g}"
             cells += [Cell(likelihood), Cell("" if own else reading(row.delta_aic), left=True)]
             grid.append(cells)
-    compared = f"ΔAIC: AIC minus that of {baseline_label(rows, baseline)} on the same words; "
+    what = "observations" if whole else "words"
+    compared = f"ΔAIC: AIC minus that of {baseline_label(rows, baseline)} on the same {what}; "
     judged = "relative likelihood: of the worse of the two models, e^(-|ΔAIC| / 2); its reading is "
     judged += "Burnham & Anderson's (2004): to 2, 4 to 7, from 10 on; they say nothing of the rest"
     first = [compared + "below 0 the LM fits better; the lowest AIC of a response in bold", judged]
@@ -141,9 +151,10 @@ def summary(path: Path) -> Table:
     """Give ΔAIC by LM and response, from this table's CSV, with the number of words, for the summary."""
     rows = comparison.table(path, ["label", "response", "n", "delta_aic"])
     names = list(dict.fromkeys(rows.response))
+    what = "observations" if "loglik" in rows else "words"
     grid = [
         [
-            Cell("words", left=True),
+            Cell(what, left=True),
             *(Cell(f"{n:,}") for n in rows.groupby("response").n.first()[names]),
         ]
     ]
@@ -151,7 +162,7 @@ def summary(path: Path) -> Table:
         delta = mine.set_index("response").delta_aic.reindex(names)
         if (delta != 0).any():  # the baseline's own are 0
             grid.append([Cell(label, left=True), *(Cell(style.signed(each, 2)) for each in delta)])
-    notes = ["ΔAIC against the baseline on all words: below 0 the LM fits better"]
+    notes = [f"ΔAIC against the baseline on all {what}: below 0 the LM fits better"]
     header = [Cell("LM", left=True), *(Cell(name) for name in names)]
     return Table("", [header], grid, notes)
 
