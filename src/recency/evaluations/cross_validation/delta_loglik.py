@@ -1,0 +1,89 @@
+"""Collect an experiment's cross-validated fits: ΔLogLik, full minus base, one row a cell.
+
+delta_loglik: over all observations, each scored by the fit that has not seen its fold, the variance
+of effects that this has not seen added to that of the residuals; delta_loglik_at_zero: these effects
+at 0; delta_loglik_marginal: each fold's levels drawn anew together. The 95 % intervals of delta_loglik draw subjects, or sentences, anew with all of their observations. Natural logarithm.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.evaluations.reading_times.delta_loglik import (
+    INTERVALS,
+    contributions,
+    intervals,
+)
+from recency.files import atomic
+
+NAMES = ("lm", "label", "dataset", "measure", "design")
+COLUMNS = [
+    *NAMES,
+    *("by", "folds", "seed", "unit", "n", "delta_loglik", "delta_loglik_per_observation"),
+    *(
+        "delta_loglik_at_zero",
+        "delta_loglik_marginal",
+        *INTERVALS,
+        "folds_better",
+        "converged",
+        "note",
+    ),
+]
+
+
+def main(
+    full: Sequence[str | PathLike],
+    base: Sequence[str | PathLike],
+    full_observations: Sequence[str | PathLike],
+    base_observations: Sequence[str | PathLike],
+    out: str | PathLike,
+    *,
+    cells: Sequence[Mapping[str, str]],
+    replicates: int = 10_000,
+    seed: int = 0,
+) -> None:
+    """Write COLUMNS (CSV), a row for each of `cells` (NAMES), in their order, as all the files are.
+
+    delta_loglik is in nats over n observations; folds_better counts the folds of which the full model is more likely. A cell of which a
+    fold could not be fitted has empty figures and the reason in its note.
+    """
+    rows = []
+    for index, cell in enumerate(cells):
+        row = {key: cell[key] for key in NAMES} | compare(full[index], base[index])
+        parts = contributions(full_observations[index], base_observations[index])
+        rows.append(row | intervals(parts, replicates, seed))
+    with atomic(out) as path:
+        pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False, lineterminator="\n")
+
+
+def compare(full: str | PathLike, base: str | PathLike) -> dict[str, Any]:
+    """Return the figures of one row from the two JSON files."""
+    with_lm, without_lm = (json.loads(Path(path).read_text()) for path in (full, base))
+    for key in ("by", "folds", "seed", "n", "unit"):
+        if with_lm[key] != without_lm[key]:
+            raise InputError(
+                f"{full} has {key} {with_lm[key]}, {base} {without_lm[key]}: they were made from "
+                "different folds; make both again"
+            )
+
+    def minus(key: str, a: Mapping = with_lm, b: Mapping = without_lm) -> float | None:
+        return None if None in (a[key], b[key]) else a[key] - b[key]
+
+    delta = minus("predictive")
+    gains = [minus("predictive", a, b) for a, b in zip(with_lm["fits"], without_lm["fits"])]
+    notes = [f"{fit['model']}: {fit['note']}" for fit in (with_lm, without_lm) if fit["note"]]
+    return {
+        **{key: with_lm[key] for key in ("by", "folds", "seed", "unit", "n")},
+        "delta_loglik": delta,
+        "delta_loglik_per_observation": None if delta is None else delta / with_lm["n"],
+        "delta_loglik_at_zero": minus("at_zero"),
+        "delta_loglik_marginal": minus("marginal"),
+        "folds_better": sum(gain is not None and gain > 0 for gain in gains),
+        "converged": with_lm["converged"] and without_lm["converged"],
+        "note": "; ".join(notes),
+    }

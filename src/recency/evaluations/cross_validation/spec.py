@@ -1,0 +1,53 @@
+"""Cross-validation: ΔLogLik of each LM on observations that its fits have not seen, fold by fold."""
+
+from recency.evaluations.registry import Evaluation
+
+
+def name(settings) -> str:
+    """Name the folds of an experiment, as files have it: `sentence-10-seed-1`."""
+    return f"{settings['by']}-{settings['folds']}-seed-{settings.get('seed', 1)}"
+
+
+def _files(study, experiment: str, model: str, ending: str = "json") -> list[str]:
+    """Return a file of every cell's full or base model, in the cells' order."""
+    where = name(study.experiment(experiment)["cross_validation"])
+    found = []
+    for response, lm in study.cells(experiment):
+        shared = model == "base" and study.config["designs"][response["design"]]["base"] == "all"
+        place = "<results>/cross_validation/{design}/{dataset}.{measure}".format(**response)
+        found.append(f"{place}/{where}/{'none' if shared else lm['lm']}.{model}.{ending}")
+    return found
+
+
+def _problems(config, name, known) -> list[str]:
+    """List what cross-validation does not go with."""
+    experiment, where = config["experiments"][name], f"experiments → {name} → cross_validation"
+    if "cross_validation" not in experiment:
+        return []
+    if not experiment.get("responses"):
+        return [f"{where}: the experiment has no `responses`"]
+    problems = []
+    if "sensitivity" in experiment:
+        problems.append(f"{where}: goes without `sensitivity`; give each its experiment")
+    if experiment["cross_validation"]["by"] == "subject":
+        problems += [
+            f"{where}: {design!r} is of words' means over subjects (`engine: ols`), which have no "
+            "folds by subject; take sentence or item"
+            for design in experiment["responses"]
+            if config["designs"].get(design, {}).get("engine") == "ols"
+        ]
+    return problems
+
+
+EVALUATION = Evaluation(
+    key="cross_validation",
+    applies=lambda study, experiment: "cross_validation" in study.experiment(experiment),
+    alone=False,
+    inputs={
+        "full": lambda study, experiment: _files(study, experiment, "full"),
+        "base": lambda study, experiment: _files(study, experiment, "base"),
+        "full_observations": lambda study, experiment: _files(study, experiment, "full", "parquet"),
+        "base_observations": lambda study, experiment: _files(study, experiment, "base", "parquet"),
+    },
+    problems=_problems,
+)
