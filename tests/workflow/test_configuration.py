@@ -188,8 +188,20 @@ MISTAKES = {
         "experiments → devarda_marelli → responses: all of 'items_brown' is fitted (`partitioned: "
         "false`), 'ucl_spr' is not"
     ),
-    "experiments: {devarda_marelli: {responses: {spr: [items_ucl_spr.SPR]}}}": (
-        "experiments → devarda_marelli → responses → spr: all of 'items_brown' is fitted"
+    "experiments: {exp1: {cross_validation: {folds: 10, by: subjct}}}": (
+        "experiments → exp1 → cross_validation → by: 'subjct' is not one of"
+    ),
+    "experiments: {exp4: {cross_validation: {folds: 10, by: item}}}": (
+        "experiments → exp4 → cross_validation: the experiment has no `responses`"
+    ),
+    "experiments: {devarda_marelli: {cross_validation: {folds: 10, by: subject}}}": (
+        "'frequency_means' is of words' means over subjects"
+    ),
+    "datasets: {ucl_eye_tracking: {measures: {skip: {of: FP, filters: []}}}}": (
+        "datasets → ucl_eye_tracking → measures → skip: `of: <measure>` and `event: <query>` go"
+    ),
+    "datasets: {ucl_eye_tracking: {measures: {skip: {of: PF, event: a, filters: []}}}}": (
+        "measures → skip → of: no measure is called 'PF'; did you mean 'FP'?"
     ),
 }
 

@@ -114,6 +114,11 @@ def setting(study: Study, evaluation: str, name: str):
     return registry.evaluations()[evaluation].settings[name](study, None)
 
 
+def setting_of(study: Study, evaluation: str, name: str, wildcards):
+    """Return one of the settings that an evaluation's spec.py names, for the wildcards' experiment."""
+    return registry.evaluations()[evaluation].settings[name](study, wildcards.experiment)
+
+
 def parameter(study: Study, product: Product, setting: str):
     """Return the function of wildcards that gives one of a product's parameters."""
     own = registry.evaluations()[product.evaluation].settings

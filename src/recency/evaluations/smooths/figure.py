@@ -1,0 +1,128 @@
+"""Each smooth with its band beside the linear fit: a column an LM, a row a response and predictor."""
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from recency.evaluations.smooths import curves as made
+from recency.evaluations.smooths import table
+from recency.figures import comparison, style
+from recency.figures.comparison import LM, Response
+
+PRODUCT = {
+    "makes": {"out": ("figure_smooths", "The effect of surprisal, smooth and straight")},
+    "reads": ["smooths", "curves=smooth_curves", "not_run"],
+    "settings": ["lms", "responses=additive_responses"],
+}
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HEIGHT = 1.55  # inches a row
+PANEL = 1.55  # inches, the least width of a panel
+SHARE = 0.22  # of a panel's height that the histogram takes
+#: predictor's end → its unit, for the axis.
+UNITS = {"surprisal": "bits", "unigram": "bits", "length": "characters"}
+RESPONSES = {"time_ms": "ms", "log time_ms": "log ms", "amplitude_uv": "µV", "event": "log odds"}
+
+
+def axis_label(predictor: str) -> str:
+    """Write a predictor with its unit."""
+    unit = UNITS.get(predictor.rpartition("_")[2])
+    name = predictor.replace("_", " ")
+    return f"{name} ({unit})" if unit else name
+
+
+def draw(
+    rows: pd.DataFrame,
+    points: pd.DataFrame,
+    lms: list[LM],
+    responses: list[Response],
+    words: list[str],
+) -> "Figure":
+    """Draw the panels; those of a row share their scales."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    looks, shown = style.looks(lms), [lm for lm in lms if (points.lm == lm.lm).any()]
+    panels = [
+        (response, predictor)
+        for response in responses
+        for predictor in dict.fromkeys(points[points.response == response.label].predictor)
+    ]
+    size = (max(style.WIDTH, PANEL * len(shown) + 0.6), 0.7 + HEIGHT * len(panels))
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(panels), len(shown), sharex="row", sharey="row", squeeze=False)
+    for across, (response, predictor) in zip(grid, panels, strict=True):
+        mine = points[(points.response == response.label) & (points.predictor == predictor)]
+        ends = mine[mine.kind != "count"]
+        low, high = ends.low.min(), ends.high.max()
+        floor = low - SHARE * (high - low) * 1.25
+        most = mine[mine.kind == "count"].value.max()
+        for axes, lm in zip(across, shown, strict=True):
+            kinds = dict(list(mine[mine.lm == lm.lm].groupby("kind")))
+            axes.axhline(0, color=style.GREY, lw=0.6, zorder=1)
+            if "count" in kinds:
+                counts = kinds["count"]
+                tall = counts.value / most * SHARE * (high - low)
+                step = counts.x.diff().iloc[-1]
+                axes.bar(counts.x, tall, step, bottom=floor, color="#bdbdbd", lw=0, zorder=1)
+            for kind, colour in (("line", style.GREY), ("smooth", looks[lm.lm].colour)):
+                if kind not in kinds:
+                    continue
+                curve, dashes = kinds[kind], (0, (4, 2)) if kind == "line" else "-"
+                axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.2, lw=0)
+                axes.plot(curve.x, curve.value, color=colour, ls=dashes, gid=f"{kind} {lm.lm}")
+            found = rows[(rows.lm == lm.lm) & (rows.response == response.label)]
+            found = found[found.predictor == predictor]
+            if len(found):
+                row = found.iloc[0]
+                gain = "" if pd.isna(row.delta_nonlinear) else (
+                    f"\nover line {style.signed(row.delta_nonlinear)}"
+                )  # fmt: skip
+                axes.text(0.03, 0.97, f"edf {row.edf:.1f}{gain}", transform=axes.transAxes, va="top",
+                          size=style.SMALL)  # fmt: skip
+            axes.set_ylim(floor, high + 0.3 * (high - low))
+            axes.grid(axis="both")
+            axes.set_xlabel(axis_label(predictor))
+            axes.xaxis.set_major_locator(MaxNLocator(4))
+            axes.yaxis.set_major_locator(MaxNLocator(4))
+            for along in (axes.xaxis, axes.yaxis):
+                along.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+        unit = RESPONSES.get(str(rows[rows.response == response.label].unit.iloc[0]), "")
+        name = "\n".join(textwrap.wrap(response.label, 18))
+        across[0].set_ylabel(f"{name}\neffect ({unit})")
+    for axes, lm in zip(grid[0], shown, strict=True):
+        axes.set_title("\n".join(textwrap.wrap(lm.label, 16)), size=9)
+    handles = [
+        Line2D([], [], color="black", label="smooth"),
+        Line2D([], [], color=style.GREY, ls=(0, (4, 2)), label="line"),
+        Patch(color=style.GREY, alpha=0.3, lw=0, label=f"± {made.BAND:.0f} standard errors"),
+        Patch(color="#bdbdbd", lw=0, label="how many observations"),
+    ]
+    figure.legend(handles=handles, loc="outside upper left", ncols=4)
+    style.notes(figure, words)
+    return figure
+
+
+def main(
+    *,
+    smooths: str | Path,
+    curves: str | Path,
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    not_run: str | Path | None = None,
+) -> None:
+    """Draw the panels to `out` (.pdf, .svg, .png, .csv)."""
+    rows, models, done, words = table.read(smooths, lms, responses, not_run)
+    points = table.labelled(comparison.table(curves, made.CURVES), done)
+    points = points[points.lm.isin([model.lm for model in models])]
+    with style.use():
+        drawn = draw(rows, points, models, done, words) if len(points) else style.empty(words)
+        style.save(drawn, out, points)

@@ -1,0 +1,144 @@
+"""Models on all the data, folds, events and smooths by Snakemake: from a table to tables and figures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from checkpoints import checkpoint
+from loaded import untracked
+from project import copy_project, plan, planned, snakemake
+
+MIXED = {
+    "formula": "time_ms ~ length + surprisal + (1 | subject) + (1 | sentence)",
+    "of_interest": ["surprisal"],
+    "base": "all",
+    "engine": "cross_products",
+    "response": "raw",
+    "surprisal": "plain",
+}
+ADDITIVE = MIXED | {
+    "engine": "gam",
+    "formula": 'time_ms ~ length + s(surprisal, bs="cr", k=6) + s(subject, bs="re")',
+}
+SKIPPING = MIXED | {
+    "engine": "lme4",
+    "family": "binomial",
+    "formula": "event ~ length + surprisal + (1 | subject)",
+}
+FILE = {"table": {"local": "times.csv"}}
+DATASET = {
+    "label": "Made",
+    "parser": "table",
+    "options": {"columns": {"FP": "time"}, "eye_tracking": True},
+    "words": FILE,
+    "responses": FILE,
+    "measures": {
+        "FP": {"filters": ["fixated", "inside"]},
+        "skip": {"of": "FP", "event": "time_ms == 0", "filters": ["inside"]},
+    },
+    "filters": {"fixated": "time_ms > 0", "inside": "not item_first"},
+}
+HUB = {"checkpoint": "model", "bos": False}
+ABOUT = {"title": "Made", "lms": ["gpt2", "gpt2-dVM"], "baseline": "gpt2"}
+MADE = {
+    "study": "made",
+    "run": ["whole", "parted"],
+    "lms": {"gpt2": HUB, "gpt2-dVM": HUB},
+    "designs": {"mixed": MIXED, "additive": ADDITIVE, "skipping": SKIPPING},
+    "datasets": {"made": DATASET, "made_whole": DATASET | {"partitioned": False}},
+    "experiments": {
+        "whole": ABOUT
+        | {
+            "responses": {"mixed": ["made_whole.FP"], "skipping": ["made_whole.skip"]},
+            "cross_validation": {"folds": 3, "by": "sentence", "seed": 2},
+        },
+        "parted": ABOUT
+        | {
+            "lms": ["gpt2"],
+            "responses": {"additive": ["made.FP"], "skipping": ["made.skip"]},
+        },
+    },
+}
+
+
+def corpus(path, subjects=8, sentences=24):
+    """Write times of readers who skip a quarter of the words, the short ones rather."""
+    random = np.random.default_rng(3)
+    letters = list("abcdeilmnorstu")
+    rows = []
+    for sentence in range(sentences):
+        size = int(random.integers(5, 9))
+        words = ["".join(random.choice(letters, random.integers(1, 9))) for _ in range(size)]
+        words[-1] += "."
+        for subject in range(subjects):
+            for place, word in enumerate(words, 1):
+                skipped = random.random() < 1 / (1 + len(word) / 2)
+                time = 0 if skipped else 180 + 8 * len(word) + random.gamma(4, 15) + 5 * subject
+                rows.append((f"t{sentence // 4}", sentence, place, word, f"s{subject}", time))
+    names = ["item", "sentence", "position", "word", "subject", "time"]
+    frame = pd.DataFrame(rows, columns=names).sort_values(["subject", "sentence", "position"])
+    frame.to_csv(path, index=False)
+    return frame
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = copy_project(tmp_path_factory.mktemp("models") / "project")
+    table = corpus(folder / "times.csv")
+    words = table.drop_duplicates(["sentence", "position"])
+    checkpoint(folder / "model", words.groupby("item").word.agg(" ".join))
+    (folder / "made.yaml").write_text(yaml.safe_dump(MADE))
+    run = snakemake(folder, "--nocolor", "whole", "parted", configs=["made.yaml"])
+    assert run.returncode == 0, run.stdout[-6000:]
+    assert untracked(folder) == []
+    again = plan(folder, "whole", "parted", configs=["made.yaml"])
+    assert "Nothing to be done" in again.stdout and not planned(again.stdout)
+    return folder / "results" / "made" / "paper", table
+
+
+def test_all_observations_are_fitted_and_compared(results):
+    folder, table = results
+    rows = pd.read_csv(folder / "experiments" / "whole" / "table_delta_aic.csv")
+    inside = table[(table.position > 1) | (table.sentence % 4 > 0)]
+    assert rows.groupby("measure").n.first().to_dict() == {
+        "FP": (inside.time > 0).sum(),
+        "skip": len(inside),
+    }
+    assert rows.delta_aic.tolist()[::2] == [0, 0] and (rows.delta_aic.abs()[1::2] > 1e-6).all()
+    assert rows.delta_bic.tolist() == pytest.approx(rows.delta_aic.tolist())  # as many parameters
+    k = {"FP": 3 + 2 + 1, "skip": 3 + 1}
+    assert rows.aic.to_numpy() == pytest.approx(
+        2 * rows.measure.map(k).to_numpy() - 2 * rows.loglik.to_numpy()
+    )
+
+
+def test_folds_cover_every_observation_once(results):
+    folder, _ = results
+    rows = pd.read_csv(folder / "experiments" / "whole" / "cross_validation.csv")
+    assert (
+        rows.n.tolist()
+        == pd.read_csv(folder / "experiments" / "whole" / "delta_aic.csv").n.tolist()
+    )
+    assert set(rows.unit) == {"time_ms", "event"} and set(rows.seed) == {2}
+    where = folder / "cross_validation" / "mixed" / "made_whole.FP" / "sentence-3-seed-2"
+    parts = {
+        name: pd.read_parquet(where / f"{name}.parquet") for name in ("gpt2.full", "none.base")
+    }
+    full, base = parts["gpt2.full"], parts["none.base"]
+    assert (full.fold == base.fold).all() and (full.groupby("sentence").fold.nunique() == 1).all()
+    delta = (full.loglik - base.loglik).sum()
+    assert rows.delta_loglik[0] == pytest.approx(delta)
+    for stem in ("figure_cross_validation", "figure_delta_aic"):
+        assert (folder / "experiments" / "whole" / f"{stem}.png").stat().st_size > 1000
+
+
+def test_smooths_stand_beside_lines(results):
+    folder, _ = results
+    where = folder / "experiments" / "parted"
+    rows = pd.read_csv(where / "smooths.csv")
+    loglik = pd.read_csv(where / "delta_loglik.csv").query("measure == 'FP'")
+    assert rows.delta_smooth.tolist() == pytest.approx(loglik.delta_loglik.tolist())
+    assert (rows.delta_nonlinear - rows.delta_smooth + rows.delta_linear).abs().max() < 1e-9
+    assert set(pd.read_csv(where / "smooth_curves.csv").kind) == {"smooth", "line", "count"}
+    assert (where / "figure_smooths.svg").stat().st_size > 1000
+    assert "skip" in (where / "table_delta_loglik.html").read_text()
