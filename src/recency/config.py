@@ -192,4 +192,12 @@ def response_problems(config: dict, where: str, entry: dict, known) -> list[str]
                 if measure not in measures:
                     options = nearest(response, [f"{dataset}.{each}" for each in measures])
                     problems.append(f"{where} → responses → {design}: no measure {options}")
+                    continue
+                family = config["designs"].get(design, {}).get("family", "gaussian")
+                if (family == "binomial") != ("event" in measures[measure]):
+                    what = "an event" if "event" in measures[measure] else "no event"
+                    problems.append(
+                        f"{where} → responses → {design}: {response!r} is {what}, and the design's "
+                        f"family {family}; events, and they alone, take `family: binomial`"
+                    )
     return problems

@@ -197,11 +197,15 @@ MISTAKES = {
     "experiments: {devarda_marelli: {cross_validation: {folds: 10, by: subject}}}": (
         "'frequency_means' is of words' means over subjects"
     ),
+    "{datasets: {ucl_eye_tracking: {measures: {skip: {of: FP, event: time_ms == 0, filters: []}}}}, "
+    "experiments: {exp1: {responses: {spr: [ucl_eye_tracking.skip]}}}}": (
+        "exp1 → responses → spr: 'ucl_eye_tracking.skip' is an event, and the design's family gaussian"
+    ),
     "datasets: {ucl_eye_tracking: {measures: {skip: {of: FP, filters: []}}}}": (
         "datasets → ucl_eye_tracking → measures → skip: `of: <measure>` and `event: <query>` go"
     ),
-    "datasets: {ucl_eye_tracking: {measures: {skip: {of: PF, event: a, filters: []}}}}": (
-        "measures → skip → of: no measure is called 'PF'; did you mean 'FP'?"
+    "datasets: {ucl_eye_tracking: {measures: {skip: {of: FPP, event: a, filters: []}}}}": (
+        "measures → skip → of: no measure is called 'FPP'; did you mean 'FP'?"
     ),
 }
 

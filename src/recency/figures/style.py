@@ -22,6 +22,8 @@ WIDTH = 6.5  # inches: the text width of A4 or letter paper with one-inch margin
 SMALL = 8.0  # points: no text is smaller at final size
 LINE = 0.15  # inches from one line of notes to the next
 GREY = "#595959"
+#: What a response is in → how figures write it.
+UNITS = {"time_ms": "ms", "log time_ms": "log ms", "amplitude_uv": "µV", "event": "log odds"}
 
 RC = {
     "figure.dpi": 100,

@@ -55,7 +55,9 @@ def draw(
             axes.plot(row.per_delta_loglik, place, look.marker, mfc=look.face, mec=look.colour, ms=5,
                       gid=f"dot {lm.lm}", zorder=3)  # fmt: skip
         first = block.iloc[0]
-        axes.set_title(f"{response.label}\n{first.unit}, n = {first.n:,}", size=8.5)
+        unit = style.UNITS.get(first.unit, first.unit)
+        unit = "" if first.unit == "event" else f"{unit}, "
+        axes.set_title(f"{response.label}\n{unit}n = {first.n:,}", size=8.5)
         axes.set_xlabel(f"ΔLogLik of {table.PER:,} obs. (nats)")
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))

@@ -26,7 +26,6 @@ PANEL = 1.55  # inches, the least width of a panel
 SHARE = 0.22  # of a panel's height that the histogram takes
 #: predictor's end → its unit, for the axis.
 UNITS = {"surprisal": "bits", "unigram": "bits", "length": "characters"}
-RESPONSES = {"time_ms": "ms", "log time_ms": "log ms", "amplitude_uv": "µV", "event": "log odds"}
 
 
 def axis_label(predictor: str) -> str:
@@ -83,7 +82,7 @@ def draw(
             if len(found):
                 row = found.iloc[0]
                 gain = "" if pd.isna(row.delta_nonlinear) else (
-                    f"\nover line {style.signed(row.delta_nonlinear)}"
+                    f"\nΔLogLik {style.signed(row.delta_nonlinear)}"
                 )  # fmt: skip
                 axes.text(0.03, 0.97, f"edf {row.edf:.1f}{gain}", transform=axes.transAxes, va="top",
                           size=style.SMALL)  # fmt: skip
@@ -94,7 +93,7 @@ def draw(
             axes.yaxis.set_major_locator(MaxNLocator(4))
             for along in (axes.xaxis, axes.yaxis):
                 along.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
-        unit = RESPONSES.get(str(rows[rows.response == response.label].unit.iloc[0]), "")
+        unit = style.UNITS.get(str(rows[rows.response == response.label].unit.iloc[0]), "")
         name = "\n".join(textwrap.wrap(response.label, 18))
         across[0].set_ylabel(f"{name}\neffect ({unit})")
     for axes, lm in zip(grid[0], shown, strict=True):
@@ -106,7 +105,9 @@ def draw(
         Patch(color="#bdbdbd", lw=0, label="how many observations"),
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=4)
-    style.notes(figure, words)
+    gains = rows.delta_nonlinear.notna().any()
+    said = "ΔLogLik: of the smooth over the line, in nats, on the exploratory partition"
+    style.notes(figure, [*([said] if gains else []), *words])
     return figure
 
 
