@@ -2,23 +2,23 @@
 # Everything that the workflow and its tests need, inside this folder: run by `make setup`.
 #
 #   .venv/          Python packages, as requirements.lock pins them, and a link to this one
-#   .tools/bin      R and Rscript: links to an R that has lme4
+#   .tools/bin      R and Rscript: links to an R that has lme4 and mgcv
 #   .tools/kenlm    lmplz, built from its pinned source
 #
-# What the machine lacks (Python 3.11 to 3.13, R with lme4, a C++ compiler with Boost) comes from
+# What the machine lacks (Python 3.11 to 3.13, R with lme4 and mgcv, a C++ compiler with Boost) comes from
 # Debian's or Ubuntu's packages when this account may install them, else from conda into
 # .tools/conda. The user's own Python and R libraries are never written to. Asks nothing; can be
 # stopped at any time and started again; a second run takes a second.
 set -euo pipefail
 
 PYTHONS=(python3.11 python3.12 python3.13 python3)
-APT_R=(r-base-core r-cran-lme4)
+APT_R=(r-base-core r-cran-lme4 r-cran-mgcv)
 APT_BUILD=(
     cmake make g++ zlib1g-dev libbz2-dev liblzma-dev
     libboost-{program-options,thread,test,iostreams}-dev
 )
 CONDA_PACKAGES=(
-    python=3.11 pip r-base=4.4 r-lme4
+    python=3.11 pip r-base=4.4 r-lme4 r-mgcv
     cmake make cxx-compiler libboost-devel zlib bzip2 xz
 )
 CONDA=.tools/conda
@@ -76,23 +76,28 @@ apt_headers() {
     [[ -z $package ]] || ! apt-cache show "$package" >/dev/null 2>&1 || echo "$package"
 }
 
-# The first Rscript that can load lme4 and whose R is a library too, as rpy2 needs it; and the folder
-# of its lme4.
+# The first Rscript that can load lme4 and mgcv and whose R is a library too, as rpy2 needs it; and the
+# folders of the two packages.
 find_rscript() {
-    local rscript lme4
+    local rscript folders
     while read -r rscript; do
-        lme4=$("$rscript" -e 'library(lme4)
+        folders=$("$rscript" -e 'library(lme4); library(mgcv)
             stopifnot(length(Sys.glob(file.path(R.home("lib"), "libR.*"))) > 0)
-            cat("", find.package("lme4"), sep = "\n")' </dev/null 2>/dev/null) || continue
-        printf '%s\n%s\n' "$rscript" "${lme4##*$'\n'}"
+            cat("", find.package("lme4"), find.package("mgcv"), sep = "\n")' \
+            </dev/null 2>/dev/null) || continue
+        printf '%s\n%s\n' "$rscript" "$(tail -n 2 <<<"$folders")"
         return
     done < <(type -ap "$PWD/$CONDA/bin/Rscript" Rscript)
     return 1
 }
 
-# R was linked before, and neither it nor its lme4 has gone since.
+# R was linked before, and neither it nor its packages have gone since.
 r_linked() {
-    [[ -x .tools/bin/Rscript && -f .tools/lme4 && -d $(<.tools/lme4) ]]
+    local folder
+    [[ -x .tools/bin/Rscript && -f .tools/r-packages ]] || return
+    while read -r folder; do
+        [[ -d $folder ]] || return
+    done <.tools/r-packages
 }
 
 lmplz_built() { cmp -s setup/kenlm.txt .tools/kenlm/built && [[ -x .tools/kenlm/bin/lmplz ]]; }
@@ -182,7 +187,7 @@ three_ways() {
      an administrator run: apt-get install $(apt_packages "$@" | tr '\n' ' ')
   2. no root: install conda, mamba or micromamba in your home, put it on the PATH and run the same
      command; it makes an environment of its own in $CONDA
-  3. put these on the PATH yourself: Python 3.11 to 3.13 with venv, Rscript with the package lme4,
+  3. put these on the PATH yourself: Python 3.11 to 3.13 with venv, Rscript with the packages lme4 and mgcv,
      and cmake, make, c++ with Boost's libraries"
 }
 
@@ -209,13 +214,13 @@ get_missing() {
 
 link_r() {
     r_linked && return
-    local rscript lme4
-    { read -r rscript && read -r lme4; } < <(find_rscript)
+    local rscript lme4 mgcv
+    { read -r rscript && read -r lme4 && read -r mgcv; } < <(find_rscript)
     mkdir -p .tools/bin
     ln -sf "$rscript" .tools/bin/Rscript
     ln -sf "$(dirname "$rscript")/R" .tools/bin/R
-    echo "$lme4" >.tools/lme4
-    say "R with lme4: $rscript"
+    printf '%s\n' "$lme4" "$mgcv" >.tools/r-packages
+    say "R with lme4 and mgcv: $rscript"
 }
 
 make_venv() {
