@@ -56,7 +56,7 @@ def main(folders: list[Path]) -> dict:
         words = check_words(parser.words(parts["words"], **taken), name)
         taken = parsers.accepted(parser, parser.responses, options)
         rows = 0
-        for measure in entry["measures"]:
+        for measure in (name for name, each in entry["measures"].items() if "of" not in each):
             frame = parser.responses(parts["responses"], words, measure, **taken)
             rows += len(check_responses(frame, words, f"{name} {measure}"))
         found[name] = [len(words), rows]

@@ -145,7 +145,10 @@ def test_root_gets_what_is_missing_from_apt(machine):
     assert result.returncode == 0, result.stderr
     calls = machine.called("apt-get")
     assert calls[0].endswith("update")
-    assert "python3.12 python3.12-venv python3.12-dev r-base-core r-cran-lme4 r-cran-mgcv cmake" in calls[1]
+    assert (
+        "python3.12 python3.12-venv python3.12-dev r-base-core r-cran-lme4 r-cran-mgcv cmake"
+        in calls[1]
+    )
     assert not machine.called("sudo") and not machine.called("conda")
 
 

@@ -1,18 +1,23 @@
 """Additive models: against mgcv called directly, and on effects that are known to be lines or not."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from made_readers import DESIGN, columns, files, parted, readings, texts
+from project import ROOT, SCHEMA, load
 from scipy.stats import multivariate_normal, norm
 
 from recency.errors import InputError
 from recency.evaluations.smooths import curves, figure, table
-from recency.mixed import additive, lme4
+from recency.mixed import additive, lme4, mgcv
 from recency.regression import fit as regression
+from recency.regression.designs import formula_of
 from recency.regression.prediction import predict, rows_for, texts_for
+from recency.workflow import checks
 
 GROUPS = ("subject", "sentence", "item")
 SMOOTH = DESIGN | {
@@ -197,6 +202,35 @@ def test_formulas_that_cannot_be_read_are_refused(made, term, said):
     with pytest.raises(InputError) as error:
         fitted(made["line"], design=SMOOTH | {"formula": f"time_ms ~ length + {term}"})
     assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_many_rows_are_fitted_on_a_grid_of_their_predictors(made, monkeypatch):
+    """Which changes little: mgcv's `discrete` rounds to a thousand values."""
+    exact = fitted(made["parabola"])
+    monkeypatch.setattr(mgcv, "ROWS", 1000)
+    rounded = fitted(made["parabola"])
+    assert rounded["discrete"] and not exact["discrete"]
+    assert rounded["smooths"][0]["edf"] == pytest.approx(exact["smooths"][0]["edf"], abs=0.05)
+    for name in ("exploratory", "exploratory_marginal"):
+        assert rounded["loglik"][name] == pytest.approx(exact["loglik"][name], abs=1)
+
+
+def test_designs_of_the_documentation_are_right():
+    text = (ROOT / "docs" / "regression.md").read_text()
+    designs = {}
+    for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL):
+        designs |= yaml.safe_load(block)
+    assert set(designs) == {"skipping", "smooth"}
+    config = load("config.open.yaml")
+    responses = {"smooth": ["provo.FP"], "skipping": ["ucl_eye_tracking.skip"]}
+    config["experiments"]["mine"] = config["experiments"]["open"] | {"responses": responses}
+    config["experiments"]["mine"]["cross_validation"] = {"folds": 10, "by": "sentence", "seed": 1}
+    config["designs"] |= designs
+    checks.check(config, SCHEMA)
+    assert "surprisal" not in str(formula_of(designs["smooth"], "base"))
+    line = str(formula_of(designs["smooth"], "linear"))
+    assert line.startswith("time_ms ~ 1 + surprisal + previous_surprisal + te(length, unigram")
+    assert str(formula_of(designs["skipping"], "base")).startswith("event ~ 1 + length + unigram +")
 
 
 def test_what_mgcv_refuses_is_a_result(made):

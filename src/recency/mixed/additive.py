@@ -1,6 +1,6 @@
 """Formulas of additive models in mgcv's notation: parametric columns and smooths of predictors.
 
-`y ~ length + s(surprisal, bs="cr", k=6) + te(length, unigram) + s(subject, bs="re")`. Random effects
+`y ~ w + s(x, bs="cr", k=6) + te(w, z) + s(subject, bs="re")`. Random effects
 are smooths with `bs="re"`: of a grouping variable alone (an intercept a level) or of it and a
 predictor (a slope a level).
 """
@@ -115,7 +115,7 @@ def linear(formula: Additive, names: Iterable[str]) -> Additive:
             if len(smooth.names) > 1:
                 raise InputError(
                     f"formula '{formula}': {smooth} has no one line in its place; let what is of "
-                    "interest stand in smooths of its own, such as s(surprisal)"
+                    "interest stand in smooths of its own, such as s(x)"
                 )
             straight.append(smooth)
     return replace(
@@ -170,7 +170,7 @@ def _smooth(text: str, term: list[Token], groups: tuple[str, ...]) -> Smooth:
         else:
             raise InputError(
                 f"formula {text!r}: {written} is not read here; smooths are of columns, such as "
-                's(surprisal, bs="cr", k=6) or te(length, unigram)'
+                's(x, bs="cr", k=6) or te(w, z)'
             )
     used = [text.strip('"') for text in _strings(term)]
     if odd := [name for name in used if name not in BASES]:

@@ -11,6 +11,8 @@ from scipy.special import expit, log_expit
 GAUSSIAN = "gaussian"
 BINOMIAL = "binomial"
 FAMILIES = (GAUSSIAN, BINOMIAL)
+GENERALISED = (BINOMIAL, "poisson")
+"""What `lmer` has glmer() fit, with the family's canonical link."""
 
 
 def of(fit: Mapping[str, Any]) -> str:

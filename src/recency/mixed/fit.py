@@ -79,7 +79,7 @@ def fit_model(
         )
         if family != GAUSSIAN:
             fit, messages = lme4.generalised(str(formula), data, family)
-            return _reported(fit, messages)
+            return reported(fit, messages)
         model, messages = lme4.set_up(str(formula), data)
         notes += messages
         if engine == "cross_products":
@@ -95,10 +95,11 @@ def fit_model(
 def optimised(model: Any, notes: Sequence[str]) -> Result:
     """Fit a model that lme4 has set up by lme4's own optimiser."""
     fit, messages = lme4.optimise(model)
-    return _reported(fit, messages, notes)
+    return reported(fit, messages, notes)
 
 
-def _reported(fit: Any, messages: Sequence[str], notes: Sequence[str] = ()) -> Result:
+def reported(fit: Any, messages: Sequence[str], notes: Sequence[str] = ()) -> Result:
+    """Read a merMod object that lme4's optimiser ended at."""
     summary = lme4.summary_of(fit)
     notes = [*notes, *dict.fromkeys([*messages, *summary.messages])]
     return Result(summary, summary.converged, "; ".join(notes), fit)

@@ -89,9 +89,10 @@ summarise <- function(fit) {
   )
 }
 
-# Predictions for new data; random effects of levels that the fit has not seen are 0.
+# Predictions of the mean for new data; random effects of levels that the fit has not seen are 0.
 predicted <- function(fit, data, random) {
-  as.numeric(predict(fit, data, re.form = if (random) NULL else NA, allow.new.levels = TRUE))
+  as.numeric(predict(fit, data, re.form = if (random) NULL else NA, allow.new.levels = TRUE,
+                     type = "response"))
 }
 
 fitted_of <- function(fit) list(as.numeric(fitted(fit)), as.numeric(getME(fit, "y")))

@@ -12,11 +12,13 @@ from recency.errors import InputError
 from recency.mixed import design as designs
 from recency.mixed import lme4, scaled_search
 from recency.mixed.expressions import Uncovered, variables
+from recency.mixed.families import GAUSSIAN, GENERALISED
 from recency.mixed.fit import (
     NotSearchable,
     Result,
     confirmed,
     optimised,
+    reported,
     search_notes,
 )
 from recency.mixed.levels import joined
@@ -36,9 +38,9 @@ class MixedModel:
 
     formula: str
     fixed: pd.DataFrame
-    """estimate, se and t of each fixed effect"""
+    """estimate, se and t of each fixed effect; on the scale of the link where there is a family"""
     random: pd.DataFrame
-    """group, term, variance and sd of each random effect; the last row is the residual's"""
+    """group, term, variance and sd of each random effect; the last row is a gaussian residual's"""
     correlations: dict[str, pd.DataFrame]
     """of each group's random effects; NaN beside a variance of 0"""
     modes: dict[str, pd.DataFrame]
@@ -46,7 +48,8 @@ class MixedModel:
     covariance: pd.DataFrame
     """of the fixed effects' estimates"""
     fitted: pd.Series
-    """predictions with random effects for the rows that were fitted, by the data's index"""
+    """predictions with random effects for the rows that were fitted, by the data's index: means,
+    so probabilities of a binomial response"""
     residuals: pd.Series
     theta: np.ndarray
     """the relative covariance factors' lower triangles, as lme4 lays them out"""
@@ -61,6 +64,8 @@ class MixedModel:
     """who fitted: `search` (without R), `search, confirmed by lme4`, or `lme4`"""
     converged: bool
     singular: bool
+    family: str
+    """gaussian, binomial or poisson"""
     note: str
     """what was dropped, fell back or did not converge; empty where nothing was"""
     _source: Source = field(repr=False)
@@ -89,7 +94,12 @@ class MixedModel:
 
 
 def lmer(
-    formula: str, data: pd.DataFrame, *, engine: str = "auto", reml: bool = False
+    formula: str,
+    data: pd.DataFrame,
+    *,
+    engine: str = "auto",
+    reml: bool = False,
+    family: str = GAUSSIAN,
 ) -> MixedModel:
     """Fit a linear mixed model of the columns of `data` by maximum likelihood.
 
@@ -103,6 +113,10 @@ def lmer(
     is that optimiser alone. `search` needs no R; it covers one or two grouping variables, nested or
     crossed, and the nested intercept of two (docs/mixed_models.md). `reml=True` fits by restricted
     maximum likelihood, which only lme4's optimiser does.
+
+    `family` binomial (of 0 and 1, true and false, or text whose second level is the event) or
+    poisson (of counts) is fitted by lme4's glmer() with its defaults: logit or log link, Laplace's
+    approximation.
 
     Raises InputError: an unknown column, a formula that cannot be read or that the engine does not
     cover, data that no model fits.
@@ -124,11 +138,22 @@ def lmer(
     """
     if engine not in ENGINES:
         raise InputError(f"engine is {nearest(engine, ENGINES)}")
+    if family not in (GAUSSIAN, *GENERALISED):
+        raise InputError(f"family is {nearest(family, (GAUSSIAN, *GENERALISED))}")
+    if family != GAUSSIAN and (reml or engine == "search"):
+        what = "reml=True" if reml else 'engine="search"'
+        raise InputError(
+            f"{what} does not go with family {family!r}, which lme4's glmer() fits by ML"
+        )
     if not isinstance(formula, str):
         raise InputError(f"formula is {formula!r} and must be text, as 'y ~ x + (1 | group)'")
     data = frame_of(data)
     rows, dropped = designs.rows_of(data, variables(formula), formula)
     notes = [f"{dropped} of {len(data)} rows lack a value and were dropped"] if dropped else []
+    response = variables(formula.partition("~")[0])
+    if family != GAUSSIAN:
+        result = _generalised(formula, rows, family, notes)
+        return _model("lme4", False, Source(formula, rows, response, None, result), family)
     prepared: Prepared | None = None
     uncovered = ""
     try:
@@ -147,7 +172,6 @@ def lmer(
         prepared = None  # R names columns or groups otherwise: its own predict() knows them
     by = "search" if engine == "search" else "lme4"
     by = "search, confirmed by lme4" if by == "lme4" and result.optimum is not None else by
-    response = variables(formula.partition("~")[0])
     return _model(by, reml, Source(formula, rows, response, prepared, result))
 
 
@@ -210,6 +234,18 @@ def _with_r(
         raise InputError(f"formula {text!r}: lme4: {reason}") from None
 
 
+def _generalised(text: str, rows: pd.DataFrame, family: str, notes: list[str]) -> Result:
+    """Fit with lme4's glmer()."""
+    try:
+        fit, messages = lme4.generalised(text, frame_in_r(rows, None), family)
+        result = reported(fit, messages, notes)
+    except lme4.Refused as reason:
+        raise InputError(f"formula {text!r}: lme4: {reason}") from None
+    if not result.summary.random:
+        raise InputError(f"formula {text!r} has no random term such as '(1 | subject)'")
+    return result
+
+
 def _found(prepared: Prepared) -> scaled_search.ScaledSearch:
     with np.errstate(all="ignore"):  # a model without residuals ends in an error of its own
         return scaled_search.search(
@@ -217,13 +253,13 @@ def _found(prepared: Prepared) -> scaled_search.ScaledSearch:
         )
 
 
-def _model(engine: str, reml: bool, source: Source) -> MixedModel:
+def _model(engine: str, reml: bool, source: Source, family: str = GAUSSIAN) -> MixedModel:
     """Lay a fit's figures out as tables."""
     result, rows = source.result, source.rows
     summary: FitSummary = result.summary
     terms = list(summary.fixed)
     estimates, se = np.array(list(summary.fixed.values())), np.array(summary.se)
-    parameters = len(terms) + len(summary.theta) + 1
+    parameters = len(terms) + len(summary.theta) + (family == GAUSSIAN)
     index = rows.index
     if source.prepared is not None:
         fitted = predict(source, None, True, "zero").to_numpy()
@@ -233,7 +269,7 @@ def _model(engine: str, reml: bool, source: Source) -> MixedModel:
     return MixedModel(
         formula=source.text,
         fixed=pd.DataFrame({"estimate": estimates, "se": se, "t": estimates / se}, index=terms),
-        random=_variances(summary),
+        random=_variances(summary, family),
         correlations={
             group: pd.DataFrame(of["correlation"], of["columns"], of["columns"])
             for group, of in summary.random.items()
@@ -257,16 +293,18 @@ def _model(engine: str, reml: bool, source: Source) -> MixedModel:
         engine=engine,
         converged=result.converged,
         singular=summary.singular,
+        family=family,
         note=result.note,
         _source=source,
     )
 
 
-def _variances(summary: FitSummary) -> pd.DataFrame:
+def _variances(summary: FitSummary, family: str) -> pd.DataFrame:
     rows = [
         (group, term, sd**2, sd)
         for group, of in summary.random.items()
         for term, sd in zip(of["columns"], of["sd"], strict=True)
     ]
-    rows.append(("Residual", "", summary.sigma**2, summary.sigma))
+    if family == GAUSSIAN:
+        rows.append(("Residual", "", summary.sigma**2, summary.sigma))
     return pd.DataFrame(rows, columns=["group", "term", "variance", "sd"])

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recency.mixed.families import GAUSSIAN
+
 if TYPE_CHECKING:
     from recency.mixed.model import MixedModel
 
@@ -15,10 +17,14 @@ if TYPE_CHECKING:
 def printed(fit: MixedModel) -> str:
     """Return the text: criteria, residuals, random effects, fixed effects, their correlation."""
     method = "REML" if fit.reml else "maximum likelihood"
-    lines = [f"Linear mixed model fit by {method}", f"Formula: {fit.formula}"]
+    kind = "Linear mixed model" if fit.family == GAUSSIAN else "Generalised linear mixed model"
+    lines = [f"{kind} fit by {method}", f"Formula: {fit.formula}"]
+    if fit.family != GAUSSIAN:
+        lines[0] += " (Laplace)"
+        lines.append(f"Family: {fit.family}")
     lines += [f"Engine: {fit.engine}", ""]
     deviance = -2 * fit.loglik
-    freedom = fit.nobs - len(fit.fixed) - len(fit.theta) - 1
+    freedom = fit.nobs - len(fit.fixed) - len(fit.theta) - (fit.family == GAUSSIAN)
     criteria = {
         "AIC": fit.aic,
         "BIC": fit.bic,
@@ -27,15 +33,16 @@ def printed(fit: MixedModel) -> str:
     }
     values = [f"{value:.1f}" for value in criteria.values()]
     lines += _table([[*criteria, "df.resid"], [*values, str(freedom)]], left=())
-    quantiles = np.quantile(fit.residuals / fit.sigma, [0, 0.25, 0.5, 0.75, 1])
-    lines += ["", "Scaled residuals:"]
-    lines += _table(
-        [["Min", "1Q", "Median", "3Q", "Max"], [f"{q:.4f}" for q in quantiles]], left=()
-    )
+    if fit.family == GAUSSIAN:
+        quantiles = np.quantile(fit.residuals / fit.sigma, [0, 0.25, 0.5, 0.75, 1])
+        lines += ["", "Scaled residuals:"]
+        lines += _table(
+            [["Min", "1Q", "Median", "3Q", "Max"], [f"{q:.4f}" for q in quantiles]], left=()
+        )
     lines += ["", "Random effects:", *_random(fit)]
     groups = "; ".join(f"{group}, {len(modes)}" for group, modes in fit.modes.items())
     lines += [f"Number of obs: {fit.nobs}, groups: {groups}", "", "Fixed effects:"]
-    rows = [["", "Estimate", "Std. Error", "t value"]]
+    rows = [["", "Estimate", "Std. Error", "t value" if fit.family == GAUSSIAN else "z value"]]
     for term, row in fit.fixed.iterrows():
         rows.append([str(term), *_figures([row.estimate, row.se]), f"{row.t:.3f}"])
     lines += _table(rows)

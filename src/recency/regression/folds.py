@@ -73,7 +73,7 @@ def main(
     fold = assigned(rows.groups[by], folds, seed, by)
     loglik, at_zero = np.full((2, len(rows.y)), np.nan)
     fits: list[dict[str, Any]] = []
-    shown = progress(folds, f"{lm}, {model}: cross-validation", "folds")
+    shown = progress(len(rows.y), f"{lm}, {model}: cross-validation", "observations")
     for number in range(folds):
         inside = fold == number
         record, summary = estimate(formula, texts, subset(rows, ~inside), design)
@@ -93,7 +93,7 @@ def main(
                 "note": record["note"],
             }
         )
-        shown.update(number + 1)
+        shown.update(sum(each["n"] for each in fits))
     result = {
         "lm": lm,
         "model": model,

@@ -112,12 +112,15 @@ class Study:
         ]
 
     def not_run_rows(self) -> list[dict]:
-        """Return the rows of not_run.csv: dataset, measure, reason."""
+        """Return the rows of not_run.csv: dataset, measure, reason; of events, those asked for."""
+        responses = (r for name in self.config["run"] for r in self.all_responses(name))
+        asked = {(r["dataset"], r["measure"]) for r in responses}
         return [
             {"dataset": name, "measure": measure, "reason": self.not_run[name]}
             for name in self.not_run
             if name in self.asked
-            for measure in self.config["datasets"][name]["measures"]
+            for measure, settings in self.config["datasets"][name]["measures"].items()
+            if "of" not in settings or (name, measure) in asked
         ] + [
             {"dataset": each["label"], "measure": each["kind"], "reason": each["reason"]}
             for each in self.for_report()["other_data"]
