@@ -18,7 +18,7 @@ from recency.mixed.summary import FitSummary
 
 POINTS = 101
 """At how many points a smooth is evaluated, over the range of its predictor."""
-ROWS = 50_000
+ROWS = 10_000
 """Above so many rows bam() rounds predictors to a grid (`discrete`), which takes a hundredth of the time."""
 
 

@@ -62,28 +62,33 @@ def draw(
         ends = mine[mine.kind != "count"]
         low, high = ends.low.min(), ends.high.max()
         floor = low - SHARE * (high - low) * 1.25
-        most = mine[mine.kind == "count"].value.max()
+        counted = mine[mine.kind == "count"].groupby("lm")  # of as many per bit, whatever the bins
+        most = max((each.value / each.x.diff().iloc[-1]).max() for _, each in counted)
         for axes, lm in zip(across, shown, strict=True):
             kinds = dict(list(mine[mine.lm == lm.lm].groupby("kind")))
             axes.axhline(0, color=style.GREY, lw=0.6, zorder=1)
             if "count" in kinds:
                 counts = kinds["count"]
-                tall = counts.value / most * SHARE * (high - low)
                 step = counts.x.diff().iloc[-1]
+                tall = counts.value / step / most * SHARE * (high - low)
                 axes.bar(counts.x, tall, step, bottom=floor, color="#bdbdbd", lw=0, zorder=1)
             for kind, colour in (("line", style.GREY), ("smooth", looks[lm.lm].colour)):
                 if kind not in kinds:
                     continue
                 curve, dashes = kinds[kind], (0, (4, 2)) if kind == "line" else "-"
-                axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.2, lw=0)
+                if kind == "smooth":
+                    axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.2, lw=0)
+                else:
+                    for edge in (curve.low, curve.high):
+                        axes.plot(curve.x, edge, color=colour, ls=(0, (1, 2)), lw=0.7)
                 axes.plot(curve.x, curve.value, color=colour, ls=dashes, gid=f"{kind} {lm.lm}")
             found = rows[(rows.lm == lm.lm) & (rows.response == response.label)]
             found = found[found.predictor == predictor]
             if len(found):
                 row = found.iloc[0]
-                gain = "" if pd.isna(row.delta_nonlinear) else (
-                    f"\nΔLogLik {style.signed(row.delta_nonlinear)}"
-                )  # fmt: skip
+                first = predictor == next(p for r, p in panels if r == response)
+                shows = first and pd.notna(row.delta_nonlinear)
+                gain = f"\nΔLogLik {style.signed(row.delta_nonlinear)}" if shows else ""
                 axes.text(0.03, 0.97, f"edf {row.edf:.1f}{gain}", transform=axes.transAxes, va="top",
                           size=style.SMALL)  # fmt: skip
             axes.set_ylim(floor, high + 0.3 * (high - low))
@@ -101,12 +106,19 @@ def draw(
     handles = [
         Line2D([], [], color="black", label="smooth"),
         Line2D([], [], color=style.GREY, ls=(0, (4, 2)), label="line"),
-        Patch(color=style.GREY, alpha=0.3, lw=0, label=f"± {made.BAND:.0f} standard errors"),
+        Patch(
+            color=style.GREY,
+            alpha=0.3,
+            lw=0,
+            label=f"± {made.BAND:.0f} standard errors (line: dotted)",
+        ),
         Patch(color="#bdbdbd", lw=0, label="how many observations"),
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=4)
     gains = rows.delta_nonlinear.notna().any()
-    said = "ΔLogLik: of the smooth over the line, in nats, on the exploratory partition"
+    said = (
+        "ΔLogLik: of the smooths of a model over its lines, in nats, on the exploratory partition"
+    )
     style.notes(figure, [*([said] if gains else []), *words])
     return figure
 
