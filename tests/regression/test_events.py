@@ -11,7 +11,7 @@ from recency.errors import InputError
 from recency.mixed.families import bernoulli
 from recency.reading import observations
 from recency.regression import fit as regression
-from recency.regression import folds
+from recency.regression import folds, random_effects
 from recency.regression.prediction import predict, rows_for, texts_for
 
 SKIPPING = DESIGN | {
@@ -184,3 +184,14 @@ def test_what_is_no_event_is_refused(made, tmp_path):
         observations.events(frame, "regresed", "times.csv")
     kept = frame[frame.word_id != 3]
     assert observations.events(kept, "regressed and time_ms > 0", "x").isin([0.0, 1.0]).all()
+
+
+@pytest.mark.parametrize("change", [{}, {"engine": "gam", "family": "gaussian"}])
+def test_the_structure_of_other_models_is_not_searched(made, tmp_path, change):
+    with pytest.raises(
+        InputError, match="random effects is of linear mixed models, and the design"
+    ):
+        random_effects.main(
+            made / "words.parquet", made / "fit.parquet", None, made / "lm.parquet",
+            [tmp_path / "t.csv"], design=SKIPPING | change,
+        )  # fmt: skip

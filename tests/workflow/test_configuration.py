@@ -201,8 +201,8 @@ MISTAKES = {
     "experiments: {exp1: {responses: {spr: [ucl_eye_tracking.skip]}}}}": (
         "exp1 → responses → spr: 'ucl_eye_tracking.skip' is an event, and the design's family gaussian"
     ),
-    "datasets: {ucl_eye_tracking: {measures: {skip: {of: FP, filters: []}}}}": (
-        "datasets → ucl_eye_tracking → measures → skip: `of: <measure>` and `event: <query>` go"
+    "datasets: {ucl_eye_tracking: {measures: {hop: {of: FP, filters: []}}}}": (
+        "datasets → ucl_eye_tracking → measures → hop: `of: <measure>` and `event: <query>` go"
     ),
     "datasets: {ucl_eye_tracking: {measures: {skip: {of: FPP, event: a, filters: []}}}}": (
         "measures → skip → of: no measure is called 'FPP'; did you mean 'FP'?"

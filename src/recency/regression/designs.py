@@ -100,3 +100,13 @@ def check_family(design: Mapping[str, Any], response: str) -> None:
         )
     if family == BINOMIAL and design["response"] != "raw":
         raise InputError("design: events have no logarithm; set `response: raw`")
+
+
+def check_mixed(design: Mapping[str, Any], what: str) -> None:
+    """Raise an InputError unless a design is a linear mixed model, which `what` alone covers."""
+    family = design.get("family", GAUSSIAN)
+    if design["engine"] not in ("cross_products", "lme4") or family != GAUSSIAN:
+        raise InputError(
+            f"{what} is of linear mixed models, and the design has `engine: {design['engine']}`, "
+            f"family {family}; take one of `engine: cross_products`"
+        )

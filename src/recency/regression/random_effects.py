@@ -20,7 +20,7 @@ from recency.mixed.fit import Factor, crossed_factors
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, parse
 from recency.mixed.theta_search import SINGULAR, descend, search
 from recency.regression import categories
-from recency.regression.designs import formula_of
+from recency.regression.designs import check_mixed, formula_of
 from recency.regression.predictors import read_texts
 from recency.regression.streaming import streamed_products, survey
 
@@ -61,6 +61,7 @@ def main(
     and sentences, say. With `singular` a fit at the edge, where a variance is zero or a correlation
     one, counts as converged too.
     """
+    check_mixed(design, "the search for random effects")
     formula = formula_of(design, "full")
     texts = read_texts(words, unigram, surprisal, design["surprisal"], first_may_lack=True)
     names = categories.names(formula, texts)
