@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from recency.errors import InputError
 from recency.mixed import formula as formulas
-from recency.mixed.formula import Formula, check, without
+from recency.mixed.expressions import written
+from recency.mixed.formula import Formula, without
 from recency.reading.contracts import RESPONSES
-from recency.regression.predictors import CATEGORICAL, EXTRA, GROUPS, PREDICTORS, SURPRISAL
+from recency.regression import names
 
+SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
 CHOICES = {
     "base": ("fixed", "all"),
     "engine": ("cross_products", "lme4", "ols"),
     "response": ("raw", "log"),
     "surprisal": tuple(SURPRISAL),
 }
+SPILLOVER = ("item", "sentence")
+"""What a word before or after another one must share with it; the first unless a design says so."""
 
 
 def parse(text: str, mixed: bool = True) -> Formula:
     """Read a formula of times or amplitudes; a mixed model has random terms, any other none."""
-    formula = formulas.parse(text)
+    formula = formulas.parse(names.quoted(text))
     if formula.response not in RESPONSES:
         raise InputError(
             f"formula {text!r}: the left side is {formula.response!r} and must be "
@@ -41,10 +47,20 @@ def parse(text: str, mixed: bool = True) -> Formula:
     return formula
 
 
-def formula_of(design: Mapping[str, Any], model: str) -> Formula:
-    """Return the formula of the full or the base model, all its names checked."""
-    for key, choices in CHOICES.items():
-        if design[key] not in choices:
+def formula_of(
+    design: Mapping[str, Any],
+    model: str,
+    columns: Mapping[str, Collection[str]] | None = None,
+    beside: str | None = None,
+) -> Formula:
+    """Return the formula of the full or the base model, all its names checked.
+
+    `columns` are the dataset's own, of `words` and of `responses`. The base lacks what is of
+    interest and, where all LMs share it (`base: all`), everything else that the LM gives. With
+    `beside`, another LM, the full model has its terms too.
+    """
+    for key, choices in (*CHOICES.items(), ("spillover", SPILLOVER)):
+        if key in design and design[key] not in choices:
             raise InputError(
                 f"design: {key} is {design[key]!r} and must be one of {', '.join(choices)}"
             )
@@ -56,6 +72,37 @@ def formula_of(design: Mapping[str, Any], model: str) -> Formula:
             f"design: {formula.response} has no logarithm, since amplitudes are below 0 as well; "
             "set `response: raw` in the design"
         )
-    check(formula, (*PREDICTORS, *EXTRA, *CATEGORICAL), GROUPS)
-    base = without(formula, design["of_interest"], slopes=design["base"] == "all")
-    return formula if model == "full" else base
+    columns = columns or {}
+    names.check(formula, columns)
+    of_lm = names.of_its_lm(formula, columns)
+    shared = design["base"] == "all"
+    interest = [term_of(text) for text in design["of_interest"]]
+    base = without(formula, interest, slopes=shared, also=of_lm if shared else ())
+    if model == "base":
+        return base
+    return names.with_lm(formula, of_lm, beside) if beside is not None else formula
+
+
+def term_of(text: str) -> str:
+    """Write a name or term of `of_interest` as formulas write it."""
+    reader = formulas.Reader(names.quoted(text))
+    parts = [written(reader.expression())]
+    while reader.next == ":":
+        reader.take()
+        parts.append(written(reader.expression()))
+    if reader.next:
+        raise InputError(f"of_interest has {text!r}, which is no term of a formula")
+    return ":".join(parts)
+
+
+def columns_there(
+    words: str | PathLike, observations: str | PathLike | None
+) -> dict[str, list[str]]:
+    """Return the columns of two Parquet files; none of one that is not there."""
+    import pyarrow.parquet as pq
+
+    files = {"words": words, "responses": observations}
+    return {
+        name: pq.read_schema(path).names if path is not None and Path(path).exists() else []
+        for name, path in files.items()
+    }

@@ -22,8 +22,10 @@ from recency.mixed.prediction import fixed_part
 from recency.mixed.scaling import scaled, scaling_of
 from recency.mixed.summary import FitSummary
 from recency.regression import categories, prediction
-from recency.regression.designs import formula_of
-from recency.regression.predictors import Rows, read_rows, read_texts, word_means
+from recency.regression.coding import Coding, coding_of
+from recency.regression.designs import columns_there, formula_of
+from recency.regression.predictors import Rows, read_rows, word_means
+from recency.regression.texts import read_texts
 
 
 def main(
@@ -38,6 +40,8 @@ def main(
     model: str,
     surprisal: str | PathLike | None = None,
     out_observations: str | PathLike | None = None,
+    others: Mapping[str, str | PathLike] | None = None,
+    beside: str | None = None,
 ) -> None:
     """Fit `design` on the partition `fit`, score `exploratory`, write JSON to `out`.
 
@@ -47,22 +51,25 @@ def main(
     fitted. A model that lme4 refuses is a result with `converged` false and the reason in `note`.
     `exploratory` is None where every observation is fitted. `out_observations` gets the
     log-likelihood of each exploratory observation (of each word, for `ols`), given the random
-    effects, as Parquet: subject, sentence, word_id, loglik.
+    effects, as Parquet: subject, sentence, word_id, loglik. `others` are the files of surprisal of
+    the LMs that the formula names, and of `beside`, an LM whose terms the model has as well.
     """
-    formula = formula_of(design, model)
-    texts = read_texts(words, unigram, surprisal, design["surprisal"], first_may_lack=True)
-    names = categories.names(formula, texts)
-    rows = read_rows(fit, texts, names, design["response"], formula.response)
-    others = None
-    if exploratory is not None:
-        others = read_rows(exploratory, texts, names, design["response"], formula.response)
+    there = columns_there(words, fit)
+    formula, whole = (formula_of(design, kind, there, beside) for kind in (model, "full"))
+    spillover = design.get("spillover", "item")
+    texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
+    coding = coding_of(formula, whole, texts, fit)
+    names = categories.names(formula, texts, coding)
+    asked = (texts, names, design["response"], formula.response, coding)
+    rows = read_rows(fit, *asked)
+    others = None if exploratory is None else read_rows(exploratory, *asked)
     subjects = len(rows.groups["subject"].names)
     least_squares = design["engine"] == "ols"
     if least_squares:
         rows, others = word_means(rows), others and word_means(others)
-    references = categories.references(formula, texts, rows.predictors)
-    formula = categories.expand(formula, texts, rows.predictors, references)
-    scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts)
+    references = categories.references(formula, texts, rows.predictors, coding)
+    formula = categories.expand(formula, texts, rows.predictors, references, coding)
+    scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts, coding)
     predictors = scaled(rows.predictors, scaling)
     if least_squares:
         summary, notes = fit_least_squares(formula, predictors, rows.y)
@@ -85,6 +92,7 @@ def main(
         "scaling": scaling,
         **figures(result),
     }
+    record |= _coded(design, coding, scaling, {"fit": rows, "exploratory": others}, beside)
     if references:
         record["reference"] = references
     if least_squares and result.summary:
@@ -98,6 +106,25 @@ def main(
     with atomic(out) as path:
         text = json.dumps(_plain(record), sort_keys=True, indent=1, allow_nan=False)
         path.write_text(text + "\n")
+
+
+def _coded(
+    design: Mapping[str, Any],
+    coding: Coding,
+    scaling: Mapping[str, Any],
+    partitions: Mapping[str, Rows | None],
+    beside: str | None,
+) -> dict[str, Any]:
+    """Return what else predictions need to make the columns, and the rows that were left out."""
+    dropped = {name: rows.dropped for name, rows in partitions.items() if rows and rows.dropped}
+    more = {
+        "spillover": design.get("spillover"),
+        "beside": beside,
+        "columns": {name: dict(coding.columns[name]) for name in coding.columns if name in scaling},
+        "needs": list(coding.needs),
+        "dropped": dropped,
+    }
+    return {key: value for key, value in more.items() if value}
 
 
 def log_likelihoods(

@@ -20,9 +20,10 @@ from recency.mixed.fit import Factor, crossed_factors
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, parse
 from recency.mixed.theta_search import SINGULAR, descend, search
 from recency.regression import categories
-from recency.regression.designs import formula_of
-from recency.regression.predictors import read_texts
+from recency.regression.coding import coding_of
+from recency.regression.designs import columns_there, formula_of
 from recency.regression.streaming import streamed_products, survey
+from recency.regression.texts import read_texts
 
 COLUMNS = [
     *("step", "dropped", "group", "loss", "chosen", "loglik", "parameters"),
@@ -53,27 +54,31 @@ def main(
     title: str = "The random effects' structure",
     maximal: str | None = None,
     singular: bool = False,
+    others: Mapping[str, str | PathLike] | None = None,
 ) -> None:
     """Write the path as a table (.csv, .html and .tex of `out`), one row a model that was tried.
 
     `maximal` has the random terms to start at, such as "(1 + length | subject) + (1 | sentence)";
     without it every fixed effect of the design varies by each of its grouping variables, subjects
     and sentences, say. With `singular` a fit at the edge, where a variance is zero or a correlation
-    one, counts as converged too.
+    one, counts as converged too. `others` are the files of surprisal of LMs that the formula names.
     """
-    formula = formula_of(design, "full")
-    texts = read_texts(words, unigram, surprisal, design["surprisal"], first_may_lack=True)
-    names = categories.names(formula, texts)
-    known = survey(fit, texts, names, design["response"], formula.response)
+    formula = formula_of(design, "full", columns_there(words, fit))
+    spillover = design.get("spillover", "item")
+    texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
+    coding = coding_of(formula, formula, texts, fit)
+    names = categories.names(formula, texts, coding)
+    known = survey(fit, texts, names, design["response"], formula.response, coding)
     # As in the regression, whose reference is the most frequent level: the largest mean.
     shares = {name: np.array([by["mean"]]) for name, by in known.scaling.items()}
-    references = categories.references(formula, texts, shares)
-    formula = categories.expand(formula, texts, shares, references)
-    known.scaling = categories.unscaled(known.scaling, formula, texts)
+    references = categories.references(formula, texts, shares, coding)
+    formula = categories.expand(formula, texts, shares, references, coding)
+    known.scaling = categories.unscaled(known.scaling, formula, texts, coding)
     formula = maximal_of(formula, maximal)
     factors = crossed_factors(formula)
     factors.sort(key=lambda f: -len(f.columns) * len(known.levels[f.group]))
-    products = streamed_products(formula, factors, fit, texts, design["response"], known)
+    response = design["response"]
+    products = streamed_products(formula, factors, fit, texts, response, known, coding)
     path = pd.DataFrame(trail(formula, factors, products, singular), columns=COLUMNS)
     tables.write(out, shown(path, title, singular), path)
 
