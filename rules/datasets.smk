@@ -57,6 +57,7 @@ rule observations:
         "../envs/plot.yaml"
     params:
         filters=lambda wildcards: study.filters(wildcards.dataset, wildcards.measure),
+        keep=lambda wildcards: regressions.own_columns(study, wildcards.dataset, wildcards.measure),
     script:
         "../workflow/scripts/datasets/observations.py"
 
@@ -77,6 +78,7 @@ rule observations_whole:
         "../envs/plot.yaml"
     params:
         filters=lambda wildcards: study.filters(wildcards.dataset, wildcards.measure),
+        keep=lambda wildcards: regressions.own_columns(study, wildcards.dataset, wildcards.measure),
     script:
         "../workflow/scripts/datasets/observations.py"
 

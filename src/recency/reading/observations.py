@@ -21,16 +21,21 @@ def main(
     out_counts: str | Path,
     out_exploratory: str | Path | None = None,
     out_held_out: str | Path | None = None,
+    keep: Sequence[str] = (),
 ) -> None:
     """Write the three partitions and counts.csv (step, kept, dropped).
 
     `filters` are applied in order: each `keep` is a pandas query over the columns of `joined`, and
     rows for which it holds stay. Without `out_exploratory` and `out_held_out` all that is left is
-    to be fitted, and these partitions are counted as 0.
+    to be fitted, and these partitions are counted as 0. Of `keep`, columns that a regression may ask
+    for, the partitions have those that are the responses' own; what words have stays with them.
     """
-    frame = joined(pd.read_parquet(words), pd.read_parquet(responses))
+    of_words, of_responses = pd.read_parquet(words), pd.read_parquet(responses)
+    frame = joined(of_words, of_responses)
     value = response_column(frame, str(responses))
     columns = ["subject", "word_id", value, "previous_fixated", "partition"]
+    known = {*columns, *of_words}
+    columns += [name for name in of_responses if name in keep and name not in known]
     frame, counts = filtered(frame, filters)
     frame["partition"] = "fit" if out_exploratory is None else partition(frame)
     outs = {"fit": out_fit, "exploratory": out_exploratory, "held_out": out_held_out}

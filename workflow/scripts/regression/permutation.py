@@ -13,8 +13,10 @@ if __name__ == "__main__":
             surprisal_b=snakemake.input.surprisal_b,
             fit_a=snakemake.input.fit_a,
             fit_b=snakemake.input.fit_b,
+            others=snakemake.input.get("others", ()),
             out=snakemake.output[0],
             comparisons=snakemake.params.comparisons,
+            named=snakemake.params.named,
             permutations=snakemake.params.permutations,
             seed=snakemake.params.seed,
         )
