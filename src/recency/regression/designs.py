@@ -47,6 +47,11 @@ def parse(text: str, mixed: bool = True) -> Formula:
     return formula
 
 
+def read(design: Mapping[str, Any]) -> Formula:
+    """Read a design's formula; its names may be any."""
+    return parse(design["formula"], mixed=design["engine"] != "ols")
+
+
 def formula_of(
     design: Mapping[str, Any],
     model: str,
@@ -66,7 +71,7 @@ def formula_of(
             )
     if model not in ("full", "base"):
         raise InputError(f"model is {model!r} and must be 'full' or 'base'")
-    formula = parse(design["formula"], mixed=design["engine"] != "ols")
+    formula = read(design)
     if design["response"] == "log" and formula.response != "time_ms":
         raise InputError(
             f"design: {formula.response} has no logarithm, since amplitudes are below 0 as well; "

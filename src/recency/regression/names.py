@@ -13,7 +13,7 @@ from recency.errors import InputError
 from recency.mixed.expressions import Expression, read, split_product, written
 from recency.mixed.expressions import names as columns_of
 from recency.mixed.formula import Formula, factors
-from recency.names import nearest
+from recency.names import near, nearest
 
 PREDICTORS = (
     "length",
@@ -35,12 +35,17 @@ WORDS = ("word", "word_id", "space_after")
 """What every dataset's words have beside those."""
 
 MEASURE = re.compile(
-    r"(?:surprisal(?:_context_\d+)?|corrected|entropy(?:_reduction)?|renyi_\d+(?:\.\d+)?|rank"
-    r"|tokens|context_tokens)(?:_bits|_nats)?"
+    r"(?:surprisal(?:_context_\d+)?|corrected|entropy(?:_reduction)?|renyi_(?:\d+(?:\.\d+)?|inf)"
+    r"|rank|log_rank|top_\d+|pmi|tokens|context_tokens)(?:_bits|_nats)?"
 )
 """What a language model gives of a word (contract 3), with its unit or without."""
-MEASURES = ("surprisal", "entropy", "entropy_reduction", "rank", "renyi_0.5", "surprisal_context_1")
-"""Examples of these, to be told apart from a mistyped name."""
+MEASURES = (
+    *("surprisal", "entropy", "entropy_reduction", "renyi_0.5", "rank", "log_rank", "top_5", "pmi"),
+    *("surprisal_context_1", "corrected", "tokens", "context_tokens"),
+)
+"""Examples of these, which a mistyped name is held against."""
+ALWAYS = ("surprisal", "corrected", "tokens", "context_tokens")
+"""Those that every LM gives."""
 _SHIFT = re.compile(r"(previous|next)([2-9]|[1-9]\d+)?_(?=.)")
 _OF_LM = re.compile(r"([^\W\d_][\w.]*)\[([^][`]*)\]")
 
@@ -152,44 +157,51 @@ def with_lm(formula: Formula, of_lm: Collection[str], lm: str) -> Formula:
     return replace(formula, fixed=both(formula.fixed), random=random)
 
 
+def measure_of(stem: str) -> str:
+    """Return what a column of an LM is called without its unit."""
+    return re.sub(r"_(?:bits|nats)(?=_|$)", "", stem)
+
+
 def check(formula: Formula, columns: Mapping[str, Collection[str]]) -> None:
     """Raise an InputError at the first name in `formula` that nothing has.
 
     `columns` are those of the `words` and of the `responses`, as far as they are known.
     """
-    of_words, of_responses = columns.get("words", ()), columns.get("responses", ())
-    known = {*PREDICTORS, *EXTRA, *CATEGORICAL, *of_words, *of_responses}
-    for name in used(formula):
-        _check(
-            f"formula '{formula}': no predictor", name, known | {*WORDS, *GROUPS}, known, of_words
-        )
-    factors_ = {*GROUPS, *WORDS, *CATEGORICAL, *of_words, *of_responses}
-    for name in grouping(formula):
-        _check(f"formula '{formula}': no grouping variable", name, factors_, factors_, of_words)
+    for problem in unknown(formula, columns):
+        raise InputError(f"formula '{formula}': {problem}")
 
 
-def _check(
-    what: str, name: str, known: Collection[str], shown: Collection[str], words: Collection[str]
-) -> None:
+def unknown(formula: Formula, columns: Mapping[str, Collection[str]]) -> list[str]:
+    """Say of each name in `formula` that nothing has what it is, and which known one is nearest."""
+    of_words = {*WORDS, *CATEGORICAL, *EXTRA, *columns.get("words", ())}
+    own = {*of_words, *GROUPS, *columns.get("responses", ())}
+    found = []
+    for kind, names, known in (
+        ("predictor", used(formula), {*PREDICTORS, *own}),
+        ("grouping variable", grouping(formula), own),
+    ):
+        problems = (_unknown(name, known, {*PREDICTORS[:4], *of_words}) for name in names)
+        found += [f"no {kind} is called {problem}" for problem in problems if problem]
+    return list(dict.fromkeys(found))
+
+
+def _unknown(name: str, known: Collection[str], of_words: Collection[str]) -> str:
+    """Say what is wrong with a name; nothing where it is known."""
     parts = split(name)
-    if name in known or (parts.lm is None and not parts.shift and parts.of_lm):
-        return
     if parts.lm is not None:
         if MEASURE.fullmatch(parts.stem):
-            return
-        raise InputError(
-            f"{what} is called {name!r}: a language model gives no {nearest(parts.stem, MEASURES)}"
-        )
-    shifted = {*PREDICTORS[:4], *EXTRA, *CATEGORICAL, *WORDS[:1], *words}
-    if parts.shift and (parts.stem in shifted or parts.of_lm):
-        return
+            return ""
+        return f"{name!r}: an LM gives no {nearest(parts.stem, MEASURES)}"
+    if name in known or parts.of_lm or (parts.shift and parts.stem in of_words):
+        return ""
     if parts.shift and parts.stem in known:
-        raise InputError(
-            f"{what} is called {name!r}: {parts.stem} is no column of the words, and only those "
-            "have one before or after them"
+        return (
+            f"{name!r}: {parts.stem} is no column of the words, which alone have words around them"
         )
-    near = nearest(name, sorted({*shown, *MEASURES}))
-    raise InputError(f"{what} is called {near}")
+    prefix = name.removesuffix(parts.stem)
+    if parts.shift and (close := near(parts.stem, (*of_words, *MEASURES), 0.7)):
+        return f"{name!r}; did you mean '{prefix}{close}'?"
+    return nearest(name, sorted({*known, *MEASURES}))
 
 
 def split_groups(groups: Collection[str]) -> list[str]:

@@ -22,6 +22,7 @@ from recency.mixed.theta_search import SINGULAR, descend, search
 from recency.regression import categories
 from recency.regression.coding import coding_of
 from recency.regression.designs import columns_there, formula_of
+from recency.regression.names import quoted
 from recency.regression.streaming import streamed_products, survey
 from recency.regression.texts import read_texts
 
@@ -64,6 +65,8 @@ def main(
     one, counts as converged too. `others` are the files of surprisal of LMs that the formula names.
     """
     formula = formula_of(design, "full", columns_there(words, fit))
+    if maximal is not None:
+        formula = replace(formula, random=random_of(formula, maximal))
     spillover = design.get("spillover", "item")
     texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
     coding = coding_of(formula, formula, texts, fit)
@@ -74,7 +77,8 @@ def main(
     references = categories.references(formula, texts, shares, coding)
     formula = categories.expand(formula, texts, shares, references, coding)
     known.scaling = categories.unscaled(known.scaling, formula, texts, coding)
-    formula = maximal_of(formula, maximal)
+    if maximal is None:
+        formula = maximal_of(formula)
     factors = crossed_factors(formula)
     factors.sort(key=lambda f: -len(f.columns) * len(known.levels[f.group]))
     response = design["response"]
@@ -83,10 +87,13 @@ def main(
     tables.write(out, shown(path, title, singular), path)
 
 
-def maximal_of(formula: Formula, maximal: str | None) -> Formula:
-    """Return the formula with the maximal random terms."""
-    if maximal is not None:
-        return replace(formula, random=parse(f"{formula.response} ~ 1 + {maximal}").random)
+def random_of(formula: Formula, maximal: str) -> tuple[RandomTerm, ...]:
+    """Read random terms such as "(1 + length | subject)"."""
+    return parse(quoted(f"{formula.response} ~ 1 + {maximal}")).random
+
+
+def maximal_of(formula: Formula) -> Formula:
+    """Return the formula with every fixed effect by each of its grouping variables."""
     groups = dict.fromkeys(term.group for term in formula.random if ":" not in term.group)
     return replace(formula, random=tuple(RandomTerm(formula.fixed, group) for group in groups))
 

@@ -15,7 +15,7 @@ from recency.errors import InputError
 from recency.mixed.levels import levels
 from recency.names import nearest
 from recency.regression.designs import SURPRISAL
-from recency.regression.names import CATEGORICAL, EXTRA, MEASURE, split
+from recency.regression.names import CATEGORICAL, EXTRA, MEASURE, measure_of, split
 
 NO_WORD = "none"
 """The level of a word's categorical column where there is no such word before or after it."""
@@ -192,7 +192,7 @@ def _of_lm(texts: Texts, stem: str, lm: str | None) -> np.ndarray | None:
     if stem == "surprisal":
         return bits_of(path, SURPRISAL[files.variant], len(item), may_lack)
     there = pq.read_schema(path).names
-    names = {column: re.sub(r"_(?:bits|nats)(?=_|$)", "", column) for column in there}
+    names = {column: measure_of(column) for column in there}
     chosen = [column for column, short in names.items() if stem in (column, short)]
     if not chosen:
         if lm is None and not MEASURE.fullmatch(stem):

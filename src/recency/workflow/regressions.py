@@ -65,8 +65,7 @@ def predictors(study: Study, dataset: str, lm: str = "none") -> dict[str, str]:
 
 def formula(study: Study, design: str) -> Formula:
     """Return the formula of a design."""
-    entry = study.config["designs"][design]
-    return designs.parse(entry["formula"], mixed=entry["engine"] != "ols")
+    return designs.read(study.config["designs"][design])
 
 
 def names_unigram(study: Study, design: str) -> bool:
@@ -145,15 +144,19 @@ def permutation_files(study: Study, experiment: str) -> dict[str, list[str]]:
 
 def tested_files(study: Study, asked: list[tuple[dict, str, str]]) -> dict[str, list[str]]:
     """Return what tests of two LMs' full models read: of each response, LM a and LM b."""
-    return others(study, (r for r, _, _ in asked)) | {
-        "held_out": [observations_file(r, "held_out.parquet") for r, _, _ in asked],
-        "words": [predictors(study, r["dataset"])["words"] for r, _, _ in asked],
-        "unigram": [predictors(study, r["dataset"])["unigram"] for r, _, _ in asked],
-        "surprisal_a": [predictors(study, r["dataset"], a)["surprisal"] for r, a, _ in asked],
-        "surprisal_b": [predictors(study, r["dataset"], b)["surprisal"] for r, _, b in asked],
-        "fit_a": [fit(study, r, a, "full") for r, a, _ in asked],
-        "fit_b": [fit(study, r, b, "full") for r, _, b in asked],
-    }
+    responses = [response for response, _, _ in asked]
+    return (
+        unigrams_for(study, responses)
+        | others(study, responses)
+        | {
+            "held_out": [observations_file(r, "held_out.parquet") for r, _, _ in asked],
+            "words": [predictors(study, r["dataset"])["words"] for r, _, _ in asked],
+            "surprisal_a": [predictors(study, r["dataset"], a)["surprisal"] for r, a, _ in asked],
+            "surprisal_b": [predictors(study, r["dataset"], b)["surprisal"] for r, _, b in asked],
+            "fit_a": [fit(study, r, a, "full") for r, a, _ in asked],
+            "fit_b": [fit(study, r, b, "full") for r, _, b in asked],
+        }
+    )
 
 
 def nested_pairs(study: Study, experiment: str) -> list[tuple[dict, str, str]]:

@@ -8,7 +8,7 @@ if __name__ == "__main__":
         main(
             held_out=snakemake.input.held_out,
             words=snakemake.input.words,
-            unigram=snakemake.input.unigram,
+            unigram=snakemake.input.get("unigram", ()),
             surprisal_a=snakemake.input.surprisal_a,
             surprisal_b=snakemake.input.surprisal_b,
             fit_a=snakemake.input.fit_a,

@@ -30,7 +30,6 @@ COLUMNS = [
 def main(
     held_out: Sequence[str | PathLike],
     words: Sequence[str | PathLike],
-    unigram: Sequence[str | PathLike],
     surprisal_a: Sequence[str | PathLike],
     surprisal_b: Sequence[str | PathLike],
     fit_a: Sequence[str | PathLike],
@@ -41,6 +40,7 @@ def main(
     observations_both: Sequence[str | PathLike],
     out: str | PathLike,
     *,
+    unigram: Sequence[str | PathLike] = (),
     comparisons: Sequence[Mapping[str, str]],
     permutations: int = 10_000,
     seed: int = 0,
@@ -59,7 +59,7 @@ def main(
     for index, names in enumerate(comparisons):
         a, b = names["lm_a"], names["lm_b"]
         of_dataset = permutation.of_dataset(names["dataset"], named, others)
-        shared = held_out[index], words[index], unigram[index]
+        shared = held_out[index], words[index], unigram[index] if unigram else None
 
         def errors(surprisal, fit, more, shared=shared):
             return permutation.squared_errors(*shared, surprisal, fit, more)

@@ -66,7 +66,7 @@ def main(
 ) -> None:
     """Write one row for each of `comparisons` (lm_a, lm_b, dataset, measure) and one per pair.
 
-    All files are listed in the order of `comparisons`; the fits are those of the full models. The
+    All files are listed in the order of `comparisons`, `unigram` where a design asks for it; the fits are those of the full models. The
     row of a pair of LMs (dataset and measure "all") tests all its observations together; where they
     are of several units, times and amplitudes, say, there is nothing to pool: n = 0 and empty
     figures. A response for which one LM has no fit has the same, and no part in that row. p_holm is
@@ -84,7 +84,7 @@ def main(
 
     single, pooled = [], {}
     for index, names in enumerate(comparisons):
-        shared = held_out[index], words[index], unigram[index]
+        shared = held_out[index], words[index], unigram[index] if unigram else None
         a = errors(names["dataset"], *shared, surprisal_a[index], fit_a[index])
         b = errors(names["dataset"], *shared, surprisal_b[index], fit_b[index])
         pairs: list[Pair] = [(names["dataset"], a, b)] if a and b else []
@@ -121,7 +121,7 @@ def of_dataset(
 def squared_errors(
     held_out: str | PathLike,
     words: str | PathLike,
-    unigram: str | PathLike,
+    unigram: str | PathLike | None,
     surprisal: str | PathLike,
     fit: str | PathLike,
     others: Mapping[str, str | PathLike] | None = None,
