@@ -172,27 +172,35 @@ def check(formula: Formula, columns: Mapping[str, Collection[str]]) -> None:
 
 
 def unknown(formula: Formula, columns: Mapping[str, Collection[str]]) -> list[str]:
-    """Say of each name in `formula` that nothing has what it is, and which known one is nearest."""
+    """Say of each name in `formula` that nothing has what it is, and which known one is nearest.
+
+    `columns` may have `perhaps`, too: names that are taken, but suggested for no other.
+    """
     of_words = {*WORDS, *CATEGORICAL, *EXTRA, *columns.get("words", ())}
     own = {*of_words, *GROUPS, *columns.get("responses", ())}
+    perhaps = set(columns.get("perhaps", ()))
     found = []
     for kind, names, known in (
         ("predictor", used(formula), {*PREDICTORS, *own}),
         ("grouping variable", grouping(formula), own),
     ):
-        problems = (_unknown(name, known, {*PREDICTORS[:4], *of_words}) for name in names)
+        shiftable = {*PREDICTORS[:4], *of_words}
+        problems = (_unknown(name, known, shiftable, perhaps) for name in names)
         found += [f"no {kind} is called {problem}" for problem in problems if problem]
     return list(dict.fromkeys(found))
 
 
-def _unknown(name: str, known: Collection[str], of_words: Collection[str]) -> str:
+def _unknown(
+    name: str, known: Collection[str], of_words: Collection[str], perhaps: Collection[str]
+) -> str:
     """Say what is wrong with a name; nothing where it is known."""
     parts = split(name)
     if parts.lm is not None:
         if MEASURE.fullmatch(parts.stem):
             return ""
         return f"{name!r}: an LM gives no {nearest(parts.stem, MEASURES)}"
-    if name in known or parts.of_lm or (parts.shift and parts.stem in of_words):
+    stem_is_known = parts.stem in of_words or parts.stem in perhaps
+    if name in known or name in perhaps or parts.of_lm or (parts.shift and stem_is_known):
         return ""
     if parts.shift and parts.stem in known:
         return (
@@ -201,7 +209,10 @@ def _unknown(name: str, known: Collection[str], of_words: Collection[str]) -> st
     prefix = name.removesuffix(parts.stem)
     if parts.shift and (close := near(parts.stem, (*of_words, *MEASURES), 0.7)):
         return f"{name!r}; did you mean '{prefix}{close}'?"
-    return nearest(name, sorted({*known, *MEASURES}))
+    close = near(name, sorted({*known, *MEASURES}), 0.6)
+    if close is not None:
+        return f"{name!r}; did you mean {close!r}?"
+    return f"{name!r}; there are columns of the dataset, and those of docs/regression.md"
 
 
 def split_groups(groups: Collection[str]) -> list[str]:

@@ -13,32 +13,36 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import yaml
+
 from recency import config as configuration
 from recency import plugins
 from recency.errors import InputError
 from recency.mixed.expressions import read
 from recency.mixed.formula import Formula, without
-from recency.names import near, nearest
+from recency.names import nearest
 from recency.regression import designs, names
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_NEAR = 0.8
-"""How near a known name an unknown one must be where not all names can be known."""
+_COMPUTED = ("length", "unigram", "surprisal")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What words and responses of a dataset have, and whether that is all."""
+    """What words and responses of a dataset have; `perhaps`: names in the parser's source, in filters.
 
-    words: frozenset[str]
-    responses: frozenset[str]
-    complete: bool
+    `header` are columns of an own table that `columns:` may map and does not.
+    """
+
+    own: frozenset[str]
+    perhaps: frozenset[str]
+    header: frozenset[str] = frozenset()
 
 
 def problems(config: dict, root: Path, known: Callable[[str, object, str], bool]) -> list[str]:
     """List what is wrong with designs and with what experiments, searches and power ask of them."""
     formulas: dict[str, Formula] = {}
-    found = []
+    found = _taken(config)
     for name, design in config["designs"].items():
         where = f"designs → {name}"
         try:
@@ -46,10 +50,11 @@ def problems(config: dict, root: Path, known: Callable[[str, object, str], bool]
         except InputError as error:
             found.append(f"{where} → formula: {_short(error, design['formula'])}")
             continue
-        found += _of_interest(where, design, formulas[name])
         for lm in names.lms(formulas[name]):
             known(f"{where} → formula", lm, "lms")
-    found += _names(config, root, formulas)
+        wrong = _names(config, root, name, formulas[name])
+        wrong = wrong or _of_interest(where, design, formulas[name])
+        found += wrong or _lms(config, name, formulas[name])
     for name in config["experiments"]:
         found += _experiment(config, name, formulas, known)
     for name, search in config.get("searches", {}).items():
@@ -65,7 +70,7 @@ def problems(config: dict, root: Path, known: Callable[[str, object, str], bool]
                 f"power → {name} → design: {settings['design']} has {odd}; simulated readers have "
                 "the workflow's own columns of words, as they are, by subject, sentence and item"
             )
-    return list(dict.fromkeys(found))
+    return found
 
 
 def _short(error: InputError, formula: str) -> str:
@@ -89,98 +94,144 @@ def _of_interest(where: str, design: dict, formula: Formula) -> list[str]:
     return found
 
 
-def _uses(config: dict) -> Iterator[tuple[str, str, str]]:
-    """Yield where a design is asked for, the design and the dataset."""
+def _uses(config: dict, design: str) -> Iterator[tuple[str, str]]:
+    """Yield the experiments that ask for a design, and the datasets that they ask it for."""
     for table in ("experiments", "searches"):
-        for name in config.get(table, {}):
-            try:
-                asked = configuration.responses(config, name, table)
-            except ValueError:  # said elsewhere: not dataset.measure
-                continue
-            for response in asked:
-                yield f"{table} → {name}", response["design"], response["dataset"]
+        for name, entry in config.get(table, {}).items():
+            for response in entry.get("responses", {}).get(design, []):
+                yield name, response.partition(".")[0]
 
 
-def _names(config: dict, root: Path, formulas: Mapping[str, Formula]) -> list[str]:
-    """List the names in formulas that the datasets that they are used for do not have."""
-    of_design: dict[str, list[str]] = {name: [] for name in formulas}
-    for _, design, dataset in _uses(config):
-        if dataset in config["datasets"] and design in of_design:
-            of_design[design].append(dataset)
+def _names(config: dict, root: Path, design: str, formula: Formula) -> list[str]:
+    """List the names in a formula that the datasets that it is used for do not have.
+
+    Of a design that is used for none, those that no dataset has.
+    """
+    if not names.own(formula) and not names.unknown(formula, {}):
+        return []
+    asked = [dataset for _, dataset in _uses(config, design) if dataset in config["datasets"]]
+    datasets = list(dict.fromkeys(asked)) or list(config["datasets"])
+    of_problem: dict[str, list[str]] = {}
+    for dataset in datasets:
+        for problem in _unknown(formula, columns_of(config, root, dataset)):
+            of_problem.setdefault(problem, []).append(dataset)
+    where = f"designs → {design} → formula"
+    if not asked:
+        return [f"{where}: {p}" for p, lacking in of_problem.items() if lacking == datasets]
+    return [
+        f"{where}: {problem}" + (f" (for {_some(lacking)})" if lacking != datasets else "")
+        for problem, lacking in of_problem.items()
+    ]
+
+
+def _some(listed: list[str]) -> str:
+    """Write a list, of which three are enough."""
+    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
+
+
+def _lms(config: dict, design: str, formula: Formula) -> list[str]:
+    """List what LMs do not give that a design is used for, and those set beside themselves."""
+    where = f"designs → {design} → formula"
+    used = names.used(formula)
+    own = [name for name in used if names.of_own_lm(name)]
+    experiments = {name for name, _ in _uses(config, design)} & config["experiments"].keys()
+    lms = [lm for name in sorted(experiments) for lm in config["experiments"][name]["lms"]]
+    lms = [lm for lm in dict.fromkeys(lms) if lm in config["lms"]]
+    lacking: dict[str, list[str]] = {}
     found = []
-    for name, formula in formulas.items():
-        if not names.own(formula) and not names.unknown(formula, {}):
-            continue
-        said: set[str] = set()
-        for dataset in dict.fromkeys(of_design[name] or config["datasets"]):
-            for problem in _unknown(formula, columns_of(config, root, dataset)):
-                if not of_design[name]:
-                    said.add(problem)
-                else:
-                    found.append(f"designs → {name} → formula, for {dataset}: {problem}")
-        if not of_design[name]:  # used by none: what no dataset has
-            every = [
-                set(_unknown(formula, columns_of(config, root, d))) for d in config["datasets"]
-            ]
-            common = set.intersection(*every) if every else set()
-            found += [f"designs → {name} → formula: {problem}" for problem in sorted(common)]
+    for lm in lms:
+        for measure in _not_given(config, lm, own):
+            lacking.setdefault(measure, []).append(lm)
+    for lm in (lm for lm in names.lms(formula) if lm in config["lms"]):
+        named = [name for name in used if names.split(name).lm == lm]
+        for measure in _not_given(config, lm, named):
+            lacking.setdefault(measure, []).append(lm)
+        if lm in lms and any(f"{name}[{lm}]" in named for name in own):
+            found.append(
+                f"{where}: {lm!r} stands beside each LM, and is one of those of {_some(sorted(experiments))}"
+                ", so it is compared with itself; take it out of `lms` there"
+            )
+    for measure, those in lacking.items():
+        context = re.fullmatch(r"surprisal_context_(\d+)", measure)
+        way = f"context: [{context[1]}]" if context else f"measures: [{measure}]"
+        found.append(
+            f"{where}: no {measure} is asked of {_some(those)}; write `{way}` in the LM's entry or "
+            "the scale's"
+        )
     return found
 
 
 def _unknown(formula: Formula, columns: Columns) -> list[str]:
-    parts = {"words": columns.words, "responses": columns.responses}
+    parts = {"words": columns.own, "responses": columns.own, "perhaps": columns.perhaps}
     found = names.unknown(formula, parts)
-    if columns.complete:
-        return found
-    every = {*names.PREDICTORS, *names.GROUPS, *names.EXTRA, *names.MEASURES, "pos"}
-    every |= columns.words | columns.responses
-    asked = {*names.used(formula), *names.grouping(formula)}
-    mistyped = [n for n in asked if near(names.split(n).stem, every, _NEAR)]
-    return [problem for problem in found if any(repr(name) in problem for name in mistyped)]
+    for name in {*names.used(formula), *names.grouping(formula)}:
+        stem = name if name in columns.header else names.split(name).stem
+        if stem in columns.header:
+            way = f"the table has this column; keep it: options → columns: {{{stem}: {stem}}}"
+            place = f" is called {name!r}"
+            found = [p.partition(place)[0] + f"{place}; {way}" if place in p else p for p in found]
+    return found
 
 
 def columns_of(config: dict, root: Path, dataset: str) -> Columns:
-    """Return what the words and the responses of a dataset have, as far as that can be known."""
+    """Return what the words and the responses of a dataset have, as far as that can be known.
+
+    An own table keeps what `columns:` maps. Of any other parser, what its source speaks of may be.
+    """
     entry = config["datasets"][dataset]
     owner = config["datasets"].get(entry["words"].get("dataset"), entry)
-    of_filters = {
+    parts = [each for each in (owner, entry) if each["parser"] == "table"]
+    others = [each for each in (owner, entry) if each["parser"] != "table"]
+    perhaps = {
         name
         for query in entry.get("filters", {}).values()
         for name in _IDENTIFIER.findall(re.sub(r"'[^']*'|\"[^\"]*\"", "", query))
     }
-    words, all_words = _part(owner, "words", root)
-    responses, all_responses = _part(entry, "responses", root)
-    responses |= of_filters | set(entry["measures"])
-    return Columns(frozenset(words), frozenset(responses | words), all_words and all_responses)
+    for each in others:
+        written = yaml.safe_dump(each.get("options", {}), allow_unicode=True)
+        perhaps |= _spoken_of(each["parser"]) | set(_IDENTIFIER.findall(written))
+    own = {name for each in parts for name in mapped(each)}
+    header = {
+        name
+        for each in parts
+        for part in ("words", "responses")
+        for file in each[part].values()
+        if isinstance(file, Mapping) and "local" in file
+        for name in _header(root / file["local"], each)
+    }
+    return Columns(frozenset(own), frozenset(perhaps), frozenset(header - own))
 
 
-def _part(entry: dict, part: str, root: Path) -> tuple[set[str], bool]:
-    """Return the columns of a dataset's words or responses, and whether these are all."""
-    if entry["parser"] != "table":
-        return _spoken_of(entry["parser"]), False
-    mapped = set(entry.get("options", {}).get("columns") or {})
-    everything = True
-    for file in entry[part].values():
-        if not isinstance(file, Mapping) or "simulated" in file:
-            continue
-        header = _header(root / file["local"], entry) if "local" in file else None
-        everything = everything and header is not None
-        mapped |= set(header or ())
-    return mapped, everything
+def mapped(entry: Mapping) -> list[str]:
+    """Return the names that an own table's `columns:` gives, of both files where it tells them apart."""
+    found = []
+    for name, column in (entry.get("options", {}).get("columns") or {}).items():
+        found += list(column) if isinstance(column, Mapping) else [name]
+    return found
 
 
-def _header(path: Path, entry: dict) -> list[str] | None:
-    """Return the columns of a local table; None where it is not there, or not read here."""
-    if not path.exists():
-        return None
+def _taken(config: dict) -> list[str]:
+    """List own tables' columns whose name means something else in a formula."""
+    return [
+        f"datasets → {name} → options → columns → {column}: in formulas this is the workflow's own; "
+        f"call it given_{column}"
+        for name, entry in config["datasets"].items()
+        if entry["parser"] == "table"
+        for column in mapped(entry)
+        if column in _COMPUTED
+    ]
+
+
+def _header(path: Path, entry: Mapping) -> list[str]:
+    """Return the columns of a local table; none where it is not there, or not read here."""
     kind = path.suffix if path.suffix != ".gz" else path.with_suffix("").suffix
+    if not path.exists() or kind not in (".csv", ".tsv", ".txt", ".parquet"):
+        return []
     try:
         if kind == ".parquet":
             import pyarrow.parquet as pq
 
             return pq.read_schema(path).names
-        if kind not in (".csv", ".tsv", ".txt"):
-            return None
         import pandas as pd
 
         options = entry.get("options", {})
@@ -190,22 +241,28 @@ def _header(path: Path, entry: dict) -> list[str] | None:
         frame = pd.read_csv(path, sep=separator, nrows=0, encoding=encoding, engine=engine)
         return [str(name) for name in frame.columns]
     except (OSError, ValueError, LookupError):  # the parser says what is wrong with the file
-        return None
+        return []
 
 
 @cache
-def _spoken_of(parser: str) -> set[str]:
-    """Return the names in a parser's source that may be columns: its strings and keywords."""
-    path = plugins.folder(configuration.PARSERS) / f"{parser}.py"
-    if not path.exists():
-        return set()
+def _spoken_of(parser: str) -> frozenset[str]:
+    """Return the names that may be columns in the source of a parser, and of what it imports."""
+    paths = [plugins.folder(configuration.PARSERS) / f"{parser}.py"]
+    reading = paths[0].parent.parent
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.add(node.value)
-        elif isinstance(node, ast.keyword) and node.arg:
-            found.add(node.arg)
-    return {name for name in found if _IDENTIFIER.fullmatch(name)}
+    for path in paths:  # grows by the parser's own imports
+        if not path.exists():
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value)
+            elif isinstance(node, ast.keyword) and node.arg:
+                found.add(node.arg)
+            elif isinstance(node, ast.ImportFrom) and path == paths[0]:
+                parts = (node.module or "").split(".")
+                if parts[:2] == ["recency", "reading"]:
+                    paths.append(reading.joinpath(*parts[2:]).with_suffix(".py"))
+    return frozenset(name for name in found if _IDENTIFIER.fullmatch(name))
 
 
 def _experiment(
@@ -219,27 +276,18 @@ def _experiment(
         for pair in experiment.get(key, [])
         if pair[0] == pair[1]
     ]
-    asked = experiment.get("responses", {})
-    for design in (design for design in asked if design in formulas):
-        here, formula = f"{where} → responses → {design}", formulas[design]
-        of_lm = [n for n in names.used(formula) if names.of_own_lm(n)]
-        lms = [lm for lm in experiment["lms"] if lm in config["lms"]]
-        for lm in lms:
-            found += [f"{here}: {p}" for p in _not_given(config, lm, of_lm)]
-        for lm in names.lms(formula):
-            named = [n for n in names.used(formula) if names.split(n).lm == lm]
-            if lm in config["lms"]:
-                found += [f"{here}: {p}" for p in _not_given(config, lm, named)]
-            if lm in lms and any(f"{n}[{lm}]" in named for n in of_lm):
-                found.append(
-                    f"{here}: the formula has {lm!r} beside each LM, and it is one of them, so it "
-                    "is compared with itself; take it out of `lms`"
-                )
-        if experiment.get("nested") and not of_lm:
+    for design in experiment.get("responses", {}):
+        used = names.used(formulas[design]) if design in formulas else ["surprisal"]
+        if experiment.get("nested") and not any(map(names.of_own_lm, used)):
             found.append(
-                f"{here}: `nested` sets LMs side by side, and the formula has no surprisal"
+                f"{where} → responses → {design}: `nested` sets LMs side by side, and the formula "
+                "has no surprisal"
             )
-    return found + _nested(config, where, experiment, known) + _recovery(config, where, experiment, formulas)  # fmt: skip
+    return [
+        *found,
+        *_nested(config, where, experiment, known),
+        *_recovery(config, where, experiment, formulas),
+    ]
 
 
 def _nested(config: dict, where: str, experiment: dict, known: Callable) -> list[str]:
@@ -281,7 +329,7 @@ def _recovery(
 
 
 def _not_given(config: dict, lm: str, used: list[str]) -> list[str]:
-    """Say which measures an LM does not give, and how it would."""
+    """Return the measures among `used` that an LM does not give."""
     own = config["lms"][lm]
     scale, trained = (
         config["scales"].get(config["scale"], {}),
@@ -292,14 +340,8 @@ def _not_given(config: dict, lm: str, used: list[str]) -> list[str]:
         return []
     given = {*names.ALWAYS, *map(str, entry.get("measures") or ())}
     given |= {f"surprisal_context_{n}" for n in entry.get("context") or ()}
-    found = []
-    for name in used:
-        measure = names.measure_of(names.split(name).stem)
-        if measure not in given:
-            context = re.fullmatch(r"surprisal_context_(\d+)", measure)
-            way = f"context: [{context[1]}]" if context else f"measures: [{measure}]"
-            found.append(f"{lm!r} gives no {measure}; write `{way}` in its entry or the scale's")
-    return found
+    asked = [names.measure_of(names.split(name).stem) for name in used]
+    return [measure for measure in dict.fromkeys(asked) if measure not in given]
 
 
 def _beyond(formula: Formula | None, given: tuple[str, ...]) -> str:
