@@ -27,7 +27,7 @@ from recency.mixed.theta_search import descend
 from recency.progress import progress
 from recency.reading.observations import partition
 from recency.regression.designs import formula_of
-from recency.regression.predictors import Texts, read_texts
+from recency.regression.texts import Texts, read_texts, word_values
 from recency.simulation import readers as simulated
 from recency.simulation.readers import WORD_TERMS, Readers
 from recency.stats.permutation import permutation_p
@@ -83,7 +83,11 @@ def main(
         if nested_group(formula):
             raise InputError("power: nested random effects take too long here; leave them out")
     frame = pd.read_parquet(words)
-    texts = read_texts(words, unigram, surprisal, design["surprisal"])
+    spillover = design.get("spillover", "item")
+    texts = read_texts(words, unigram, surprisal, design["surprisal"], spillover=spillover)
+    for name in {name for formula in formulas for name in formula.predictors}:
+        if name != "previous_fixated" and word_values(texts, name) is None:
+            raise InputError(f"power: simulated readers have no {name}; leave it out of the design")
     sizes = [Size(n, m, e) for e in effects for m in sentences for n in subjects]
     there = frame["sentence"].nunique()
     if max(sentences) > there:
@@ -163,7 +167,7 @@ def experiment(
 def _values(name: str, times: pd.DataFrame, texts: Texts) -> np.ndarray:
     if name == "previous_fixated":
         return times[name].to_numpy(np.float64)
-    return texts.predictors[name][times["word_id"].to_numpy()]
+    return word_values(texts, name)[times["word_id"].to_numpy()]
 
 
 def _residuals(
