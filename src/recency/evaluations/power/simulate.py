@@ -26,7 +26,7 @@ from recency.mixed.scaling import scaled, scaling_of
 from recency.mixed.theta_search import descend
 from recency.progress import progress
 from recency.reading.observations import partition
-from recency.regression.designs import formula_of
+from recency.regression.designs import columns_there, formula_of
 from recency.regression.texts import Texts, read_texts, word_values
 from recency.simulation import readers as simulated
 from recency.simulation.readers import WORD_TERMS, Readers
@@ -73,7 +73,8 @@ def main(
     (nats), "ΔLogLik ≥ <size>"; `chance` has a 95 % Wilson interval. delta_loglik is the mean over
     the repeats, on the exploratory partition, given the random effects.
     """
-    formulas = [formula_of(design, model) for model in ("full", "base")]
+    there = columns_there(words, None)
+    formulas = [formula_of(design, model, there) for model in ("full", "base")]
     for formula in formulas:
         if formula.response != "time_ms":
             raise InputError(
