@@ -149,7 +149,8 @@ def _read(texts: Texts, name: str) -> np.ndarray | None:
     if values is None:
         return None
     if parts.of_lm and values.dtype != object:
-        values = np.where(np.isnan(values), 0.0, values)
+        first = np.append(True, texts.item[1:] != texts.item[:-1])
+        values = np.where(np.isnan(values) & first, 0.0, values)
     return shifted(values, parts.shift, texts.unit)
 
 

@@ -336,8 +336,10 @@ def _not_given(config: dict, lm: str, used: list[str]) -> list[str]:
         config["lms"].get(own.get("weights")),
     )
     entry = {**scale, **(trained or {}), **own}
-    if "surprisals" in entry:  # a table may have any
-        return []
+    if "ngram" in own:
+        entry = {}
+    if "surprisals" in own:  # of a table are what it is said to have
+        entry = {"measures": own["surprisals"].get("measures")}
     given = {*names.ALWAYS, *map(str, entry.get("measures") or ())}
     given |= {f"surprisal_context_{n}" for n in entry.get("context") or ()}
     asked = [names.measure_of(names.split(name).stem) for name in used]
