@@ -14,6 +14,7 @@ from typing import Any
 
 from recency.evaluations.reading_times import delta_loglik, permutation
 from recency.files import atomic
+from recency.stats.bootstrap import interval
 from recency.stats.multiple_tests import holm
 
 NAMES = ("added", "over", "dataset", "measure", "design")
@@ -75,7 +76,10 @@ def main(
             row |= {key: names[key] for key in NAMES[2:]}
             row |= delta_loglik.compare(fit_both[index], fit)
             parts = delta_loglik.contributions(observations_both[index], observations)
-            row |= delta_loglik.intervals(parts, replicates, seed)
+            for cluster in delta_loglik.CLUSTERS:
+                of_rows = parts["delta_loglik"].to_numpy(), parts[cluster].to_numpy()
+                ends = interval(*of_rows, replicates, seed)
+                row |= {f"low_{cluster}": ends[0], f"high_{cluster}": ends[1]}
             alone = errors(surprisal, fit, of_dataset)
             pairs = [(names["dataset"], both, alone)] if both and alone else []
             tested = permutation.compare(pairs, permutations, _seed(row, seed))
@@ -98,5 +102,5 @@ def _seed(row: Mapping[str, Any], seed: int) -> int:
 
 def _text(value: Any) -> Any:
     if isinstance(value, float):
-        return "" if math.isnan(value) else repr(value)
+        return "" if math.isnan(value) else repr(float(value))
     return value
