@@ -60,6 +60,7 @@ rule observations:
     params:
         filters=lambda wildcards: study.filters(wildcards.dataset, wildcards.measure),
         event=lambda wildcards: study.event(wildcards.dataset, wildcards.measure),
+        keep=lambda wildcards: regressions.own_columns(study, wildcards.dataset, wildcards.measure),
     script:
         "../workflow/scripts/datasets/observations.py"
 
@@ -82,6 +83,7 @@ rule observations_whole:
     params:
         filters=lambda wildcards: study.filters(wildcards.dataset, wildcards.measure),
         event=lambda wildcards: study.event(wildcards.dataset, wildcards.measure),
+        keep=lambda wildcards: regressions.own_columns(study, wildcards.dataset, wildcards.measure),
     script:
         "../workflow/scripts/datasets/observations.py"
 

@@ -12,6 +12,7 @@ rule delta_aic:
         "../envs/stats.yaml"
     params:
         cells=lambda wildcards: study.named_cells(wildcards.experiment),
+        named=lambda wildcards: regressions.named_lms(study, study.responses(wildcards.experiment)),
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
     script:
         "../workflow/scripts/item_means/delta_aic.py"

@@ -26,8 +26,63 @@ rule regression:
         lm="{lm}",
         design=lambda wildcards: config["designs"][wildcards.design],
         model="{model}",
+        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
         "../workflow/scripts/regression/regression.py"
+
+
+# Two LMs in one model: what does either add to the other?
+rule nested_regression:
+    input:
+        unpack(
+            lambda wildcards: regressions.nested_files(
+                study,
+                wildcards.design,
+                wildcards.dataset,
+                wildcards.measure,
+                wildcards.lm,
+                wildcards.other,
+            )
+        ),
+        fit="<results>/observations/{dataset}.{measure}/fit.parquet",
+    output:
+        "<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.json",
+        observations="<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.parquet",
+    log:
+        "<logs>/regression/{design}/{dataset}.{measure}/{lm}+{other}.log",
+    wildcard_constraints:
+        lm=any_of(config["lms"]),
+        other=any_of(config["lms"]),
+    conda:
+        "../envs/stats.yaml"
+    params:
+        lm="{lm}",
+        beside="{other}",
+        design=lambda wildcards: config["designs"][wildcards.design],
+        model="full",
+        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
+    script:
+        "../workflow/scripts/regression/regression.py"
+
+
+rule nested:
+    input:
+        unpack(lambda wildcards: regressions.nested_table_files(study, wildcards.experiment)),
+    output:
+        "<results>/experiments/{experiment}/nested.csv",
+    log:
+        "<logs>/nested/{experiment}.log",
+    conda:
+        "../envs/stats.yaml"
+    params:
+        comparisons=lambda wildcards: regressions.named_pairs(
+            regressions.nested_pairs(study, wildcards.experiment)
+        ),
+        named=lambda wildcards: regressions.named_lms(study, study.responses(wildcards.experiment)),
+        permutations=10_000,
+        seed=study.scale["seed"],
+    script:
+        "../workflow/scripts/regression/nested.py"
 
 
 rule delta_loglik:
@@ -57,7 +112,11 @@ rule delta_loglik:
 # Asked for by name, such as results/paper/paper/random_effects/spr/ucl_spr.SPR/Pythia.html.
 rule random_effects:
     input:
-        unpack(lambda wildcards: regressions.predictors(study, wildcards.dataset, wildcards.lm)),
+        unpack(
+            lambda wildcards: regressions.random_effects_files(
+                study, wildcards.design, wildcards.dataset, wildcards.lm
+            )
+        ),
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",
     output:
         products.files(
@@ -73,6 +132,7 @@ rule random_effects:
         "../envs/stats.yaml"
     params:
         design=lambda wildcards: config["designs"][wildcards.design],
+        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
         "../workflow/scripts/regression/random_effects.py"
 
@@ -108,6 +168,7 @@ rule permutation:
         "../envs/stats.yaml"
     params:
         comparisons=lambda wildcards: study.named_comparisons(wildcards.experiment),
+        named=lambda wildcards: regressions.named_lms(study, study.responses(wildcards.experiment)),
         permutations=10_000,
         seed=study.scale["seed"],
     script:

@@ -29,6 +29,7 @@ LONGEST = (
     "networks/test_training.py",
     "reading/test_dataset_damage.py",
     "evaluations/test_least_squares_workflow.py",
+    "evaluations/test_nested_workflow.py",
     "networks/test_network.py",
     "evaluations/test_minimal_pairs.py",
     "benchmarks/test_benchmark_train.py",

@@ -57,13 +57,13 @@ def expand(config: dict) -> dict[str, dict]:
             "responses": responses,
             "baseline": lm_variant(config, experiment["baseline"], first),
         }
-        if "compare" in experiment:
+        for key in experiment.keys() & {"compare", "nested"}:
             pairs = [
                 [lm_variant(config, lm, seed) for lm in pair]
-                for pair in experiment["compare"]
+                for pair in experiment[key]
                 for seed in seeds
             ]
-            experiment["compare"] = [list(pair) for pair in dict.fromkeys(map(tuple, pairs))]
+            experiment[key] = [list(pair) for pair in dict.fromkeys(map(tuple, pairs))]
         found[name] = {"lms": lms, "designs": designs}
     return found
 

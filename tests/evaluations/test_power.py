@@ -51,7 +51,7 @@ def run(text, out, **settings):
         unigram=text / "unigram.parquet",
         out=out,
         readers=READERS | settings.pop("readers", {}),
-        design=DESIGN,
+        design=DESIGN | settings.pop("design", {}),
         **{"permutations": 199, "repeats": 12} | settings,
     )
     return pd.read_csv(out)
@@ -94,3 +94,21 @@ def test_eye_movements_leave_skipped_words_out(text, tmp_path):
 def test_too_many_sentences_are_named(text, tmp_path):
     with pytest.raises(InputError, match="99 sentences were asked for, .* has 60"):
         run(text, tmp_path / "a.csv", subjects=[8], sentences=[99])
+
+
+def test_words_before_and_after_are_predictors_and_what_readers_lack_is_named(text, tmp_path):
+    formula = DESIGN["formula"].replace("length +", "length + next_length + previous2_surprisal +")
+    sizes = {"subjects": [12], "sentences": [20], "repeats": 3}
+    made = run(text, tmp_path / "a.csv", design={"formula": formula}, **sizes)
+    assert made.delta_loglik.notna().all()
+    assert (made.delta_loglik != run(text, tmp_path / "b.csv", **sizes).delta_loglik).all()
+    with pytest.raises(InputError, match="no predictor is called 'cloze'"):
+        run(
+            text,
+            tmp_path / "c.csv",
+            design={"formula": formula.replace("next_", "cloze + ")},
+            **sizes,
+        )
+    with pytest.raises(InputError, match=r"simulated readers have no log\(length\)"):
+        log = DESIGN["formula"].replace("length +", "log(length) +")
+        run(text, tmp_path / "c.csv", design={"formula": log}, **sizes)

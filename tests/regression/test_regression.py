@@ -140,14 +140,15 @@ def test_word_predictors_by_hand(tmp_path):
     "text,message",
     [
         ("log(time_ms) ~ length + (1 | subject)", "response: log"),
-        ("time_ms ~ poly(length, 2) + (1 | subject)", "cannot be read"),
+        ("time_ms ~ poly(length) + (1 | subject)", "',' is missing"),
+        ("time_ms ~ poly(length, 2, raw = TRUE) + (1 | subject)", "cannot be read"),
         (
             "time ~ length + (1 | subject)",
             "left side is 'time' and must be time_ms or amplitude_uv",
         ),
         ("time_ms ~ length", "no random term"),
         ("time_ms ~ lenght + (1 | subject)", "did you mean 'length'"),
-        ("time_ms ~ log(length) + (1 | subject)", "no predictor is called 'log"),
+        ("time_ms ~ log(lenght) + (1 | subject)", "did you mean 'length'"),
         ("time_ms ~ length + (1 | subjects)", "did you mean 'subject'"),
         ("time_ms ~ length + (1 | sentence + subject)", "no grouping variable"),
     ],
@@ -289,7 +290,7 @@ def test_missing_surprisal_is_named(study, tmp_path):
     with pytest.raises(InputError, match=r"lm.parquet: surprisal_bits .* the first at word_id 2"):
         read_texts(study / "words.parquet", study / "unigram.parquet", tmp_path / "lm.parquet")
     with pytest.raises(InputError, match="use `surprisal: plain`"):
-        predictors._bits(tmp_path / "lm.parquet", "corrected_bits", 2)
+        predictors.bits_of(tmp_path / "lm.parquet", "corrected_bits", 2)
 
 
 def test_a_model_that_cannot_be_fitted_is_a_result(study, tmp_path):

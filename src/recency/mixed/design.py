@@ -18,10 +18,12 @@ from recency.errors import InputError
 from recency.mixed.expressions import Expression, Uncovered, evaluate, names, read
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, factors
 from recency.mixed.levels import Levels
+from recency.mixed.polynomials import Basis, basis_of
 from recency.names import nearest
 
 Part = tuple[str, int | None]
-"""A factor of a term and, of a categorical one, the level that a column is the indicator of."""
+"""A factor of a term and, of a categorical one, the level that a column is the indicator of; of
+poly(x, n) the degree, from 0."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Design:
     """of each categorical factor"""
     statistics: dict[str, tuple[float, float]]
     """mean and sample standard deviation of each scale(…)"""
+    polynomials: dict[str, Basis]
+    """of each poly(x, degree)"""
 
 
 def rows_of(data: pd.DataFrame, used: Sequence[str], formula: str) -> tuple[pd.DataFrame, int]:
@@ -93,6 +97,7 @@ def make(formula: Formula, data: pd.DataFrame) -> Design:
     """Code a formula's terms by what the columns of `data` hold."""
     levels: dict[str, list[str]] = {}
     statistics: dict[str, tuple[float, float]] = {}
+    polynomials: dict[str, Basis] = {}
     for name in formula.predictors:
         expression = read(name)
         if (column := _categorical_column(expression, data)) is not None:
@@ -106,10 +111,13 @@ def make(formula: Formula, data: pd.DataFrame) -> Design:
             statistics[name] = float(values.mean()), float(values.std(ddof=1))
             if not statistics[name][1] > 0:
                 raise InputError(f"{name}: its values are all the same")
+        elif expression.value == "poly" and expression.kind == "call":
+            values = _finite(name, expression.parts[0], data)
+            polynomials[name] = basis_of(values, int(expression.parts[1].value), name)
     columns: dict[str, tuple[Part, ...]] = {}
 
     def side(terms: Iterable[str]) -> tuple[str, ...]:
-        made = _coded(list(terms), levels)
+        made = _coded(list(terms), levels, polynomials)
         columns.update(made)
         return tuple(made)
 
@@ -119,7 +127,7 @@ def make(formula: Formula, data: pd.DataFrame) -> Design:
         parts = [term.columns] if term.correlated else [(each,) for each in term.columns]
         random += [RandomTerm(side(part), term.group) for part in parts]
     coded = replace(formula, fixed=side(formula.fixed), random=tuple(random))
-    return Design(coded, columns, levels, statistics)
+    return Design(coded, columns, levels, statistics, polynomials)
 
 
 def values_of(design: Design, data: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -134,6 +142,9 @@ def values_of(design: Design, data: pd.DataFrame) -> dict[str, np.ndarray]:
         elif name in design.statistics:
             mean, sd = design.statistics[name]
             factor_values[name] = (_finite(name, expression.parts[0], data) - mean) / sd
+        elif name in design.polynomials:
+            values = _finite(name, expression.parts[0], data)
+            factor_values[name] = design.polynomials[name].values(values)
         else:
             factor_values[name] = _finite(name, expression, data)
     found = {}
@@ -141,6 +152,8 @@ def values_of(design: Design, data: pd.DataFrame) -> dict[str, np.ndarray]:
         values = np.ones(n)
         for name, level in parts:
             of_factor = factor_values[name]
+            if name in design.polynomials:
+                of_factor, level = of_factor[:, level], None
             values = values * (of_factor if level is None else of_factor == level)
         found[column] = values
     return found
@@ -154,7 +167,9 @@ def groups_of(formula: Formula, data: pd.DataFrame) -> dict[str, Levels]:
     return found
 
 
-def _coded(terms: list[str], levels: Mapping[str, list[str]]) -> dict[str, tuple[Part, ...]]:
+def _coded(
+    terms: list[str], levels: Mapping[str, list[str]], polynomials: Mapping[str, Basis]
+) -> dict[str, tuple[Part, ...]]:
     """Return the columns of one side of a formula: R's name and parts of each, in R's order."""
     intercept = INTERCEPT in terms
     products = [factors(term) for term in terms if term != INTERCEPT]
@@ -169,7 +184,10 @@ def _coded(terms: list[str], levels: Mapping[str, list[str]]) -> dict[str, tuple
         choices = []
         for name, every in zip(names_, is_full, strict=True):
             of_factor = levels.get(name)
-            if of_factor is None:
+            if name in polynomials:
+                degrees = range(len(polynomials[name].alpha))
+                choices.append([(f"{name}{degree + 1}", (name, degree)) for degree in degrees])
+            elif of_factor is None:
                 choices.append([(name, (name, None))])
             else:
                 start = 0 if every else 1

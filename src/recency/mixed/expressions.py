@@ -42,8 +42,10 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "log2": np.log2,
     "sqrt": np.sqrt,
 }
-CODINGS = ("scale", "factor")
+CODINGS = ("scale", "factor", "poly")
 """Functions that need the fitted data's statistics or levels; they stand for a whole term."""
+DEGREES = 9
+"""The highest degree of poly(x, degree)."""
 RESERVED = {"TRUE", "FALSE", "NULL", "NA", "NaN", "Inf", "pi", ".", "function"}
 SYNTACTIC = re.compile(r"(?:[^\W\d_]|\.(?!\d))[\w.]*")
 TOKEN = re.compile(
@@ -131,9 +133,9 @@ class Reader:
             raise Uncovered(f"formula {self.text!r}: {token.text!r} cannot be read here")
         if self.next != "(":
             return Expression("name", token.text.strip("`"))
-        return Expression("call", token.text, (self._arguments(token.text),))
+        return Expression("call", token.text, self._arguments(token.text))
 
-    def _arguments(self, function: str) -> Expression:
+    def _arguments(self, function: str) -> tuple[Expression, ...]:
         if function not in FUNCTIONS and function not in CODINGS:
             known = ", ".join(f"{name}()" for name in (*FUNCTIONS, *CODINGS))
             raise Uncovered(
@@ -141,13 +143,27 @@ class Reader:
             )
         self.take("(")
         inner = self.expression()
+        if function == "poly":
+            return inner, self._degree()
         if self.next != ")":
             raise Uncovered(
                 f"formula {self.text!r}: {function}({written(inner)} {self.next} … cannot be read; "
                 "it takes one argument here"
             )
         self.take(")")
-        return inner
+        return (inner,)
+
+    def _degree(self) -> Expression:
+        """Read the rest of poly(x, degree), of whose arguments R knows more."""
+        self.take(",")
+        degree = self.take()
+        if not degree.text.isdigit() or not 1 <= int(degree.text) <= DEGREES or self.next != ")":
+            raise Uncovered(
+                f"formula {self.text!r}: poly(x, {degree.text} {self.next} … cannot be read; write "
+                f"poly(x, degree) with a degree from 1 to {DEGREES}"
+            )
+        self.take(")")
+        return Expression("number", degree.text)
 
 
 def read(text: str) -> Expression:
@@ -168,7 +184,7 @@ def written(expression: Expression) -> str:
     if expression.kind == "number":
         return f"{float(expression.value):.15g}"
     if expression.kind == "call":
-        return f"{expression.value}({parts[0]})"
+        return f"{expression.value}({', '.join(parts)})"
     if expression.kind == "parenthesis":
         return f"({parts[0]})"
     if len(parts) == 1:

@@ -75,7 +75,8 @@ def fit_model(
     notes: list[str] = []
     try:
         data = lme4.data_frame(
-            {formula.response: y, **used}, {name: groups[name] for name in formula.groups}
+            {formula.response: y, **{name.strip("`"): values for name, values in used.items()}},
+            {name.strip("`"): groups[name] for name in formula.groups},
         )
         if family != GAUSSIAN:
             fit, messages = lme4.generalised(str(formula), data, family)

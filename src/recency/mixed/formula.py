@@ -3,7 +3,7 @@
 Read are sums of terms, `a:b`, `a*b`, `a/b`, `(a + b)^2`, `- a`, an intercept or `0 +`, `- 1`, and
 random terms `(terms | group)` or, uncorrelated, `(terms || group)`, where a group may be nested
 (`a/b`, `a:b`). A term is made of columns, in backticks where R needs them, and of calls of the
-functions in `recency.mixed.expressions`: log(a), I(a^2), scale(a), factor(a) …
+functions in `recency.mixed.expressions`: log(a), I(a^2), scale(a), factor(a), poly(a, 2) …
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from recency.errors import InputError
-from recency.mixed.expressions import Reader, Uncovered, split_product, written
+from recency.mixed.expressions import Reader, Uncovered, names, read, split_product, written
 from recency.names import nearest
 
 INTERCEPT = "(Intercept)"
@@ -102,27 +102,40 @@ def check(formula: Formula, predictors: Collection[str], groups: Collection[str]
                 )
 
 
-def without(formula: Formula, names: Iterable[str], slopes: bool) -> Formula:
-    """Drop the fixed effects that `names` are part of and, if `slopes`, the random ones as well.
+def without(
+    formula: Formula, dropped: Iterable[str], slopes: bool, also: Iterable[str] = ()
+) -> Formula:
+    """Drop the fixed effects that `dropped` are part of and, if `slopes`, the random ones as well.
 
-    Raises an InputError where one of `names` is no fixed effect of the formula.
+    Each is a term, a factor of some, or a column that factors are made of: `x` drops log(x), too.
+    Raises an InputError where one of them is no fixed effect of the formula. `also` are dropped in
+    the same way, but need not be there.
     """
-    names = list(names)
-    for name in names:
-        if not any(name == column or name in factors(column) for column in formula.fixed):
+    dropped = list(dropped)
+    for name in dropped:
+        if not any(_part_of(name, column) for column in formula.fixed):
             raise InputError(
                 f"of_interest names {name!r}, which is no fixed effect of '{formula}'; "
                 "add it to the formula or take it out of of_interest"
             )
+    dropped += also
 
     def kept(columns: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(c for c in columns if c not in names and not set(names) & set(factors(c)))
+        return tuple(c for c in columns if not any(_part_of(name, c) for name in dropped))
 
     random = formula.random
     if slopes:
         random = tuple(replace(term, columns=kept(term.columns)) for term in random)
     random = tuple(term for term in random if term.columns)
     return replace(formula, fixed=kept(formula.fixed), random=random)
+
+
+def _part_of(name: str, column: str) -> bool:
+    """Say whether a column of a model is `name`, or made of it."""
+    parts = factors(column)
+    if name == column or name in parts:
+        return True
+    return any(name.strip("`") in names(read(part)) for part in parts)
 
 
 def expanded(formula: Formula, by_name: Mapping[str, Sequence[str]]) -> Formula:

@@ -23,28 +23,29 @@ def main(
     out_counts: str | Path,
     out_exploratory: str | Path | None = None,
     out_held_out: str | Path | None = None,
-    surprisal: Sequence[str | Path] = (),
+    keep: Sequence[str] = (),
     event: str | None = None,
+    surprisal: Sequence[str | Path] = (),
 ) -> None:
     """Write the three partitions and counts.csv (step, kept, dropped).
 
     `filters` are applied in order: each `keep` is a pandas query over the columns of `joined`, and
     rows for which it holds stay. Without `out_exploratory` and `out_held_out` all that is left is
-    to be fitted, and these partitions are counted as 0. With `surprisal` files there is a column
-    `words_since_unscored`, see `since_unscored`. With `event`, a query as `keep` is one,
-    the response is whether it holds of a row that the filters leave: 1 or 0.
+    to be fitted, and these partitions are counted as 0. With `event`, a query as `keep` is one, the
+    response is whether it holds of a row that the filters leave: 1 or 0. With `surprisal` files there
+    is a column `words_since_unscored`, see `since_unscored`. Of `keep`, columns that a regression may
+    ask for, the partitions have those that are the responses' own; what words have stays with them.
     """
-    texts = pd.read_parquet(words)
+    of_words, of_responses = pd.read_parquet(words), pd.read_parquet(responses)
     if surprisal:
-        texts["words_since_unscored"] = since_unscored(texts, surprisal)
-    given = pd.read_parquet(responses)
-    frame = joined(texts, given)
+        of_words["words_since_unscored"] = since_unscored(of_words, surprisal)
+    frame = joined(of_words, of_responses)
     value = EVENT if event else response_column(frame, str(responses))
     columns = ["subject", "word_id", value, "previous_fixated", "partition"]
+    known = {*columns, *of_words}
     columns += ["span"] if "span" in frame else []  # of responses to several words
+    columns += [name for name in of_responses if name in keep and name not in {*known, "span"}]
     frame, counts = filtered(frame, filters)
-    if missing := given.attrs.get("missing", 0):  # what the parser dropped, without a value
-        counts[:1] = [("presented", len(given) + missing, 0), ("missing", len(given), missing)]
     if event:
         frame[EVENT] = events(frame, event, str(responses))
     frame["partition"] = "fit" if out_exploratory is None else partition(frame)

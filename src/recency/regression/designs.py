@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from recency.errors import InputError
 from recency.mixed import additive
 from recency.mixed import formula as formulas
 from recency.mixed.additive import Additive
+from recency.mixed.expressions import written
 from recency.mixed.families import BINOMIAL, FAMILIES, GAUSSIAN
-from recency.mixed.formula import Formula, check, without
+from recency.mixed.formula import Formula, without
 from recency.reading.contracts import EVENT, RESPONSES
-from recency.regression.predictors import CATEGORICAL, EXTRA, GROUPS, PREDICTORS, SURPRISAL
+from recency.regression import names
 
+SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
 CHOICES = {
     "base": ("fixed", "all"),
     "engine": ("cross_products", "lme4", "ols", "gam"),
     "response": ("raw", "log"),
     "surprisal": tuple(SURPRISAL),
 }
+SPILLOVER = ("item", "sentence")
+"""What a word before or after another one must share with it; the first unless a design says so."""
 
 
 def parse(text: str, mixed: bool = True) -> Formula:
     """Read a formula of times or amplitudes; a mixed model has random terms, any other none."""
-    formula = formulas.parse(text)
+    formula = formulas.parse(names.quoted(text))
     _check_response(formula.response, text)
     if mixed and not formula.random:
         raise InputError(
@@ -48,39 +54,88 @@ def _check_response(response: str, text: str) -> None:
         )
 
 
-def formula_of(design: Mapping[str, Any], model: str) -> Formula | Additive:
+def read(design: Mapping[str, Any]) -> Formula | Additive:
+    """Read a design's formula; its names may be any."""
+    if design["engine"] == "gam":
+        formula = additive.parse(design["formula"], names.GROUPS)
+        _check_response(formula.response, design["formula"])
+        return formula
+    return parse(design["formula"], mixed=design["engine"] != "ols")
+
+
+def formula_of(
+    design: Mapping[str, Any],
+    model: str,
+    columns: Mapping[str, Collection[str]] | None = None,
+    beside: str | None = None,
+) -> Formula | Additive:
     """Return the formula of a model, all its names checked.
 
     It is the full one, the base, or, of an additive model, the one with lines in place of smooths.
+    `columns` are the dataset's own, of `words` and of `responses`. The base lacks what is of
+    interest and, where all LMs share it (`base: all`), everything else that the LM gives. With
+    `beside`, another LM, the full model has its terms too.
     """
-    for key, choices in CHOICES.items():
-        if design[key] not in choices:
+    for key, choices in (*CHOICES.items(), ("spillover", SPILLOVER)):
+        if key in design and design[key] not in choices:
             raise InputError(
                 f"design: {key} is {design[key]!r} and must be one of {', '.join(choices)}"
             )
     models = ("full", "base", *(("linear",) if design["engine"] == "gam" else ()))
     if model not in models:
         raise InputError(f"model is {model!r} and must be {' or '.join(map(repr, models))}")
-    if design["engine"] == "gam":
-        formula = additive.parse(design["formula"], GROUPS)
-        _check_response(formula.response, design["formula"])
-    else:
-        formula = parse(design["formula"], mixed=design["engine"] != "ols")
+    formula = read(design)
     check_family(design, formula.response)
     if design["response"] == "log" and formula.response == "amplitude_uv":
         raise InputError(
             f"design: {formula.response} has no logarithm, since amplitudes are below 0 as well; "
             "set `response: raw` in the design"
         )
-    check(formula, (*PREDICTORS, *EXTRA, *CATEGORICAL), GROUPS)
-    slopes = design["base"] == "all"
+    columns = columns or {}
+    names.check(formula, columns)
+    of_lm = names.of_its_lm(formula, columns)
+    shared = design["base"] == "all"
+    interest = [term_of(text) for text in design["of_interest"]]
+    base = base_of(formula, interest, shared, of_lm if shared else ())
+    if model == "base":
+        return base
     if isinstance(formula, Additive):
-        if model == "linear":
-            return additive.linear(formula, design["of_interest"])
-        base = additive.without(formula, design["of_interest"], slopes)
-    else:
-        base = without(formula, design["of_interest"], slopes)
-    return formula if model == "full" else base
+        return additive.linear(formula, interest) if model == "linear" else formula
+    return names.with_lm(formula, of_lm, beside) if beside is not None else formula
+
+
+def base_of(
+    formula: Formula | Additive, interest: Collection[str], slopes: bool, of_lm: Collection[str]
+) -> Formula | Additive:
+    """Return a formula without what is of interest, random slopes of it if `slopes`, and `of_lm`."""
+    if isinstance(formula, Additive):
+        return additive.without(formula, {*interest, *of_lm}, slopes)
+    return without(formula, interest, slopes, of_lm)
+
+
+def term_of(text: str) -> str:
+    """Write a name or term of `of_interest` as formulas write it."""
+    reader = formulas.Reader(names.quoted(text))
+    parts = [written(reader.expression())]
+    while reader.next == ":":
+        reader.take()
+        parts.append(written(reader.expression()))
+    if reader.next:
+        raise InputError(f"of_interest has {text!r}, which is no term of a formula")
+    return ":".join(parts)
+
+
+def columns_there(
+    words: str | PathLike, observations: str | PathLike | None
+) -> dict[str, list[str]]:
+    """Return the columns of two Parquet files; none of one that is not there."""
+    import pyarrow.parquet as pq
+
+    files = {"words": words, "responses": observations}
+    return {
+        name: pq.read_schema(path).names if path is not None and Path(path).exists() else []
+        for name, path in files.items()
+    }
 
 
 def check_family(design: Mapping[str, Any], response: str) -> None:

@@ -16,14 +16,20 @@ from recency.mixed.least_squares import criteria, fit_least_squares
 from recency.mixed.scaling import scaled, scaling_of
 from recency.mixed.summary import FitSummary
 from recency.regression import categories
-from recency.regression.predictors import Rows, Texts
+from recency.regression.coding import NOTHING, Coding
+from recency.regression.predictors import Rows
+from recency.regression.texts import Texts
 
 HISTOGRAM = 60
 """Bins in which the record of an additive model counts the values of a smooth's predictor."""
 
 
 def estimate(
-    formula: Formula | Additive, texts: Texts, rows: Rows, design: Mapping[str, Any]
+    formula: Formula | Additive,
+    texts: Texts,
+    rows: Rows,
+    design: Mapping[str, Any],
+    coding: Coding = NOTHING,
 ) -> tuple[dict[str, Any], FitSummary | None]:
     """Fit a design's formula to rows with raw predictors; return its record and its figures.
 
@@ -33,10 +39,10 @@ def estimate(
     family = design.get("family", families.GAUSSIAN)
     check_events(rows, family)
     if isinstance(formula, Additive):
-        return _additive(formula, texts, rows, family)
-    references = categories.references(formula, texts, rows.predictors)
-    formula = categories.expand(formula, texts, rows.predictors, references)
-    scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts)
+        return _additive(formula, texts, rows, family, coding)
+    references = categories.references(formula, texts, rows.predictors, coding)
+    formula = categories.expand(formula, texts, rows.predictors, references, coding)
+    scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts, coding)
     predictors = scaled(rows.predictors, scaling)
     if design["engine"] == "ols":
         summary, notes = fit_least_squares(formula, predictors, rows.y)
@@ -69,13 +75,18 @@ def check_events(rows: Rows, family: str) -> None:
 
 
 def _additive(
-    formula: Additive, texts: Texts, rows: Rows, family: str
+    formula: Additive, texts: Texts, rows: Rows, family: str, coding: Coding
 ) -> tuple[dict[str, Any], FitSummary | None]:
     """Fit an additive model; its predictors are not scaled, so that smooths are in their units."""
-    if categorical := categories.indicators(formula, texts):
+    if categorical := categories.indicators(formula, texts, coding):
         raise InputError(
             f"the formula has {min(categorical)!r}, a categorical predictor, which `engine: gam` "
             "does not cover here; leave it out"
+        )
+    if coding.spans:
+        raise InputError(
+            f"the formula has {min(coding.spans)}, and `engine: gam` takes columns as they are here; "
+            "let a smooth such as s(cloze) find its shape"
         )
     names = formula.predictors
     fit = mgcv.fit_additive(formula, rows.predictors, rows.y, rows.groups, family)

@@ -18,10 +18,12 @@ from recency.files import atomic
 from recency.mixed import families
 from recency.mixed.least_squares import criteria
 from recency.regression import categories
-from recency.regression.designs import formula_of
+from recency.regression.coding import Coding, coding_of
+from recency.regression.designs import columns_there, formula_of
 from recency.regression.estimation import estimate
 from recency.regression.likelihoods import contributions, log_likelihoods
-from recency.regression.predictors import Rows, read_rows, read_texts, word_means
+from recency.regression.predictors import Rows, read_rows, word_means
+from recency.regression.texts import read_texts
 
 
 def main(
@@ -36,6 +38,8 @@ def main(
     model: str,
     surprisal: str | PathLike | None = None,
     out_observations: str | PathLike | None = None,
+    others: Mapping[str, str | PathLike] | None = None,
+    beside: str | None = None,
 ) -> None:
     """Fit `design` on the partition `fit`, score `exploratory`, write JSON to `out`.
 
@@ -47,18 +51,22 @@ def main(
     `exploratory` is None where every observation is fitted: then AIC and BIC are given.
     `out_observations` gets the log-likelihood of each exploratory observation (of each word, for
     `ols`), given the random effects, as Parquet: subject, sentence, word_id, loglik.
+    `others` are the files of surprisal of the LMs that the formula names, and of `beside`, an LM
+    whose terms the model has as well.
     """
-    formula = formula_of(design, model)
-    texts = read_texts(words, unigram, surprisal, design["surprisal"], first_may_lack=True)
-    names = categories.names(formula, texts)
-    rows = read_rows(fit, texts, names, design["response"], formula.response)
-    others = None
-    if exploratory is not None:
-        others = read_rows(exploratory, texts, names, design["response"], formula.response)
+    there = columns_there(words, fit)
+    formula, whole = (formula_of(design, kind, there, beside) for kind in (model, "full"))
+    spillover = design.get("spillover", "item")
+    texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
+    coding = coding_of(formula, whole, texts, fit)
+    names = categories.names(formula, texts, coding)
+    asked = (texts, names, design["response"], formula.response, coding)
+    rows = read_rows(fit, *asked)
+    others = None if exploratory is None else read_rows(exploratory, *asked)
     subjects = len(rows.groups["subject"].names)
     if design["engine"] == "ols":
         rows, others = word_means(rows), others and word_means(others)
-    found, summary = estimate(formula, texts, rows, design)
+    found, summary = estimate(formula, texts, rows, design, coding)
     record = {
         "lm": lm,
         "model": model,
@@ -73,6 +81,9 @@ def main(
         },
         **found,
     }
+    record |= made_of(coding, record["scaling"], {"fit": rows, "exploratory": others})
+    record |= {key: design[key] for key in ("spillover",) if key in design}
+    record |= {"beside": beside} if beside is not None else {}
     if summary and others is None and "aic" not in record:
         record |= criteria(summary, len(rows.y), families.of(record))
     parts = contributions(record, others) if summary and others else None
@@ -82,6 +93,20 @@ def main(
     with atomic(out) as path:
         text = json.dumps(plain(record), sort_keys=True, indent=1, allow_nan=False)
         path.write_text(text + "\n")
+
+
+def made_of(
+    coding: Coding, scaling: Mapping[str, Any], partitions: Mapping[str, Rows | None]
+) -> dict[str, Any]:
+    """Return what else predictions need to make the columns, and the rows that were left out."""
+    more = {
+        "columns": {name: dict(coding.columns[name]) for name in coding.columns if name in scaling},
+        "needs": list(coding.needs),
+        "dropped": {
+            name: rows.dropped for name, rows in partitions.items() if rows and rows.dropped
+        },
+    }
+    return {key: value for key, value in more.items() if value}
 
 
 def write_observations(out: str | PathLike, rows: Rows | None, parts: np.ndarray | None) -> None:

@@ -21,11 +21,13 @@ from recency.files import atomic
 from recency.mixed.levels import Levels, levels
 from recency.progress import progress
 from recency.regression import categories
-from recency.regression.designs import formula_of
+from recency.regression.coding import coding_of
+from recency.regression.designs import columns_there, formula_of
 from recency.regression.estimation import estimate
 from recency.regression.fit import plain
 from recency.regression.likelihoods import contributions, marginal, predictive
-from recency.regression.predictors import Rows, read_rows, read_texts, word_means
+from recency.regression.predictors import Rows, read_rows, word_means
+from recency.regression.texts import read_texts
 
 BY = ("subject", "sentence", "item")
 
@@ -45,6 +47,7 @@ def main(
     folds: int,
     seed: int,
     surprisal: str | PathLike | None = None,
+    others: Mapping[str, str | PathLike] | None = None,
 ) -> None:
     """Fit `design` without each fold in turn and score that fold; write JSON and Parquet.
 
@@ -53,13 +56,16 @@ def main(
     log-likelihoods (natural logarithm; null where a fold has no fit), converged, note and `fits`, one
     a fold. Parquet: subject, sentence, word_id, fold, loglik (recency.regression.likelihoods'
     `predictive`) and loglik_at_zero (unseen effects at 0) of every observation (of every word, for
-    `engine: ols`).
+    `engine: ols`). `others` are the files of surprisal of the LMs that the formula names.
     """
-    formula = formula_of(design, model)
-    texts = read_texts(words, unigram, surprisal, design["surprisal"], first_may_lack=True)
-    names = categories.names(formula, texts)
+    there = columns_there(words, fit)
+    formula, whole = (formula_of(design, kind, there) for kind in (model, "full"))
+    spillover = design.get("spillover", "item")
+    texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
+    coding = coding_of(formula, whole, texts, fit)
+    names = categories.names(formula, texts, coding)
     parts = [
-        read_rows(path, texts, names, design["response"], formula.response)
+        read_rows(path, texts, names, design["response"], formula.response, coding)
         for path in (fit, exploratory)
         if path is not None
     ]
@@ -76,7 +82,7 @@ def main(
     shown = progress(len(rows.y), f"{lm}, {model}: cross-validation", "observations")
     for number in range(folds):
         inside = fold == number
-        record, summary = estimate(formula, texts, subset(rows, ~inside), design)
+        record, summary = estimate(formula, texts, subset(rows, ~inside), design, coding)
         test, anew = subset(rows, inside), math.nan
         if summary is not None:
             loglik[inside] = predictive(record, test)

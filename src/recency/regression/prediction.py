@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from recency.mixed import families, mgcv
 from recency.mixed.prediction import fixed_part, random_part
 from recency.mixed.scaling import scaled
+from recency.regression.coding import recorded
 from recency.regression.predictors import Rows, Texts, read_rows, read_texts, word_means
 
 
@@ -55,16 +56,27 @@ def texts_for(
     words: str | PathLike,
     unigram: str | PathLike | None,
     surprisal: str | PathLike | None,
+    others: Mapping[str, str | PathLike] | None = None,
 ) -> Texts:
-    """Read the words' predictors in the variant of surprisal that the model was fitted with."""
-    return read_texts(words, unigram, surprisal, fit["surprisal"], first_may_lack=True)
+    """Read the words' predictors in the variant of surprisal that the model was fitted with.
+
+    `others` are the files of surprisal of the LMs that the formula names.
+    """
+    spillover = fit.get("spillover", "item")
+    variant = fit["surprisal"]
+    return read_texts(words, unigram, surprisal, variant, True, others, spillover)
 
 
-def rows_for(fit: Mapping[str, Any], observations: str | PathLike, texts: Texts) -> Rows:
-    """Read the observations with the predictors and the response that the model has.
+def rows_for(
+    fit: Mapping[str, Any],
+    observations: str | PathLike,
+    texts: Texts,
+    also: Collection[str] = (),
+) -> Rows:
+    """Read the observations with the predictors and the response that the model has, and `also`.
 
     For least squares on subject means the rows are words.
     """
-    names = list(fit["scaling"])
-    rows = read_rows(observations, texts, names, fit["response"], observed(fit))
+    names = list(dict.fromkeys([*fit["scaling"], *also]))
+    rows = read_rows(observations, texts, names, fit["response"], observed(fit), recorded(fit))
     return word_means(rows) if fit.get("engine") == "ols" else rows

@@ -1,8 +1,8 @@
-"""The predictors of a reading time, from the words, the LM's surprisal and the observation."""
+"""The observations of a regression: response, predictors of the words and of the observations."""
 
 from __future__ import annotations
 
-import re
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from os import PathLike
@@ -14,104 +14,25 @@ import pyarrow.parquet as pq
 from recency.errors import InputError
 from recency.mixed.levels import Levels, levels
 from recency.reading.contracts import EVENT, RESPONSES
-from recency.regression import regions
+from recency.regression.coding import NOTHING, Coding, coded, complete, raw
+from recency.regression.names import EXTRA, GROUPS
+from recency.regression.texts import Texts, bits_of, read_texts
 
-PREDICTORS = (
-    "length",
-    "position",
-    "unigram",
-    "surprisal",
-    "previous_length",
-    "previous_unigram",
-    "previous_surprisal",
-    "previous_fixated",
-)
-EXTRA = ("foil_length", "given_length", "log_frequency")
-"""Numbers that a dataset's words may have beside those, as columns of their own: the length of a
-maze's other choice, and the length and log frequency that a corpus's authors took."""
-CATEGORICAL = ("pos",)
-"""Names that a dataset's words may have, such as parts of speech, one column each."""
-GROUPS = ("subject", "sentence", "item")
-SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
-
-
-@dataclass
-class Texts:
-    """What is known of each word (W,) in reading order: predictors, its sentence, its item.
-
-    `categories` has the levels of each categorical predictor; a level's indicator is the predictor
-    `<name>_<level>`.
-    """
-
-    predictors: dict[str, np.ndarray]
-    sentence: np.ndarray
-    item: np.ndarray
-    categories: dict[str, list[str]] = field(default_factory=dict)
+__all__ = ["Rows", "Texts", "bits_of", "read_rows", "read_texts", "values_of", "word_means"]
 
 
 @dataclass
 class Rows:
-    """The observations of one partition: raw predictors (n,), response y (n,), groups, word_id."""
+    """The observations of one partition: raw predictors (n,), response y (n,), groups, word_id.
+
+    `dropped` counts the rows that were left out for want of a value: in all, and by column.
+    """
 
     predictors: dict[str, np.ndarray]
     y: np.ndarray
     groups: dict[str, Levels]
     word: np.ndarray
-
-
-def read_texts(
-    words: str | PathLike,
-    unigram: str | PathLike | None,
-    surprisal: str | PathLike | None,
-    variant: str = "plain",
-    first_may_lack: bool = False,
-) -> Texts:
-    """Read the predictors that are properties of a word.
-
-    length: characters of the word as displayed; position: in the sentence, from 1; unigram,
-    surprisal: bits; previous_*: of the word before in the same item's text, 0 for its first word,
-    whether or not that word is among the observations. Without an LM (`surprisal` is None) there is
-    no surprisal, without `unigram` none of that. `variant` is `plain` or `corrected`, for the
-    whitespace before the next word. A number of EXTRA may be missing where it is not asked for.
-    With `first_may_lack` a word may have no surprisal (nothing stands before it in a text that is
-    scored without a beginning; a table of surprisals lacks it): it is NaN, also as that of the word
-    before, but there it is 0 if it begins its item.
-    """
-    there = pq.read_schema(words).names
-    more = [name for name in (*EXTRA, *CATEGORICAL) if name in there]
-    columns = ["item", "sentence", "position", "word_id", "word", *more]
-    frame = pd.read_parquet(words, columns=columns)
-    if not np.array_equal(frame["word_id"], np.arange(len(frame))):
-        raise InputError(f"{words}: word_id is not the row number; make the file again")
-    item = frame["item"].to_numpy()
-    same_item = np.append(False, item[1:] == item[:-1])
-    predictors = {
-        "length": frame["word"].str.len().to_numpy(np.float64),
-        "position": frame["position"].to_numpy(np.float64),
-    }
-    if unigram is not None:
-        predictors["unigram"] = _bits(unigram, "surprisal_bits", len(frame))
-    if surprisal is not None:
-        predictors["surprisal"] = _bits(surprisal, SURPRISAL[variant], len(frame), first_may_lack)
-    for name in ("length", "unigram", "surprisal"):
-        if name in predictors:
-            before = np.where(same_item, predictors[name], np.nan_to_num(predictors[name]))
-            predictors[f"previous_{name}"] = np.where(same_item, np.roll(before, 1), 0.0)
-    categories = {}
-    for name in more:
-        if name in EXTRA:
-            predictors[name] = frame[name].to_numpy(np.float64)
-            continue
-        if frame[name].isna().any():
-            word_id = int(frame[name].isna().argmax())
-            raise InputError(
-                f"{words}: {name} is missing at word_id {word_id}; every word needs one"
-            )
-        codes = levels(frame[name].map(lambda level: re.sub(r"\W", "_", str(level))))
-        categories[name] = codes.names
-        for code, level in enumerate(codes.names):
-            predictors[f"{name}_{level}"] = (codes.codes == code).astype(np.float64)
-    return Texts(predictors, frame["sentence"].to_numpy(), item, categories)
+    dropped: dict[str, int] = field(default_factory=dict)
 
 
 def read_rows(
@@ -120,29 +41,59 @@ def read_rows(
     names: Collection[str],
     response: str = "raw",
     observed: str = RESPONSES[0],
+    coding: Coding = NOTHING,
 ) -> Rows:
-    """Read a partition's observations with the predictors `names`.
+    """Read a partition's observations with the predictors `names`, as `coding` makes some of them.
 
     `observed` is the column of the response, time_ms or amplitude_uv; `response` is `raw` for its
-    values or `log` for their natural logarithm.
+    values or `log` for their natural logarithm. A row without a value in a column that `coding`
+    needs is left out, counted, and said on the standard error.
     """
-    frame = pd.read_parquet(path, columns=columns_of(path, observed))
+    frame = pd.read_parquet(path, columns=columns_of(path, observed, coding.reads(names)))
     if frame.empty:
         raise InputError(f"{path} has no observations; see counts.csv beside it for the filters")
-    word = frame["word_id"].to_numpy()
-    predictors, y = values_of(frame, texts, names, response, observed, path)
+    n = len(frame)
+    frame, dropped = complete(frame, texts, coding, path)
+    if dropped:
+        listed = ", ".join(f"{name} {count:,}" for name, count in dropped.items() if name != "rows")
+        print(
+            f"{path}: {dropped['rows']:,} of {n:,} rows lack a value and are left out ({listed})",
+            file=sys.stderr,
+        )
+        if frame.empty:
+            raise InputError(f"{path}: every row lacks a value of {listed}")
+    predictors, y = values_of(frame, texts, names, response, observed, path, coding)
     groups = {
-        "subject": levels(frame["subject"]),
-        "sentence": levels(texts.sentence[word]),
-        "item": levels(texts.item[word]),
+        name: levels(values) for name, values in groups_of(frame, texts, coding, path).items()
     }
-    return Rows(predictors, y, groups, word)
+    return Rows(predictors, y, groups, frame["word_id"].to_numpy(), dropped)
 
 
-def columns_of(path: str | PathLike, observed: str) -> list[str]:
+def groups_of(
+    frame: pd.DataFrame, texts: Texts, coding: Coding, path: str | PathLike
+) -> dict[str, np.ndarray | pd.Series]:
+    """Return the grouping factors' values (n,): subject, sentence, item, and what a formula names."""
+    word = frame["word_id"].to_numpy()
+    found = {
+        "subject": frame["subject"],
+        "sentence": texts.sentence[word],
+        "item": texts.item[word],
+    }
+    more = [name for name in coding.groups if name not in GROUPS]
+    return found | {name: _named(raw(name, frame, texts, path)) for name in more}
+
+
+def _named(values: np.ndarray) -> np.ndarray:
+    """Write a grouping factor's numbers without the decimals that whole ones do not have."""
+    whole = values.dtype != object and bool((values == np.round(values)).all())
+    return values.astype(np.int64) if whole else values
+
+
+def columns_of(path: str | PathLike, observed: str, wanted: Collection[str] = ()) -> list[str]:
     """Return the columns that a regression reads of the observations at `path`.
 
-    Raises an InputError where they have another response than `observed`.
+    Of `wanted` those that are there. Raises an InputError where they have another response than
+    `observed`.
     """
     there = pq.read_schema(path).names
     if observed not in there:
@@ -152,8 +103,9 @@ def columns_of(path: str | PathLike, observed: str) -> list[str]:
             f"{other}; times are regressed by 'time_ms ~ …', ERP amplitudes by 'amplitude_uv ~ …', "
             "events by 'event ~ …': list the measure under a design of its kind"
         )
-    span = ["span"] if "span" in there else []
-    return ["subject", "word_id", observed, "previous_fixated", *span]
+    usual = ["subject", "word_id", observed, "previous_fixated"]
+    usual += ["span"] if "span" in there else []
+    return usual + [name for name in there if name in wanted and name not in usual]
 
 
 def values_of(
@@ -163,9 +115,9 @@ def values_of(
     response: str,
     observed: str,
     path: str | PathLike,
+    coding: Coding = NOTHING,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return the raw predictors and the response of some of the rows of `path`."""
-    word = frame["word_id"].to_numpy()
     y = frame[observed].to_numpy(np.float64)
     if response == "log":
         if y.min() <= 0:
@@ -174,34 +126,42 @@ def values_of(
                 "use `response: raw` in the design or filter such rows out"
             )
         y = np.log(y)
+
+    def values(name: str) -> np.ndarray:
+        return _there(name, frame, texts, path)
+
     predictors = {}
     for name in names:
-        if name == "previous_fixated":
-            missing = int(frame[name].isna().sum())
-            if missing:
-                raise InputError(
-                    f"{path}: previous_fixated is missing in {missing} of {len(frame)} rows; "
-                    "use a design without it where eye movements were not recorded"
-                )
-            predictors[name] = frame[name].to_numpy(np.float64)
-        elif name in texts.predictors:
-            predictors[name] = regions.over(name, texts.predictors[name], frame)
-            lacking = np.isnan(predictors[name])
-            if lacking.any():
-                where = f"{path}: {name} is missing for word_id {word[lacking.argmax()]}"
-                if name in EXTRA:
-                    raise InputError(f"{where}, in the dataset's own words; filter such words out")
-                raise InputError(
-                    f"{where}, to which the LM gives none (its ledger says why); filter such words out "
-                    "(`not sentence_first`, or `words_since_unscored > 1` with the dataset's `scored_by: "
-                    "[<lm>]`); for first words set `bos: true` or `scoring: {first_word: rest}`"
-                )
-        elif name in EXTRA:
-            raise InputError(f"the design needs {name!r}, which the dataset's words do not have")
+        if name in coding.columns:
+            predictors[name] = coded(name, coding.columns[name], values)
         else:
-            kind = "unigram model" if "unigram" in name else "language model"
-            raise InputError(f"the design needs {name!r}, but no {kind} was given")
+            predictors[name] = values(name.strip("`"))
     return predictors, y
+
+
+def _there(name: str, frame: pd.DataFrame, texts: Texts, path: str | PathLike) -> np.ndarray:
+    """Return a column of the data (n,), or say where and why it has no value."""
+    if name == "previous_fixated":
+        missing = int(frame[name].isna().sum())
+        if missing:
+            raise InputError(
+                f"{path}: previous_fixated is missing in {missing} of {len(frame)} rows; "
+                "use a design without it where eye movements were not recorded"
+            )
+        return frame[name].to_numpy(np.float64)
+    values = raw(name, frame, texts, path)
+    lacking = pd.isna(values)
+    if lacking.any():
+        word_id = frame["word_id"].to_numpy()[lacking.argmax()]
+        where = f"{path}: {name} is missing for word_id {word_id}"
+        if name in EXTRA:
+            raise InputError(f"{where}, in the dataset's own words; filter such words out")
+        raise InputError(
+            f"{where}, to which the LM gives none (its ledger says why); filter such words out "
+            "(`not sentence_first`, or `words_since_unscored > 1` with the dataset's `scored_by: "
+            "[<lm>]`); for first words set `bos: true` or `scoring: {first_word: rest}`"
+        )
+    return values
 
 
 def word_means(rows: Rows) -> Rows:
@@ -220,25 +180,5 @@ def word_means(rows: Rows) -> Rows:
         old = rows.groups[name]
         chosen = levels(old.codes[first])
         groups[name] = Levels(chosen.codes, [old.names[int(code)] for code in chosen.names])
-    return Rows({k: mean(v) for k, v in rows.predictors.items()}, mean(rows.y), groups, word)
-
-
-def _bits(path: str | PathLike, column: str, words: int, may_lack: bool = False) -> np.ndarray:
-    """Read surprisal in bits by word_id: finite values, or with `may_lack` nulls of some words."""
-    frame = pd.read_parquet(path, columns=["word_id", column])
-    bits = np.full(words, np.nan)
-    inside = frame["word_id"].between(0, words - 1)
-    bits[frame.loc[inside, "word_id"]] = frame.loc[inside, column].to_numpy(np.float64)
-    null = np.isnan(bits) & np.isin(np.arange(words), frame["word_id"])
-    missing = np.flatnonzero(~np.isfinite(bits) & ~(null & (may_lack and not null.all())))
-    if len(missing):
-        way_out = (
-            "use `surprisal: plain` in the design for a model without leading-whitespace tokens"
-            if column == SURPRISAL["corrected"]
-            else "make the file again from the same words"
-        )
-        raise InputError(
-            f"{path}: {column} has no finite value for {len(missing)} of {words} words, "
-            f"the first at word_id {missing[0]}; {way_out}"
-        )
-    return bits
+    means = {name: mean(values) for name, values in rows.predictors.items()}
+    return Rows(means, mean(rows.y), groups, word, rows.dropped)

@@ -20,9 +20,11 @@ from recency.mixed.fit import Factor, crossed_factors
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, parse
 from recency.mixed.theta_search import SINGULAR, descend, search
 from recency.regression import categories
-from recency.regression.designs import check_mixed, formula_of
-from recency.regression.predictors import read_texts
+from recency.regression.coding import coding_of
+from recency.regression.designs import check_mixed, columns_there, formula_of
+from recency.regression.names import quoted
 from recency.regression.streaming import streamed_products, survey
+from recency.regression.texts import read_texts
 
 COLUMNS = [
     *("step", "dropped", "group", "loss", "chosen", "loglik", "parameters"),
@@ -53,36 +55,46 @@ def main(
     title: str = "The random effects' structure",
     maximal: str | None = None,
     singular: bool = False,
+    others: Mapping[str, str | PathLike] | None = None,
 ) -> None:
     """Write the path as a table (.csv, .html and .tex of `out`), one row a model that was tried.
 
     `maximal` has the random terms to start at, such as "(1 + length | subject) + (1 | sentence)";
     without it every fixed effect of the design varies by each of its grouping variables, subjects
     and sentences, say. With `singular` a fit at the edge, where a variance is zero or a correlation
-    one, counts as converged too.
+    one, counts as converged too. `others` are the files of surprisal of LMs that the formula names.
     """
     check_mixed(design, "the search for random effects")
-    formula = formula_of(design, "full")
-    texts = read_texts(words, unigram, surprisal, design["surprisal"], first_may_lack=True)
-    names = categories.names(formula, texts)
-    known = survey(fit, texts, names, design["response"], formula.response)
+    formula = formula_of(design, "full", columns_there(words, fit))
+    if maximal is not None:
+        formula = replace(formula, random=random_of(formula, maximal))
+    spillover = design.get("spillover", "item")
+    texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
+    coding = coding_of(formula, formula, texts, fit)
+    names = categories.names(formula, texts, coding)
+    known = survey(fit, texts, names, design["response"], formula.response, coding)
     # As in the regression, whose reference is the most frequent level: the largest mean.
     shares = {name: np.array([by["mean"]]) for name, by in known.scaling.items()}
-    references = categories.references(formula, texts, shares)
-    formula = categories.expand(formula, texts, shares, references)
-    known.scaling = categories.unscaled(known.scaling, formula, texts)
-    formula = maximal_of(formula, maximal)
+    references = categories.references(formula, texts, shares, coding)
+    formula = categories.expand(formula, texts, shares, references, coding)
+    known.scaling = categories.unscaled(known.scaling, formula, texts, coding)
+    if maximal is None:
+        formula = maximal_of(formula)
     factors = crossed_factors(formula)
     factors.sort(key=lambda f: -len(f.columns) * len(known.levels[f.group]))
-    products = streamed_products(formula, factors, fit, texts, design["response"], known)
+    response = design["response"]
+    products = streamed_products(formula, factors, fit, texts, response, known, coding)
     path = pd.DataFrame(trail(formula, factors, products, singular), columns=COLUMNS)
     tables.write(out, shown(path, title, singular), path)
 
 
-def maximal_of(formula: Formula, maximal: str | None) -> Formula:
-    """Return the formula with the maximal random terms."""
-    if maximal is not None:
-        return replace(formula, random=parse(f"{formula.response} ~ 1 + {maximal}").random)
+def random_of(formula: Formula, maximal: str) -> tuple[RandomTerm, ...]:
+    """Read random terms such as "(1 + length | subject)"."""
+    return parse(quoted(f"{formula.response} ~ 1 + {maximal}")).random
+
+
+def maximal_of(formula: Formula) -> Formula:
+    """Return the formula with every fixed effect by each of its grouping variables."""
     groups = dict.fromkeys(term.group for term in formula.random if ":" not in term.group)
     return replace(formula, random=tuple(RandomTerm(formula.fixed, group) for group in groups))
 

@@ -19,7 +19,9 @@ from recency.mixed.cross_products import Products
 from recency.mixed.fit import ROWS, Factor, Part, sum_products
 from recency.mixed.formula import INTERCEPT, Formula
 from recency.mixed.scaling import scaled
-from recency.regression.predictors import Texts, columns_of, values_of
+from recency.regression.coding import NOTHING, Coding, complete
+from recency.regression.predictors import columns_of, groups_of, values_of
+from recency.regression.texts import Texts
 
 
 @dataclass
@@ -39,14 +41,14 @@ def survey(
     names: list[str],
     response: str,
     observed: str = "time_ms",
+    coding: Coding = NOTHING,
 ) -> Survey:
     """Read a file once, for the predictors `names`; the rest is as for read_rows()."""
     n, mean, sizes = 0, 0.0, np.zeros(len(names))
     means, lows, highs = np.zeros(len(names)), np.full(len(names), np.inf), -np.inf
-    levels: dict[str, set] = {"subject": set(), "sentence": set(), "item": set()}
-    for frame in _chunks(path, observed):
-        predictors, y = values_of(frame, texts, names, response, observed, path)
-        word = frame["word_id"].to_numpy()
+    levels: dict[str, set] = {}
+    for frame in _chunks(path, observed, texts, names, coding):
+        predictors, y = values_of(frame, texts, names, response, observed, path, coding)
         values = np.array([predictors[name] for name in names]).reshape(len(names), len(y))
         # Means and squared distances of two samples joined (Chan et al. 1979).
         m, new = len(y), values.mean(1)
@@ -56,8 +58,8 @@ def survey(
         mean += (y.mean() - mean) * (m / total)
         n = total
         lows, highs = np.minimum(lows, values.min(1)), np.maximum(highs, values.max(1))
-        for name, found in _groups(frame, texts, word).items():
-            levels[name].update(np.unique(found).tolist())
+        for name, found in _groups(frame, texts, coding, path).items():
+            levels.setdefault(name, set()).update(np.unique(found).tolist())
     if not n:
         raise InputError(f"{path} has no observations; see counts.csv beside it for the filters")
     sds = np.where(highs > lows, np.sqrt(sizes / max(n - 1, 1)), 1.0)
@@ -79,6 +81,7 @@ def streamed_products(
     texts: Texts,
     response: str,
     known: Survey,
+    coding: Coding = NOTHING,
 ) -> Products:
     """Read a file once more and sum its cross-products, as products_of() does from memory."""
     names = sorted(formula.predictors)
@@ -87,26 +90,33 @@ def streamed_products(
     scaling = {name: known.scaling[name] for name in names}
 
     def parts() -> Iterator[Part]:
-        for frame in _chunks(path, formula.response):
-            predictors, y = values_of(frame, texts, names, response, formula.response, path)
-            groups = _groups(frame, texts, frame["word_id"].to_numpy())
+        for frame in _chunks(path, formula.response, texts, names, coding):
+            predictors, y = values_of(frame, texts, names, response, formula.response, path, coding)
+            groups = _groups(frame, texts, coding, path)
             codes = {name: np.searchsorted(known.levels[name], groups[name]) for name in sizes}
             yield scaled(predictors, scaling), y - shift, codes
 
     return sum_products(formula, crossed, parts(), sizes)
 
 
-def _chunks(path: str | PathLike, observed: str) -> Iterator[pd.DataFrame]:
-    columns = columns_of(path, observed)
+def _chunks(
+    path: str | PathLike, observed: str, texts: Texts, names: list[str], coding: Coding
+) -> Iterator[pd.DataFrame]:
+    columns = columns_of(path, observed, coding.reads(names))
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(batch_size=ROWS, columns=columns):
-            yield batch.to_pandas()
+            frame, _ = complete(batch.to_pandas(), texts, coding, path)
+            if len(frame):
+                yield frame
 
 
-def _groups(frame: pd.DataFrame, texts: Texts, word: np.ndarray) -> dict[str, np.ndarray]:
-    subject = frame["subject"].astype(str).to_numpy().astype(str)
-    return {
-        "subject": subject,
-        "sentence": texts.sentence[word],
-        "item": texts.item[word].astype(str),
+def _groups(
+    frame: pd.DataFrame, texts: Texts, coding: Coding, path: str | PathLike
+) -> dict[str, np.ndarray]:
+    groups = groups_of(frame, texts, coding, path)
+    text = {
+        name: pd.Series(values).astype(str).to_numpy().astype(str)
+        for name, values in groups.items()
+        if name != "sentence"
     }
+    return {"sentence": groups["sentence"], **text}

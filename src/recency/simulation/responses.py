@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from recency.files import atomic
-from recency.regression.predictors import read_texts
+from recency.regression.texts import read_texts
 from recency.simulation import readers
 from recency.simulation.readers import WORD_TERMS, Readers
 

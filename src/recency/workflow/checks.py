@@ -16,7 +16,7 @@ from recency.config import bias_parameters, forms
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.names import nearest
-from recency.workflow import lm_checks, loading, selection
+from recency.workflow import design_checks, lm_checks, loading, selection
 from recency.workflow.measure_checks import measure_problems
 
 
@@ -89,7 +89,7 @@ def _name_problems(config: dict, root: Path, tables: dict) -> list[str]:
     checks = (_scale_problems, _lm_problems, _text_problems, _dataset_problems)
     problems = [problem for check in checks for problem in check(config, known)]
     problems += _local_file_problems(config) + _source_problems(config, root)
-    problems += _design_problems(config, known)
+    problems += _design_problems(config, known) + design_checks.problems(config, root, known)
     problems += measure_problems(config)
     for evaluation in registry.evaluations().values():
         if evaluation.table_problems:

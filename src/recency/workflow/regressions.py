@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 
+from recency import config as configuration
+from recency.mixed.formula import Formula
+from recency.regression import designs, names
 from recency.workflow.study import Study
 
 
@@ -61,10 +63,39 @@ def predictors(study: Study, dataset: str, lm: str = "none") -> dict[str, str]:
     return files
 
 
+def formula(study: Study, design: str) -> Formula:
+    """Return the formula of a design."""
+    return designs.read(study.config["designs"][design])
+
+
 def names_unigram(study: Study, design: str) -> bool:
-    """Say whether a formula has the unigram surprisal of a word or of the one before."""
-    formula = study.config["designs"][design]["formula"]
-    return re.search(r"\b(previous_)?unigram\b", formula) is not None
+    """Say whether a formula has the unigram surprisal of a word or of another one near it."""
+    used = names.used(formula(study, design))
+    return any(names.split(name).stem == "unigram" for name in used)
+
+
+def own_columns(study: Study, dataset: str, measure: str) -> list[str]:
+    """Return the columns that some design asks of a dataset's own words or observations."""
+    asked = {
+        response["design"]
+        for table in ("experiments", "searches")
+        for name in study.config.get(table, {})
+        for response in configuration.responses(study.config, name, table)
+        if (response["dataset"], response["measure"]) == (dataset, measure)
+    }
+    return sorted({name for design in asked for name in names.own(formula(study, design))})
+
+
+def named_lms(study: Study, responses: Iterable[Mapping]) -> list[dict[str, str]]:
+    """Return the LMs that the formulas of some responses name: each lm and dataset."""
+    found = [(lm, r["dataset"]) for r in responses for lm in names.lms(formula(study, r["design"]))]
+    return [{"lm": lm, "dataset": dataset} for lm, dataset in dict.fromkeys(found)]
+
+
+def others(study: Study, responses: Iterable[Mapping]) -> dict[str, list[str]]:
+    """Return the surprisal of the LMs of named_lms(), in its order."""
+    found = named_lms(study, responses)
+    return {"others": ["<results>/surprisal/{lm}/{dataset}.parquet".format(**n) for n in found]}
 
 
 def regression_files(
@@ -81,7 +112,21 @@ def regression_files(
     if study.partitioned(dataset):
         where = f"<results>/observations/{dataset}.{measure}"
         files["exploratory"] = f"{where}/exploratory.parquet"
-    return files
+    return files | others(study, [{"design": design, "dataset": dataset}])
+
+
+def nested_files(
+    study: Study, design: str, dataset: str, measure: str, lm: str, other: str
+) -> dict[str, str]:
+    """Return what the regression of two LMs reads: that of the first one, and the other's surprisal."""
+    files = regression_files(study, design, dataset, measure, lm)
+    return files | {"beside": predictors(study, dataset, other)["surprisal"]}
+
+
+def random_effects_files(study: Study, design: str, dataset: str, lm: str) -> dict[str, str]:
+    """Return what the search for the random effects' structure reads beside the fit partition."""
+    files = predictors(study, dataset, lm)
+    return files | others(study, [{"design": design, "dataset": dataset}])
 
 
 def unigrams_for(study: Study, responses: Iterable[Mapping]) -> dict[str, list[str]]:
@@ -94,22 +139,53 @@ def unigrams_for(study: Study, responses: Iterable[Mapping]) -> dict[str, list[s
 
 def permutation_files(study: Study, experiment: str) -> dict[str, list[str]]:
     """Return what the permutation tests of an experiment read, comparison by comparison."""
-    asked = study.comparisons(experiment)
-    return {
-        "held_out": [observations_file(r, "held_out.parquet") for r, _, _ in asked],
-        "words": [predictors(study, r["dataset"])["words"] for r, _, _ in asked],
-        "unigram": [predictors(study, r["dataset"])["unigram"] for r, _, _ in asked],
-        "surprisal_a": [predictors(study, r["dataset"], a)["surprisal"] for r, a, _ in asked],
-        "surprisal_b": [predictors(study, r["dataset"], b)["surprisal"] for r, _, b in asked],
-        "fit_a": [fit(study, r, a, "full") for r, a, _ in asked],
-        "fit_b": [fit(study, r, b, "full") for r, _, b in asked],
-    }
+    return tested_files(study, study.comparisons(experiment))
+
+
+def tested_files(study: Study, asked: list[tuple[dict, str, str]]) -> dict[str, list[str]]:
+    """Return what tests of two LMs' full models read: of each response, LM a and LM b."""
+    responses = [response for response, _, _ in asked]
+    return (
+        unigrams_for(study, responses)
+        | others(study, responses)
+        | {
+            "held_out": [observations_file(r, "held_out.parquet") for r, _, _ in asked],
+            "words": [predictors(study, r["dataset"])["words"] for r, _, _ in asked],
+            "surprisal_a": [predictors(study, r["dataset"], a)["surprisal"] for r, a, _ in asked],
+            "surprisal_b": [predictors(study, r["dataset"], b)["surprisal"] for r, _, b in asked],
+            "fit_a": [fit(study, r, a, "full") for r, a, _ in asked],
+            "fit_b": [fit(study, r, b, "full") for r, _, b in asked],
+        }
+    )
+
+
+def nested_pairs(study: Study, experiment: str) -> list[tuple[dict, str, str]]:
+    """Return every nested comparison × response of an experiment: (response, LM a, LM b)."""
+    pairs = study.experiment(experiment).get("nested", [])
+    return [(r, a, b) for a, b in pairs for r in study.responses(experiment)]
+
+
+def named_pairs(pairs: list[tuple[dict, str, str]]) -> list[dict]:
+    """Return lm_a, lm_b, dataset, measure and design of every comparison."""
+    about = ("dataset", "measure", "design")
+    return [{"lm_a": a, "lm_b": b} | {k: r[k] for k in about} for r, a, b in pairs]
+
+
+def nested_table_files(study: Study, experiment: str) -> dict[str, list[str]]:
+    """Return what the nested comparisons of an experiment read, comparison by comparison."""
+    asked = nested_pairs(study, experiment)
+    files = tested_files(study, asked)
+    files["fit_both"] = [fit(study, r, f"{a}+{b}", "full") for r, a, b in asked]
+    for which in ("a", "b", "both"):
+        files[f"observations_{which}"] = [loglik_file(path) for path in files[f"fit_{which}"]]
+    return files
 
 
 def delta_aic_files(study: Study, experiment: str) -> dict[str, list[str]]:
     """Return what ΔAIC of an experiment is computed from, cell by cell."""
     asked = study.cells(experiment)
-    return unigrams_for(study, (r for r, _ in asked)) | {
+    needed = unigrams_for(study, (r for r, _ in asked)) | others(study, (r for r, _ in asked))
+    return needed | {
         "fits": fits(study, experiment),
         "words": [predictors(study, r["dataset"])["words"] for r, _ in asked],
         "observations": [observations_file(r, "fit.parquet") for r, _ in asked],

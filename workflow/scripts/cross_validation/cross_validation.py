@@ -4,6 +4,9 @@ from recency.regression.folds import main
 from recency.workflow.job import logged
 
 if __name__ == "__main__":
+    params = dict(snakemake.params.items())
+    named = [each["lm"] for each in params.pop("others")]
+    others = dict(zip(named, snakemake.input.get("others", ()), strict=True))
     with logged(snakemake.log[0]):
         main(
             words=snakemake.input.words,
@@ -13,5 +16,6 @@ if __name__ == "__main__":
             unigram=snakemake.input.get("unigram"),
             out=snakemake.output[0],
             out_observations=snakemake.output.observations,
-            **snakemake.params,
+            others=others,
+            **params,
         )

@@ -11,6 +11,7 @@ if __name__ == "__main__":
             observations=snakemake.input.observations,
             surprisal=snakemake.input.surprisal,
             unigram=snakemake.input.get("unigram", ()),
+            others=snakemake.input.get("others", ()),
             out=snakemake.output[0],
             **snakemake.params,
         )

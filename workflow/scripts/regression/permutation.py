@@ -8,13 +8,15 @@ if __name__ == "__main__":
         main(
             held_out=snakemake.input.held_out,
             words=snakemake.input.words,
-            unigram=snakemake.input.unigram,
+            unigram=snakemake.input.get("unigram", ()),
             surprisal_a=snakemake.input.surprisal_a,
             surprisal_b=snakemake.input.surprisal_b,
             fit_a=snakemake.input.fit_a,
             fit_b=snakemake.input.fit_b,
+            others=snakemake.input.get("others", ()),
             out=snakemake.output[0],
             comparisons=snakemake.params.comparisons,
+            named=snakemake.params.named,
             permutations=snakemake.params.permutations,
             seed=snakemake.params.seed,
         )

@@ -4,6 +4,9 @@ from recency.regression.random_effects import main
 from recency.workflow.job import logged
 
 if __name__ == "__main__":
+    params = dict(snakemake.params.items())
+    named = [each["lm"] for each in params.pop("others")]
+    others = dict(zip(named, snakemake.input.get("others", ()), strict=True))
     with logged(snakemake.log[0]):
         main(
             words=snakemake.input.words,
@@ -11,5 +14,6 @@ if __name__ == "__main__":
             unigram=snakemake.input.unigram,
             surprisal=snakemake.input.surprisal,
             out=snakemake.output,
-            **snakemake.params,
+            others=others,
+            **params,
         )

@@ -4,6 +4,11 @@ from recency.regression.fit import main
 from recency.workflow.job import logged
 
 if __name__ == "__main__":
+    params = dict(snakemake.params.items())
+    named = [each["lm"] for each in params.pop("others")]
+    others = dict(zip(named, snakemake.input.get("others", ()), strict=True))
+    if "beside" in params:
+        others[params["beside"]] = snakemake.input.beside
     with logged(snakemake.log[0]):
         main(
             words=snakemake.input.words,
@@ -13,5 +18,6 @@ if __name__ == "__main__":
             unigram=snakemake.input.get("unigram"),
             out=snakemake.output[0],
             out_observations=snakemake.output.get("observations"),
-            **snakemake.params,
+            others=others,
+            **params,
         )

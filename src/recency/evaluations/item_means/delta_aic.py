@@ -34,6 +34,8 @@ def main(
     cells: Sequence[Mapping[str, str]],
     baseline: str,
     unigram: Sequence[str | PathLike] = (),
+    others: Sequence[str | PathLike] = (),
+    named: Sequence[Mapping[str, str]] = (),
 ) -> None:
     """Write COLUMNS (CSV), one row for each of `cells` (lm, dataset, measure, design), in order.
 
@@ -41,15 +43,18 @@ def main(
     are listed in the order of `cells`, `unigram` where a design asks for it. ΔAIC is an LM's AIC
     minus that of the LM `baseline`: below 0 the LM fits better. A model that could not be fitted
     has an empty AIC and the reason in `note`. Where models of observations are among them, mixed or
-    additive ones, CRITERIA follow.
+    additive ones, CRITERIA follow. `others` are the files of surprisal of LMs that formulas name: of
+    each of `named`, an lm and a dataset.
     """
     rows, columns = [], list(COLUMNS)
     for index, cell in enumerate(cells):
         fit = read_fit(fits[index])
         frequency = unigram[index] if unigram else None
-        texts = texts_for(fit, words[index], frequency, surprisal[index])
+        pairs = zip(named, others, strict=True)
+        of_dataset = {n["lm"]: path for n, path in pairs if n["dataset"] == cell["dataset"]}
+        texts = texts_for(fit, words[index], frequency, surprisal[index], of_dataset)
         found = {name: cell[name] for name in COLUMNS[:4]}
-        found |= described(rows_for(fit, observations[index], texts))
+        found |= described(rows_for(fit, observations[index], texts, also=["surprisal"]))
         found["words_per_text"] = len(texts.item) / len(np.unique(texts.item))
         found |= {"aic": fit.get("aic", math.nan), "note": fit["note"]}
         if fit.get("engine") != "ols":

@@ -26,8 +26,8 @@ from recency.mixed.scaling import scaled, scaling_of
 from recency.mixed.theta_search import descend
 from recency.progress import progress
 from recency.reading.observations import partition
-from recency.regression.designs import check_mixed, formula_of
-from recency.regression.predictors import Texts, read_texts
+from recency.regression.designs import check_mixed, columns_there, formula_of
+from recency.regression.texts import Texts, read_texts, word_values
 from recency.simulation import readers as simulated
 from recency.simulation.readers import WORD_TERMS, Readers
 from recency.stats.permutation import permutation_p
@@ -73,8 +73,9 @@ def main(
     (nats), "ΔLogLik ≥ <size>"; `chance` has a 95 % Wilson interval. delta_loglik is the mean over
     the repeats, on the exploratory partition, given the random effects.
     """
+    there = columns_there(words, None)
     check_mixed(design, "a study of power")
-    formulas = [formula_of(design, model) for model in ("full", "base")]
+    formulas = [formula_of(design, model, there) for model in ("full", "base")]
     for formula in formulas:
         if formula.response != "time_ms":
             raise InputError(
@@ -84,7 +85,11 @@ def main(
         if nested_group(formula):
             raise InputError("power: nested random effects take too long here; leave them out")
     frame = pd.read_parquet(words)
-    texts = read_texts(words, unigram, surprisal, design["surprisal"])
+    spillover = design.get("spillover", "item")
+    texts = read_texts(words, unigram, surprisal, design["surprisal"], spillover=spillover)
+    for name in {name for formula in formulas for name in formula.predictors}:
+        if name != "previous_fixated" and word_values(texts, name) is None:
+            raise InputError(f"power: simulated readers have no {name}; leave it out of the design")
     sizes = [Size(n, m, e) for e in effects for m in sentences for n in subjects]
     there = frame["sentence"].nunique()
     if max(sentences) > there:
@@ -164,7 +169,7 @@ def experiment(
 def _values(name: str, times: pd.DataFrame, texts: Texts) -> np.ndarray:
     if name == "previous_fixated":
         return times[name].to_numpy(np.float64)
-    return texts.predictors[name][times["word_id"].to_numpy()]
+    return word_values(texts, name)[times["word_id"].to_numpy()]
 
 
 def _residuals(

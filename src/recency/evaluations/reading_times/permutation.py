@@ -61,29 +61,32 @@ def main(
     comparisons: Sequence[Mapping[str, str]],
     permutations: int = 10_000,
     seed: int = 0,
+    others: Sequence[str | PathLike] = (),
+    named: Sequence[Mapping[str, str]] = (),
 ) -> None:
     """Write one row for each of `comparisons` (lm_a, lm_b, dataset, measure) and one per pair.
 
-    All files are listed in the order of `comparisons`; the fits are those of the full models. The
+    All files are listed in the order of `comparisons`, `unigram` where a design asks for it; the fits are those of the full models. The
     row of a pair of LMs (dataset and measure "all") tests all its observations together; where they
     are of several units, times and amplitudes, say, there is nothing to pool: n = 0 and empty
     figures. A response for which one LM has no fit has the same, and no part in that row. p_holm is
-    p corrected by Holm's method, among responses and, apart from them, among pairs.
+    p corrected by Holm's method, among responses and, apart from them, among pairs. `others` are the
+    files of surprisal of LMs that formulas name: of each of `named`, an lm and a dataset.
     """
     shown = progress(len(comparisons), "permutation test", "comparisons")
     done: dict[tuple[str, ...], Errors | None] = {}
 
-    def errors(*files: str | PathLike) -> Errors | None:
+    def errors(dataset: str, *files: str | PathLike) -> Errors | None:
         key = tuple(map(str, files))
         if key not in done:
-            done[key] = squared_errors(*files)
+            done[key] = squared_errors(*files, of_dataset(dataset, named, others))
         return done[key]
 
     single, pooled = [], {}
     for index, names in enumerate(comparisons):
-        shared = held_out[index], words[index], unigram[index]
-        a = errors(*shared, surprisal_a[index], fit_a[index])
-        b = errors(*shared, surprisal_b[index], fit_b[index])
+        shared = held_out[index], words[index], unigram[index] if unigram else None
+        a = errors(names["dataset"], *shared, surprisal_a[index], fit_a[index])
+        b = errors(names["dataset"], *shared, surprisal_b[index], fit_b[index])
         pairs: list[Pair] = [(names["dataset"], a, b)] if a and b else []
         pooled.setdefault((names["lm_a"], names["lm_b"]), []).extend(pairs)
         row = {key: names[key] for key in COLUMNS[:4]}
@@ -107,19 +110,31 @@ def main(
             table.writerow({key: _text(value) for key, value in row.items()})
 
 
+def of_dataset(
+    dataset: str, named: Sequence[Mapping[str, str]], others: Sequence[str | PathLike]
+) -> dict[str, str | PathLike]:
+    """Return LM → file of surprisal of a dataset; `others` are the files of `named`, in its order."""
+    pairs = zip(named, others, strict=True)
+    return {each["lm"]: path for each, path in pairs if each["dataset"] == dataset}
+
+
 def squared_errors(
     held_out: str | PathLike,
     words: str | PathLike,
-    unigram: str | PathLike,
+    unigram: str | PathLike | None,
     surprisal: str | PathLike,
     fit: str | PathLike,
+    others: Mapping[str, str | PathLike] | None = None,
 ) -> Errors | None:
-    """Predict a response's held-out observations; None where the LM has no fit."""
+    """Predict a response's held-out observations; None where the LM has no fit.
+
+    `others` are the files of surprisal of LMs that the fit's formula names.
+    """
     model = read_fit(fit)
     if model["sigma"] is None:
         print(f"{fit}: no fit, left out: {model['note']}", file=sys.stderr)
         return None
-    rows = rows_for(model, held_out, texts_for(model, words, unigram, surprisal))
+    rows = rows_for(model, held_out, texts_for(model, words, unigram, surprisal, others))
     groups = {name: rows.groups[name] for name in CLUSTERS}
     unit = observed(model) if model["response"] == "raw" else f"log {observed(model)}"
     return Errors((rows.y - predict(model, rows)) ** 2, groups, unit)

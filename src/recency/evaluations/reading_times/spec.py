@@ -39,6 +39,7 @@ EVALUATION = Evaluation(
             sum(encoding.slope(lm["bias"]) is not None for lm in study.lms_of(experiment)) > 2
         ),
         "compare": lambda study, experiment: bool(study.experiment(experiment).get("compare")),
+        "nested": lambda study, experiment: bool(study.experiment(experiment).get("nested")),
         "seeds": lambda study, experiment: "seeds" in study.experiment(experiment),
     },
     also=_recoveries,

@@ -1,0 +1,106 @@
+"""What an LM's surprisal adds to another one's in the same regression, both ways.
+
+The regression with both LMs' terms is set beside each LM's own full model, which is nested in it:
+ΔLogLik on the exploratory partition with its bootstrap intervals, and the permutation test of
+squared errors on the held-out one. The added LM's by-group slopes count as its own.
+"""
+
+import csv
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+from recency.evaluations.reading_times import delta_loglik, permutation
+from recency.files import atomic
+from recency.stats.bootstrap import interval
+from recency.stats.multiple_tests import holm
+
+NAMES = ("added", "over", "dataset", "measure", "design")
+TESTS = ("mse_both", "mse_over", "difference", "p", "p_subject", "p_sentence")
+COLUMNS = [
+    *NAMES,
+    *delta_loglik.LIKELIHOODS,
+    *("n_exploratory", "n_fit", "converged", "note"),
+    *delta_loglik.INTERVALS,
+    *("n_held_out", *TESTS, "permutations", "p_holm"),
+]
+
+
+def main(
+    held_out: Sequence[str | PathLike],
+    words: Sequence[str | PathLike],
+    surprisal_a: Sequence[str | PathLike],
+    surprisal_b: Sequence[str | PathLike],
+    fit_a: Sequence[str | PathLike],
+    fit_b: Sequence[str | PathLike],
+    fit_both: Sequence[str | PathLike],
+    observations_a: Sequence[str | PathLike],
+    observations_b: Sequence[str | PathLike],
+    observations_both: Sequence[str | PathLike],
+    out: str | PathLike,
+    *,
+    unigram: Sequence[str | PathLike] = (),
+    comparisons: Sequence[Mapping[str, str]],
+    permutations: int = 10_000,
+    seed: int = 0,
+    replicates: int = 10_000,
+    others: Sequence[str | PathLike] = (),
+    named: Sequence[Mapping[str, str]] = (),
+) -> None:
+    """Write two rows of COLUMNS (CSV) for each of `comparisons`: b added to a, and a added to b.
+
+    `comparisons` have lm_a, lm_b, dataset, measure and design; all files are listed in their order.
+    `fit_both` are fitted as LM a's, with b beside it. Log-likelihoods in nats; `difference` is the
+    mean squared error of both minus that of one alone, < 0 where the added LM helps. p_holm is p
+    corrected by Holm's method among all rows. `others` and `named` as in permutation.main().
+    """
+    rows = []
+    for index, names in enumerate(comparisons):
+        a, b = names["lm_a"], names["lm_b"]
+        of_dataset = permutation.of_dataset(names["dataset"], named, others)
+        shared = held_out[index], words[index], unigram[index] if unigram else None
+
+        def errors(surprisal, fit, more, shared=shared):
+            return permutation.squared_errors(*shared, surprisal, fit, more)
+
+        with_b = of_dataset | {b: surprisal_b[index]}
+        both = errors(surprisal_a[index], fit_both[index], with_b)
+        ways = (
+            (b, a, surprisal_a[index], fit_a[index], observations_a[index]),
+            (a, b, surprisal_b[index], fit_b[index], observations_b[index]),
+        )
+        for added, over, surprisal, fit, observations in ways:
+            row: dict[str, Any] = {"added": added, "over": over}
+            row |= {key: names[key] for key in NAMES[2:]}
+            row |= delta_loglik.compare(fit_both[index], fit)
+            parts = delta_loglik.contributions(observations_both[index], observations)
+            for cluster in delta_loglik.CLUSTERS:
+                of_rows = parts["delta_loglik"].to_numpy(), parts[cluster].to_numpy()
+                ends = interval(*of_rows, replicates, seed)
+                row |= {f"low_{cluster}": ends[0], f"high_{cluster}": ends[1]}
+            alone = errors(surprisal, fit, of_dataset)
+            pairs = [(names["dataset"], both, alone)] if both and alone else []
+            tested = permutation.compare(pairs, permutations, _seed(row, seed))
+            tested |= {"mse_both": tested.pop("mse_a"), "mse_over": tested.pop("mse_b")}
+            rows.append(row | {"n_held_out": tested.pop("n")} | tested)
+    for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
+        row["p_holm"] = p
+    with atomic(out) as path, path.open("w", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        for row in rows:
+            table.writerow({key: _text(value) for key, value in row.items()})
+
+
+def _seed(row: Mapping[str, Any], seed: int) -> int:
+    """Give each row its own seed, whatever else is in the table."""
+    names = "\t".join(row[key] for key in NAMES)
+    return seed * 2**34 + zlib.crc32(names.encode()) * 4
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(float(value))
+    return value

@@ -1,0 +1,220 @@
+"""Names of predictors in a design's formula: previous2_surprisal, next_length, surprisal[Pythia].
+
+Nothing here reads data, so that formulas can be checked before anything runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from recency.errors import InputError
+from recency.mixed.expressions import Expression, read, split_product, written
+from recency.mixed.expressions import names as columns_of
+from recency.mixed.formula import Formula, factors
+from recency.names import near, nearest
+
+PREDICTORS = (
+    "length",
+    "position",
+    "unigram",
+    "surprisal",
+    "previous_length",
+    "previous_unigram",
+    "previous_surprisal",
+    "previous_fixated",
+)
+EXTRA = ("foil_length", "given_length", "log_frequency")
+"""Numbers that a dataset's words may have beside those, as columns of their own: the length of a
+maze's other choice, and the length and log frequency that a corpus's authors took."""
+CATEGORICAL = ("pos",)
+"""Names that a dataset's words may have, such as parts of speech, one column each."""
+GROUPS = ("subject", "sentence", "item")
+WORDS = ("word", "word_id", "space_after")
+"""What every dataset's words have beside those."""
+
+MEASURE = re.compile(
+    r"(?:surprisal(?:_context_\d+)?|corrected|entropy(?:_reduction)?|renyi_(?:\d+(?:\.\d+)?|inf)"
+    r"|rank|log_rank|top_\d+|pmi|tokens|context_tokens)(?:_bits|_nats)?"
+)
+"""What a language model gives of a word (contract 3), with its unit or without."""
+MEASURES = (
+    *("surprisal", "entropy", "entropy_reduction", "renyi_0.5", "rank", "log_rank", "top_5", "pmi"),
+    *("surprisal_context_1", "corrected", "tokens", "context_tokens"),
+)
+"""Examples of these, which a mistyped name is held against."""
+ALWAYS = ("surprisal", "corrected", "tokens", "context_tokens")
+"""Those that every LM gives."""
+_SHIFT = re.compile(r"(previous|next)([2-9]|[1-9]\d+)?_(?=.)")
+_OF_LM = re.compile(r"([^\W\d_][\w.]*)\[([^][`]*)\]")
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name taken apart: what it is a value of, how many words on (before: < 0), whose LM's."""
+
+    stem: str
+    shift: int = 0
+    lm: str | None = None
+
+    @property
+    def of_lm(self) -> bool:
+        """Whether a language model gives it."""
+        return self.lm is not None or MEASURE.fullmatch(self.stem) is not None
+
+
+def split(name: str) -> Name:
+    """Take a name apart: `previous2_surprisal[Pythia]` is surprisal, -2, Pythia.
+
+    Of `previous_surprisal_context_2` the stem is what stands after the first prefix.
+    """
+    match = _OF_LM.fullmatch(name)
+    name, lm = match.groups() if match else (name, None)
+    if found := _SHIFT.match(name):
+        words = int(found[2] or 1)
+        return Name(name[found.end() :], -words if found[1] == "previous" else words, lm)
+    return Name(name, 0, lm)
+
+
+def quoted(text: str) -> str:
+    """Put names with an LM, `surprisal[Pythia]`, in backticks, as R needs them."""
+    pieces = re.split(r"(`[^`]*`)", text)
+    for place in range(0, len(pieces), 2):
+        pieces[place] = _OF_LM.sub(lambda m: f"`{m[1]}[{m[2].strip()}]`", pieces[place])
+    return "".join(pieces)
+
+
+def column_name(term: str) -> str:
+    """Return the name of a term's column: `log(x)` in backticks, a plain name as it is."""
+    return (
+        term if "`" not in term and re.fullmatch(r"[\w.]+", term) else f"`{term.replace('`', '')}`"
+    )
+
+
+def variables(term: str) -> list[str]:
+    """Return the columns of the data that a factor of a term is made of."""
+    return list(dict.fromkeys(columns_of(read(term))))
+
+
+def used(formula: Formula) -> list[str]:
+    """Return the columns of the data that a formula's predictors are made of."""
+    return list(dict.fromkeys(n for term in formula.predictors for n in variables(term)))
+
+
+def grouping(formula: Formula) -> list[str]:
+    """Return the columns of the data that a formula's grouping factors are."""
+    return [name.strip("`") for name in formula.groups]
+
+
+def lms(formula: Formula) -> list[str]:
+    """Return the LMs that a formula names, in order of appearance."""
+    named = (split(name).lm for name in (*used(formula), *grouping(formula)))
+    return list(dict.fromkeys(lm for lm in named if lm is not None))
+
+
+def of_own_lm(name: str) -> bool:
+    """Say whether a name is of the LM that a regression is fitted for, and names none."""
+    parts = split(name)
+    return parts.of_lm and parts.lm is None
+
+
+def own(formula: Formula) -> list[str]:
+    """Return a formula's columns that neither the workflow nor an LM makes: the dataset's own."""
+    known = {*PREDICTORS, *EXTRA, *CATEGORICAL, *GROUPS}
+    names = [*used(formula), *grouping(formula)]
+    stems = {name: split(name) for name in names}
+    found = [n for n, parts in stems.items() if not parts.of_lm and n not in known]
+    return [n for n in found if stems[n].stem not in {*PREDICTORS, *WORDS, *GROUPS}]
+
+
+def of_its_lm(formula: Formula, columns: Mapping[str, Collection[str]]) -> list[str]:
+    """Return the columns that the LM gives that a regression is fitted for.
+
+    What the dataset's own `columns` have of that name is the dataset's.
+    """
+    own = {*columns.get("words", ()), *columns.get("responses", ())}
+    return [name for name in used(formula) if of_own_lm(name) and name not in own]
+
+
+def with_lm(formula: Formula, of_lm: Collection[str], lm: str) -> Formula:
+    """Put beside each term of the columns `of_lm` the same one of another LM: `surprisal[lm]`.
+
+    Fixed and random terms alike, so that both LMs' own regressions are nested in this one.
+    """
+
+    def changed(part: Expression) -> Expression:
+        if part.kind == "name" and part.value in of_lm:
+            return Expression("name", f"{part.value}[{lm}]")
+        return replace(part, parts=tuple(map(changed, part.parts)))
+
+    def both(columns: tuple[str, ...]) -> tuple[str, ...]:
+        new = [":".join(written(changed(read(f))) for f in factors(c)) for c in columns]
+        more = (n for n, c in zip(new, columns, strict=True) if n not in (c, ""))
+        return tuple(sorted((*columns, *more), key=lambda c: len(factors(c))))  # as R orders them
+
+    random = tuple(replace(term, columns=both(term.columns)) for term in formula.random)
+    return replace(formula, fixed=both(formula.fixed), random=random)
+
+
+def measure_of(stem: str) -> str:
+    """Return what a column of an LM is called without its unit."""
+    return re.sub(r"_(?:bits|nats)(?=_|$)", "", stem)
+
+
+def check(formula: Formula, columns: Mapping[str, Collection[str]]) -> None:
+    """Raise an InputError at the first name in `formula` that nothing has.
+
+    `columns` are those of the `words` and of the `responses`, as far as they are known.
+    """
+    for problem in unknown(formula, columns):
+        raise InputError(f"formula '{formula}': {problem}")
+
+
+def unknown(formula: Formula, columns: Mapping[str, Collection[str]]) -> list[str]:
+    """Say of each name in `formula` that nothing has what it is, and which known one is nearest.
+
+    `columns` may have `perhaps`, too: names that are taken, but suggested for no other.
+    """
+    of_words = {*WORDS, *CATEGORICAL, *EXTRA, *columns.get("words", ())}
+    own = {*of_words, *GROUPS, *columns.get("responses", ())}
+    perhaps = set(columns.get("perhaps", ()))
+    found = []
+    for kind, names, known in (
+        ("predictor", used(formula), {*PREDICTORS, *own}),
+        ("grouping variable", grouping(formula), own),
+    ):
+        shiftable = {*PREDICTORS[:4], *of_words}
+        problems = (_unknown(name, known, shiftable, perhaps) for name in names)
+        found += [f"no {kind} is called {problem}" for problem in problems if problem]
+    return list(dict.fromkeys(found))
+
+
+def _unknown(
+    name: str, known: Collection[str], of_words: Collection[str], perhaps: Collection[str]
+) -> str:
+    """Say what is wrong with a name; nothing where it is known."""
+    parts = split(name)
+    if parts.lm is not None:
+        if MEASURE.fullmatch(parts.stem):
+            return ""
+        return f"{name!r}: an LM gives no {nearest(parts.stem, MEASURES)}"
+    stem_is_known = parts.stem in of_words or parts.stem in perhaps
+    if name in known or name in perhaps or parts.of_lm or (parts.shift and stem_is_known):
+        return ""
+    if parts.shift and parts.stem in known:
+        return (
+            f"{name!r}: {parts.stem} is no column of the words, which alone have words around them"
+        )
+    prefix = name.removesuffix(parts.stem)
+    if parts.shift and (close := near(parts.stem, (*of_words, *MEASURES), 0.7)):
+        return f"{name!r}; did you mean '{prefix}{close}'?"
+    close = near(name, sorted({*known, *MEASURES}), 0.6)
+    if close is not None:
+        return f"{name!r}; did you mean {close!r}?"
+    return f"{name!r}; there are columns of the dataset, and those of docs/regression.md"
+
+
+def split_groups(groups: Collection[str]) -> list[str]:
+    """Return the columns that grouping factors such as `a:b` are made of."""
+    return list(dict.fromkeys(name.strip("`") for g in groups for name in split_product(g)))
