@@ -222,10 +222,31 @@ class Study:
             for r, lm in self.cells(experiment)
         ]
 
+    def baselines(self, experiment: str) -> dict[str, str]:
+        """Return LM → the baseline that it is compared with, of its own seed and settings."""
+        entry = self.experiment(experiment)
+        if experiment not in self.grids:
+            return dict.fromkeys(entry["lms"], entry["baseline"])
+        written = self.grids[experiment]["lms"]
+        plain = written[entry["baseline"]]["lm"]
+        found = {}
+        for lm, about in written.items():
+            own = [name for name, other in written.items() if other == about | {"lm": plain}]
+            found[lm] = own[0] if own else entry["baseline"]
+        return found
+
     def comparisons(self, experiment: str) -> list[tuple[dict, str, str]]:
-        """Return every comparison × response of an experiment: (response, LM a, LM b)."""
-        pairs = self.experiment(experiment).get("compare", [])
-        return [(r, a, b) for a, b in pairs for r in self.responses(experiment)]
+        """Return every comparison × response of an experiment that has a held-out partition.
+
+        They are (response, LM a, LM b): every LM with its baseline, then the pairs of `compare`.
+        """
+        pairs = [(lm, other) for lm, other in self.baselines(experiment).items() if lm != other]
+        known = {frozenset(pair) for pair in pairs}
+        for pair in self.experiment(experiment).get("compare", []):
+            pairs += [tuple(pair)] if frozenset(pair) not in known else []
+            known.add(frozenset(pair))
+        held_out = [r for r in self.responses(experiment) if self.partitioned(r["dataset"])]
+        return [(r, a, b) for a, b in pairs for r in held_out]
 
     def seeded_cells(self, experiment: str) -> list[dict]:
         """Return every cell with the seed of its LM, and the first LM that is it but for the seed."""

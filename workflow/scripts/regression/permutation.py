@@ -15,6 +15,7 @@ if __name__ == "__main__":
             fit_b=snakemake.input.fit_b,
             out=snakemake.output[0],
             comparisons=snakemake.params.comparisons,
+            baselines=snakemake.params.baselines,
             permutations=snakemake.params.permutations,
             seed=snakemake.params.seed,
         )
