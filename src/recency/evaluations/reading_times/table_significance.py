@@ -14,7 +14,7 @@ PRODUCT = {
     },
     "reads": ["permutation", "not_run"],
     "settings": ["lms", "responses"],
-    "when": "compare",
+    "when": "tested",
 }
 
 COLUMNS = {
