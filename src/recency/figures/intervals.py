@@ -36,8 +36,10 @@ class Interval:
 
     @property
     def sure(self) -> bool:
-        """Whether the interval leaves zero out."""
-        return self.low > 0 or self.high < 0
+        """Whether the interval leaves zero out; that of all pairs together, where it is known."""
+        if math.isnan(self.low_all):
+            return self.low > 0 or self.high < 0
+        return self.low_all > 0 or self.high_all < 0
 
     def turned(self) -> Interval:
         """Return the difference the other way round."""
@@ -85,8 +87,8 @@ def read(path: str | Path, result: Comparison) -> Intervals:
 
 
 def nats(value: float) -> str:
-    """Write nats: whole ones from ten on, else to one decimal."""
-    return style.number(value, 0 if abs(value) >= 9.95 else 1)
+    """Write nats: whole ones from ten on, else to one decimal, near zero to two."""
+    return style.number(value, 0 if abs(value) >= 9.95 else 1 if abs(value) >= 0.05 else 2)
 
 
 def ends(interval: Interval | None, unknown: str = "\N{EN DASH}") -> str:
@@ -94,3 +96,40 @@ def ends(interval: Interval | None, unknown: str = "\N{EN DASH}") -> str:
     if interval is None or math.isnan(interval.low):
         return unknown
     return f"{nats(interval.low)} to {nats(interval.high)}"
+
+
+def against(known: Intervals, result: Comparison, lm: str, label: str) -> tuple[float, float]:
+    """Return where an LM's interval is drawn on an axis of ΔLogLik, in nats; NaN where nowhere.
+
+    It is that of the difference from the LM's baseline, counted from the baseline's value: an LM
+    whose interval crosses the baseline's line is not told from it. The baseline has none, since the
+    others are compared with it; without a baseline each LM has its own.
+    """
+    value = result.totals[lm] if label == TOTAL else result.delta.loc[lm, label]
+    found = known.paired.get((lm, label))
+    if found is None and not any(where == label for _, where in known.paired):
+        found = known.own.get((lm, label))
+    if found is None:
+        return math.nan, math.nan
+    return value - found.value + found.low, value - found.value + found.high
+
+
+def columns(known: Intervals, lm: str, label: str) -> dict[str, float | str]:
+    """Return what the data beside a figure say of an LM's intervals."""
+    own, pair = known.own.get((lm, label)), known.paired.get((lm, label))
+    found: dict[str, float | str] = {}
+    for interval, suffix in ((own, ""), (pair, "_over_baseline")):
+        if suffix:
+            found["over_baseline"] = interval.value if interval else math.nan
+        found["low" + suffix] = interval.low if interval else math.nan
+        found["high" + suffix] = interval.high if interval else math.nan
+        found["by" + suffix] = interval.by if interval else ""
+    return found
+
+
+def explained(known: Intervals, baseline: str | None) -> str:
+    """Say in a sentence what the lines through the points are."""
+    how = "subjects or sentences drawn anew, whichever is wider"
+    if known.paired and baseline:
+        return f"lines: 95 % intervals of the difference from {baseline}, {how}"
+    return f"lines: 95 % intervals, {how}"

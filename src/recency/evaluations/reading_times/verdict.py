@@ -55,7 +55,7 @@ class Evidence:
     def apart(self, lm: str, other: str) -> bool:
         """Say whether two LMs can be told apart."""
         found, test = self.intervals.pair(lm, other), self.test(lm, other)
-        if found is None or not (found.low_all > 0 or found.high_all < 0):
+        if found is None or not found.sure:
             return False
         return test is None or (test.p_holm < ALPHA and test.better == (found.value > 0))
 
@@ -100,9 +100,9 @@ def judged(found: Interval, test: Test | None, apart: bool, pairs: int) -> str:
     if apart:
         return "better than it"
     same = "not distinguishable from it"
-    if not found.sure:
+    if not (found.low > 0 or found.high < 0):
         return same
-    if not (found.low_all > 0 or found.high_all < 0):
+    if not found.sure:
         return f"{same} when all {pairs} pairs are counted"
     if test is not None and test.p_holm < ALPHA:
         return f"{same}, since the held-out test says the reverse"
