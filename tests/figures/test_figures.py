@@ -22,7 +22,7 @@ from recency.evaluations.reading_times import (
     figure_slopes,
     recovery,
 )
-from recency.figures import comparison, encoding, style
+from recency.figures import comparison, encoding, intervals, style
 from recency.reading import checks as dataset_checks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +80,32 @@ def write_delta(path: Path, lms: list[str], responses: list[str], skip=(), uncon
     return path
 
 
+def write_intervals(path: Path, lms: list[str], responses: list[str], skip=()) -> Path:
+    """Write intervals about Table 2's values: ±30 of an LM's own, ±10 of a difference, ±20 of all."""
+    run = [r for r in responses if not any((a, r) in skip for a in lms)]
+    rows = []
+    for label in [*responses, "Total"]:
+        here = [a for a in lms if (a, label) not in skip]
+        value = {
+            a: TABLE2.loc[a, run].sum() if label == "Total" else TABLE2.loc[a, label] for a in here
+        }
+        where = {"dataset": "all", "measure": "all"}
+        where = where if label == "Total" else {k: response(label)[k] for k in where}
+        pairs = [(a, "", "own") for a in here] + [(a, "Pythia", "baseline") for a in here[1:]]
+        if label == "Total":
+            pairs += [(a, b, "pair") for a, b in itertools.combinations(here[1:], 2)]
+        for a, b, kind in pairs:
+            delta, reach = value[a] - value.get(b, 0.0), 10 if b else 30
+            row = {"lm": lm(a)["lm"], "against": lm(b)["lm"] if b else "", "kind": kind, **where}
+            row |= {"delta_loglik": delta, "low": delta - reach, "high": delta + reach}
+            row |= {"by": "sentence" if b else "subject", "se": reach / 2}
+            both = {"low_all": delta - 20, "high_all": delta + 20}
+            rows.append(row | (both if b and label == "Total" else dict.fromkeys(both, np.nan)))
+    columns = None if rows else intervals.COLUMNS
+    pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
+    return path
+
+
 def write_perplexity(path: Path, lms: list[str]) -> Path:
     """Write a perplexity.csv that falls with ΔLogLik, crowded where Table 2 is."""
     bits = 8.5 - (TABLE2.Total[lms] - 1750) / 900
@@ -99,6 +125,13 @@ def read(tmp_path, lms, responses, asked=None, **kwargs):
     return comparison.read(path, lms=[lm(a) for a in lms], responses=asked, not_run=not_run)
 
 
+def known(tmp_path, result, skip=()):
+    """Return the intervals of an experiment read by `read`."""
+    labels = [model.label for model in result.lms]
+    path = write_intervals(tmp_path / "intervals.csv", labels, list(result.delta.columns), skip)
+    return intervals.read(path, result)
+
+
 @pytest.fixture(scope="module", params=SIZES)
 def drawn(request, tmp_path_factory):
     """All figures of an experiment, with their texts: (lms, responses, figures, texts)."""
@@ -106,12 +139,17 @@ def drawn(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
     result = read(folder, lms, responses)
     perplexity = pd.read_csv(write_perplexity(folder / "p.csv", lms)).set_index("lm").perplexity
+    sure = known(folder, result)
     with style.use():
         figures = {
-            "bars": figure_delta_loglik.bars(result, "Pythia", ["ALiBi-mix-TI"]),
-            "panels": figure_delta_loglik.panels(result, "Pythia"),
-            "perplexity": figure_perplexity.draw(result, perplexity, ["not run: Dundee SP"]),
-            "slopes": figure_slopes.draw(result, {lm(a)["lm"]: slope(a) for a in lms if slope(a)}),
+            "bars": figure_delta_loglik.bars(result, sure, "Pythia"),
+            "panels": figure_delta_loglik.panels(result, sure, "Pythia"),
+            "perplexity": figure_perplexity.draw(
+                result, sure, perplexity, ["not run: Dundee SP"], "Pythia"
+            ),
+            "slopes": figure_slopes.draw(
+                result, sure, {lm(a)["lm"]: slope(a) for a in lms if slope(a)}
+            ),
         }
         return lms, responses, figures, {name: texts(figure) for name, figure in figures.items()}
 
@@ -187,7 +225,8 @@ def test_axes_say_what_and_in_which_unit(drawn):
     _, responses, _, found = drawn
     bars, panels, perplexity = (words(found[name]) for name in ("bars", "panels", "perplexity"))
     n = TABLE1.exploratory[responses].sum()
-    assert f"summed over {len(responses)} responses ({n:,} observations)" in bars
+    assert f"Summed over {len(responses)} responses ({n:,} observations)" in bars
+    assert "ΔLogLik (nats)" in bars and "− Pythia (nats)" in bars
     assert all("ΔLogLik (nats)" in figure for figure in (bars, panels, perplexity))
     assert "Perplexity per token" in perplexity
     assert "baseline: Pythia" in bars and "baseline: Pythia" in panels
@@ -195,12 +234,81 @@ def test_axes_say_what_and_in_which_unit(drawn):
         assert f"n = {TABLE1.exploratory[label]:,}" in panels
 
 
-def test_baseline_is_dashed_at_its_value(tmp_path):
+def lines_of(axes, kind):
+    """Return name → the line's x and y, of the lines named `kind` in their gid."""
+    lines = [line for line in axes.lines if (line.get_gid() or "").startswith(f"{kind} ")]
+    return {line.get_gid().split(" ", 1)[1]: (line.get_xdata(), line.get_ydata()) for line in lines}
+
+
+def test_differences_stand_about_the_baseline_at_zero(tmp_path):
+    result = read(tmp_path, SIX, TWO)
     with style.use():
-        figure = figure_delta_loglik.bars(read(tmp_path, SIX, TWO), "Pythia", ["ALiBi-mix-TI"])
-    dashed = [line for line in figure.axes[0].lines if line.is_dashed()]
-    assert [round(line.get_xdata()[0], 1) for line in dashed] == [123.1, 177.1]
-    assert dashed[0].get_color() == encoding.BASELINE
+        figure = figure_delta_loglik.bars(result, known(tmp_path, result), "Pythia")
+    totals, differences = figure.axes
+    (dashed,) = (line for line in differences.lines if line.is_dashed())
+    assert list(dashed.get_xdata()) == [0, 0] and dashed.get_color() == encoding.BASELINE
+    own, paired = lines_of(totals, "interval"), lines_of(differences, "paired")
+    assert np.allclose(own["Pythia"][0], [93.1, 153.1]) and "Pythia" not in paired
+    assert np.allclose(paired["ALiBi-mix-TI"][0], [44.0, 64.0])
+    assert np.allclose(lines_of(differences, "difference")["ALiBi-mix-TI"][0], 54.0)
+
+
+def test_every_point_but_the_baseline_has_an_interval(drawn):
+    lms, responses, figures, _ = drawn
+    others = {lm(a)["lm"] for a in lms[1:]}
+    assert len(figures["panels"].axes) == len(responses)
+    for axes in figures["panels"].axes:
+        assert set(lines_of(axes, "interval")) == others
+    for name in ("perplexity", "slopes"):
+        found = lines_of(figures[name].axes[0], "interval")
+        assert set(found) == others, name
+        low, high = found["ALiBi-mix-TI"][1]
+        assert np.isclose((low + high) / 2, TABLE2.loc["ALiBi-mix-TI", responses].sum())
+        assert np.isclose(high - low, 20)
+
+
+def test_without_a_baseline_the_intervals_are_the_lms_own(tmp_path):
+    path = write_delta(tmp_path / "delta_loglik.csv", SIX[1:], TWO)
+    lms, responses = [lm(a) for a in SIX[1:]], [response(r) for r in TWO]
+    result = comparison.read(path, lms=lms, responses=responses)
+    rows = pd.read_csv(write_intervals(tmp_path / "i.csv", SIX, TWO))
+    rows[rows.lm != "Pythia"].to_csv(tmp_path / "i.csv", index=False)
+    sure = intervals.read(tmp_path / "i.csv", result)
+    assert not sure.paired and sure.pair("dVM-TI", "ALiBi-mix-I")
+    with style.use():
+        figure = figure_delta_loglik.bars(result, sure, "Pythia", "no bias")
+        said = words(texts(figure))
+        panels = figure_delta_loglik.panels(result, sure, "Pythia", "no bias")
+    assert len(figure.axes) == 1 and "The baseline, no bias, was not run" in said.replace("\n", " ")
+    low, high = lines_of(panels.axes[1], "interval")["dVM-TI"][0]
+    assert np.isclose(high - low, 60)
+
+
+def test_lines_that_coincide_are_all_seen():
+    """Dashes of up to three lines leave none of another's covered."""
+    for count in (1, 2, 3):
+        drawn = []
+        for place in range(count):
+            offset, (on, off) = style.dashes(place, count)
+            position = (np.arange(0, 120) + 0.5 + offset) % (on + off)
+            drawn.append(position < on)
+        assert (np.sum(drawn, axis=0) <= 1).all() and all(each.any() for each in drawn)
+
+
+def test_notes_take_three_lines_at_most():
+    from matplotlib.figure import Figure
+
+    with style.use():
+        figure = Figure(figsize=(style.WIDTH, 1), layout="constrained")
+        style.notes(
+            figure, [f"sentence {k} of many words that say next to nothing" for k in range(30)]
+        )
+        lines = figure.texts[0].get_text().split("\n")
+        assert len(lines) == 3 and lines[0].startswith("Sentence 0")
+        assert lines[2].endswith("… (more in the tables)")
+        short = Figure(figsize=(style.WIDTH, 1), layout="constrained")
+        style.notes(short, ["one", "two."])
+        assert short.texts[0].get_text() == "One. Two"
 
 
 def test_slopes_are_lines_at_their_values(tmp_path):
@@ -208,7 +316,8 @@ def test_slopes_are_lines_at_their_values(tmp_path):
     lms = [a for a in TABLE2.index if not a.startswith("dVM")]
     result = read(tmp_path, lms, list(TABLE2.columns[:-1]))
     with style.use():
-        figure = figure_slopes.draw(result, {lm(a)["lm"]: slope(a) for a in lms if slope(a)})
+        slopes = {lm(a)["lm"]: slope(a) for a in lms if slope(a)}
+        figure = figure_slopes.draw(result, known(tmp_path, result), slopes)
         found = texts(figure)
     check_texts("slopes", figure, found)
     said = words(found).split("\n")
@@ -222,7 +331,9 @@ def test_slopes_are_lines_at_their_values(tmp_path):
     for label in ("Pythia", "ALiBi-mix-I", "ALiBi-mix-TI"):
         line = lines[f"line {label}"]
         np.testing.assert_allclose(line.get_ydata(), TABLE2.Total[label], atol=0.11)
-        assert line.is_dashed() and line.get_color() == style.looks(result.lms)[label].colour
+        assert line.is_dashed() == (label != "Pythia")
+        colour = style.looks(result.lms)[label].colour
+        assert line.get_color() == (colour if label != "Pythia" else style.tint(colour, 0.35))
     for text in ("1/256", "1/16", "16", "baseline: Pythia", "ALiBi-mix-TI", "2,288", "1,756"):
         assert text in said, text
     assert {"ΔLogLik (nats),", "summed over 13 responses"} <= set(said)
@@ -248,13 +359,16 @@ def test_missing_parts_are_said(tmp_path):
         skip={("dVM-TI", "UCL SPR")}, unconverged={("Pythia", "UCL SPR")},
     )  # fmt: skip
     with style.use():
-        said = words(texts(figure_delta_loglik.bars(result, "none"))).replace("\n", " ")
-        panels = words(texts(figure_delta_loglik.panels(result, "Pythia"))).replace("\n", " ")
+        sure = known(tmp_path, result, skip={("dVM-TI", "UCL SPR")})
+        drawn = figure_delta_loglik.bars(result, sure, None, "no bias")
+        said = words(texts(drawn)).replace("\n", " ")
+        drawn = figure_delta_loglik.panels(result, sure, "Pythia")
+        panels = words(texts(drawn)).replace("\n", " ")
     assert "Not run: Dundee FP, GP (Dundee is not in the mirror)" in said
     assert "UCL SPR has no fit for dVM-TI and is left out of the total" in said
-    assert "The baseline none was not run" in said and "− baseline" not in said
-    assert "ΔLogLik (nats), Natural Stories SPR (192,772 observations)" in said
-    assert "Regression not converged: Pythia on UCL SPR" in said
+    assert "− base" not in said and "The baseline, no bias, was not run" in said
+    assert "Natural Stories SPR (192,772 observations)" in said
+    assert "Regression not converged: Pythia on UCL SPR" in panels
     assert "Not run: Dundee FP, GP" in panels and "left out of the total" not in panels
 
 
@@ -264,6 +378,7 @@ def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
     perplexity = write_perplexity(tmp_path / "perplexity.csv", lms)
     paths = [[tmp_path / f"{name}.{end}" for end in ("svg", "csv")] for name in "abcd"]
     asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in TWO]}
+    asked["intervals"] = write_intervals(tmp_path / "intervals.csv", lms, TWO[:1])
     figure_delta_loglik.main(
         delta_loglik=delta, total=paths[0], by_response=paths[1], baseline="Pythia", **asked
     )
@@ -275,9 +390,14 @@ def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
 
 def test_data_beside_the_figure_are_its_numbers(tmp_path):
     result = read(tmp_path, SIX, TWO)
-    rows = figure_delta_loglik.data(result).set_index(["label", "response"]).delta_loglik
-    assert rows["ALiBi-mix-TI", "UCL SPR"] == 68.1
-    assert rows["ALiBi-mix-TI", "Total"] == pytest.approx(177.1)
+    rows = figure_delta_loglik.data(result, known(tmp_path, result))
+    rows = rows.set_index(["label", "response"])
+    assert rows.delta_loglik["ALiBi-mix-TI", "UCL SPR"] == 68.1
+    total = rows.loc[("ALiBi-mix-TI", "Total")]
+    assert total.delta_loglik == pytest.approx(177.1) and total.over_baseline == pytest.approx(54.0)
+    assert [total.low, total.high] == pytest.approx([147.1, 207.1]) and total.by == "subject"
+    assert total.low_over_baseline == pytest.approx(44.0) and total.by_over_baseline == "sentence"
+    assert rows.low.notna().all() and rows.low_over_baseline.isna().sum() == 3  # the baseline's
 
 
 def write_all(folder: Path) -> None:
@@ -286,6 +406,7 @@ def write_all(folder: Path) -> None:
     delta = write_delta(folder / "delta.csv", SIX, TWO)
     perplexity = write_perplexity(folder / "perplexity.csv", SIX)
     asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in [*TWO, "Dundee FP"]]}
+    asked["intervals"] = write_intervals(folder / "intervals.csv", SIX, TWO)
     total, by_response, scatter, slopes = (
         [folder / f"{name}.{end}" for end in ("pdf", "svg", "png", "csv")] for name in "tbsl"
     )
@@ -310,7 +431,9 @@ def test_same_data_give_the_same_bytes(tmp_path):
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         for name in ("here", "there")
     )
-    assert len(here) == 18 and [name for name in here if here[name] != there[name]] == []
+    for name in ("t.csv", "b.csv", "s.csv", "l.csv"):
+        assert {"low", "high", "low_over_baseline"} <= set(pd.read_csv(tmp_path / "here" / name))
+    assert len(here) == 19 and [name for name in here if here[name] != there[name]] == []
 
 
 def test_two_rows_of_a_pair_are_an_error(tmp_path):

@@ -66,7 +66,8 @@ class Intervals:
 def read(path: str | Path, result: Comparison) -> Intervals:
     """Read delta_loglik_intervals.csv: the rows of the LMs and responses of `result`."""
     rows = comparison.table(path, COLUMNS)
-    rows["against"], rows["by"] = rows.against.fillna(""), rows.by.fillna("")
+    for column in ("against", "by"):
+        rows[column] = rows[column].astype(object).fillna("")
     labels = {(r.dataset, r.measure): r.label for r in result.responses} | {("all", "all"): TOTAL}
     models = {lm.lm for lm in result.lms}
     found = Intervals({}, {}, {})

@@ -76,7 +76,9 @@ def main(
         rows = tidy(counts, shifts, frequency, findings)
         rows.to_csv(temporary, index=False, lineterminator="\n")
     # Datasets of one label (UCL's two) are told apart by their measures.
-    title = f"Check of {label} ({', '.join(map(str, measures))})" if label else f"Check of {dataset}"
+    title = (
+        f"Check of {label} ({', '.join(map(str, measures))})" if label else f"Check of {dataset}"
+    )
     parts = [
         _found(findings),
         _titled(_counted(counts, values)),

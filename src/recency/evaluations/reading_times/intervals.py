@@ -145,6 +145,8 @@ def _totals(
     }
     for kind, listed in (("baseline", pairs), ("pair", others)):
         rows += [_row(a, b, kind, everything, totals[a] - totals[b], together) for a, b in listed]
+    if len(indices) == 1:  # nothing to hold together with
+        rows[-1] |= {"low_all": rows[-1]["low"], "high_all": rows[-1]["high"]}
     return rows
 
 

@@ -103,7 +103,7 @@ def judged(found: Interval, test: Test | None, apart: bool, pairs: int) -> str:
     if not (found.low > 0 or found.high < 0):
         return same
     if not found.sure:
-        return f"{same} when all {pairs} pairs are counted"
+        return f"{same} when all {pairs} pairs of LMs are counted"
     if test is not None and test.p_holm < ALPHA:
         return f"{same}, since the held-out test says the reverse"
     return f"{same}, since the held-out test does not confirm it"
