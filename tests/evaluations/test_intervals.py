@@ -15,16 +15,16 @@ from recency.stats import bootstrap, interval
 def brute_force(parts, cluster, replicates, seed):
     """Draw clusters one by one and add up their rows, dataset by dataset: (replicates, LMs)."""
     random = np.random.default_rng(seed)
-    totals = []
-    for _ in range(replicates):
-        total = 0.0
-        for _, own in parts.groupby("dataset"):
-            rows = {name: part[["a", "b"]].to_numpy() for name, part in own.groupby(cluster)}
-            names = list(rows)
-            drawn = random.choice(len(names), len(names))
-            total = total + sum(rows[names[place]].sum(0) for place in drawn)
-        totals.append(total)
-    return np.array(totals)
+    datasets = [
+        [part[["a", "b"]].to_numpy() for _, part in own.groupby(cluster)]
+        for _, own in parts.groupby("dataset")
+    ]
+    totals = np.zeros((replicates, 2))
+    for total in totals:
+        for rows in datasets:
+            for place in random.choice(len(rows), len(rows)):
+                total += rows[place].sum(0)
+    return totals
 
 
 def made(seed=0):

@@ -8,22 +8,17 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-import made_corpus
 import numpy as np
 import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.evaluations.dataset_check import page as check_dataset
-from recency.evaluations.power import figure as figure_power
 from recency.evaluations.reading_times import (
     figure_delta_loglik,
     figure_perplexity,
     figure_slopes,
-    recovery,
 )
-from recency.figures import comparison, encoding, intervals, style
-from recency.reading import checks as dataset_checks
+from recency.figures import comparison, intervals, style
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "data" / "published"
@@ -240,19 +235,6 @@ def lines_of(axes, kind):
     return {line.get_gid().split(" ", 1)[1]: (line.get_xdata(), line.get_ydata()) for line in lines}
 
 
-def test_differences_stand_about_the_baseline_at_zero(tmp_path):
-    result = read(tmp_path, SIX, TWO)
-    with style.use():
-        figure = figure_delta_loglik.bars(result, known(tmp_path, result), "Pythia")
-    totals, differences = figure.axes
-    (dashed,) = (line for line in differences.lines if line.is_dashed())
-    assert list(dashed.get_xdata()) == [0, 0] and dashed.get_color() == encoding.BASELINE
-    own, paired = lines_of(totals, "interval"), lines_of(differences, "paired")
-    assert np.allclose(own["Pythia"][0], [93.1, 153.1]) and "Pythia" not in paired
-    assert np.allclose(paired["ALiBi-mix-TI"][0], [44.0, 64.0])
-    assert np.allclose(lines_of(differences, "difference")["ALiBi-mix-TI"][0], 54.0)
-
-
 def test_every_point_but_the_baseline_has_an_interval(drawn):
     lms, responses, figures, _ = drawn
     others = {lm(a)["lm"] for a in lms[1:]}
@@ -265,50 +247,6 @@ def test_every_point_but_the_baseline_has_an_interval(drawn):
         low, high = found["ALiBi-mix-TI"][1]
         assert np.isclose((low + high) / 2, TABLE2.loc["ALiBi-mix-TI", responses].sum())
         assert np.isclose(high - low, 20)
-
-
-def test_without_a_baseline_the_intervals_are_the_lms_own(tmp_path):
-    path = write_delta(tmp_path / "delta_loglik.csv", SIX[1:], TWO)
-    lms, responses = [lm(a) for a in SIX[1:]], [response(r) for r in TWO]
-    result = comparison.read(path, lms=lms, responses=responses)
-    rows = pd.read_csv(write_intervals(tmp_path / "i.csv", SIX, TWO))
-    rows[rows.lm != "Pythia"].to_csv(tmp_path / "i.csv", index=False)
-    sure = intervals.read(tmp_path / "i.csv", result)
-    assert not sure.paired and sure.pair("dVM-TI", "ALiBi-mix-I")
-    with style.use():
-        figure = figure_delta_loglik.bars(result, sure, "Pythia", "no bias")
-        said = words(texts(figure))
-        panels = figure_delta_loglik.panels(result, sure, "Pythia", "no bias")
-    assert len(figure.axes) == 1 and "The baseline, no bias, was not run" in said.replace("\n", " ")
-    low, high = lines_of(panels.axes[1], "interval")["dVM-TI"][0]
-    assert np.isclose(high - low, 60)
-
-
-def test_lines_that_coincide_are_all_seen():
-    """Dashes of up to three lines leave none of another's covered."""
-    for count in (1, 2, 3):
-        drawn = []
-        for place in range(count):
-            offset, (on, off) = style.dashes(place, count)
-            position = (np.arange(0, 120) + 0.5 + offset) % (on + off)
-            drawn.append(position < on)
-        assert (np.sum(drawn, axis=0) <= 1).all() and all(each.any() for each in drawn)
-
-
-def test_notes_take_three_lines_at_most():
-    from matplotlib.figure import Figure
-
-    with style.use():
-        figure = Figure(figsize=(style.WIDTH, 1), layout="constrained")
-        style.notes(
-            figure, [f"sentence {k} of many words that say next to nothing" for k in range(30)]
-        )
-        lines = figure.texts[0].get_text().split("\n")
-        assert len(lines) == 3 and lines[0].startswith("Sentence 0")
-        assert lines[2].endswith("… (more in the tables)")
-        short = Figure(figsize=(style.WIDTH, 1), layout="constrained")
-        style.notes(short, ["one", "two."])
-        assert short.texts[0].get_text() == "One. Two"
 
 
 def test_slopes_are_lines_at_their_values(tmp_path):
@@ -456,66 +394,3 @@ def test_dataset_labels_get_their_measure(tmp_path):
     for label in ("UCL", "UCL SPR"):
         _, (found,) = comparison.records([], [row | {"label": label}])
         assert found.label == "UCL SPR"
-
-
-@pytest.mark.parametrize(
-    ("value", "signed", "tick"),
-    [(1234.56, "+1,234.6", "1,234.56"), (-0.04, "0.0", "−0.04"), (-29, "−29.0", "−29")],
-)
-def test_numbers(value, signed, tick):
-    assert style.signed(value) == signed and style.tick(value) == tick
-
-
-def test_recovery_is_legible():
-    names = [recovery.INTERCEPT, "length", "position", "unigram", "surprisal", "previous_surprisal"]
-    rows = []
-    for a in SIX:
-        for k, term in enumerate(names):
-            truth = 340.0 if k == 0 else 3.0 * k
-            rows.append((lm(a)["lm"], a, "fixed", term, truth, truth - 1, truth - 2, truth + 1))
-        spreads = [("subject sd", term) for term in names]
-        for part, term in [*spreads, ("sentence sd", ""), ("residual sd", "")]:
-            rows.append((lm(a)["lm"], a, part, term, 5.0, 4.0, np.nan, np.nan))
-    columns = ["lm", "label", "part", "term", "truth", "estimate", "low", "high"]
-    models, _ = comparison.records([lm(a) for a in SIX], [])
-    with style.use():
-        table = pd.DataFrame(rows, columns=columns)
-        figure = recovery.draw(table, "ALiBi-1_4-TI", models, ["Not fitted: dVM-I."])
-        found = texts(figure)
-    check_texts("recovery", figure, found)
-    said = words(found).split("\n")
-    assert {*SIX, "ms", "ms per sd", "put in"} <= set(said)
-    assert any("Bold: ALiBi-1/4-TI" in text for text in said)
-
-
-def test_power_is_legible():
-    sizes = itertools.product([0.0, 0.5, 1.0], [10, 20, 40, 80], [30, 60, 120])
-    rows = [(*size, "p < 0.05", 0.5, 0.4, 0.6, 100) for size in sizes]
-    columns = ["effect", "subjects", "sentences", "found", "chance", "low", "high", "repeats"]
-    with style.use():
-        figure = figure_power.draw(pd.DataFrame(rows, columns=columns), "p < 0.05")
-        found = texts(figure)
-    check_texts("power", figure, found)
-    said = words(found).split("\n")
-    for text in ("effects × 0.5", "subjects", "120 sentences", "100%", "chance of finding it"):
-        assert text in said, text
-
-
-@pytest.mark.parametrize("measures", [1, 5])
-def test_check_of_a_corpus_is_legible(measures, tmp_path):
-    names = ["FFD", "FP", "GP", "RB", "TFT"][:measures]
-    frames = {name: made_corpus.times() for name in names}
-    shifts = {
-        name: dataset_checks.alignment(
-            made_corpus.WORDS,
-            dataset_checks.means(made_corpus.WORDS, frame, "time_ms"),
-        )
-        for name, frame in frames.items()
-    }
-    values = dict.fromkeys(names, "time_ms")
-    with style.use():
-        figure = check_dataset.draw(made_corpus.WORDS, frames, values, shifts)
-        found = texts(figure)
-    check_texts("check", figure, found)
-    said = words(found).split("\n")
-    assert {*names, "Distribution", "letters of the word", "ms"} <= set(said)

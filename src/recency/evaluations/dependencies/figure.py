@@ -159,21 +159,28 @@ def _read_in_windows(rows: pd.DataFrame, lms: list[LM]) -> list[str]:
 
 
 def _strongest(mine: pd.DataFrame, lm: LM, published: pd.DataFrame) -> str:
-    """Compare the strongest head of each layer with the paper's."""
-    parts = []
+    """Say where the strongest head of a layer is another than in the paper."""
+    others, same = [], 0
     for kind, title in NAMES.items():
-        ours, here, there = mine[mine.type == kind], [], []
+        ours = mine[mine.type == kind]
         for layer in sorted(ours.layer.unique()):
             best = ours[ours.layer == layer].sort_values("attention").iloc[-1]
             column = f"layer_{layer}"
             if kind not in published.index or column not in published:
                 continue
             theirs = [float(each) for each in str(published.loc[kind, column]).split()]
-            there.append(" or ".join(name(each, 0) for each in theirs))
-            here.append(name(best.slope, best["head"]))
-        if here:
-            parts.append(f"{title.lower()} {', '.join(here)} ({', '.join(there)})")
-    return f"Strongest heads of {lm.label} by layer (the paper's): {'; '.join(parts)}"
+            if best.slope in theirs:
+                same += 1
+                continue
+            there = " or ".join(name(each, 0) for each in theirs)
+            here = name(best.slope, best["head"])
+            others.append(f"{title.lower()}, layer {layer}, {here} ({there})")
+    if not others:
+        return f"Strongest heads of {lm.label}: as in the paper"
+    start = (
+        f"Strongest heads of {lm.label}, where not as in the paper (which has those in brackets)"
+    )
+    return f"{start if same else start.replace('where ', '')}: {'; '.join(others)}"
 
 
 def main(
