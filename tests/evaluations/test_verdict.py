@@ -91,7 +91,8 @@ def test_better_than_the_baseline_and_not_alone():
             "tested on held-out data): better than it."
         ),
         "ALiBi-1-TI cannot be told from ALiBi-4-TI, but from the others.",
-        "Told from no bias: better: ALiBi-1-TI and ALiBi-4-TI; worse: dVM-TI.",
+        "Better than no bias: ALiBi-1-TI and ALiBi-4-TI.",
+        "Worse than no bias: dVM-TI.",
         POWER,
         "The readers of UCL FP are simulated.",
     ]
@@ -104,6 +105,13 @@ def test_one_winner_of_many():
             "not tested on held-out data): better than it."
         ),
         "It can be told from every other LM.",
+    ]
+
+
+def test_worse_ones_are_named_though_the_best_is_not_told_from_the_baseline():
+    assert said(evidence({"base": 100, "one": 110, "dvm": 20}))[1:3] == [
+        "ALiBi-1-TI cannot be told from no bias, but from the others.",
+        "Worse than no bias: dVM-TI.",
     ]
 
 

@@ -169,7 +169,7 @@ def main(
         sentence = told[experiment["experiment"]]["verdict"]
         if len(experiments) > 1:
             sentence = f"{experiment['title']}: {sentence}"
-        lines += textwrap.wrap(sentence, WIDTH)
+        lines += textwrap.wrap(sentence, WIDTH, break_on_hyphens=False)
         parts.append(f"<p><b>{tables.html.escape(sentence)}</b></p>")
     lines += [""] * bool(lines)
     lines += [title, f"study: {study}"]

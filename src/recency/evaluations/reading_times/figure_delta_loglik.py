@@ -141,17 +141,9 @@ def _interval(axes: "Axes", low: float, high: float, y: float, colour: str, gid:
 
     if not math.isnan(low):
         edge = [Stroke(linewidth=2.2, foreground="white"), Normal()]  # seen on dark bars, too
-        axes.plot(
-            [low, high],
-            [y, y],
-            "|-",
-            color=colour,
-            lw=0.9,
-            ms=4,
-            zorder=4,
-            gid=gid,
-            path_effects=edge,
-        )
+        line = {"color": colour, "lw": 0.9, "zorder": 4, "path_effects": edge, "gid": gid}
+        axes.plot([low, high], [y, y], **line)
+        axes.plot([low, high], [y, y], "|", color=colour, ms=4, zorder=4)
 
 
 def _differences(

@@ -176,9 +176,10 @@ def _told_apart(
         told = {lm: found for lm, found in against.items() if known.apart(lm, reference)}
         better = [named[lm] for lm, found in told.items() if found.value > 0]
         worse = [named[lm] for lm, found in told.items() if found.value < 0]
-        if len(better) > 1 or (better and worse) or (worse and not better):
-            parts = [f"better: {listed(better) or 'none'}", f"worse: {listed(worse) or 'none'}"]
-            said.append(f"Told from {named[reference]}: {'; '.join(parts)}.")
+        if better and (worse or better != [named[best]]):
+            said.append(f"Better than {named[reference]}: {listed(better)}.")
+        if worse:
+            said.append(f"Worse than {named[reference]}: {listed(worse)}.")
     return said
 
 
