@@ -55,8 +55,8 @@ class Sums:
     def add(self, lm: str, response: Response, parts: pd.DataFrame) -> None:
         """Add a cell by its observations: subject, sentence, delta_loglik."""
         for cluster in CLUSTERS:
-            named = parts.groupby(parts[cluster].astype(str))["delta_loglik"]
-            sums = named.agg(lambda part: part.sum(skipna=False))
+            codes, names = pd.factorize(parts[cluster])
+            sums = pd.Series(np.bincount(codes, parts["delta_loglik"]), names.astype(str))
             self._sums.setdefault((response[0], cluster), {})[lm, response] = sums
         value = float(parts["delta_loglik"].sum(skipna=False))
         self._totals[lm, response] = (value, len(parts))
