@@ -227,13 +227,7 @@ class Study:
         entry = self.experiment(experiment)
         if experiment not in self.grids:
             return dict.fromkeys(entry["lms"], entry["baseline"])
-        written = self.grids[experiment]["lms"]
-        plain = written[entry["baseline"]]["lm"]
-        found = {}
-        for lm, about in written.items():
-            own = [name for name, other in written.items() if other == about | {"lm": plain}]
-            found[lm] = own[0] if own else entry["baseline"]
-        return found
+        return grids.baselines(self.grids[experiment]["lms"], entry["baseline"])
 
     def comparisons(self, experiment: str) -> list[tuple[dict, str, str]]:
         """Return every comparison × response of an experiment that has a held-out partition.

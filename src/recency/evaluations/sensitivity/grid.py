@@ -62,7 +62,10 @@ def data(
         fit |= dict(zip(("low", "high"), ends.get(key, (math.nan, math.nan)), strict=True))
         converged = str(row.converged).lower() not in ("false", "0", "0.0")
         named = {"lm": lm, "label": labels[lm], "dataset": row.dataset, "measure": row.measure}
-        for cell in _cells_of(settings, grid["lms"].values()):
+        every = _cells_of(settings, grid["lms"].values())
+        if len(every) > 1:  # the baseline is another in each cell
+            fit |= {"low": math.nan, "high": math.nan}
+        for cell in every:
             texts = {key: grids.written(key, cell[key]) for key in grids.SETTINGS}
             rows.append(named | texts | fit | {"converged": converged})
     return pd.DataFrame(rows)
