@@ -50,7 +50,7 @@ rule delta_loglik:
         "../envs/plot.yaml"
     params:
         cells=lambda wildcards: study.named_cells(wildcards.experiment, "label"),
-        baselines=lambda wildcards: study.baselines(wildcards.experiment),
+        baselines=lambda wildcards: regressions.baselines(study, wildcards.experiment),
         totals=lambda wildcards: "sensitivity" not in study.experiment(wildcards.experiment),
         seed=study.scale["seed"],
     script:
@@ -110,8 +110,8 @@ rule permutation:
     conda:
         "../envs/stats.yaml"
     params:
-        comparisons=lambda wildcards: study.named_comparisons(wildcards.experiment),
-        baselines=lambda wildcards: study.baselines(wildcards.experiment),
+        comparisons=lambda wildcards: regressions.named_comparisons(study, wildcards.experiment),
+        baselines=lambda wildcards: regressions.baselines(study, wildcards.experiment),
         permutations=10_000,
         seed=study.scale["seed"],
     script:

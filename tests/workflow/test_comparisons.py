@@ -5,6 +5,7 @@ from pathlib import Path
 import yaml
 from project import TINY, load, merged
 
+from recency.workflow import regressions
 from recency.workflow.study import Study
 
 CHANGES = """
@@ -31,7 +32,7 @@ def study(**changes):
 
 
 def pairs(study, experiment):
-    return [(a, b) for _, a, b in study.comparisons(experiment)]
+    return [(a, b) for _, a, b in regressions.comparisons(study, experiment)]
 
 
 def test_every_lm_is_tested_against_the_baseline_and_compare_adds_pairs():
@@ -45,7 +46,7 @@ def test_every_lm_is_tested_against_the_baseline_and_compare_adds_pairs():
 
 def test_seeds_have_baselines_of_their_own():
     seeded = study()
-    assert seeded.baselines("seeded") == {
+    assert regressions.baselines(seeded, "seeded") == {
         "Pythia": "Pythia",
         "Pythia@seed=2": "Pythia@seed=2",
         "ALiBi-mix-TI": "Pythia",

@@ -161,7 +161,9 @@ def verdict_files(study: Study, experiment: str) -> dict[str, str]:
     """Return what an experiment's verdict is made from: the held-out tests where there are any."""
     of = f"{EXPERIMENT}/{{}}.csv".replace("{experiment}", experiment).format
     files = {"delta_loglik": of("delta_loglik"), "intervals": of("delta_loglik_intervals")}
-    tested = {"permutation": of("permutation")} if study.comparisons(experiment) else {}
+    tested = (
+        {"permutation": of("permutation")} if regressions.comparisons(study, experiment) else {}
+    )
     return files | tested | {"not_run": "<results>/not_run.csv"}
 
 
@@ -171,7 +173,7 @@ def verdict_settings(study: Study) -> dict:
         "lms": lambda wildcards: study.lms_of(wildcards.experiment),
         "responses": lambda wildcards: study.all_responses(wildcards.experiment),
         "baseline": lambda wildcards: study.experiment(wildcards.experiment)["baseline"],
-        "baselines": lambda wildcards: study.baselines(wildcards.experiment),
+        "baselines": lambda wildcards: regressions.baselines(study, wildcards.experiment),
         "simulated": lambda wildcards: [
             name
             for name in study.datasets_of(wildcards.experiment)

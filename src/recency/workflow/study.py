@@ -222,39 +222,12 @@ class Study:
             for r, lm in self.cells(experiment)
         ]
 
-    def baselines(self, experiment: str) -> dict[str, str]:
-        """Return LM → the baseline that it is compared with, of its own seed and settings."""
-        entry = self.experiment(experiment)
-        if experiment not in self.grids:
-            return dict.fromkeys(entry["lms"], entry["baseline"])
-        return grids.baselines(self.grids[experiment]["lms"], entry["baseline"])
-
-    def comparisons(self, experiment: str) -> list[tuple[dict, str, str]]:
-        """Return every comparison × response of an experiment that has a held-out partition.
-
-        They are (response, LM a, LM b): every LM with its baseline, then the pairs of `compare`.
-        """
-        pairs = [(lm, other) for lm, other in self.baselines(experiment).items() if lm != other]
-        known = {frozenset(pair) for pair in pairs}
-        for pair in self.experiment(experiment).get("compare", []):
-            pairs += [tuple(pair)] if frozenset(pair) not in known else []
-            known.add(frozenset(pair))
-        held_out = [r for r in self.responses(experiment) if self.partitioned(r["dataset"])]
-        return [(r, a, b) for a, b in pairs for r in held_out]
-
     def seeded_cells(self, experiment: str) -> list[dict]:
         """Return every cell with the seed of its LM, and the first LM that is it but for the seed."""
         return [
             cell
             | {"seed": self.lms[cell["lm"]]["seed"], "but_for_seed": self.but_for_seed(cell["lm"])}
             for cell in self.named_cells(experiment)
-        ]
-
-    def named_comparisons(self, experiment: str) -> list[dict]:
-        """Return lm_a, lm_b, dataset, measure and design of every comparison."""
-        return [
-            {"lm_a": a, "lm_b": b} | {k: r[k] for k in ("dataset", "measure", "design")}
-            for r, a, b in self.comparisons(experiment)
         ]
 
     def but_for_seed(self, lm: str) -> str:

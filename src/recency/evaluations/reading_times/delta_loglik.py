@@ -111,6 +111,14 @@ def contributions(full: str | PathLike, base: str | PathLike) -> pd.DataFrame:
     return with_lm[names].assign(delta_loglik=with_lm["loglik"] - without_lm["loglik"])
 
 
+def intervals(parts: pd.DataFrame, replicates: int, seed: int) -> dict[str, str]:
+    """Return the 95 % bootstrap intervals of one table's ΔLogLik by subject and by sentence."""
+    sums = Sums()
+    sums.add("", ("", "", ""), parts)
+    (drawn,) = sums.draw(replicates, seed).values()
+    return _ends(drawn)
+
+
 def by_subject(parts: pd.DataFrame, cell: Mapping[str, str]) -> pd.DataFrame:
     """Return each subject's part of ΔLogLik and number of observations."""
     grouped = parts.assign(subject=parts["subject"].astype(str)).groupby("subject")["delta_loglik"]
