@@ -41,6 +41,21 @@ rule perplexity:
         "../workflow/scripts/experiments/perplexity.py"
 
 
+rule verdict:
+    input:
+        unpack(lambda wildcards: products.verdict_files(study, wildcards.experiment)),
+    output:
+        "<results>/experiments/{experiment}/verdict.json",
+    log:
+        "<logs>/verdict/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        **products.verdict_settings(study),
+    script:
+        "../workflow/scripts/experiments/verdict.py"
+
+
 rule summary:
     input:
         **products.summarised_files(study),

@@ -98,12 +98,15 @@ rule delta_loglik:
     output:
         "<results>/experiments/{experiment}/delta_loglik.csv",
         subjects="<results>/experiments/{experiment}/delta_loglik_by_subject.parquet",
+        intervals="<results>/experiments/{experiment}/delta_loglik_intervals.csv",
     log:
         "<logs>/delta_loglik/{experiment}.log",
     conda:
         "../envs/plot.yaml"
     params:
         cells=lambda wildcards: study.named_cells(wildcards.experiment, "label"),
+        baselines=lambda wildcards: regressions.baselines(study, wildcards.experiment),
+        totals=lambda wildcards: "sensitivity" not in study.experiment(wildcards.experiment),
         seed=study.scale["seed"],
     script:
         "../workflow/scripts/regression/delta_loglik.py"
@@ -167,7 +170,8 @@ rule permutation:
     conda:
         "../envs/stats.yaml"
     params:
-        comparisons=lambda wildcards: study.named_comparisons(wildcards.experiment),
+        comparisons=lambda wildcards: regressions.named_comparisons(study, wildcards.experiment),
+        baselines=lambda wildcards: regressions.baselines(study, wildcards.experiment),
         named=lambda wildcards: regressions.named_lms(study, study.responses(wildcards.experiment)),
         permutations=10_000,
         seed=study.scale["seed"],

@@ -20,3 +20,5 @@ if [[ -f $results/summary.txt ]]; then cat "$results/summary.txt"; fi
 echo "figures:"
 find "$results" \( -name '*.png' -o -name '*.svg' -o -name '*.pdf' \) | sort | sed 's/^/  /'
 echo "report: $results/report.html"
+# The verdict once more, which the figures' names may have pushed off the screen.
+if [[ -f $results/summary.txt ]]; then echo; sed '/^$/q' "$results/summary.txt"; fi

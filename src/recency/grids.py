@@ -68,6 +68,23 @@ def expand(config: dict) -> dict[str, dict]:
     return found
 
 
+def baselines(lms: dict[str, dict], baseline: str) -> dict[str, str]:
+    """Return LM → the baseline of the same settings, of LMs as `expand` returns them.
+
+    Settings that say nothing of an LM are the same as any; without its like an LM has `baseline`.
+    """
+    plain = {name: about for name, about in lms.items() if about["lm"] == lms[baseline]["lm"]}
+
+    def like(about: dict, other: dict) -> bool:
+        fixed = {*about.get("fixed", ()), *other.get("fixed", ())}
+        return all(about[key] == other[key] for key in LM_SETTINGS if key not in fixed)
+
+    return {
+        lm: next((name for name, other in plain.items() if like(about, other)), baseline)
+        for lm, about in lms.items()
+    }
+
+
 def lm_variant(config: dict, lm: str, settings: dict) -> str:
     """Return the name of an LM with these settings, which the config has from now on."""
     own, entry = language_model(config, lm), dict(config["lms"][lm])

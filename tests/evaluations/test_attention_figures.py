@@ -49,11 +49,15 @@ def test_figure_names_heads_and_compares_with_the_paper(tmp_path):
     said = figure_attention_heads.sentences(data, models, there)
     (compared,) = [each for each in said if each.startswith("Strongest")]
     assert "first argument, layer 1, 1/16 (1/4)" in compared
-    assert "coreference, layer 1, 1/16 (1/4 or 1/16)" in compared
+    assert "coreference" not in compared  # in each layer one of the paper's
     with style.use():
         figure = figure_attention_heads.draw(data, models, said)
         figure.draw_without_rendering()
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    bars = [bar for axes in figure.axes for bar in axes.patches]
+    below = (data.attention < data.control).sum()
+    assert sum(bar.get_hatch() is not None for bar in bars) == below
+    assert len(bars) == len(data) > below
     assert texts.count("ns") == 2 * 3 * 6  # all but the strongest head of each layer
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()][:2] == ["1/4", "1/16"]
     assert [t.get_text() for t in figure.axes[3].get_xticklabels()][:2] == ["1", "2"]

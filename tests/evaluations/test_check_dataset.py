@@ -120,7 +120,10 @@ def _one(frame):
         (lambda f: pd.concat([f, f.tail(3)]), "repeats: 3 rows repeat"),
         (lambda f: f.assign(word_id=f.word_id + 5), "words: 40 rows are of words that there are"),
         (lambda f: f.iloc[::-1], "order: .* rows go back in the text"),
-        (lambda f: f.sort_values("word_id", kind="stable"), "subject's text stands in more than"),
+        (
+            lambda f: pd.concat([f[f.word_id % 108 < 50], f[f.word_id % 108 >= 50]]),
+            "subject's text stands in more than",
+        ),
         (lambda f: f.assign(time_ms=f.time_ms / 1000), "units: the median time is 0.* seconds"),
         (lambda f: f.assign(time_ms=f.time_ms * 1000), "units: the median time is .* finer than"),
         (
@@ -205,6 +208,40 @@ def run(folder, frames, words=WORDS, **more):
     return out
 
 
+def test_a_file_sorted_word_by_word_is_in_order(tmp_path):
+    frame = times().sort_values("word_id", kind="stable").reset_index(drop=True)
+    assert list(frame.subject[:3]) == ["00", "01", "02"]
+    assert not warned(dataset_checks.responses(WORDS, frame, "time_ms"))
+    backwards = frame.iloc[::-1].reset_index(drop=True)
+    assert "rows go back" in warned(dataset_checks.responses(WORDS, backwards, "time_ms"))[0]
+
+
+def test_skipped_words_are_counted_alike_by_reader_and_word_by_word(tmp_path):
+    table = parsers.parser("table")
+    found = {}
+    for name, order in (("by reader", ["subject", "word_id"]), ("by word", ["word_id", "subject"])):
+        path = tmp_path / f"{name}.csv"
+        times().sort_values(order).to_csv(path, index=False)
+        rows = table.responses({"times": path}, WORDS, "FP", eye_tracking=True)
+        found[name] = rows.sort_values(["subject", "word_id"], ignore_index=True)
+    pd.testing.assert_frame_equal(found["by reader"], found["by word"])
+    steps = found["by reader"].words_since_fixation
+    assert steps.min() == 1 and steps.max() > 2
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (80, 800, [100, 200, 500]),
+        (65, 3300, [100, 300, 1000, 3000]),
+        (60, 17000, [100, 300, 1000, 3000, 10000]),
+        (1, 1e9, [1, 100, 1e4, 1e6, 1e8]),
+    ],
+)
+def test_times_have_round_labels_that_stand_apart(low, high, ticks):
+    assert check_dataset._log_ticks(low, high) == pytest.approx(ticks)
+
+
 def test_the_page_the_table_and_the_figure(tmp_path):
     bits = pd.DataFrame({"word_id": WORDS.word_id, "surprisal_bits": WORDS.word.str.len() * 1.5})
     bits.to_parquet(tmp_path / "unigram.parquet")
@@ -224,7 +261,7 @@ def test_the_page_the_table_and_the_figure(tmp_path):
     assert outs[0] == outs[1]
     page = outs[0][0].decode()
     for part in (
-        "Check of My &lt;corpus&gt; (mine)",
+        "Check of My &lt;corpus&gt; (FP, N400)",
         "Warnings",
         "FP: alignment",
         "one word too early",

@@ -157,3 +157,31 @@ def test_table(tmp_path):
     assert table[3]["p_holm"] == table[3]["p"] == "0.001"
     assert float(table[0]["p_subject"]) > 0.2  # two subjects cannot show more
     assert table[2]["p"] == table[2]["mse_b"] == table[2]["p_holm"] == ""
+
+
+def test_lms_against_the_baseline_are_a_family_of_their_own(tmp_path, monkeypatch):
+    """Three tests against the baseline by Holm's method, and one of another pair as it is."""
+    p = {"a": 0.01, "b": 0.02, "c": 0.4}
+    names = [("a", "base"), ("b", "base"), ("c", "base"), ("a", "b")]
+    monkeypatch.setattr(
+        permutation, "compare", lambda pairs, permutations, seed: {"p": pairs[0][2].squared}
+    )
+
+    def errors(held_out, words, unigram, surprisal, fit):
+        return Errors(0.03 if fit == "a-b" else p.get(fit.split("-")[0], 1.0), {})
+
+    monkeypatch.setattr(permutation, "squared_errors", errors)
+    files = {
+        key: ["x"] * 4 for key in ("held_out", "words", "unigram", "surprisal_a", "surprisal_b")
+    }
+    permutation.main(
+        **files,
+        fit_a=["1"] * 4,
+        fit_b=["a-base", "b-base", "c-base", "a-b"],
+        out=tmp_path / "p.csv",
+        comparisons=[{"lm_a": a, "lm_b": b, "dataset": "d", "measure": "FP"} for a, b in names],
+        baselines=dict.fromkeys("abc", "base"),
+    )
+    rows = list(csv.DictReader((tmp_path / "p.csv").open()))
+    for part in (rows[:4], rows[4:]):  # by response, and over all
+        assert [float(row["p_holm"]) for row in part] == pytest.approx([0.03, 0.04, 0.4, 0.03])

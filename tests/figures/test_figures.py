@@ -8,22 +8,17 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-import made_corpus
 import numpy as np
 import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.evaluations.dataset_check import page as check_dataset
-from recency.evaluations.power import figure as figure_power
 from recency.evaluations.reading_times import (
     figure_delta_loglik,
     figure_perplexity,
     figure_slopes,
-    recovery,
 )
-from recency.figures import comparison, encoding, style
-from recency.reading import checks as dataset_checks
+from recency.figures import comparison, intervals, style
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "data" / "published"
@@ -80,6 +75,32 @@ def write_delta(path: Path, lms: list[str], responses: list[str], skip=(), uncon
     return path
 
 
+def write_intervals(path: Path, lms: list[str], responses: list[str], skip=()) -> Path:
+    """Write intervals about Table 2's values: ±30 of an LM's own, ±10 of a difference, ±20 of all."""
+    run = [r for r in responses if not any((a, r) in skip for a in lms)]
+    rows = []
+    for label in [*responses, "Total"]:
+        here = [a for a in lms if (a, label) not in skip]
+        value = {
+            a: TABLE2.loc[a, run].sum() if label == "Total" else TABLE2.loc[a, label] for a in here
+        }
+        where = {"dataset": "all", "measure": "all"}
+        where = where if label == "Total" else {k: response(label)[k] for k in where}
+        pairs = [(a, "", "own") for a in here] + [(a, "Pythia", "baseline") for a in here[1:]]
+        if label == "Total":
+            pairs += [(a, b, "pair") for a, b in itertools.combinations(here[1:], 2)]
+        for a, b, kind in pairs:
+            delta, reach = value[a] - value.get(b, 0.0), 10 if b else 30
+            row = {"lm": lm(a)["lm"], "against": lm(b)["lm"] if b else "", "kind": kind, **where}
+            row |= {"delta_loglik": delta, "low": delta - reach, "high": delta + reach}
+            row |= {"by": "sentence" if b else "subject", "se": reach / 2}
+            both = {"low_all": delta - 20, "high_all": delta + 20}
+            rows.append(row | (both if b and label == "Total" else dict.fromkeys(both, np.nan)))
+    columns = None if rows else intervals.COLUMNS
+    pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
+    return path
+
+
 def write_perplexity(path: Path, lms: list[str]) -> Path:
     """Write a perplexity.csv that falls with ΔLogLik, crowded where Table 2 is."""
     bits = 8.5 - (TABLE2.Total[lms] - 1750) / 900
@@ -99,6 +120,13 @@ def read(tmp_path, lms, responses, asked=None, **kwargs):
     return comparison.read(path, lms=[lm(a) for a in lms], responses=asked, not_run=not_run)
 
 
+def known(tmp_path, result, skip=()):
+    """Return the intervals of an experiment read by `read`."""
+    labels = [model.label for model in result.lms]
+    path = write_intervals(tmp_path / "intervals.csv", labels, list(result.delta.columns), skip)
+    return intervals.read(path, result)
+
+
 @pytest.fixture(scope="module", params=SIZES)
 def drawn(request, tmp_path_factory):
     """All figures of an experiment, with their texts: (lms, responses, figures, texts)."""
@@ -106,12 +134,17 @@ def drawn(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
     result = read(folder, lms, responses)
     perplexity = pd.read_csv(write_perplexity(folder / "p.csv", lms)).set_index("lm").perplexity
+    sure = known(folder, result)
     with style.use():
         figures = {
-            "bars": figure_delta_loglik.bars(result, "Pythia", ["ALiBi-mix-TI"]),
-            "panels": figure_delta_loglik.panels(result, "Pythia"),
-            "perplexity": figure_perplexity.draw(result, perplexity, ["not run: Dundee SP"]),
-            "slopes": figure_slopes.draw(result, {lm(a)["lm"]: slope(a) for a in lms if slope(a)}),
+            "bars": figure_delta_loglik.bars(result, sure, "Pythia"),
+            "panels": figure_delta_loglik.panels(result, sure, "Pythia"),
+            "perplexity": figure_perplexity.draw(
+                result, sure, perplexity, ["not run: Dundee SP"], "Pythia"
+            ),
+            "slopes": figure_slopes.draw(
+                result, sure, {lm(a)["lm"]: slope(a) for a in lms if slope(a)}
+            ),
         }
         return lms, responses, figures, {name: texts(figure) for name, figure in figures.items()}
 
@@ -187,7 +220,8 @@ def test_axes_say_what_and_in_which_unit(drawn):
     _, responses, _, found = drawn
     bars, panels, perplexity = (words(found[name]) for name in ("bars", "panels", "perplexity"))
     n = TABLE1.exploratory[responses].sum()
-    assert f"summed over {len(responses)} responses ({n:,} observations)" in bars
+    assert f"Summed over {len(responses)} responses ({n:,} observations)" in bars
+    assert "ΔLogLik (nats)" in bars and "− Pythia (nats)" in bars
     assert all("ΔLogLik (nats)" in figure for figure in (bars, panels, perplexity))
     assert "Perplexity per token" in perplexity
     assert "baseline: Pythia" in bars and "baseline: Pythia" in panels
@@ -195,12 +229,24 @@ def test_axes_say_what_and_in_which_unit(drawn):
         assert f"n = {TABLE1.exploratory[label]:,}" in panels
 
 
-def test_baseline_is_dashed_at_its_value(tmp_path):
-    with style.use():
-        figure = figure_delta_loglik.bars(read(tmp_path, SIX, TWO), "Pythia", ["ALiBi-mix-TI"])
-    dashed = [line for line in figure.axes[0].lines if line.is_dashed()]
-    assert [round(line.get_xdata()[0], 1) for line in dashed] == [123.1, 177.1]
-    assert dashed[0].get_color() == encoding.BASELINE
+def lines_of(axes, kind):
+    """Return name → the line's x and y, of the lines named `kind` in their gid."""
+    lines = [line for line in axes.lines if (line.get_gid() or "").startswith(f"{kind} ")]
+    return {line.get_gid().split(" ", 1)[1]: (line.get_xdata(), line.get_ydata()) for line in lines}
+
+
+def test_every_point_but_the_baseline_has_an_interval(drawn):
+    lms, responses, figures, _ = drawn
+    others = {lm(a)["lm"] for a in lms[1:]}
+    assert len(figures["panels"].axes) == len(responses)
+    for axes in figures["panels"].axes:
+        assert set(lines_of(axes, "interval")) == others
+    for name in ("perplexity", "slopes"):
+        found = lines_of(figures[name].axes[0], "interval")
+        assert set(found) == others, name
+        low, high = found["ALiBi-mix-TI"][1]
+        assert np.isclose((low + high) / 2, TABLE2.loc["ALiBi-mix-TI", responses].sum())
+        assert np.isclose(high - low, 20)
 
 
 def test_slopes_are_lines_at_their_values(tmp_path):
@@ -208,7 +254,8 @@ def test_slopes_are_lines_at_their_values(tmp_path):
     lms = [a for a in TABLE2.index if not a.startswith("dVM")]
     result = read(tmp_path, lms, list(TABLE2.columns[:-1]))
     with style.use():
-        figure = figure_slopes.draw(result, {lm(a)["lm"]: slope(a) for a in lms if slope(a)})
+        slopes = {lm(a)["lm"]: slope(a) for a in lms if slope(a)}
+        figure = figure_slopes.draw(result, known(tmp_path, result), slopes)
         found = texts(figure)
     check_texts("slopes", figure, found)
     said = words(found).split("\n")
@@ -222,7 +269,9 @@ def test_slopes_are_lines_at_their_values(tmp_path):
     for label in ("Pythia", "ALiBi-mix-I", "ALiBi-mix-TI"):
         line = lines[f"line {label}"]
         np.testing.assert_allclose(line.get_ydata(), TABLE2.Total[label], atol=0.11)
-        assert line.is_dashed() and line.get_color() == style.looks(result.lms)[label].colour
+        assert line.is_dashed() == (label != "Pythia")
+        colour = style.looks(result.lms)[label].colour
+        assert line.get_color() == (colour if label != "Pythia" else style.tint(colour, 0.35))
     for text in ("1/256", "1/16", "16", "baseline: Pythia", "ALiBi-mix-TI", "2,288", "1,756"):
         assert text in said, text
     assert {"ΔLogLik (nats),", "summed over 13 responses"} <= set(said)
@@ -248,13 +297,16 @@ def test_missing_parts_are_said(tmp_path):
         skip={("dVM-TI", "UCL SPR")}, unconverged={("Pythia", "UCL SPR")},
     )  # fmt: skip
     with style.use():
-        said = words(texts(figure_delta_loglik.bars(result, "none"))).replace("\n", " ")
-        panels = words(texts(figure_delta_loglik.panels(result, "Pythia"))).replace("\n", " ")
+        sure = known(tmp_path, result, skip={("dVM-TI", "UCL SPR")})
+        drawn = figure_delta_loglik.bars(result, sure, None, "no bias")
+        said = words(texts(drawn)).replace("\n", " ")
+        drawn = figure_delta_loglik.panels(result, sure, "Pythia")
+        panels = words(texts(drawn)).replace("\n", " ")
     assert "Not run: Dundee FP, GP (Dundee is not in the mirror)" in said
     assert "UCL SPR has no fit for dVM-TI and is left out of the total" in said
-    assert "The baseline none was not run" in said and "− baseline" not in said
-    assert "ΔLogLik (nats), Natural Stories SPR (192,772 observations)" in said
-    assert "Regression not converged: Pythia on UCL SPR" in said
+    assert "− base" not in said and "The baseline, no bias, was not run" in said
+    assert "Natural Stories SPR (192,772 observations)" in said
+    assert "Regression not converged: Pythia on UCL SPR" in panels
     assert "Not run: Dundee FP, GP" in panels and "left out of the total" not in panels
 
 
@@ -264,6 +316,7 @@ def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
     perplexity = write_perplexity(tmp_path / "perplexity.csv", lms)
     paths = [[tmp_path / f"{name}.{end}" for end in ("svg", "csv")] for name in "abcd"]
     asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in TWO]}
+    asked["intervals"] = write_intervals(tmp_path / "intervals.csv", lms, TWO[:1])
     figure_delta_loglik.main(
         delta_loglik=delta, total=paths[0], by_response=paths[1], baseline="Pythia", **asked
     )
@@ -275,9 +328,14 @@ def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
 
 def test_data_beside_the_figure_are_its_numbers(tmp_path):
     result = read(tmp_path, SIX, TWO)
-    rows = figure_delta_loglik.data(result).set_index(["label", "response"]).delta_loglik
-    assert rows["ALiBi-mix-TI", "UCL SPR"] == 68.1
-    assert rows["ALiBi-mix-TI", "Total"] == pytest.approx(177.1)
+    rows = figure_delta_loglik.data(result, known(tmp_path, result))
+    rows = rows.set_index(["label", "response"])
+    assert rows.delta_loglik["ALiBi-mix-TI", "UCL SPR"] == 68.1
+    total = rows.loc[("ALiBi-mix-TI", "Total")]
+    assert total.delta_loglik == pytest.approx(177.1) and total.over_baseline == pytest.approx(54.0)
+    assert [total.low, total.high] == pytest.approx([147.1, 207.1]) and total.by == "subject"
+    assert total.low_over_baseline == pytest.approx(44.0) and total.by_over_baseline == "sentence"
+    assert rows.low.notna().all() and rows.low_over_baseline.isna().sum() == 3  # the baseline's
 
 
 def write_all(folder: Path) -> None:
@@ -286,6 +344,7 @@ def write_all(folder: Path) -> None:
     delta = write_delta(folder / "delta.csv", SIX, TWO)
     perplexity = write_perplexity(folder / "perplexity.csv", SIX)
     asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in [*TWO, "Dundee FP"]]}
+    asked["intervals"] = write_intervals(folder / "intervals.csv", SIX, TWO)
     total, by_response, scatter, slopes = (
         [folder / f"{name}.{end}" for end in ("pdf", "svg", "png", "csv")] for name in "tbsl"
     )
@@ -310,7 +369,9 @@ def test_same_data_give_the_same_bytes(tmp_path):
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         for name in ("here", "there")
     )
-    assert len(here) == 18 and [name for name in here if here[name] != there[name]] == []
+    for name in ("t.csv", "b.csv", "s.csv", "l.csv"):
+        assert {"low", "high", "low_over_baseline"} <= set(pd.read_csv(tmp_path / "here" / name))
+    assert len(here) == 19 and [name for name in here if here[name] != there[name]] == []
 
 
 def test_two_rows_of_a_pair_are_an_error(tmp_path):
@@ -333,66 +394,3 @@ def test_dataset_labels_get_their_measure(tmp_path):
     for label in ("UCL", "UCL SPR"):
         _, (found,) = comparison.records([], [row | {"label": label}])
         assert found.label == "UCL SPR"
-
-
-@pytest.mark.parametrize(
-    ("value", "signed", "tick"),
-    [(1234.56, "+1,234.6", "1,234.56"), (-0.04, "0.0", "−0.04"), (-29, "−29.0", "−29")],
-)
-def test_numbers(value, signed, tick):
-    assert style.signed(value) == signed and style.tick(value) == tick
-
-
-def test_recovery_is_legible():
-    names = [recovery.INTERCEPT, "length", "position", "unigram", "surprisal", "previous_surprisal"]
-    rows = []
-    for a in SIX:
-        for k, term in enumerate(names):
-            truth = 340.0 if k == 0 else 3.0 * k
-            rows.append((lm(a)["lm"], a, "fixed", term, truth, truth - 1, truth - 2, truth + 1))
-        spreads = [("subject sd", term) for term in names]
-        for part, term in [*spreads, ("sentence sd", ""), ("residual sd", "")]:
-            rows.append((lm(a)["lm"], a, part, term, 5.0, 4.0, np.nan, np.nan))
-    columns = ["lm", "label", "part", "term", "truth", "estimate", "low", "high"]
-    models, _ = comparison.records([lm(a) for a in SIX], [])
-    with style.use():
-        table = pd.DataFrame(rows, columns=columns)
-        figure = recovery.draw(table, "ALiBi-1_4-TI", models, ["Not fitted: dVM-I."])
-        found = texts(figure)
-    check_texts("recovery", figure, found)
-    said = words(found).split("\n")
-    assert {*SIX, "ms", "ms per sd", "put in"} <= set(said)
-    assert any("Bold: ALiBi-1/4-TI" in text for text in said)
-
-
-def test_power_is_legible():
-    sizes = itertools.product([0.0, 0.5, 1.0], [10, 20, 40, 80], [30, 60, 120])
-    rows = [(*size, "p < 0.05", 0.5, 0.4, 0.6, 100) for size in sizes]
-    columns = ["effect", "subjects", "sentences", "found", "chance", "low", "high", "repeats"]
-    with style.use():
-        figure = figure_power.draw(pd.DataFrame(rows, columns=columns), "p < 0.05")
-        found = texts(figure)
-    check_texts("power", figure, found)
-    said = words(found).split("\n")
-    for text in ("effects × 0.5", "subjects", "120 sentences", "100%", "chance of finding it"):
-        assert text in said, text
-
-
-@pytest.mark.parametrize("measures", [1, 5])
-def test_check_of_a_corpus_is_legible(measures, tmp_path):
-    names = ["FFD", "FP", "GP", "RB", "TFT"][:measures]
-    frames = {name: made_corpus.times() for name in names}
-    shifts = {
-        name: dataset_checks.alignment(
-            made_corpus.WORDS,
-            dataset_checks.means(made_corpus.WORDS, frame, "time_ms"),
-        )
-        for name, frame in frames.items()
-    }
-    values = dict.fromkeys(names, "time_ms")
-    with style.use():
-        figure = check_dataset.draw(made_corpus.WORDS, frames, values, shifts)
-        found = texts(figure)
-    check_texts("check", figure, found)
-    said = words(found).split("\n")
-    assert {*names, "Distribution", "letters of the word", "ms"} <= set(said)

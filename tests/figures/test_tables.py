@@ -6,7 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from table_files import Grid, check_shape
-from test_figures import PUBLISHED, ROOT, SIX, TABLE1, TABLE2, TWO, lm, response, write_delta
+from test_figures import (
+    PUBLISHED,
+    ROOT,
+    SIX,
+    TABLE1,
+    TABLE2,
+    TWO,
+    lm,
+    response,
+    write_delta,
+    write_intervals,
+)
 
 from recency.errors import InputError
 from recency.evaluations import summary
@@ -15,8 +26,9 @@ from recency.evaluations.reading_times import (
     table_delta_loglik,
     table_observations,
     table_significance,
+    verdict,
 )
-from recency.figures import tables
+from recency.figures import comparison, tables
 
 ENDS = (".csv", ".html", ".tex")
 NOT_RUN = "dataset,measure,reason\ndundee,,Dundee is not in the mirror\n"
@@ -31,8 +43,9 @@ def test_delta_loglik_beside_published(tmp_path, size):
     rows = pd.read_csv(path)
     rows.delta_loglik += 0.5
     rows.to_csv(path, index=False)
+    sure = write_intervals(tmp_path / "intervals.csv", list(lms), list(responses))
     table_delta_loglik.main(
-        delta_loglik=path, out=[tmp_path / f"t{end}" for end in ENDS],
+        delta_loglik=path, intervals=sure, baseline="Pythia", out=[tmp_path / f"t{end}" for end in ENDS],
         lms=[lm(a) for a in lms], responses=[response(r) for r in responses],
         published=PUBLISHED / "clark2025_table2.csv",
     )  # fmt: skip
@@ -41,15 +54,55 @@ def test_delta_loglik_beside_published(tmp_path, size):
     assert np.allclose(single.difference, 0.5)
     total = data.loc["ALiBi-mix-TI", "Total"]
     assert total.published == pytest.approx(2553.4 if size == "paper" else 177.1)
-    assert data[data.best].loc[(slice(None), "Total"), :].index.tolist() == [
-        ("ALiBi-mix-TI", "Total")
-    ]
+    assert total.over_baseline == pytest.approx(404.1 if size == "paper" else 54.0)
+    assert total.high_over_baseline - total.low_over_baseline == pytest.approx(20)
+    assert data.low.notna().all() and data.low_over_baseline.isna().sum() == len(responses) + 1
     grid = check_shape(tmp_path)
     assert len(grid) == 2 + len(lms)
-    assert grid[2][0][0] == "Pythia|published|difference"
+    assert grid[2][0][0] == "Pythia|95 %|published|difference"
     column = 1 + list(responses).index("Natural Stories SPR")
-    assert grid[2][column][0] == "66.5†|66.0|+0.5"
-    assert r"\textbf{" in (tmp_path / "t.tex").read_text()
+    assert grid[2][column][0] == "66.5†|36 to 96|66.0|+0.5"
+    last = grid[2 + list(lms).index("ALiBi-mix-TI")]
+    assert last[0][0] == "ALiBi-mix-TI|95 %, − Pythia|published|difference"
+    assert last[column][0] == "109.5|33 to 53|109.0|+0.5"
+    # Bold is what leaves zero out; a total must by the interval of all pairs, ±20 here.
+    text = (tmp_path / "t.tex").read_text()
+    assert r"\textbf{109.5}" in text and r"\textbf{66.5" not in text
+    assert rf"\textbf{{{total.reproduced:,.1f}}}" in text
+
+
+def test_a_table_of_19_lms_fits_a_page(tmp_path):
+    """It is set small and shrunk to the page; one of hundreds of rows goes on over pages."""
+    lms, responses = list(TABLE2.index), list(TABLE2.columns[:-1])
+    table_delta_loglik.main(
+        delta_loglik=write_delta(tmp_path / "d.csv", lms, responses),
+        intervals=write_intervals(tmp_path / "i.csv", lms, responses), baseline="Pythia",
+        out=[tmp_path / f"t{end}" for end in ENDS],
+        lms=[lm(a) for a in lms], responses=[response(r) for r in responses],
+    )  # fmt: skip
+    check_shape(tmp_path)
+    text, page = (tmp_path / "t.tex").read_text(), (tmp_path / "t.html").read_text()
+    assert r"max width=\linewidth, max totalheight" in text and r"\tabcolsep}{3pt}" in text
+    assert "class='scroll wide'" in page and "size: landscape" in page
+    cells = [[tables.Cell(f"{row}"), tables.Cell("x")] for row in range(200)]
+    long = tables.latex(tables.Table("", [[tables.Cell("a"), tables.Cell("b")]], cells, ["so"]))
+    assert r"\begin{longtable}" in long and r"\endhead" in long and "adjustbox" not in long
+    assert long.count(r" \\") == 201 and long.count("{") == long.count("}")
+
+
+def test_two_datasets_of_one_label_are_told_apart(tmp_path):
+    _, responses = comparison.records(
+        [],
+        [
+            {"dataset": "ucl_spr", "measure": "SPR", "label": "UCL"},
+            {"dataset": "ucl_eye_tracking", "measure": "FP", "label": "UCL"},
+            {"dataset": "ucl_eye_tracking", "measure": "GP", "label": "UCL"},
+            {"dataset": "provo", "measure": "FP", "label": "Provo"},
+        ],
+    )
+    assert comparison.dataset_labels(responses) == {
+        "ucl_spr": "UCL (SPR)", "ucl_eye_tracking": "UCL (FP, GP)", "provo": "Provo",
+    }  # fmt: skip
 
 
 def test_published_values_are_found_by_an_lm_s_key(tmp_path):
@@ -59,7 +112,8 @@ def test_published_values_are_found_by_an_lm_s_key(tmp_path):
     assert [each["lm"] for each in lms if each["label"] == "Pythia"] == ["Pythia"]
     lms[0]["label"] = "no bias"
     table_delta_loglik.main(
-        delta_loglik=path, out=[tmp_path / f"t{end}" for end in ENDS], lms=lms,
+        delta_loglik=path, intervals=write_intervals(tmp_path / "i.csv", SIX, TWO),
+        out=[tmp_path / f"t{end}" for end in ENDS], lms=lms,
         responses=[response(r) for r in TWO], published=PUBLISHED / "clark2025_table2.csv",
     )  # fmt: skip
     data = pd.read_csv(tmp_path / "t.csv").set_index(["label", "response"])
@@ -71,7 +125,8 @@ def test_delta_loglik_without_anything_published(tmp_path):
     path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO)
     (tmp_path / "not_run.csv").write_text(NOT_RUN)
     table_delta_loglik.main(
-        delta_loglik=path, out=[tmp_path / f"t{end}" for end in ENDS], lms=[lm(a) for a in SIX],
+        delta_loglik=path, intervals=write_intervals(tmp_path / "i.csv", SIX, TWO),
+        out=[tmp_path / f"t{end}" for end in ENDS], lms=[lm(a) for a in SIX],
         responses=[response(r) for r in [*TWO, "Dundee FP"]], not_run=tmp_path / "not_run.csv",
     )  # fmt: skip
     check_shape(tmp_path)
@@ -164,35 +219,52 @@ def run_summary(folder, **changes):
     experiment = folder / "experiments" / "exp2"
     experiment.mkdir(parents=True)
     write_delta(experiment / "delta_loglik.csv", SIX, TWO)
+    write_intervals(experiment / "intervals.csv", SIX, TWO)
     (experiment / "permutation.csv").write_text(changes.pop("permutation", PERMUTATION))
     (folder / "not_run.csv").write_text(NOT_RUN)
     described = {
         "experiment": "exp2", "title": "Experiment 2", "lms": [lm(a) for a in SIX],
         "responses": [response(r) for r in [*TWO, "Dundee FP"]], "baseline": "Pythia",
     } | changes  # fmt: skip
+    asked = {key: described[key] for key in ("lms", "responses", "baseline")}
+    verdict.main(
+        delta_loglik=experiment / "delta_loglik.csv", intervals=experiment / "intervals.csv",
+        permutation=experiment / "permutation.csv", out=experiment / "verdict.json",
+        baselines={lm(a)["lm"]: "Pythia" for a in SIX}, not_run=folder / "not_run.csv", **asked,
+    )  # fmt: skip
     summary.main(
         experiments=[described], delta_loglik=[experiment / "delta_loglik.csv"],
-        permutation=[experiment / "permutation.csv"], counts=write_counts(folder, TWO),
+        intervals=[experiment / "intervals.csv"], verdicts=[experiment / "verdict.json"],
+        counts=write_counts(folder, TWO),
         not_run=folder / "not_run.csv", text=folder / "s.txt", html=folder / "s.html",
         study="demo", files={"report": "results/demo/report.html"}, notes=["Simulated."],
     )  # fmt: skip
     return (folder / "s.txt").read_text()
 
 
-def test_summary(tmp_path):
+def test_summary_begins_with_the_verdict(tmp_path):
     text = run_summary(tmp_path)
     flat = " ".join(text.split())
-    assert (
-        "ALiBi-mix-TI predicts best: ΔLogLik 177.1 over 2 responses, +54.0 against Pythia" in flat
+    assert flat.startswith(
+        "ALiBi-mix-TI is ahead, 54 nats over Pythia in 2 responses (95 %: 44 to 64, by sentence; "
+        "held-out p < .001, Holm < .001): better than it. ALiBi-mix-TI cannot be told from "
+        "ALiBi-1/4-TI, but from the others."
     )
-    assert "(p < 0.001 on held-out data)" in flat and "Simulated." in flat
-    ranks = [line.split()[1] for line in text.splitlines() if line.strip()[:1].isdigit()]
+    assert "Simulated." in flat
+    ranks = [line.split() for line in text.splitlines() if line[:3].strip().isdigit()]
     totals = TABLE2.loc[SIX, TWO].sum(axis=1).sort_values(ascending=False, kind="stable")
-    assert ranks == list(totals.index)
+    assert [line[1] for line in ranks] == list(totals.index)
+    assert " ".join(ranks[0]) == (
+        "1 ALiBi-mix-TI 177.1 147 to 207 +54.0 44 to 64 sentence < 0.001 < 0.001 a"
+    )
+    assert " ".join(ranks[-1][1:3]) == "ALiBi-mix-I 105.2"
     for part in ("139,300", "70,239", "69,753", "not run: Dundee FP", "results/demo/report.html"):
         assert part in text
+    assert "+43.0 (33 to 53)" in text and "66.0 (36 to 96)" in text
     assert max(map(len, text.splitlines())) <= summary.WIDTH
-    assert not Grid((tmp_path / "s.html").read_text()).open
+    page = (tmp_path / "s.html").read_text()
+    assert not Grid(page).open
+    assert page.index("is ahead, 54 nats") < page.index("Study: demo")
 
 
 def test_summary_tells_what_was_compared_by_aic(tmp_path):
@@ -205,7 +277,7 @@ def test_summary_tells_what_was_compared_by_aic(tmp_path):
     )
     (tmp_path / "not_run.csv").write_text("dataset,measure,reason\n")
     summary.main(
-        experiments=[], delta_loglik=[], permutation=[], counts=[], others=[path],
+        experiments=[], delta_loglik=[], intervals=[], verdicts=[], counts=[], others=[path],
         sections=[{"module": "item_means.table", "heading": "Means"}], not_run=tmp_path / "not_run.csv", text=tmp_path / "s.txt",
         html=tmp_path / "s.html", study="demo", files={},
     )  # fmt: skip
@@ -213,15 +285,6 @@ def test_summary_tells_what_was_compared_by_aic(tmp_path):
     assert ["Means"] in lines and ["words", "2,659", "1,726"] in lines
     assert ["gpt2-dVM", "\N{MINUS SIGN}13.72", "\N{EN DASH}"] in lines
     assert not any(line[:1] == ["gpt2"] for line in lines)
-
-
-def test_summary_is_honest_about_the_baseline(tmp_path):
-    worse = PERMUTATION.replace("10000.1,10020.3,-20.2", "10020.3,10000.1,20.2")
-    assert "where Pythia has the smaller" in run_summary(tmp_path / "a", permutation=worse)
-    text = run_summary(tmp_path / "b", lms=[lm(a) for a in ("Pythia", "ALiBi-mix-I")])
-    assert "Pythia predicts best" in text and "it is the baseline, which has none" in text
-    text = run_summary(tmp_path / "c", lms=[lm(a) for a in ("Pythia", "dVM-TI")])
-    assert "(not tested for" in text
 
 
 def test_latex_is_escaped():

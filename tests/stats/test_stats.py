@@ -1,6 +1,8 @@
 """Statistics for others: the paired permutation test, Holm's correction, Wilson's interval."""
 
+import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from recency.errors import InputError
 from recency.stats import holm, permutation_test, wilson
+from recency.stats.groups import letters
 
 
 def test_p_is_that_of_scipy_over_all_permutations():
@@ -74,3 +77,20 @@ def test_wilson_is_statsmodels(hits):
     assert wilson(hits / 20, 20) == pytest.approx(
         proportion_confint(hits, 20, method="wilson"), rel=1e-14, abs=1e-15
     )
+
+
+def test_letters_are_shared_by_those_that_are_alike_and_no_others():
+    random = np.random.default_rng(4)
+    for count in (1, 2, 5, 12, 30):
+        upper = np.triu(random.random((count, count)) < 0.6, 1)
+        found = letters(count, lambda a, b, known=upper: bool(known[a, b]))
+        assert all(found)
+        for a, b in itertools.combinations(range(count), 2):
+            assert bool(set(marks(found[a])) & set(marks(found[b]))) == bool(upper[a, b])
+    assert letters(3, lambda a, b: True) == ["a"] * 3 and letters(0, lambda a, b: True) == []
+    assert letters(3, lambda a, b: False) == ["a", "b", "c"]
+
+
+def marks(text):
+    """Return the letters of a text, numbers in brackets as one."""
+    return re.findall(r"\(\d+\)|[a-zA-Z]", text)

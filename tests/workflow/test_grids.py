@@ -139,6 +139,15 @@ def results(folder, config):
                 failed = name == "Pythia" and row["design"] == "spr"
                 names = (name, lm["lm"], "simulated_spr", "SPR", row["design"])
                 table.writerow([*names, value, 99, not failed, ""])
+    with (folder / "intervals.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow([*NAMES[:1], *NAMES[2:5], "kind", "low", "high"])
+        for name, lm in grid["lms"].items():
+            for row in listed:
+                table.writerow([name, "simulated_spr", "SPR", row["design"], "own", 5, 25])
+                if lm["lm"] != "Pythia":
+                    ends = (2, 8) if lm["lm"] == "ALiBi-mix-TI" else (-3, 3)
+                    table.writerow([name, "simulated_spr", "SPR", row["design"], "baseline", *ends])
     lms = [
         {"lm": lm, "label": lm, "bias": {"form": form}, "applied": applied}
         for lm, form, applied in (
@@ -159,6 +168,7 @@ def test_table_and_figure_of_a_grid(config, tmp_path):
     figure = [tmp_path / f"figure.{ending}" for ending in ("pdf", "svg", "png", "csv")]
     sensitivity.main(
         delta_loglik=tmp_path / "delta_loglik.csv",
+        intervals=tmp_path / "intervals.csv",
         not_run=None,
         figure=figure,
         table=table,
@@ -174,14 +184,22 @@ def test_table_and_figure_of_a_grid(config, tmp_path):
     html = table[1].read_text()
     # Two values of each of five settings: 32 cells.
     assert html.count("<tr") == 2 + 32
-    assert "best in so many of 32 cells: Pythia 16, ALiBi-mix-TI 16" in html
+    assert "<b>17.2</b><small>2.0 to 8.0</small>" in html and "<small>−3.0 to 3.0</small>" in html
+    assert html.count("<b>") == 32  # one LM's differences leave zero out
+    assert float(found[0]["low"]) == 2 and float(found[0]["high"]) == 8
+    assert "highest in so many of 32 cells: Pythia 16, ALiBi-mix-TI 16" in html
     assert "†" in html and "In all cells: base all" in html and "Not run: Gone FP" in html
     svg = figure[1].read_text()
     drawn = [lm["lm"] for lm in params["lms"] if f"Simulated SPR {lm['lm']}" in svg]
     assert drawn == ["ALiBi-mix-I", "ALiBi-mix-TI"]  # the baseline is the dashed line
     again = tmp_path / "again.svg"
     sensitivity.main(
-        delta_loglik=tmp_path / "delta_loglik.csv", not_run=None, figure=[again], table=[], **params
+        delta_loglik=tmp_path / "delta_loglik.csv",
+        intervals=tmp_path / "intervals.csv",
+        not_run=None,
+        figure=[again],
+        table=[],
+        **params,
     )
     assert again.read_text() == svg
 

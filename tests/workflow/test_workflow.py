@@ -28,7 +28,11 @@ def test_whole_run(finished):
     assert "permutation tests" in (where / "table_significance.html").read_text()
     assert (where / "recovery.simulated_spr.SPR.csv").exists()
     summary = (results / "summary.txt").read_text()
-    assert "predicts best" in summary and "simulated" in summary
+    told = json.loads((where / "verdict.json").read_text())
+    assert " ".join(summary.split()).startswith(told["verdict"]) and "simulated" in summary
+    assert {row["lm"] for row in told["ranking"]} == {"Pythia", "dVM-I", "ALiBi-mix-TI"}
+    assert sum(row["over_baseline"] is None for row in told["ranking"]) == 1
+    assert all(row["over_baseline"]["p"] for row in told["ranking"] if row["over_baseline"])
     assert load(*TINY)["scales"]["cores"]["note"] in " ".join(summary.split())
 
 

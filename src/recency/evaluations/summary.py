@@ -1,8 +1,9 @@
 """What a run found, for the terminal and the report: ranking, observations, what was not run."""
 
+import json
+import math
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -10,102 +11,82 @@ import pandas as pd
 from recency import plugins
 from recency.evaluations.reading_times import table_observations, table_significance
 from recency.figures import comparison, style, tables
+from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison
+from recency.figures.intervals import TOTAL, Intervals, ends
 from recency.figures.tables import Cell, Table
 from recency.files import atomic
 
 WIDTH = 100  # columns of the terminal
 
 
-@dataclass(frozen=True)
-class Test:
-    """A permutation test of an LM against the baseline: p, and whether the LM's error is smaller."""
-
-    p: float
-    better: bool
-
-
-def against(permutation: Path | None, baseline: str | None) -> dict[str, Test]:
-    """Return the test of each LM against the baseline over all responses, from permutation.csv."""
-    if permutation is None or baseline is None:
-        return {}
-    rows = table_significance.read(permutation)
-    rows = rows[rows.pooled & rows.p.notna() & ((rows.lm_a == baseline) | (rows.lm_b == baseline))]
-    tests = {}
-    for row in rows.itertuples(index=False):
-        first = row.lm_b == baseline
-        lm, error, other = (
-            (row.lm_a, row.mse_a, row.mse_b) if first else (row.lm_b, row.mse_b, row.mse_a)
-        )
-        tests[lm] = Test(row.p, error < other)
-    return tests
-
-
-def ranking(result: Comparison, baseline: str | None, tests: Mapping[str, Test]) -> Table:
-    """Rank LMs by total ΔLogLik (those of one response by that one's)."""
-    totals = result.totals
-    order = sorted(
-        result.lms, key=lambda lm: -totals[lm.lm] if len(totals) else -result.delta.loc[lm.lm].sum()
+def ranking(result: Comparison, known: Intervals, verdict: Mapping) -> Table:
+    """Rank LMs by total ΔLogLik, with intervals, held-out tests and letters, as the verdict has it."""
+    beside = (
+        verdict["baseline"] if any(row["over_baseline"] for row in verdict["ranking"]) else None
     )
-    baseline_lm = (
-        next((lm for lm in result.lms if lm.lm == baseline), None) if len(totals) else None
-    )
-    heads = [""] + ["LM"] + (["Total"] if len(totals) else [])
-    heads += [f"− {baseline_lm.label}", "p"] if baseline_lm else []
-    header = [Cell(head, left=i < 2) for i, head in enumerate([*heads, *result.delta.columns])]
-    best = result.delta.max()
+    heads = ["", "LM", "ΔLogLik", "95 %"]
+    heads += [f"− {beside}", "95 %", "by", "p", "Holm"] if beside else []
+    heads += ["Group"] if len(result.lms) > 1 else []
+    header = [Cell(head, left=i in (0, 1, len(heads) - 1)) for i, head in enumerate(heads)]
     rows = []
-    for rank, lm in enumerate(order, 1):
-        row = [Cell(str(rank), left=True), Cell(lm.label, left=True)]
-        if len(totals):
-            top = totals[lm.lm] == totals.max()
-            row.append(Cell(style.number(totals[lm.lm]), bold=bool(top)))
-        if baseline_lm:
-            gain = "" if lm is baseline_lm else style.signed(totals[lm.lm] - totals[baseline_lm.lm])
-            tested = table_significance.write_p(tests[lm.lm].p) if lm.lm in tests else ""
-            row += [Cell(gain), Cell(tested)]
-        for label in result.delta.columns:
-            value = result.delta.loc[lm.lm, label]
-            failed = "†" if (lm.lm, label) in result.unconverged else ""
-            row.append(Cell(style.number(value) + failed, bold=bool(value == best[label])))
-        rows.append(row)
-    notes = []
-    if baseline_lm and tests:
+    for row in verdict["ranking"]:
+        own, over = known.own.get((row["lm"], TOTAL)), row["over_baseline"]
+        pair = known.paired.get((row["lm"], TOTAL))
+        cells = [Cell(str(row["rank"]), left=True), Cell(row["label"], left=True)]
+        cells += [Cell(style.number(result.totals[row["lm"]])), Cell(ends(own))]
+        if beside and pair:
+            tests = [table_significance.write_p(_number(over[key])) for key in ("p", "p_holm")]
+            cells += [Cell(style.signed(pair.value), bold=bool(over["apart"])), Cell(ends(pair))]
+            cells += [Cell(text) for text in (pair.by, *tests)]
+        elif beside:
+            cells += [Cell()] * 5
+        if len(result.lms) > 1:
+            cells.append(Cell(row["group"], left=True))
+        rows.append(cells)
+    notes = ["ΔLogLik in nats on the exploratory partition: the higher, the better"]
+    if verdict["told_apart"]:
+        notes.append(f"group: {verdict['told_apart']}")
+    if beside and any(
+        row["over_baseline"] and row["over_baseline"]["p"] for row in verdict["ranking"]
+    ):
         notes.append(
-            f"p: permutation test against {baseline_lm.label} on the held-out partition, pooled"
+            f"p: permutation test against {beside} on the held-out partition, all responses together; "
+            "Holm: corrected among the LMs"
         )
-    if len(totals) and len(result.summed) < len(result.delta.columns):
-        notes.append(f"the total is over {', '.join(result.summed)}, which every LM has")
+    if len(result.summed) < len(result.delta.columns):
+        notes.append(f"ΔLogLik is over {', '.join(result.summed)}, which every LM has")
     if result.unconverged:
         notes.append("†: the regression did not converge")
     return Table("", [header], rows, notes + result.missing)
 
 
-def verdict(result: Comparison, baseline: str | None, tests: Mapping[str, Test]) -> str:
-    """Say in a sentence which LM predicts reading times best, and how sure that is."""
-    totals = result.totals
-    if not len(totals):
-        return "Nothing of this experiment was run for all its LMs."
-    labels = {lm.lm: lm.label for lm in result.lms}
-    best = totals.idxmax()
-    over = f"over {len(result.summed)} response{'s' * (len(result.summed) != 1)}"
-    sentence = f"{labels[best]} predicts best: ΔLogLik {style.number(totals[best])} {over}"
-    if baseline not in totals.index:
-        return f"{sentence}; the baseline was not run."
-    if best == baseline:
-        return f"{sentence}; it is the baseline, which has none of the biases."
-    gain = style.signed(totals[best] - totals[baseline])
-    tested = "not tested for significance"
-    if best in tests:
-        tested = f"p {_equal(tests[best].p)} on held-out data"
-        if not tests[best].better:
-            tested += f", where {labels[baseline]} has the smaller error"
-    return f"{sentence}, {gain} against {labels[baseline]} ({tested})."
+def by_response(result: Comparison, known: Intervals, baseline: str | None) -> Table:
+    """Set out each response: an LM's difference from the baseline, or ΔLogLik, with its interval."""
+    heads = ["LM", *result.delta.columns]
+    rows, paired = [], False
+    for lm in result.lms:
+        cells = [Cell(lm.label, left=True)]
+        for label in result.delta.columns:
+            pair = known.paired.get((lm.lm, label))
+            found = pair or known.own.get((lm.lm, label))
+            failed = "†" if (lm.lm, label) in result.unconverged else ""
+            write = style.signed if pair else style.number
+            text = write(pair.value if pair else result.delta.loc[lm.lm, label]) + failed
+            cells.append(Cell(f"{text} ({ends(found)})", bold=bool(pair and pair.sure)))
+            paired = paired or bool(pair)
+        rows.append(cells)
+    named = next((lm.label for lm in result.lms if lm.lm == baseline), None)
+    notes = ["ΔLogLik by response, with its 95 % interval"]
+    if paired:
+        notes = [
+            f"by response: the difference from {named} (of {named} ΔLogLik), with its 95 % interval"
+        ]
+    return Table("", [[Cell(head, left=i == 0) for i, head in enumerate(heads)]], rows, notes)
 
 
-def _equal(p: float) -> str:
-    text = table_significance.write_p(p)
-    return text if text.startswith("<") else f"= {text}"
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def observations(found: Mapping[str, Mapping[str, int]], labels: Mapping[str, str]) -> Table:
@@ -155,7 +136,8 @@ def main(
     *,
     experiments: Iterable[Mapping],
     delta_loglik: Iterable[str | Path],
-    permutation: Iterable[str | Path],
+    intervals: Iterable[str | Path],
+    verdicts: Iterable[str | Path],
     counts: Iterable[str | Path],
     not_run: str | Path,
     text: str | Path,
@@ -166,33 +148,38 @@ def main(
     others: Iterable[str | Path] = (),
     sections: Iterable[Mapping[str, str]] = (),
 ) -> None:
-    """Write the summary as plain `text` and as `html`.
+    """Write the summary as plain `text` and as `html`, both of which begin with the verdicts.
 
-    `experiments` are dicts of experiment, title, lms, responses, baseline; delta_loglik.csv and
-    permutation.csv are found by their folder's name. `others` are tables of other evaluations;
-    `sections` say the heading of each, and the module whose `summary(path)` sets it. `files` says
-    what is where, for the reader; `notes` stand at the top (that reading times are simulated, say).
+    `experiments` are dicts of experiment, title, lms, responses, baseline; delta_loglik.csv, the
+    intervals and verdict.json are found by their folder's name. `others` are tables of other
+    evaluations; `sections` say the heading of each, and the module whose `summary(path)` sets it.
+    `files` says what is where, for the reader; `notes` are for the top (that reading times are
+    simulated, say).
     """
-    deltas = {Path(path).parent.name: Path(path) for path in delta_loglik}
-    permuted = {Path(path).parent.name: Path(path) for path in permutation}
-    notes = list(notes)
+    deltas, known, found = (
+        {Path(path).parent.name: Path(path) for path in paths}
+        for paths in (delta_loglik, intervals, verdicts)
+    )
+    experiments, notes = list(experiments), list(notes)
+    told = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in found.items()}
     title = "Which memory constraint reads most like a person?"
-    lines = [
-        title,
-        f"study: {study}",
-        *(line for note in notes for line in textwrap.wrap(note, WIDTH)),
-        "",
-    ]
-    parts = [f"<p class='note'>Study: {tables.html.escape(study)}</p>"]
+    lines: list[str] = []
+    parts: list[str] = []
+    for experiment in experiments:
+        sentence = told[experiment["experiment"]]["verdict"]
+        if len(experiments) > 1:
+            sentence = f"{experiment['title']}: {sentence}"
+        lines += textwrap.wrap(sentence, WIDTH, break_on_hyphens=False)
+        parts.append(f"<p><b>{tables.html.escape(sentence)}</b></p>")
+    lines += [""] * bool(lines)
+    lines += [title, f"study: {study}"]
+    lines += [*(line for note in notes for line in textwrap.wrap(note, WIDTH)), ""]
+    parts.append(f"<p class='note'>Study: {tables.html.escape(study)}</p>")
     parts += [f"<p class='note'><b>{tables.html.escape(note)}</b></p>" for note in notes]
 
-    def add(heading: str, table: Table, sentence: str = "") -> None:
-        lines.extend([heading, *textwrap.wrap(sentence, WIDTH - 2, initial_indent="  ",
-                                              subsequent_indent="  ")])  # fmt: skip
-        lines.extend([*([""] if sentence else []), *plain(table), ""])
-        parts.append(f"<h2>{tables.html.escape(heading)}</h2>")
-        if sentence:
-            parts.append(f"<p><b>{tables.html.escape(sentence)}</b></p>")
+    def add(heading: str, table: Table) -> None:
+        lines.extend([*([heading] if heading else []), *plain(table), ""])
+        parts.extend([f"<h2>{tables.html.escape(heading)}</h2>"] if heading else [])
         parts.append(tables.body(table))
 
     labels: dict[str, str] = {}
@@ -201,13 +188,11 @@ def main(
         result = comparison.read(
             deltas[name], lms=experiment["lms"], responses=experiment["responses"], not_run=not_run
         )
-        tests = against(permuted.get(name), baseline)
-        sentence = verdict(result, baseline, tests)
-        add(experiment.get("title", name), ranking(result, baseline, tests), sentence)
+        sure = interval_files.read(known[name], result)
+        add(experiment.get("title", name), ranking(result, sure, told[name]))
+        add("", by_response(result, sure, baseline))
         _, measured = comparison.records([], experiment["responses"])
         labels |= {f"{r.dataset}.{r.measure}": r.label for r in measured}
-    if labels:
-        lines[-1:] = ["  ΔLogLik in nats on the exploratory partition: the higher, the better.", ""]
     for path, section in zip(others, sections, strict=True):
         module = plugins.load("recency.evaluations", section["module"], "evaluation", "summary")
         add(section["heading"], module.summary(path))

@@ -124,6 +124,25 @@ def records(
     return models, measured
 
 
+def dataset_labels(responses: Iterable[Response]) -> dict[str, str]:
+    """Return dataset → label; datasets of one label are told apart by their measures.
+
+    >>> ucl = [Response("spr", "SPR", "UCL SPR"), Response("eyes", "FP", "UCL FP")]
+    >>> dataset_labels(ucl)
+    {'spr': 'UCL (SPR)', 'eyes': 'UCL (FP)'}
+    """
+    measures: dict[str, list[Response]] = {}
+    for response in responses:
+        measures.setdefault(response.dataset, []).append(response)
+    plain = {dataset: group[0].dataset_label for dataset, group in measures.items()}
+    return {
+        dataset: label
+        if list(plain.values()).count(label) == 1
+        else f"{label} ({', '.join(r.measure for r in measures[dataset])})"
+        for dataset, label in plain.items()
+    }
+
+
 def reasons(path: str | Path | None) -> pd.DataFrame:
     """Read not_run.csv (`dataset,measure,reason`); an empty measure stands for all of a dataset."""
     columns = ["dataset", "measure", "reason"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from recency.figures import style
@@ -79,10 +79,12 @@ def write(
     names: Mapping[str, str],
     colours: Mapping[str, str],
     lines: list[list[str]],
+    bars: Iterable[tuple[float, float, float]] = (),
 ) -> None:
     """Write each point's name beside it, with a thin leader where it must stand apart.
 
-    `points` are in data units, by key; `lines` are the chains of keys that the figure connects.
+    `points` are in data units, by key; `lines` are the chains of keys that the figure connects,
+    `bars` upright lines, as x and two ends, NaN for none.
     Called last: the layout is settled here, and labels leave it alone.
     """
     from matplotlib.patheffects import withStroke
@@ -104,8 +106,12 @@ def write(
     inside = axes.get_window_extent(renderer)
     frame = tuple(edge * scale for edge in inside.extents)
     dots = []
-    for chain in lines:
-        ends = [pages[key] for key in chain]
+    upright = [
+        [tuple(axes.transData.transform((x, y)) * scale) for y in ends]
+        for x, *ends in bars
+        if not any(map(math.isnan, ends))
+    ]
+    for ends in [*([pages[key] for key in chain] for chain in lines), *upright]:
         for (x, y), (u, v) in itertools.pairwise(ends):
             parts = max(1, round(math.hypot(u - x, v - y) / 3))
             for k in range(parts + 1):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 WIDTH = 6.5  # inches: the text width of A4 or letter paper with one-inch margins
 SMALL = 8.0  # points: no text is smaller at final size
 LINE = 0.15  # inches from one line of notes to the next
+LINES = 3  # of notes at most
+CHARACTER = 0.059  # inches that a character of notes takes on average
 GREY = "#595959"
 #: What a response is in → how figures write it.
 UNITS = {"time_ms": "ms", "log time_ms": "log ms", "amplitude_uv": "µV", "event": "log odds"}
@@ -122,15 +124,18 @@ def tick(value: float) -> str:
 
 
 def notes(figure: Figure, sentences: Iterable[str]) -> None:
-    """Write sentences under a figure with constrained layout, and keep the space for them."""
+    """Write sentences under a figure with constrained layout, in at most LINES lines."""
     width = figure.get_figwidth()
-    lines = [
-        line
-        for sentence in sentences
-        for line in textwrap.wrap(sentence[:1].upper() + sentence[1:], int(width / 0.068))
-    ]
-    if not lines:
+    told = [sentence[:1].upper() + sentence[1:].rstrip(".") for sentence in sentences]
+    if not told:
         return
+    rest = " … (more in the tables)"
+    lines = textwrap.wrap(". ".join(told), int(width / CHARACTER))
+    if len(lines) > LINES:
+        last = textwrap.shorten(
+            " ".join(lines[LINES - 1 :]), int(width / CHARACTER) - len(rest), placeholder=""
+        )
+        lines = [*lines[: LINES - 1], last + rest]
     height = figure.get_figheight() + LINE * len(lines)
     figure.set_figheight(height)
     share = (LINE * len(lines) + 0.05) / height
@@ -139,6 +144,12 @@ def notes(figure: Figure, sentences: Iterable[str]) -> None:
         0.05 / width, 0.05 / height, "\n".join(lines), size=SMALL, color=GREY, va="bottom",
         linespacing=LINE * 72 / SMALL / 1.2, gid="notes",
     )  # fmt: skip
+
+
+def dashes(place: int, count: int) -> tuple[float, tuple[float, float]]:
+    """Return the dashes of one of `count` lines: up to three of them are all seen where they coincide."""
+    turns = min(max(count, 2), 3)
+    return (4.0 * ((turns - place) % turns), (4.0, 4.0 * (turns - 1)))
 
 
 def empty(sentences: Iterable[str]) -> Figure:

@@ -27,7 +27,15 @@ thead th { border-bottom: 1px solid #999; } thead th[colspan] { text-align: cent
 tbody tr + tr td { border-top: 1px solid #eee; } tr.rule td { border-top: 1px solid #222; }
 small { display: block; color: #666; font-size: .85em; } .scroll { overflow-x: auto; }
 p.note { color: #555; margin: .4em 0; max-width: 60em; }
+.wide table { font-size: 12px; } .wide th, .wide td { padding: .1em .35em; }
+.wide td:first-child, .wide th:first-child { position: sticky; left: 0; background: #fff; }
+@media print {
+  @page { size: landscape; margin: 10mm; } body { margin: 0; } .scroll { overflow: visible; }
+  tr { break-inside: avoid; } .wide table { font-size: 6pt; line-height: 1.05; }
+}
 """
+WIDE = 10  # columns; a table of more is set small
+LONG = 90  # lines; a LaTeX table of more goes on over pages
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -60,7 +68,8 @@ class Table:
 
 def body(table: Table) -> str:
     """Give the HTML of a table and its notes, without the page around it."""
-    lines = ["<div class='scroll'><table>", "<thead>"]
+    kind = "scroll wide" if _width(table) > WIDE else "scroll"
+    lines = [f"<div class='{kind}'><table>", "<thead>"]
     for row in table.header:
         lines.append(f"<tr>{''.join(_th(cell) for cell in row)}</tr>")
     lines += ["</thead>", "<tbody>"]
@@ -70,6 +79,11 @@ def body(table: Table) -> str:
     lines += ["</tbody>", "</table></div>"]
     lines += [f"<p class='note'>{html.escape(_sentence(note))}</p>" for note in table.notes]
     return "\n".join(lines)
+
+
+def _width(table: Table) -> int:
+    """Count the columns."""
+    return sum(cell.span for cell in table.header[-1])
 
 
 def _th(cell: Cell) -> str:
@@ -104,13 +118,37 @@ def page(title: str, parts: Iterable[str]) -> str:
 
 
 def latex(table: Table) -> str:
-    r"""Give a tabular for \input (package booktabs; \textbf for bold, \scriptsize lines below)."""
-    width = sum(cell.span for cell in table.header[-1])
+    r"""Give a tabular for \input; a wide one is shrunk to the page, notes stand beneath.
+
+    It needs the packages booktabs and adjustbox; \textbf for bold, \scriptsize lines below. One of
+    more than LONG lines is a longtable, which goes on over pages, and needs that package.
+    """
     aligned = "".join(
         "l" if cell.left or i == 0 else "r" for i, cell in enumerate(table.header[-1])
     )
-    lines = [f"% {tex(table.title)}; needs \\usepackage{{booktabs}}"]
-    lines += [rf"\begin{{tabular}}{{@{{}}{aligned}@{{}}}}", r"\toprule"]
+    rows = _tex_rows(table)
+    small = [r"\setlength{\tabcolsep}{3pt}\renewcommand{\arraystretch}{0.8}%"]
+    small = small if _width(table) > WIDE else []
+    if len(rows) > LONG:
+        lines = [f"% {tex(table.title)}; needs \\usepackage{{booktabs,longtable}}"]
+        lines += [r"\begingroup\footnotesize%", *small]
+        lines += [rf"\begin{{longtable}}{{@{{}}{aligned}@{{}}}}", r"\toprule"]
+        lines += [*_tex_header(table), r"\midrule", r"\endhead", *rows, r"\bottomrule"]
+        lines += [r"\end{longtable}", r"\endgroup"]
+    else:
+        lines = [f"% {tex(table.title)}; needs \\usepackage{{booktabs,adjustbox}}"]
+        lines.append(r"\begin{adjustbox}{max width=\linewidth, max totalheight=0.85\textheight}%")
+        lines += [*small, rf"\begin{{tabular}}{{@{{}}{aligned}@{{}}}}", r"\toprule"]
+        lines += [*_tex_header(table), r"\midrule", *rows, r"\bottomrule"]
+        lines += [r"\end{tabular}", r"\end{adjustbox}"]
+    for note in table.notes:
+        lines.append(rf"\par\smallskip{{\footnotesize {tex(_sentence(note))}\par}}")
+    return "\n".join([*lines, ""])
+
+
+def _tex_header(table: Table) -> list[str]:
+    """Give the header's lines, with rules under what spans several columns."""
+    lines = []
     for row in table.header:
         lines.append(" & ".join(_tex_head(cell) for cell in row) + r" \\")
         column, rules = 1, []
@@ -120,7 +158,12 @@ def latex(table: Table) -> str:
             column += cell.span
         if rules:
             lines.append("".join(rules))
-    lines.append(r"\midrule")
+    return lines
+
+
+def _tex_rows(table: Table) -> list[str]:
+    """Give the lines of the rows, those beneath a row in small."""
+    lines = []
     for index, row in enumerate(table.rows):
         if index in table.rules:
             lines.append(r"\midrule")
@@ -129,13 +172,7 @@ def latex(table: Table) -> str:
             texts = [cell.below[k] if k < len(cell.below) else "" for cell in row]
             small = [rf"\scriptsize {tex(text)}" if text else "" for text in texts]
             lines.append(" & ".join(small) + r" \\")
-    lines.append(r"\bottomrule")
-    for note in table.notes:
-        note = tex(_sentence(note))
-        lines.append(
-            rf"\multicolumn{{{width}}}{{@{{}}p{{\linewidth}}@{{}}}}{{\footnotesize {note}}} \\"
-        )
-    return "\n".join([*lines, r"\end{tabular}", ""])
+    return lines
 
 
 def _tex_head(cell: Cell) -> str:

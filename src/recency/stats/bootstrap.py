@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,21 +23,57 @@ def interval(
     As many clusters as there are, are drawn with replacement, each with all of its observations.
     NaN where there are fewer than two clusters.
     """
-    sums = cluster_sums(contributions, clusters)
-    many = len(sums)
-    if many < 2 or not np.isfinite(sums).all():
-        return math.nan, math.nan
-    random = np.random.default_rng(seed)
-    share = np.full(many, 1 / many)
-    drawn, step = np.empty(replicates), max(1, BLOCK // many)
-    for start in range(0, replicates, step):
-        size = min(step, replicates - start)
-        drawn[start : start + size] = random.multinomial(many, share, size) @ sums
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    drawn = draws(cluster_sums(contributions, clusters)[:, None], replicates, seed)
+    return percentiles(drawn[:, 0], level)
 
 
 def cluster_sums(contributions: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     """Sum the contributions of each cluster, in the clusters' sorted order."""
     _, codes = np.unique(clusters, return_inverse=True)
     return np.bincount(codes, contributions)
+
+
+def draws(sums: np.ndarray, replicates: int, seed: int | Sequence[int]) -> np.ndarray:
+    """Draw clusters with replacement; return the totals (replicates, k) of `sums` (clusters, k).
+
+    All k columns have the same draws, so a difference of columns is a paired one. NaN where there
+    are fewer than two clusters, and in a column that has one.
+    """
+    many, columns = sums.shape
+    if many < 2:
+        return np.full((replicates, columns), math.nan)
+    finite = np.isfinite(sums).all(0)
+    known = np.where(finite, sums, 0.0)
+    random = np.random.default_rng(seed)
+    share = np.full(many, 1 / many)
+    drawn, step = np.empty((replicates, columns)), max(1, BLOCK // many)
+    for start in range(0, replicates, step):
+        size = min(step, replicates - start)
+        drawn[start : start + size] = random.multinomial(many, share, size) @ known
+    drawn[:, ~finite] = math.nan
+    return drawn
+
+
+def percentiles(drawn: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+    """Return the percentile interval of drawn totals (replicates,); NaN where one is missing."""
+    if not np.isfinite(drawn).all():
+        return math.nan, math.nan
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def largest_t(drawn: np.ndarray, pairs: Sequence[tuple[int, int]], level: float = 0.95) -> float:
+    """Return how many standard errors make the intervals of all differences hold together.
+
+    `drawn` (replicates, k) are totals of the same draws, `pairs` places of two columns. The figure
+    is the quantile of the largest |t| of the pairs in a draw (Romano & Wolf 2005): differences of
+    more standard errors than this are none by chance alone, all pairs taken together. Pairs that
+    no draw tells apart have no t; NaN where that leaves none.
+    """
+    largest = np.zeros(len(drawn))
+    for a, b in pairs:
+        difference = drawn[:, a] - drawn[:, b]
+        spread = difference.std(ddof=1)
+        if np.isfinite(spread) and spread > 0:
+            np.maximum(largest, np.abs(difference - difference.mean()) / spread, out=largest)
+    return float(np.quantile(largest, level)) if largest.any() else math.nan

@@ -157,16 +157,40 @@ def ranked(study: Study) -> list[str]:
     return [name for name in study.config["run"] if ranking.applies(study, name)]
 
 
+def verdict_files(study: Study, experiment: str) -> dict[str, str]:
+    """Return what an experiment's verdict is made from: the held-out tests where there are any."""
+    of = f"{EXPERIMENT}/{{}}.csv".replace("{experiment}", experiment).format
+    files = {"delta_loglik": of("delta_loglik"), "intervals": of("delta_loglik_intervals")}
+    tested = (
+        {"permutation": of("permutation")} if regressions.comparisons(study, experiment) else {}
+    )
+    return files | tested | {"not_run": "<results>/not_run.csv"}
+
+
+def verdict_settings(study: Study) -> dict:
+    """Return keyword → function of wildcards, for the parameters of the verdict's rule."""
+    return {
+        "lms": lambda wildcards: study.lms_of(wildcards.experiment),
+        "responses": lambda wildcards: study.all_responses(wildcards.experiment),
+        "baseline": lambda wildcards: study.experiment(wildcards.experiment)["baseline"],
+        "baselines": lambda wildcards: regressions.baselines(study, wildcards.experiment),
+        "simulated": lambda wildcards: [
+            name
+            for name in study.datasets_of(wildcards.experiment)
+            if "simulate" in study.config["datasets"][name]
+        ],
+    }
+
+
 def summarised_files(study: Study) -> dict[str, list[str] | str]:
     """Return keyword → files that the summary is made from."""
-    of = "<results>/experiments/{}/{}.csv".format
+    of = "<results>/experiments/{}/{}".format
     names = ranked(study)
     asked = [name for name in study.config["run"] if study.experiment(name).get("responses")]
     return {
-        "delta_loglik": [of(name, "delta_loglik") for name in names],
-        "permutation": [
-            of(name, "permutation") for name in names if study.experiment(name).get("compare")
-        ],
+        "delta_loglik": [of(name, "delta_loglik.csv") for name in names],
+        "intervals": [of(name, "delta_loglik_intervals.csv") for name in names],
+        "verdicts": [of(name, "verdict.json") for name in names],
         "others": [section["file"] for section in summaries(study)],
         "counts": sorted({path for name in asked for path in regressions.counts(study, name)}),
         "not_run": "<results>/not_run.csv",

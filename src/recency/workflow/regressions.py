@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from recency import config as configuration
+from recency import grids
 from recency.mixed.formula import Formula
 from recency.regression import designs, names
 from recency.workflow.study import Study
@@ -137,9 +138,36 @@ def unigrams_for(study: Study, responses: Iterable[Mapping]) -> dict[str, list[s
     return {"unigram": [predictors(study, r["dataset"])["unigram"] for r in responses]}
 
 
+def baselines(study: Study, experiment: str) -> dict[str, str]:
+    """Return LM → the baseline that it is compared with, of its own seed and settings."""
+    entry = study.experiment(experiment)
+    if experiment in study.grids:
+        return grids.baselines(study.grids[experiment]["lms"], entry["baseline"])
+    return dict.fromkeys(entry["lms"], entry["baseline"])
+
+
+def comparisons(study: Study, experiment: str) -> list[tuple[dict, str, str]]:
+    """Return every comparison × response of an experiment that has a held-out partition.
+
+    They are (response, LM a, LM b): every LM with its baseline, then the pairs of `compare`.
+    """
+    pairs = [(lm, other) for lm, other in baselines(study, experiment).items() if lm != other]
+    known = {frozenset(pair) for pair in pairs}
+    for pair in study.experiment(experiment).get("compare", []):
+        pairs += [tuple(pair)] if frozenset(pair) not in known else []
+        known.add(frozenset(pair))
+    held_out = [r for r in study.responses(experiment) if study.partitioned(r["dataset"])]
+    return [(r, a, b) for a, b in pairs for r in held_out]
+
+
+def named_comparisons(study: Study, experiment: str) -> list[dict]:
+    """Return lm_a, lm_b, dataset, measure and design of every comparison."""
+    return named_pairs(comparisons(study, experiment))
+
+
 def permutation_files(study: Study, experiment: str) -> dict[str, list[str]]:
     """Return what the permutation tests of an experiment read, comparison by comparison."""
-    return tested_files(study, study.comparisons(experiment))
+    return tested_files(study, comparisons(study, experiment))
 
 
 def tested_files(study: Study, asked: list[tuple[dict, str, str]]) -> dict[str, list[str]]:

@@ -222,24 +222,12 @@ class Study:
             for r, lm in self.cells(experiment)
         ]
 
-    def comparisons(self, experiment: str) -> list[tuple[dict, str, str]]:
-        """Return every comparison × response of an experiment: (response, LM a, LM b)."""
-        pairs = self.experiment(experiment).get("compare", [])
-        return [(r, a, b) for a, b in pairs for r in self.responses(experiment)]
-
     def seeded_cells(self, experiment: str) -> list[dict]:
         """Return every cell with the seed of its LM, and the first LM that is it but for the seed."""
         return [
             cell
             | {"seed": self.lms[cell["lm"]]["seed"], "but_for_seed": self.but_for_seed(cell["lm"])}
             for cell in self.named_cells(experiment)
-        ]
-
-    def named_comparisons(self, experiment: str) -> list[dict]:
-        """Return lm_a, lm_b, dataset, measure and design of every comparison."""
-        return [
-            {"lm_a": a, "lm_b": b} | {k: r[k] for k in ("dataset", "measure", "design")}
-            for r, a, b in self.comparisons(experiment)
         ]
 
     def but_for_seed(self, lm: str) -> str:

@@ -12,5 +12,6 @@ if __name__ == "__main__":
             base_observations=snakemake.input.get("base_observations", ()),
             out=snakemake.output[0],
             out_subjects=snakemake.output.get("subjects"),
+            out_intervals=snakemake.output.get("intervals"),
             **snakemake.params,
         )

@@ -17,6 +17,7 @@ if __name__ == "__main__":
             out=snakemake.output[0],
             comparisons=snakemake.params.comparisons,
             named=snakemake.params.named,
+            baselines=snakemake.params.baselines,
             permutations=snakemake.params.permutations,
             seed=snakemake.params.seed,
         )

@@ -65,14 +65,23 @@ def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str
         axes.set_xticks(ticks, ["own"] + [str(tick) for tick in ticks[1:]])
         axes.set_xlabel("distance (tokens)")
         axes.set_ylim(0, 1.03)
-    handles = [Line2D([], [], color=colours[h], lw=1.1, label=f"head {h + 1}") for h in range(most)]
+    handles = [
+        Line2D([], [], color=colours[h], lw=1.1, label=head_name(heads, h + 1)) for h in range(most)
+    ]
     handles.append(
         Line2D([], [], color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="all tokens alike")
     )
-    figure.legend(handles=handles, loc="outside upper left", ncols=min(7, len(handles)),
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(4 if heads.slope.notna().any() else 7, len(handles)),
                   columnspacing=1.2, handletextpad=0.5, borderpad=0.2)  # fmt: skip
     style.notes(figure, words)
     return figure
+
+
+def head_name(heads: pd.DataFrame, number: int) -> str:
+    """Name a head of all LMs by its number and slope, or slopes where LMs differ in them."""
+    slopes = heads[heads["head"] == number].slope.dropna().unique()
+    shown = " or ".join(figure_attention_heads.name(slope, number) for slope in sorted(slopes))
+    return f"head {number}" + (f", slope {shown}" if 0 < len(slopes) < 4 else "")
 
 
 def _title(lm: LM, layer: int, summaries: pd.DataFrame) -> str:
@@ -97,9 +106,10 @@ def sentences(heads: pd.DataFrame, lms: list[LM]) -> list[str]:
             lines.append(f"{lm.label} has {layers} layers; the CSV has them all")
         if mine["first"].max() > 0.2:
             worst = mine.sort_values("first").iloc[-1]
-            slope = figure_attention_heads.name(worst.slope, worst["head"])
+            head = figure_attention_heads.name(worst.slope, worst["head"])
+            named = f"head {head}" if np.isnan(worst.slope) else f"head of slope {head}"
             lines.append(
-                f"{lm.label}: layer {worst.layer}'s head {slope} gives the first input "
+                f"{lm.label}: layer {worst.layer}'s {named} gives the first input "
                 f"{worst['first']:.0%} of its attention"
             )
     return lines

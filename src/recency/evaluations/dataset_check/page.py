@@ -75,7 +75,10 @@ def main(
     with atomic(paths[".csv"]) as temporary:
         rows = tidy(counts, shifts, frequency, findings)
         rows.to_csv(temporary, index=False, lineterminator="\n")
-    title = f"Check of {label or dataset}" + (f" ({dataset})" if label else "")
+    # Datasets of one label (UCL's two) are told apart by their measures.
+    title = (
+        f"Check of {label} ({', '.join(map(str, measures))})" if label else f"Check of {dataset}"
+    )
     parts = [
         _found(findings),
         _titled(_counted(counts, values)),
@@ -140,16 +143,16 @@ def draw(
 
 def _distribution(axes: "Axes", values: pd.Series, value: str) -> None:
     """Draw a histogram; times above 0 on a log axis, with the share of unfixated words as text."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import NullLocator
 
     if value == "time_ms":
         real = values[values > 0]
         edges = np.geomspace(max(real.min(), 1e-3), real.max() * 1.0001, 41) if len(real) else 10
         axes.hist(real, bins=edges, color=_COLOUR)
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(numticks=4))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: style.tick(x)))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        ticks = _log_ticks(*axes.get_xlim())
+        axes.set_xticks(ticks, [style.tick(tick) for tick in ticks])
+        axes.xaxis.set_minor_locator(NullLocator())
         if (skipped := float((values == 0).mean())) >= 0.005:
             axes.text(
                 0.98, 0.95, f"{skipped:.0%} are 0", transform=axes.transAxes, ha="right", va="top",
@@ -160,6 +163,22 @@ def _distribution(axes: "Axes", values: pd.Series, value: str) -> None:
     axes.set_xlabel(UNITS[value])
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
+
+
+def _log_ticks(low: float, high: float, apart: float = 0.19) -> list[float]:
+    """Return round numbers on a log axis: 1, 2, 5 of each decade, or 1, 3, or 1.
+
+    Two stand `apart` by this share of the axis at least, so that their labels do.
+    """
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    length = math.log10(high / low)
+    ticks = []
+    for steps, closest in (((1, 2, 5), math.log10(2)), ((1, 3), math.log10(3)), ((1,), 1.0)):
+        ticks = [step * 10.0**decade for decade in decades for step in steps]
+        ticks = [tick for tick in ticks if low <= tick <= high]
+        if closest >= apart * length:
+            return ticks
+    return ticks[:: math.ceil(apart * length)]
 
 
 def _by_length(axes: "Axes", words: pd.DataFrame, mean: pd.Series, unit: str) -> None:

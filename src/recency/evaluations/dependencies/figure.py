@@ -40,7 +40,8 @@ def name(slope: float, head: int) -> str:
     """Name a head by its slope (1/16), or by its number where it has none."""
     if not np.isfinite(slope):
         return str(head)
-    return str(Fraction(slope).limit_denominator(4096))
+    fraction = Fraction(slope).limit_denominator(4096)
+    return str(fraction) if fraction == Fraction(slope) else f"{slope:.3g}"
 
 
 def draw(rows: pd.DataFrame, lms: list[LM], words: list[str]) -> "Figure":
@@ -80,7 +81,10 @@ def _as_bars(rows: pd.DataFrame) -> bool:
 def _bars(axes, panel: pd.DataFrame, look: style.Look) -> None:
     """Draw a bar a head, its control as a dash, and the interval of the difference."""
     x = np.arange(len(panel)) + 0.7 * (panel.layer.to_numpy() - 1)
-    axes.bar(x, panel.attention, 0.8, color=look.bar, edgecolor=look.colour, lw=0.8)
+    above = (panel.attention >= panel.control).to_numpy()
+    for some, face, hatch in ((above, look.bar, None), (~above, "white", "//////")):
+        axes.bar(x[some], panel.attention[some], 0.8, color=face, edgecolor=look.colour, lw=0.8,
+                 hatch=hatch)  # fmt: skip
     low, high = panel.control + panel.low, panel.control + panel.high
     axes.vlines(x, low, high, color="black", lw=0.9, zorder=3)
     axes.hlines(panel.control, x - 0.46, x + 0.46, color="black", lw=1.6, zorder=4)
@@ -117,11 +121,12 @@ def _key(figure: "Figure") -> None:
 
     handles = [
         Patch(facecolor="#b0b0b0", edgecolor="#808080", label="dependencies"),
+        Patch(facecolor="white", edgecolor="#808080", hatch="//////", label="below random places"),
         Line2D([], [], color="black", lw=1.6, label="random places, same distance"),
         Line2D([], [], color="black", lw=0.9, marker="|", ms=8, ls="", label="95 % of the difference"),
     ]  # fmt: skip
-    figure.legend(handles=handles, loc="outside upper left", ncols=3,
-                  columnspacing=1.4, handletextpad=0.6, borderpad=0.2)  # fmt: skip
+    figure.legend(handles=handles, loc="outside upper left", ncols=4,
+                  columnspacing=1.1, handletextpad=0.6, borderpad=0.2)  # fmt: skip
 
 
 def sentences(rows: pd.DataFrame, lms: list[LM], published: pd.DataFrame | None) -> list[str]:
@@ -129,7 +134,7 @@ def sentences(rows: pd.DataFrame, lms: list[LM], published: pd.DataFrame | None)
     lines = ["Colours: attention to dependents minus that to random places at the same distances"]
     if _as_bars(rows):
         test = f"p ≥ {style.tick(ALPHA)} against random places (Holm over all bars of an LM)"
-        lines = [f"Heads are named by their slope, or their number. ns: {test}"]
+        lines = [f"Heads: by slope, or number. ns: {test}"]
     lines += _read_in_windows(rows, lms)
     for lm in lms:
         mine = rows[rows.lm == lm.lm]
@@ -147,15 +152,15 @@ def _read_in_windows(rows: pd.DataFrame, lms: list[LM]) -> list[str]:
             lost = int(mine.groupby("type").left_out.first().sum())
             groups.setdefault((*mine[["texts", "windows"]].iloc[0], lost), []).append(lm.label)
     return [
-        f"Windows of {', '.join(names)}: {texts} texts were read in {windows}, each overlapping "
-        f"the next; {lost:,} dependencies between words that no window holds are left out"
+        f"{', '.join(names)}: {texts} texts in {windows} overlapping windows; {lost:,} dependencies "
+        "that none holds are left out"
         for (texts, windows, lost), names in groups.items()
     ]
 
 
 def _strongest(mine: pd.DataFrame, lm: LM, published: pd.DataFrame) -> str:
-    """Compare the strongest head of each layer with the paper's."""
-    parts = []
+    """Say where the strongest head of a layer is another than in the paper."""
+    others, same = [], 0
     for kind, title in NAMES.items():
         ours = mine[mine.type == kind]
         for layer in sorted(ours.layer.unique()):
@@ -164,10 +169,18 @@ def _strongest(mine: pd.DataFrame, lm: LM, published: pd.DataFrame) -> str:
             if kind not in published.index or column not in published:
                 continue
             theirs = [float(each) for each in str(published.loc[kind, column]).split()]
+            if best.slope in theirs:
+                same += 1
+                continue
             there = " or ".join(name(each, 0) for each in theirs)
             here = name(best.slope, best["head"])
-            parts.append(f"{title.lower()}, layer {layer}, {here} ({there})")
-    return f"Strongest heads of {lm.label}, in parentheses the paper's: {'; '.join(parts)}"
+            others.append(f"{title.lower()}, layer {layer}, {here} ({there})")
+    if not others:
+        return f"Strongest heads of {lm.label}: as in the paper"
+    start = (
+        f"Strongest heads of {lm.label}, where not as in the paper (which has those in brackets)"
+    )
+    return f"{start if same else start.replace('where ', '')}: {'; '.join(others)}"
 
 
 def main(

@@ -3,7 +3,8 @@
 delta_loglik: on the exploratory partition, given the random effects (Clark et al. 2025, Section 4);
 delta_loglik_marginal: the same with random effects drawn anew; delta_loglik_fit: lme4's, on the
 partition that the models were fitted to. Natural logarithm. Where each observation's part is given,
-the table has 95 % intervals of delta_loglik too, with subjects or sentences drawn anew.
+the table has 95 % intervals of delta_loglik too, with subjects or sentences drawn anew, and a second
+table those of totals and of differences between LMs (recency.evaluations.reading_times.intervals).
 """
 
 import csv
@@ -17,8 +18,9 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.evaluations.reading_times.intervals import CLUSTERS, Draws, Sums, table
 from recency.files import atomic
-from recency.stats.bootstrap import interval
+from recency.stats.bootstrap import percentiles
 
 NAMES = ("lm", "label", "dataset", "measure", "design")
 COLUMNS = [
@@ -26,7 +28,6 @@ COLUMNS = [
     *("delta_loglik", "delta_loglik_marginal", "delta_loglik_fit", "n_exploratory", "n_fit"),
     *("converged", "note"),
 ]
-CLUSTERS = ("subject", "sentence")
 INTERVALS = [f"{end}_{cluster}" for cluster in CLUSTERS for end in ("low", "high")]
 LIKELIHOODS = {
     "delta_loglik": "exploratory",
@@ -44,6 +45,9 @@ def main(
     full_observations: Sequence[str | PathLike] = (),
     base_observations: Sequence[str | PathLike] = (),
     out_subjects: str | PathLike | None = None,
+    out_intervals: str | PathLike | None = None,
+    baselines: Mapping[str, str] | None = None,
+    totals: bool = True,
     replicates: int = 10_000,
     seed: int = 0,
 ) -> None:
@@ -53,24 +57,46 @@ def main(
     could not be fitted has empty figures and the reason in its note. With the fits' Parquet files
     of observations (`full_observations`, `base_observations`, in the same order) the columns
     INTERVALS follow, and `out_subjects` gets each subject's part of delta_loglik as Parquet: lm,
-    dataset, measure, design, subject, n, delta_loglik.
+    dataset, measure, design, subject, n, delta_loglik. `out_intervals` gets the intervals of
+    differences from each LM's baseline (`baselines`, lm → lm) and, with `totals`, over responses.
     """
-    columns = COLUMNS + (INTERVALS if full_observations else [])
-    subjects: list[pd.DataFrame] = []
+    rows = [
+        {key: cell[key] for key in NAMES} | compare(with_lm, without_lm)
+        for cell, with_lm, without_lm in zip(cells, full, base, strict=True)
+    ]
+    subjects, drawn = [], {}
+    if full_observations:
+        sums = Sums()
+        for cell, *pair in zip(cells, full_observations, base_observations, strict=True):
+            parts = contributions(*pair)
+            sums.add(*_place(cell), parts)
+            subjects.append(by_subject(parts, cell))
+        drawn = sums.draw(replicates, seed)
+        rows = [row | _ends(drawn[_place(cell)]) for row, cell in zip(rows, cells, strict=True)]
     with atomic(out) as path, path.open("w", newline="") as file:
-        table = csv.DictWriter(file, columns, lineterminator="\n")
-        table.writeheader()
-        for index, (cell, with_lm, without_lm) in enumerate(zip(cells, full, base, strict=True)):
-            names = {key: cell[key] for key in NAMES}
-            row = names | compare(with_lm, without_lm)
-            if full_observations:
-                parts = contributions(full_observations[index], base_observations[index])
-                row |= intervals(parts, replicates, seed)
-                subjects.append(by_subject(parts, cell))
-            table.writerow(row)
+        written = csv.DictWriter(
+            file, COLUMNS + (INTERVALS if full_observations else []), lineterminator="\n"
+        )
+        written.writeheader()
+        written.writerows(rows)
     if out_subjects is not None:
         with atomic(out_subjects) as path:
             pd.concat(subjects).to_parquet(path, compression="zstd", index=False)
+    if out_intervals is not None:
+        with atomic(out_intervals) as path:
+            found = table(drawn, baselines or {}, totals)
+            found.to_csv(path, index=False, lineterminator="\n")
+
+
+def _place(cell: Mapping[str, str]) -> tuple[str, tuple[str, str, str]]:
+    """Return a cell's LM and response."""
+    return cell["lm"], (cell["dataset"], cell["measure"], cell["design"])
+
+
+def _ends(drawn: Draws) -> dict[str, str]:
+    """Return the 95 % intervals by subject and by sentence, as text."""
+    ends = [end for cluster in CLUSTERS for end in percentiles(drawn.drawn[cluster])]
+    return {k: repr(v) if np.isfinite(v) else "" for k, v in zip(INTERVALS, ends, strict=True)}
 
 
 def contributions(full: str | PathLike, base: str | PathLike) -> pd.DataFrame:
@@ -86,14 +112,11 @@ def contributions(full: str | PathLike, base: str | PathLike) -> pd.DataFrame:
 
 
 def intervals(parts: pd.DataFrame, replicates: int, seed: int) -> dict[str, str]:
-    """Return the 95 % bootstrap intervals of ΔLogLik by subject and by sentence."""
-    delta = parts["delta_loglik"].to_numpy()
-    ends = [
-        repr(end) if np.isfinite(end) else ""
-        for cluster in CLUSTERS
-        for end in interval(delta, parts[cluster].to_numpy(), replicates, seed)
-    ]
-    return dict(zip(INTERVALS, ends, strict=True))
+    """Return the 95 % bootstrap intervals of one table's ΔLogLik by subject and by sentence."""
+    sums = Sums()
+    sums.add("", ("", "", ""), parts)
+    (drawn,) = sums.draw(replicates, seed).values()
+    return _ends(drawn)
 
 
 def by_subject(parts: pd.DataFrame, cell: Mapping[str, str]) -> pd.DataFrame:

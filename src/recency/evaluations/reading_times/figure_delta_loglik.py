@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from recency.figures import comparison, style
+from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison, Response
 from recency.figures.encoding import BASELINE
+from recency.figures.intervals import TOTAL, Intervals, against, columns, ends, explained
 
 PRODUCT = {
     "makes": {
         "total": ("figure_delta_loglik", "ΔLogLik of each LM"),
         "by_response": ("figure_delta_loglik_by_response", "ΔLogLik of each LM, by response"),
     },
-    "reads": ["delta_loglik", "not_run"],
+    "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
     "settings": ["lms", "responses", "baseline"],
 }
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DASHES = (0, (4, 2))
@@ -79,13 +82,18 @@ def key(figure: "Figure", lms: list[LM], kind: str, lines: list[tuple[str, str]]
         )  # fmt: skip
 
 
-def bars(result: Comparison, baseline: str | None, references: Iterable[str] = ()) -> "Figure":
-    """Draw total ΔLogLik as one bar an LM, with the value and its difference from the baseline."""
+def bars(
+    result: Comparison, known: Intervals, baseline: str | None, lost: str | None = None
+) -> "Figure":
+    """Draw total ΔLogLik as one bar an LM, and beside it the difference from the baseline.
+
+    Both have their 95 % intervals; `lost` is the label of a baseline that was not run.
+    """
     from matplotlib.figure import Figure
-    from matplotlib.transforms import blended_transform_factory
 
     totals, looks = result.totals, style.looks(result.lms)
     baseline_lm = next((lm for lm in result.lms if lm.lm == baseline), None)
+    compared = baseline_lm is not None and len(result.lms) > 1
     rows, y = {}, 0.0
     for _, group in rows_of(result.lms):
         for lm in group:
@@ -93,59 +101,103 @@ def bars(result: Comparison, baseline: str | None, references: Iterable[str] = (
             y += 1
         y += 0.35  # a gap between biases
     figure = Figure(figsize=(style.WIDTH, 1.15 + 0.19 * y), layout="constrained")
-    axes = figure.add_subplot()
+    grid = figure.subplots(1, 2 if compared else 1, sharey=True, squeeze=False)[0]
+    axes = grid[0]
     for lm in result.lms:
         look = looks[lm.lm]
         axes.barh(
             rows[lm.lm], totals[lm.lm], height=0.8, color=look.bar, edgecolor=look.colour, lw=1
         )
-    if baseline_lm:
-        axes.axvline(totals[baseline_lm.lm], color=BASELINE, ls=DASHES, lw=1, zorder=3)
-    dashed = [(f"baseline: {baseline_lm.label}", BASELINE)] if baseline_lm else []
-    for lm in result.lms:
-        if lm.lm in references:
-            name = lm.lm
-            dashed.append((lm.label, looks[name].colour))
-            axes.axvline(totals[name], color=looks[name].colour, ls=DASHES, lw=1, zorder=3)
+        if own := known.own.get((lm.lm, TOTAL)):
+            _interval(axes, own.low, own.high, rows[lm.lm], "black", f"interval {lm.lm}")
     axes.axvline(0, color=style.GREY, lw=0.7)
+    axes.set_xlabel("ΔLogLik (nats)")
+    axes.margins(x=0.02)
+    if compared:
+        _differences(grid[1], result, known, rows, looks)
+        grid[1].set_xlabel(f"\N{MINUS SIGN} {baseline_lm.label} (nats)")
+    _values(grid[-1], result, known, rows, compared)
+    axes.set_yticks(list(rows.values()), [lm.label for lm in result.lms])
+    axes.set_ylim(y - 0.75, -0.6)
+    for panel in grid:
+        panel.tick_params(axis="y", length=0)
+        panel.spines["left"].set_visible(False)
+        panel.grid(axis="x")
+        panel.locator_params(axis="x", nbins=5)
+        panel.xaxis.set_major_formatter(lambda value, _: style.tick(value))
+    dashed = [(f"baseline: {baseline_lm.label}", BASELINE)] if compared else []
+    key(figure, result.lms, "bars", dashed)
+    many = len(result.summed)
+    over = result.summed[0] if many == 1 else f"summed over {many} responses"
+    size = result.observations[result.summed].sum()
+    how = "lines: 95 % intervals, subjects or sentences drawn anew, whichever is wider"
+    style.notes(figure, [f"{over} ({size:,} observations); {how}", *sentences(result, lost)])
+    return figure
 
-    # Values stand in columns of their own at the right, where no bar or dashed line crosses them.
-    decimals = 0 if totals.abs().max() >= 1000 else 1
+
+def _interval(axes: "Axes", low: float, high: float, y: float, colour: str, gid: str) -> None:
+    """Draw an interval as a line across, with ends; nothing where there is none."""
+    from matplotlib.patheffects import Normal, Stroke
+
+    if not math.isnan(low):
+        edge = [Stroke(linewidth=2.2, foreground="white"), Normal()]  # seen on dark bars, too
+        line = {"color": colour, "lw": 0.9, "zorder": 4, "path_effects": edge, "gid": gid}
+        axes.plot([low, high], [y, y], **line)
+        axes.plot([low, high], [y, y], "|", color=colour, ms=4, zorder=4)
+
+
+def _differences(
+    axes: "Axes",
+    result: Comparison,
+    known: Intervals,
+    rows: Mapping[str, float],
+    looks: Mapping[str, style.Look],
+) -> None:
+    """Draw each LM's difference from the baseline, which is the dashed line at zero."""
+    axes.axvline(0, color=BASELINE, ls=DASHES, lw=1, zorder=1)
+    for lm in result.lms:
+        if found := known.paired.get((lm.lm, TOTAL)):
+            look, y = looks[lm.lm], rows[lm.lm]
+            _interval(axes, found.low, found.high, y, look.colour, f"paired {lm.lm}")
+            axes.plot(found.value, y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
+                      gid=f"difference {lm.lm}", zorder=5)  # fmt: skip
+    axes.margins(x=0.06)
+
+
+def _values(
+    axes: "Axes", result: Comparison, known: Intervals, rows: Mapping[str, float], compared: bool
+) -> None:
+    """Write the values in columns at the right, where no bar or line crosses them.
+
+    A difference is bold where its interval leaves zero out.
+    """
+    from matplotlib.transforms import blended_transform_factory
+
+    decimals = 0 if result.totals.abs().max() >= 1000 else 1
     column = blended_transform_factory(axes.transAxes, axes.transData)
-    heads = [(44, "ΔLogLik")] + ([(100, "− baseline")] if baseline_lm else [])
 
     def write(points: float, y: float, text: str, **look) -> None:
         """Write to the right of the axes, `points` from their edge to the end of the text."""
         axes.annotate(text, (1, y), xycoords=column, xytext=(points, 0), ha="right",
                       textcoords="offset points", va="center_baseline", size=style.SMALL, **look)  # fmt: skip
 
-    for lm in result.lms:
-        weight = "bold" if totals[lm.lm] == totals.max() else "normal"
-        texts = [style.number(totals[lm.lm], decimals)]
-        if baseline_lm and lm is not baseline_lm:
-            texts.append(style.signed(totals[lm.lm] - totals[baseline_lm.lm], decimals))
-        for (points, _), text in zip(heads, texts):
-            write(points, rows[lm.lm], text, weight=weight)
+    heads = [(42, "ΔLogLik")] + ([(80, "\N{MINUS SIGN} base"), (146, "95 %")] if compared else [])
+    heads += [(104, "95 %")] if not compared else []
     for points, text in heads:
         write(points, -0.95, text, color=style.GREY)
-
-    axes.set_yticks(list(rows.values()), [lm.label for lm in result.lms])
-    axes.set_ylim(y - 0.75, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
-    axes.margins(x=0.02)
-    many = len(result.summed)
-    over = result.summed[0] if many == 1 else f"summed over {many} responses"
-    size = result.observations[result.summed].sum()
-    axes.set_xlabel(f"ΔLogLik (nats), {over} ({size:,} observations)")
-    axes.xaxis.set_major_formatter(lambda value, _: style.tick(value))
-    key(figure, result.lms, "bars", dashed)
-    style.notes(figure, sentences(result, baseline_lm is None and baseline))
-    return figure
+    for lm in result.lms:
+        write(42, rows[lm.lm], style.number(result.totals[lm.lm], decimals))
+        if not compared:
+            write(104, rows[lm.lm], ends(known.own.get((lm.lm, TOTAL))))
+        elif found := known.paired.get((lm.lm, TOTAL)):
+            weight = "bold" if found.sure else "normal"
+            write(80, rows[lm.lm], style.signed(found.value, decimals), weight=weight)
+            write(146, rows[lm.lm], ends(found), weight=weight)
 
 
-def panels(result: Comparison, baseline: str | None) -> "Figure":
+def panels(
+    result: Comparison, known: Intervals, baseline: str | None, lost: str | None = None
+) -> "Figure":
     """Draw ΔLogLik as dots, one panel a response, one row a bias, each panel on its own scale."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -156,7 +208,7 @@ def panels(result: Comparison, baseline: str | None) -> "Figure":
     columns = min(count, 4 if count <= 8 else 5)
     deep = math.ceil(count / columns)
     figure = Figure(
-        figsize=(style.WIDTH, 0.7 + deep * (0.7 + 0.155 * len(rows))), layout="constrained"
+        figsize=(style.WIDTH, 0.7 + deep * (0.7 + 0.17 * len(rows))), layout="constrained"
     )
     grid = figure.subplots(deep, columns, sharey=True, squeeze=False).ravel()
     for axes, response in zip(grid, result.responses):
@@ -168,14 +220,22 @@ def panels(result: Comparison, baseline: str | None) -> "Figure":
             heights = (
                 [row]
                 if len(group) == 1
-                else [row - 0.2 + 0.4 * i / (len(group) - 1) for i in range(len(group))]
+                else [row - 0.22 + 0.44 * i / (len(group) - 1) for i in range(len(group))]
             )
             colour = looks[group[0].lm].colour
-            axes.plot([values[lm.lm] for lm in group], heights, color=colour, lw=1, zorder=2)
+            axes.plot(
+                [values[lm.lm] for lm in group],
+                heights,
+                color=style.tint(colour, 0.5),
+                lw=2,
+                zorder=2,
+            )
             for lm, y in zip(group, heights):
                 look = looks[lm.lm]
+                low, high = against(known, result, lm.lm, response.label)
+                _interval(axes, low, high, y, look.colour, f"interval {lm.lm}")
                 axes.plot(values[lm.lm], y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
-                          gid=f"dot {lm.lm}", zorder=3)  # fmt: skip
+                          gid=f"dot {lm.lm}", zorder=5)  # fmt: skip
         axes.set_title(_title(response, result.observations[response.label], columns), size=8.5)
         axes.grid(axis="both")
         axes.xaxis.set_major_locator(MaxNLocator(12 // columns, min_n_ticks=2))
@@ -195,7 +255,8 @@ def panels(result: Comparison, baseline: str | None) -> "Figure":
         "dots",
         [(f"baseline: {baseline_lm.label}", BASELINE)] if baseline_lm else [],
     )
-    style.notes(figure, sentences(result, baseline_lm is None and baseline, totals=False))
+    how = explained(known, baseline_lm and baseline_lm.label)
+    style.notes(figure, [how, *sentences(result, lost, totals=False)])
     return figure
 
 
@@ -207,11 +268,11 @@ def _title(response: Response, n: int, columns: int) -> str:
     return "\n".join(lines)
 
 
-def sentences(result: Comparison, lost: str | None | bool = None, totals: bool = True) -> list[str]:
+def sentences(result: Comparison, lost: str | None = None, totals: bool = True) -> list[str]:
     """Say what is missing or not converged: the lines under a figure."""
     found = result.missing if totals else list(result.not_run)
     if lost:
-        found.append(f"the baseline {lost} was not run: no dashed line")
+        found.append(f"the baseline, {lost}, was not run")
     labels = {lm.lm: lm.label for lm in result.lms}
     if result.unconverged:
         names = [
@@ -225,43 +286,52 @@ def sentences(result: Comparison, lost: str | None | bool = None, totals: bool =
     return found
 
 
-def data(result: Comparison) -> pd.DataFrame:
+def data(result: Comparison, known: Intervals) -> pd.DataFrame:
     """Give the figure's numbers, one row an LM and response, "Total" last."""
     rows = []
     for lm in result.lms:
-        for label in result.delta.columns:
-            value, n = result.delta.loc[lm.lm, label], result.observations[label]
-            rows.append((lm.lm, lm.label, lm.kind, lm.applied, label, value, n))
+        first = {"lm": lm.lm, "label": lm.label, "bias": lm.kind, "applied": lm.applied}
+        values = result.delta.loc[lm.lm].to_dict()
+        sizes = result.observations.to_dict()
         if len(result.totals):
-            n = result.observations[result.summed].sum()
-            rows.append((*rows[-1][:4], "Total", result.totals[lm.lm], n))
-    columns = ["lm", "label", "bias", "applied", "response", "delta_loglik", "n_exploratory"]
-    return pd.DataFrame(rows, columns=columns)
+            values[TOTAL] = result.totals[lm.lm]
+            sizes[TOTAL] = result.observations[result.summed].sum()
+        for label, value in values.items():
+            numbers = {"response": label, "delta_loglik": value, "n_exploratory": sizes[label]}
+            rows.append(first | numbers | columns(known, lm.lm, label))
+    names = ["lm", "label", "bias", "applied", "response", "delta_loglik", "n_exploratory"]
+    return pd.DataFrame(rows, columns=[*names, *columns(known, "", "")])
 
 
 def main(
     *,
     delta_loglik: str | Path,
+    intervals: str | Path,
     total: Iterable[str | Path],
     by_response: Iterable[str | Path],
     lms: Iterable[Mapping],
     responses: Iterable[Mapping],
     baseline: str | None = None,
-    references: Iterable[str] = (),
     not_run: str | Path | None = None,
 ) -> None:
     """Draw totals and panels to the .pdf, .svg, .png of `total` and `by_response`, data to .csv.
 
-    `baseline` is the lm of the dashed line, `references` further lms to draw a line for (Figure 4).
+    `baseline` is the lm of the dashed line.
     """
+    lms = list(lms)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    rows = data(result)
+    known = interval_files.read(intervals, result)
+    run = {lm.lm for lm in result.lms}
+    lost = next(
+        (row["label"] for row in lms if row["lm"] == baseline and baseline not in run), None
+    )
+    rows = data(result, known)
     with style.use():
         drawn = [
-            (bars(result, baseline, references), total, rows[rows.response == "Total"])
+            (bars(result, known, baseline, lost), total, rows[rows.response == TOTAL])
             if len(result.totals)
             else (style.empty(result.missing), total, rows[:0]),
-            (panels(result, baseline), by_response, rows[rows.response != "Total"])
+            (panels(result, known, baseline, lost), by_response, rows[rows.response != TOTAL])
             if len(result.lms)
             else (style.empty(result.missing), by_response, rows[:0]),
         ]

@@ -1,5 +1,6 @@
 """ΔLogLik against perplexity, the variants of a bias connected (Clark et al. 2025, Figure 6)."""
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,14 +8,17 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from recency.figures import comparison, labels, style
+from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison
+from recency.figures.encoding import BASELINE
+from recency.figures.intervals import TOTAL, Intervals, against, columns, explained
 
 PRODUCT = {
     "makes": {
         "out": ("figure_perplexity", "ΔLogLik against perplexity"),
     },
-    "reads": ["delta_loglik", "perplexity", "not_run"],
-    "settings": ["lms", "responses"],
+    "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "perplexity", "not_run"],
+    "settings": ["lms", "responses", "baseline"],
 }
 
 if TYPE_CHECKING:
@@ -26,8 +30,17 @@ def series(lms: Iterable[LM]) -> list[list[LM]]:
     return comparison.grouped(lms, lambda lm: (lm.kind, lm.applied, lm.network))
 
 
-def draw(result: Comparison, perplexity: pd.Series, words: list[str]) -> "Figure":
-    """Draw the scatter; `perplexity` is by lm, `words` are sentences for the foot."""
+def draw(
+    result: Comparison,
+    known: Intervals,
+    perplexity: pd.Series,
+    words: list[str],
+    baseline: str | None = None,
+) -> "Figure":
+    """Draw the scatter; `perplexity` is by lm, `words` are sentences for the foot.
+
+    The baseline is a dashed line across, which an LM's interval crosses unless it differs.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -40,6 +53,14 @@ def draw(result: Comparison, perplexity: pd.Series, words: list[str]) -> "Figure
     axes = figure.add_subplot()
     axes.set_xscale("log")
     handles = {}  # by label: networks of several seeds have one
+    first_lm = next((lm for lm in lms if lm.lm == baseline), None)
+    if first_lm and len(lms) > 1:
+        axes.axhline(totals[first_lm.lm], color=BASELINE, ls=(0, (4, 2)), lw=1, zorder=1.2)
+    for lm in lms:
+        low, high = against(known, result, lm.lm, TOTAL)
+        if not math.isnan(low):
+            axes.plot([perplexity[lm.lm]] * 2, [low, high], "_-", lw=0.9, ms=4, zorder=2,
+                      color=style.tint(looks[lm.lm].colour, 0.6), gid=f"interval {lm.lm}")  # fmt: skip
     for group in series(lms):
         look, first = looks[group[0].lm], group[0]
         xs, ys = perplexity[[lm.lm for lm in group]], totals[[lm.lm for lm in group]]
@@ -62,6 +83,9 @@ def draw(result: Comparison, perplexity: pd.Series, words: list[str]) -> "Figure
         if any(lm.applied == applied for lm in lms):
             face = "white" if applied == "inference" else "#808080"
             handles[text] = Line2D([], [], color="#808080", marker="o", mfc=face, ls="", label=text)
+    if first_lm and len(lms) > 1:
+        label = f"baseline: {first_lm.label}"
+        handles[label] = Line2D([], [], color=BASELINE, ls=(0, (4, 2)), lw=1, label=label)
     if handles:
         figure.legend(handles=[*handles.values()], loc="outside upper left", ncols=min(len(handles), 3 if len(handles) < 4 else 2),
                       columnspacing=1.4, handletextpad=0.6, borderpad=0.2)  # fmt: skip
@@ -82,13 +106,14 @@ def draw(result: Comparison, perplexity: pd.Series, words: list[str]) -> "Figure
     over = result.summed[0] if many == 1 else f"summed over {many} responses"
     axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
     axes.set_xlabel("Perplexity per token over the words read (log scale)")
-    style.notes(figure, words)
+    style.notes(figure, [explained(known, first_lm and first_lm.label), *words])
     labels.write(
         axes,
         {lm.lm: (perplexity[lm.lm], totals[lm.lm]) for lm in lms},
         {lm.lm: lm.label for lm in lms},
         {lm.lm: style.shade(looks[lm.lm].colour) for lm in lms},
         [[lm.lm for lm in group] for group in series(lms)],
+        [(perplexity[lm.lm], *against(known, result, lm.lm, TOTAL)) for lm in lms],
     )
     return figure
 
@@ -96,10 +121,12 @@ def draw(result: Comparison, perplexity: pd.Series, words: list[str]) -> "Figure
 def main(
     *,
     delta_loglik: str | Path,
+    intervals: str | Path,
     perplexity: str | Path,
     out: Iterable[str | Path],
     lms: Iterable[Mapping],
     responses: Iterable[Mapping],
+    baseline: str | None = None,
     not_run: str | Path | None = None,
 ) -> None:
     """Draw total ΔLogLik against perplexity over all datasets to `out` (.pdf, .svg, .png, .csv).
@@ -108,6 +135,7 @@ def main(
     """
     lms = list(lms)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+    known = interval_files.read(intervals, result)
     rows = comparison.table(perplexity, ["lm", "dataset", "perplexity"])
     values = rows[rows.dataset == "all"].set_index("lm").perplexity.astype(float)
     words = list(result.missing)
@@ -121,11 +149,14 @@ def main(
     shown = [lm for lm in result.lms if lm.lm in values.index and len(result.totals)]
     data = pd.DataFrame(
         [
-            (lm.lm, lm.label, lm.kind, lm.applied, values[lm.lm], result.totals[lm.lm])
+            {"lm": lm.lm, "label": lm.label, "bias": lm.kind, "applied": lm.applied}
+            | {"perplexity": values[lm.lm], "delta_loglik": result.totals[lm.lm]}
+            | columns(known, lm.lm, TOTAL)
             for lm in shown
         ],
-        columns=["lm", "label", "bias", "applied", "perplexity", "delta_loglik"],
+        columns=["lm", "label", "bias", "applied", "perplexity", "delta_loglik"]
+        + list(columns(known, "", "")),
     )
     with style.use():
-        figure = draw(result, values, words) if shown else style.empty(words)
+        figure = draw(result, known, values, words, baseline) if shown else style.empty(words)
         style.save(figure, out, data)

@@ -1,5 +1,6 @@
 """ΔLogLik against the slope that all heads share, mixed slopes dashed (Clark et al. 2025, Figure 4)."""
 
+import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -9,21 +10,21 @@ import pandas as pd
 
 from recency.evaluations.reading_times.figure_delta_loglik import sentences
 from recency.figures import comparison, encoding, style
+from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison
+from recency.figures.intervals import TOTAL, Intervals, against, columns, explained
 
 PRODUCT = {
     "makes": {
         "out": ("figure_slopes", "ΔLogLik by slope"),
     },
-    "reads": ["delta_loglik", "not_run"],
+    "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
     "settings": ["lms", "responses"],
     "when": "slopes",
 }
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-DASHES = {"none": (0, (4, 2)), "training": (0, (7, 2)), "inference": (0, (1, 1.5))}
 
 
 def name(slope: float) -> str:
@@ -32,8 +33,11 @@ def name(slope: float) -> str:
     return str(fraction) if fraction == Fraction(slope) else f"{slope:.4g}"
 
 
-def draw(result: Comparison, slopes: Mapping[str, float]) -> "Figure":
-    """Draw a line each for -I and -TI over the slopes (by lm), and a dashed line for every other LM."""
+def draw(result: Comparison, known: Intervals, slopes: Mapping[str, float]) -> "Figure":
+    """Draw a line each for -I and -TI over the slopes (by lm), and a dashed line for every other LM.
+
+    Dashes of lines that coincide fill each other's gaps. The others' intervals stand at the right.
+    """
     from matplotlib.figure import Figure
     from matplotlib.patheffects import withStroke
     from matplotlib.ticker import NullLocator
@@ -55,24 +59,47 @@ def draw(result: Comparison, slopes: Mapping[str, float]) -> "Figure":
             label="_nolegend_" if label in seen else label,
         )  # fmt: skip
         seen.add(label)
-    for lm in result.lms:
-        if lm.lm not in slopes:
-            axes.axhline(
-                totals[lm.lm], color=looks[lm.lm].colour, ls=DASHES[lm.applied], lw=1.2, zorder=2,
-                label=f"{'baseline: ' if lm.applied == 'none' else ''}{lm.label}", gid=f"line {lm.lm}",
-            )  # fmt: skip
+    applied_of = {lm.lm: lm.applied for lm in result.lms}
+    for key, slope in slopes.items():
+        low, high = against(known, result, key, TOTAL)
+        if not math.isnan(low):
+            x = slope * 2 ** (-0.07 if applied_of[key] == "inference" else 0.07)  # side by side
+            axes.plot([x, x], [low, high], "_-", color=looks[key].colour, lw=0.9, ms=4, zorder=3,
+                      alpha=0.7, gid=f"interval {key}", label="_nolegend_")  # fmt: skip
+    across = [lm for lm in result.lms if lm.lm not in slopes]
+    dashed = [lm for lm in across if lm.applied != "none"]
+    for lm in across:
+        # A broad pale line for the baseline, and dashes in one another's gaps: each is seen.
+        look, key = looks[lm.lm], lm.lm
+        how = {"color": style.tint(look.colour, 0.35), "lw": 4, "zorder": 1.5}
+        if lm in dashed:
+            dashes = style.dashes(dashed.index(lm), len(dashed))
+            how = {"color": look.colour, "ls": dashes, "lw": 1.4, "zorder": 2}
+        label = f"{'' if lm in dashed else 'baseline: '}{lm.label}"
+        axes.axhline(totals[key], label=label, gid=f"line {key}", **how)
+        low, high = against(known, result, key, TOTAL)
+        if not math.isnan(low):
+            x = 1.01 + 0.015 * across.index(lm)
+            axes.plot([x, x], [low, high], "_-", color=look.colour, lw=0.9, ms=4, clip_on=False,
+                      transform=axes.get_yaxis_transform(), gid=f"interval {key}",
+                      label="_nolegend_")  # fmt: skip
+            axes.plot(x, totals[key], look.marker, mfc=look.face, mec=look.colour, ms=3.5, clip_on=False,
+                      transform=axes.get_yaxis_transform(), label="_nolegend_")  # fmt: skip
     ticks = sorted({slopes[lm.lm] for chain in chains for lm in chain})
     axes.set_xticks(ticks, [name(tick) for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(lambda value, _: style.tick(value))
     axes.grid(axis="y")
-    axes.margins(x=0.07, y=0.12)
+    axes.margins(x=0.09, y=0.12)
     many = len(result.summed)
     over = result.summed[0] if many == 1 else f"summed over {many} responses"
     axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
     axes.set_xlabel("Slope of every attention head, per token of distance (log scale)")
-    figure.legend(loc="outside upper left", ncols=3, columnspacing=1.4, borderpad=0.2)
-    style.notes(figure, sentences(result))
+    figure.legend(
+        loc="outside upper left", ncols=3, columnspacing=1.4, borderpad=0.2, handlelength=3
+    )
+    unbiased = next((lm.label for lm in across if lm.applied == "none"), None)
+    style.notes(figure, [explained(known, unbiased), *sentences(result)])
     decimals = 0 if totals.abs().max() >= 1000 else 1
     for slope in ticks:  # the upper point's value stands above it, the others' below theirs
         points = [lm.lm for chain in chains for lm in chain if slopes[lm.lm] == slope]
@@ -80,8 +107,8 @@ def draw(result: Comparison, slopes: Mapping[str, float]) -> "Figure":
         for key in points:
             side = 1 if key == upper else -1
             axes.annotate(
-                style.number(totals[key], decimals), (slope, totals[key]), xytext=(0, 6 * side),
-                textcoords="offset points", ha="center", va="bottom" if side > 0 else "top",
+                style.number(totals[key], decimals), (slope, totals[key]), xytext=(5, 5 * side),
+                textcoords="offset points", ha="left", va="bottom" if side > 0 else "top",
                 size=style.SMALL, color=style.shade(looks[key].colour), zorder=5, gid=f"value {key}",
                 path_effects=[withStroke(linewidth=2, foreground="white")],
             )  # fmt: skip
@@ -91,6 +118,7 @@ def draw(result: Comparison, slopes: Mapping[str, float]) -> "Figure":
 def main(
     *,
     delta_loglik: str | Path,
+    intervals: str | Path,
     out: Iterable[str | Path],
     lms: Iterable[Mapping],
     responses: Iterable[Mapping],
@@ -98,18 +126,22 @@ def main(
 ) -> None:
     """Draw total ΔLogLik by slope to `out` (.pdf, .svg, .png, .csv)."""
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+    known = interval_files.read(intervals, result)
     slopes = {lm.lm: s for lm in result.lms if (s := encoding.slope(lm.bias)) is not None}
     shown = result.lms if len(result.totals) else []
     data = pd.DataFrame(
         [
-            (lm.lm, lm.label, lm.kind, lm.applied, slopes.get(lm.lm), result.totals[lm.lm])
+            {"lm": lm.lm, "label": lm.label, "bias": lm.kind, "applied": lm.applied}
+            | {"slope": slopes.get(lm.lm), "delta_loglik": result.totals[lm.lm]}
+            | columns(known, lm.lm, TOTAL)
             for lm in shown
         ],
-        columns=["lm", "label", "bias", "applied", "slope", "delta_loglik"],
+        columns=["lm", "label", "bias", "applied", "slope", "delta_loglik"]
+        + list(columns(known, "", "")),
     )
     with style.use():
         if any(lm.lm in slopes for lm in shown):
-            figure = draw(result, slopes)
+            figure = draw(result, known, slopes)
         else:
             figure = style.empty(result.missing)
         style.save(figure, out, data)

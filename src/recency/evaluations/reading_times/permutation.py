@@ -59,6 +59,7 @@ def main(
     out: str | PathLike,
     *,
     comparisons: Sequence[Mapping[str, str]],
+    baselines: Mapping[str, str] | None = None,
     permutations: int = 10_000,
     seed: int = 0,
     others: Sequence[str | PathLike] = (),
@@ -66,12 +67,14 @@ def main(
 ) -> None:
     """Write one row for each of `comparisons` (lm_a, lm_b, dataset, measure) and one per pair.
 
-    All files are listed in the order of `comparisons`, `unigram` where a design asks for it; the fits are those of the full models. The
-    row of a pair of LMs (dataset and measure "all") tests all its observations together; where they
-    are of several units, times and amplitudes, say, there is nothing to pool: n = 0 and empty
-    figures. A response for which one LM has no fit has the same, and no part in that row. p_holm is
-    p corrected by Holm's method, among responses and, apart from them, among pairs. `others` are the
-    files of surprisal of LMs that formulas name: of each of `named`, an lm and a dataset.
+    All files are listed in the order of `comparisons`, `unigram` where a design asks for it; the fits
+    are those of the full models. The row of a pair of LMs (dataset and measure "all") tests all its
+    observations together; where they are of several units, times and amplitudes, say, there is
+    nothing to pool: n = 0 and empty figures. A response for which one LM has no fit has the same,
+    and no part in that row. p_holm is p corrected by Holm's method, in four families: LMs against
+    their baseline (`baselines`, lm → lm) over all responses, the same by response, and other pairs
+    in these two ways. `others` are the files of surprisal of LMs that formulas name: of each of
+    `named`, an lm and a dataset.
     """
     shown = progress(len(comparisons), "permutation test", "comparisons")
     done: dict[tuple[str, ...], Errors | None] = {}
@@ -100,9 +103,12 @@ def main(
             print(f"{lm_a}, {lm_b}: errors of {listed} are not tested together", file=sys.stderr)
             pairs = []
         together.append(row | compare(pairs, permutations, _seed(row, seed)))
+    known = baselines or {}
     for tests in (single, together):
-        for row, p in zip(tests, holm([row["p"] for row in tests]), strict=True):
-            row["p_holm"] = p
+        for asked in (True, False):
+            family = [row for row in tests if (known.get(row["lm_a"]) == row["lm_b"]) == asked]
+            for row, p in zip(family, holm([row["p"] for row in family]), strict=True):
+                row["p_holm"] = p
     with atomic(out) as path, path.open("w", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         table.writeheader()

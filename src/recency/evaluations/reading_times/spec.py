@@ -10,13 +10,12 @@ def _applies(study, experiment: str) -> bool:
     return bool(asked) and not study.all_fitted(experiment)
 
 
-def _recoveries(study, experiment: str) -> list[str]:
-    """Return the figures that set the effects found beside those that were put in."""
-    if not study.experiment(experiment).get("recovery"):
-        return []
+def _beside(study, experiment: str) -> list[str]:
+    """Return the verdict, and figures that set the effects found beside those that were put in."""
     where = f"<results>/experiments/{experiment}"
-    responses = study.responses(experiment)
-    return [f"{where}/recovery.{r['dataset']}.{r['measure']}.svg" for r in responses]
+    responses = study.responses(experiment) if study.experiment(experiment).get("recovery") else []
+    recovered = [f"{where}/recovery.{r['dataset']}.{r['measure']}.svg" for r in responses]
+    return [f"{where}/verdict.json", *recovered]
 
 
 EVALUATION = Evaluation(
@@ -38,9 +37,9 @@ EVALUATION = Evaluation(
         "slopes": lambda study, experiment: (
             sum(encoding.slope(lm["bias"]) is not None for lm in study.lms_of(experiment)) > 2
         ),
-        "compare": lambda study, experiment: bool(study.experiment(experiment).get("compare")),
         "nested": lambda study, experiment: bool(study.experiment(experiment).get("nested")),
+        "tested": lambda study, experiment: len(study.experiment(experiment)["lms"]) > 1,
         "seeds": lambda study, experiment: "seeds" in study.experiment(experiment),
     },
-    also=_recoveries,
+    also=_beside,
 )

@@ -7,75 +7,102 @@ from pathlib import Path
 import pandas as pd
 
 from recency.figures import comparison, papers, style, tables
+from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison
+from recency.figures.intervals import TOTAL, Intervals, columns, ends
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
     "makes": {
         "out": ("table_delta_loglik", "Table of ΔLogLik"),
     },
-    "reads": ["delta_loglik", "not_run"],
-    "settings": ["lms", "responses"],
+    "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
+    "settings": ["lms", "responses", "baseline"],
     "published": "delta_loglik",
 }
 
 
-def data(result: Comparison, published: pd.DataFrame) -> pd.DataFrame:
+def data(result: Comparison, known: Intervals, published: pd.DataFrame) -> pd.DataFrame:
     """Give one row an LM and response, and a "Total" one, with NaN where nothing was published.
 
     `published` is indexed by lm.
     """
-    best = result.delta.max()
     totals, rows = result.totals, []
     for lm in result.lms:
-        for label in result.delta.columns:
-            value = result.delta.loc[lm.lm, label]
-            known = lm.lm in published.index and label in published.columns
-            there = published.loc[lm.lm, label] if known else float("nan")
-            failed = (lm.lm, label) in result.unconverged
-            rows.append((lm.lm, lm.label, label, value, there, value == best[label], not failed))
+        values = result.delta.loc[lm.lm].to_dict()
         if len(totals):
-            there = papers.total(published, lm.lm, result.summed)
-            top = totals[lm.lm] == totals.max()
-            rows.append((lm.lm, lm.label, "Total", totals[lm.lm], there, top, True))
-    columns = ["lm", "label", "response", "reproduced", "published", "best", "converged"]
-    frame = pd.DataFrame(rows, columns=columns)
-    frame.insert(5, "difference", frame.reproduced - frame.published)
-    return frame
+            values[TOTAL] = totals[lm.lm]
+        for label, value in values.items():
+            listed = lm.lm in published.index and label in published.columns
+            there = published.loc[lm.lm, label] if listed else float("nan")
+            if label == TOTAL:
+                there = papers.total(published, lm.lm, result.summed)
+            row = {"lm": lm.lm, "label": lm.label, "response": label, "reproduced": value}
+            row |= {"published": there, "difference": value - there}
+            converged = (lm.lm, label) not in result.unconverged
+            rows.append(row | columns(known, lm.lm, label) | {"converged": converged})
+    names = ["lm", "label", "response", "reproduced", "published", "difference"]
+    return pd.DataFrame(rows, columns=[*names, *columns(known, "", ""), "converged"])
 
 
-def layout(result: Comparison, rows: pd.DataFrame, title: str, source: str) -> Table:
-    """Set the rows out as a grid: responses grouped by dataset, Total last."""
+def layout(
+    result: Comparison,
+    known: Intervals,
+    rows: pd.DataFrame,
+    title: str,
+    source: str,
+    baseline: str | None = None,
+) -> Table:
+    """Set the rows out as a grid: responses grouped by dataset, Total last.
+
+    Under a value stands the interval of the difference from the baseline, of the baseline that of
+    its own ΔLogLik.
+    """
     beside = rows.published.notna().any()
     groups: list[tuple[str, list[str]]] = []
     for response in result.responses:
-        dataset = response.dataset_label
-        if not groups or groups[-1][0] != dataset:
-            groups.append((dataset, []))
+        if not groups or groups[-1][0] != response.dataset:
+            groups.append((response.dataset, []))
         groups[-1][1].append(response.measure)
-    total = ["Total"] if len(result.totals) else []
-    top = [Cell("")] + [Cell(name, span=len(measures)) for name, measures in groups]
+    named = comparison.dataset_labels(result.responses)
+    total = [TOTAL] if len(result.totals) else []
+    top = [Cell("")] + [Cell(named[key], span=len(measures)) for key, measures in groups]
     names = [Cell("LM", left=True)] + [Cell(m) for _, measures in groups for m in measures]
     header = [top + [Cell("") for _ in total], names + [Cell(name) for name in total]]
 
     value = rows.set_index(["lm", "response"])
+    reference = next((lm.label for lm in result.lms if lm.lm == baseline), None)
     grid = []
     for lm in result.lms:
         # Lines beneath stand where this LM has something published, so that rows stay level.
         below = beside and value.loc[lm.lm].published.notna().any()
-        cells = [Cell(lm.label, ("published", "difference") if below else (), left=True)]
+        paired = any(where == lm.lm for where, _ in known.paired)
+        first = [f"95 %, \N{MINUS SIGN} {reference}" if paired and reference else "95 %"]
+        cells = [
+            Cell(lm.label, (*first, *(("published", "difference") if below else ())), left=True)
+        ]
         for label in [*result.delta.columns, *total]:
             row = value.loc[(lm.lm, label)]
             text = style.number(row.reproduced) + ("" if row.converged else "†")
-            known = not math.isnan(row.published)
-            lines = (
-                (style.number(row.published), style.signed(row.difference)) if known else ("", "")
-            )
-            cells.append(Cell(text, lines if below else (), bold=bool(row.best)))
+            pair = known.paired.get((lm.lm, label))
+            lines = [ends(pair or (None if paired else known.own.get((lm.lm, label))))]
+            if below:
+                there = not math.isnan(row.published)
+                lines += (
+                    [style.number(row.published), style.signed(row.difference)]
+                    if there
+                    else ["", ""]
+                )
+            cells.append(Cell(text, tuple(lines), bold=bool(pair and pair.sure)))
         grid.append(cells)
 
     n = result.observations
-    notes = ["ΔLogLik in nats on the exploratory partition; the best LM of a column in bold"]
+    notes = ["ΔLogLik in nats on the exploratory partition, with 95 % intervals beneath"]
+    if known.paired and reference:
+        notes[0] += (
+            f": of the difference from {reference}, and of {reference}'s own; in bold where the "
+            "difference leaves zero out (totals: all pairs of LMs taken together)"
+        )
     if len(n):
         notes.append("observations: " + ", ".join(f"{label} {n[label]:,}" for label in n.index))
     if total and len(result.summed) < len(result.delta.columns):
@@ -93,9 +120,11 @@ def layout(result: Comparison, rows: pd.DataFrame, title: str, source: str) -> T
 def main(
     *,
     delta_loglik: str | Path,
+    intervals: str | Path,
     out: Iterable[str | Path],
     lms: Iterable[Mapping],
     responses: Iterable[Mapping],
+    baseline: str | None = None,
     published: str | Path | None = None,
     not_run: str | Path | None = None,
     source: str = "Clark et al. (2025), Table 2",
@@ -103,5 +132,6 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `published` is an LM × response CSV."""
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    rows = data(result, papers.delta(published, result.lms))
-    tables.write(out, layout(result, rows, title, source), rows)
+    known = interval_files.read(intervals, result)
+    rows = data(result, known, papers.delta(published, result.lms))
+    tables.write(out, layout(result, known, rows, title, source, baseline), rows)

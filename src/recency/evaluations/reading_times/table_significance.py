@@ -14,7 +14,7 @@ PRODUCT = {
     },
     "reads": ["permutation", "not_run"],
     "settings": ["lms", "responses"],
-    "when": "compare",
+    "when": "tested",
 }
 
 COLUMNS = {
@@ -94,8 +94,9 @@ def main(
         + "amplitudes, which are not tested together; no unit for logarithms",
         "under p, errors are swapped observation by observation; by subject, by sentence: all errors of a "
         + "subject, or of a sentence, are swapped together",
-        f"Holm: p corrected among the tests over all responses ({pooled}) and, apart from these, "
-        + f"among those of single responses ({single}); below 0.05 in bold",
+        f"Holm: p corrected among LMs against the baseline, over all responses ({pooled} tests with "
+        + f"the other pairs) and, apart from these, by response ({single}); other pairs are corrected "
+        + "among themselves; below 0.05 in bold",
     ]
     tested = set(zip(rows.dataset, rows.measure))
     absent = [r for r in measured if (r.dataset, r.measure) not in tested] if single else []

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from recency import grids
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import LM, Response
+from recency.figures.intervals import nats
 from recency.figures.tables import Cell, Table
 from recency.files import atomic
 
@@ -24,7 +26,7 @@ PRODUCT = {
         "figure": ("figure_sensitivity", "ΔLogLik under other settings"),
         "table": ("table_sensitivity", "Table of ΔLogLik under other settings"),
     },
-    "reads": ["delta_loglik", "not_run"],
+    "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
     "settings": ["grid", "lms=plain_lms", "responses", "title", "baseline=plain_baseline"],
 }
 
@@ -35,20 +37,37 @@ DASHES = (0, (4, 2))
 ROW = 0.17  # inches: a line of the settings under the figure
 
 
-def data(delta_loglik: str | Path, grid: Mapping[str, Mapping], lms: list[LM]) -> pd.DataFrame:
-    """Give one row a fit: lm, label, dataset, measure, the settings as text, ΔLogLik, convergence."""
-    columns = ["lm", "dataset", "measure", "design", "delta_loglik", "n_exploratory", "converged"]
+def data(
+    delta_loglik: str | Path,
+    intervals: str | Path,
+    grid: Mapping[str, Mapping],
+    lms: list[LM],
+) -> pd.DataFrame:
+    """Give one row a fit: lm, label, dataset, measure, the settings as text, ΔLogLik, convergence.
+
+    low and high are the 95 % interval of the difference from the baseline of the same settings.
+    """
+    names = ["lm", "dataset", "measure", "design"]
+    columns = [*names, "delta_loglik", "n_exploratory", "converged"]
     labels = {lm.lm: lm.label for lm in lms}
+    sure = comparison.table(intervals, [*names, "kind", "low", "high"])
+    sure = sure[sure.kind == "baseline"].set_index(names)[["low", "high"]]
+    ends = {key: (row.low, row.high) for key, row in sure.iterrows()}
     rows = []
     for row in comparison.table(delta_loglik, columns).itertuples(index=False):
         settings = {**grid["lms"][row.lm], **grid["designs"][row.design]}
         lm = settings["lm"]
         fit = {"delta_loglik": row.delta_loglik, "n_exploratory": row.n_exploratory}
+        key = (row.lm, row.dataset, row.measure, row.design)
+        fit |= dict(zip(("low", "high"), ends.get(key, (math.nan, math.nan)), strict=True))
         converged = str(row.converged).lower() not in ("false", "0", "0.0")
-        names = {"lm": lm, "label": labels[lm], "dataset": row.dataset, "measure": row.measure}
-        for cell in _cells_of(settings, grid["lms"].values()):
+        named = {"lm": lm, "label": labels[lm], "dataset": row.dataset, "measure": row.measure}
+        every = _cells_of(settings, grid["lms"].values())
+        if len(every) > 1:  # the baseline is another in each cell
+            fit |= {"low": math.nan, "high": math.nan}
+        for cell in every:
             texts = {key: grids.written(key, cell[key]) for key in grids.SETTINGS}
-            rows.append(names | texts | fit | {"converged": converged})
+            rows.append(named | texts | fit | {"converged": converged})
     return pd.DataFrame(rows)
 
 
@@ -77,7 +96,7 @@ def cells(rows: pd.DataFrame, settings: list[str]) -> list[tuple[str, ...]]:
 def of_response(rows: pd.DataFrame, response: Response, settings: list[str]) -> pd.DataFrame:
     """Return ΔLogLik and convergence by cell and LM, in one response."""
     part = rows[(rows.dataset == response.dataset) & (rows.measure == response.measure)]
-    return part.set_index([*settings, "lm"])[["delta_loglik", "converged"]]
+    return part.set_index([*settings, "lm"])[["delta_loglik", "low", "high", "converged"]]
 
 
 def value(found: pd.DataFrame, cell: tuple[str, ...], lm: str) -> tuple[float, bool]:
@@ -89,10 +108,20 @@ def value(found: pd.DataFrame, cell: tuple[str, ...], lm: str) -> tuple[float, b
     return float(row.delta_loglik), bool(row.converged)
 
 
+def ends_of(found: pd.DataFrame, cell: tuple[str, ...], lm: str) -> tuple[float, float]:
+    """Return the interval of an LM's difference from the baseline in a cell, NaN where none is."""
+    key = (*cell, lm) if cell else lm
+    row = found.loc[key] if key in found.index else None
+    return (math.nan, math.nan) if row is None else (float(row.low), float(row.high))
+
+
 def layout(
     rows: pd.DataFrame, lms: list[LM], responses: list[Response], title: str, missing: list[str]
 ) -> Table:
-    """Set the cells out as rows, the LMs of each response as columns; a cell's best in bold."""
+    """Set the cells out as rows, the LMs of each response as columns.
+
+    Beneath stands the interval of the difference from the baseline, in bold where it leaves zero out.
+    """
     settings = varied(rows)
     header = [
         [Cell("") for _ in settings] + [Cell(r.label, span=len(lms)) for r in responses],
@@ -110,12 +139,20 @@ def layout(
             for lm, (delta, converged) in found.items():
                 best = bool(known) and delta == max(known)
                 won[response, lm] += best
-                line.append(Cell(style.number(delta) + ("" if converged else "†"), bold=best))
+                low, high = ends_of(tabled[response], cell, lm.lm)
+                between = "" if math.isnan(low) else f"{nats(low)} to {nats(high)}"
+                text = style.number(delta) + ("" if converged else "†")
+                line.append(Cell(text, (between,), bold=low > 0 or high < 0))
         grid.append(line)
-    notes = ["ΔLogLik in nats on the exploratory partition; the best LM of a cell in bold"]
+    notes = [
+        "ΔLogLik in nats on the exploratory partition; beneath, the 95 % interval of the difference "
+        + "from the baseline, in bold where it leaves zero out"
+    ]
     for response in responses:
         wins = ", ".join(f"{lm.label} {won[response, lm]}" for lm in lms if won[response, lm])
-        notes.append(f"{response.label}: best in so many of {len(every)} cells: {wins or 'none'}")
+        notes.append(
+            f"{response.label}: highest in so many of {len(every)} cells: {wins or 'none'}"
+        )
     notes.append(constant(rows))
     if not rows.converged.all():
         notes.append("†: the regression did not converge")
@@ -150,12 +187,16 @@ def draw(
     for axes, response in zip(panels, responses, strict=False):
         found = of_response(rows, response, settings)
         reference = [value(found, cell, baseline.lm)[0] for cell in every]
-        for lm in others:
+        for place, lm in enumerate(others):
             look = looks[lm.lm]
+            xs = np.arange(len(every)) + 0.6 * ((place + 0.5) / len(others) - 0.5)  # side by side
             deltas = [
                 value(found, cell, lm.lm)[0] - b for cell, b in zip(every, reference, strict=True)
             ]
-            axes.plot(range(len(every)), deltas, look.marker, mfc=look.face, mec=look.colour,
+            low, high = np.array([ends_of(found, cell, lm.lm) for cell in every]).T
+            axes.vlines(xs, low, high, color=look.colour, lw=0.7, zorder=1.5,
+                        gid=f"intervals {response.label} {lm.lm}")  # fmt: skip
+            axes.plot(xs, deltas, look.marker, mfc=look.face, mec=look.colour,
                       ms=4.2, mew=1, color=look.colour, gid=f"{response.label} {lm.lm}")  # fmt: skip
         axes.axhline(0, color=looks[baseline.lm].colour, ls=DASHES, lw=1, zorder=1)
         axes.set_title(response.label, loc="left", size=8.5)
@@ -184,7 +225,8 @@ def draw(
     named = f"baseline: {baseline.label}"
     handles.append(Line2D([], [], color=looks[baseline.lm].colour, ls=DASHES, lw=1, label=named))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
-    lines = [note for note in (constant(rows), *missing) if note]
+    sure = "lines: 95 % intervals, subjects or sentences drawn anew, whichever is wider"
+    lines = [note for note in (sure, constant(rows), *missing) if note]
     if not rows.converged.all():
         lines.append(f"regressions that did not converge: {(~rows.converged).sum()}, see the table")
     style.notes(figure, lines)
@@ -194,6 +236,7 @@ def draw(
 def main(
     *,
     delta_loglik: str | Path,
+    intervals: str | Path,
     not_run: str | Path | None,
     figure: Iterable[str | Path],
     table: Iterable[str | Path],
@@ -210,7 +253,7 @@ def main(
     """
     once = {(row["dataset"], row["measure"]): row for row in responses}
     models, measured = comparison.records(lms, once.values())
-    rows = data(delta_loglik, grid, models)
+    rows = data(delta_loglik, intervals, grid, models)
     there = set(zip(rows.dataset, rows.measure, strict=True))
     absent = [r for r in measured if (r.dataset, r.measure) not in there]
     missing = comparison.absent_responses(absent, comparison.reasons(not_run))

@@ -1,0 +1,175 @@
+"""How sure ΔLogLik is, and how sure two LMs' difference: a bootstrap of subjects, and of sentences.
+
+A draw takes as many subjects (or sentences) of each dataset as it has, with replacement, each with
+all of its observations in all of the dataset's measures; a total over responses adds the datasets.
+All LMs have the same draws, so that their differences are paired. Of the two intervals, by subject
+and by sentence, the wider one counts, and is named.
+"""
+
+import itertools
+import math
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from recency.stats import bootstrap
+
+CLUSTERS = ("subject", "sentence")
+ALL = "all"
+COLUMNS = [
+    *("lm", "against", "kind", "dataset", "measure", "design", "n", "delta_loglik"),
+    *("low", "high", "by", "se", "low_all", "high_all"),
+    *(f"{name}_{cluster}" for cluster in CLUSTERS for name in ("low", "high", "se")),
+]
+Response = tuple[str, str, str]
+"""Dataset, measure and design."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """ΔLogLik of one LM, or of two the difference, its n and its draws (replicates,) by cluster."""
+
+    value: float
+    n: int
+    drawn: Mapping[str, np.ndarray]
+
+    def __add__(self, other: "Draws") -> "Draws":
+        drawn = {name: self.drawn[name] + other.drawn[name] for name in self.drawn}
+        return Draws(self.value + other.value, self.n + other.n, drawn)
+
+    def __sub__(self, other: "Draws") -> "Draws":
+        drawn = {name: self.drawn[name] - other.drawn[name] for name in self.drawn}
+        return Draws(self.value - other.value, self.n, drawn)
+
+
+class Sums:
+    """ΔLogLik of cells (LM and response), kept as its sums by cluster."""
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[str, str], dict[tuple[str, Response], pd.Series]] = {}
+        self._totals: dict[tuple[str, Response], tuple[float, int]] = {}
+
+    def add(self, lm: str, response: Response, parts: pd.DataFrame) -> None:
+        """Add a cell by its observations: subject, sentence, delta_loglik."""
+        for cluster in CLUSTERS:
+            codes, names = pd.factorize(parts[cluster])
+            sums = pd.Series(np.bincount(codes, parts["delta_loglik"]), names.astype(str))
+            self._sums.setdefault((response[0], cluster), {})[lm, response] = sums
+        value = float(parts["delta_loglik"].sum(skipna=False))
+        self._totals[lm, response] = (value, len(parts))
+
+    def draw(self, replicates: int, seed: int) -> dict[tuple[str, Response], Draws]:
+        """Draw the clusters of each dataset anew, the same ones for all of its cells."""
+        found: dict[tuple[str, Response], dict[str, np.ndarray]] = {}
+        for (dataset, cluster), cells in self._sums.items():
+            names = sorted(set().union(*(sums.index for sums in cells.values())))
+            # A cluster without observations of a measure is drawn all the same, and adds nothing.
+            table = np.column_stack(
+                [sums.reindex(names, fill_value=0.0) for sums in cells.values()]
+            )
+            stream = [seed, zlib.crc32(f"{dataset}\t{cluster}".encode())]
+            drawn = bootstrap.draws(table, replicates, stream)
+            for place, cell in enumerate(cells):
+                found.setdefault(cell, {})[cluster] = drawn[:, place]
+        return {cell: Draws(*self._totals[cell], drawn) for cell, drawn in found.items()}
+
+
+def table(
+    cells: Mapping[tuple[str, Response], Draws], baselines: Mapping[str, str], totals: bool = True
+) -> pd.DataFrame:
+    """Return one row (COLUMNS) for each interval of the experiment whose cells these are.
+
+    By response, each LM's own ΔLogLik (kind "own") and its difference from the LM that `baselines`
+    names for it ("baseline"). With `totals` the same over all responses that every LM has (dataset
+    and measure "all"), and every other pair ("pair"): low_all and high_all are then intervals that
+    hold for all pairs together. by names the clusters of low, high and se.
+    """
+    lms = list(dict.fromkeys(lm for lm, _ in cells))
+    responses = list(dict.fromkeys(response for _, response in cells))
+    rows = []
+    for response in responses:
+        here = {lm: cells[lm, response] for lm in lms if (lm, response) in cells}
+        rows += [_row(lm, "", "own", response, own) for lm, own in here.items()]
+        for lm, own in here.items():
+            if (other := baselines.get(lm, lm)) != lm and other in here:
+                rows.append(_row(lm, other, "baseline", response, own - here[other]))
+    if totals:
+        rows += _totals(cells, lms, responses, baselines)
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _totals(
+    cells: Mapping[tuple[str, Response], Draws],
+    lms: Sequence[str],
+    responses: Iterable[Response],
+    baselines: Mapping[str, str],
+) -> list[dict]:
+    """Return the rows over all responses that every LM has a ΔLogLik of."""
+    # An LM without any fit is not ranked, and takes no response from the others.
+    ranked = [
+        lm
+        for lm in lms
+        if any(math.isfinite(cells[lm, r].value) for r in responses if (lm, r) in cells)
+    ]
+    shared = [
+        response
+        for response in responses
+        if all(
+            (lm, response) in cells and math.isfinite(cells[lm, response].value) for lm in ranked
+        )
+    ]
+    if not shared or not ranked:
+        return []
+    totals = {}
+    for lm in ranked:
+        first, *rest = (cells[lm, response] for response in shared)
+        for each in rest:
+            first = first + each
+        totals[lm] = first
+    everything = (ALL, ALL, "")
+    rows = [_row(lm, "", "own", everything, own) for lm, own in totals.items()]
+    pairs = [(lm, baselines[lm]) for lm in totals if baselines.get(lm, lm) != lm]
+    pairs = [pair for pair in pairs if pair[1] in totals]
+    known = {frozenset(pair) for pair in pairs}
+    others = [p for p in itertools.combinations(totals, 2) if frozenset(p) not in known]
+    places = {lm: place for place, lm in enumerate(totals)}
+    indices = [(places[a], places[b]) for a, b in pairs + others]
+    together = {
+        cluster: bootstrap.largest_t(
+            np.column_stack([own.drawn[cluster] for own in totals.values()]), indices
+        )
+        for cluster in CLUSTERS
+    }
+    for kind, listed in (("baseline", pairs), ("pair", others)):
+        rows += [_row(a, b, kind, everything, totals[a] - totals[b], together) for a, b in listed]
+    if len(indices) == 1:  # nothing to hold together with
+        rows[-1] |= {"low_all": rows[-1]["low"], "high_all": rows[-1]["high"]}
+    return rows
+
+
+def _row(
+    lm: str,
+    against: str,
+    kind: str,
+    response: Response,
+    found: Draws,
+    together: Mapping[str, float] | None = None,
+) -> dict:
+    """Return a row: both intervals, the wider one, and with `together` those of all pairs."""
+    names = dict(zip(("dataset", "measure", "design"), response, strict=True))
+    row = {"lm": lm, "against": against, "kind": kind, **names, "n": found.n}
+    row |= {"delta_loglik": found.value, "by": "", "se": math.nan}
+    row |= dict.fromkeys(("low", "high", "low_all", "high_all"), math.nan)
+    for cluster, drawn in found.drawn.items():
+        low, high = bootstrap.percentiles(drawn)
+        se = float(drawn.std(ddof=1)) if math.isfinite(low) else math.nan
+        row |= {f"low_{cluster}": low, f"high_{cluster}": high, f"se_{cluster}": se}
+        if math.isfinite(low) and not high - low <= row["high"] - row["low"]:
+            row |= {"low": low, "high": high, "se": se, "by": cluster}
+        reach = together[cluster] * se if together else math.nan
+        if math.isfinite(reach) and not reach <= row["high_all"] - found.value:
+            row |= {"low_all": found.value - reach, "high_all": found.value + reach}
+    return row

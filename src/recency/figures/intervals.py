@@ -1,0 +1,136 @@
+"""The intervals of an experiment's ΔLogLik, as figures, tables and the verdict read them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from recency.figures import comparison, style
+from recency.figures.comparison import Comparison
+
+TOTAL = "Total"
+COLUMNS = [
+    *("lm", "against", "kind", "dataset", "measure", "delta_loglik"),
+    *("low", "high", "by", "se", "low_all", "high_all"),
+]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """ΔLogLik of an LM, or its difference from `against`, in nats, with its 95 % interval.
+
+    `by` names what was drawn anew, subjects or sentences: whichever gives the wider interval. Those
+    of all pairs hold together from `low_all` to `high_all`, which totals alone have.
+    """
+
+    lm: str
+    against: str
+    value: float
+    low: float
+    high: float
+    by: str
+    se: float
+    low_all: float = math.nan
+    high_all: float = math.nan
+
+    @property
+    def sure(self) -> bool:
+        """Whether the interval leaves zero out; that of all pairs together, where it is known."""
+        if math.isnan(self.low_all):
+            return self.low > 0 or self.high < 0
+        return self.low_all > 0 or self.high_all < 0
+
+    def turned(self) -> Interval:
+        """Return the difference the other way round."""
+        ends = (-self.high, -self.low, self.by, self.se, -self.high_all, -self.low_all)
+        return Interval(self.against, self.lm, -self.value, *ends)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """All intervals: `own` and `paired` by (lm, response label or "Total"), `pairs` of totals."""
+
+    own: dict[tuple[str, str], Interval]
+    paired: dict[tuple[str, str], Interval]
+    pairs: dict[tuple[str, str], Interval]
+
+    def pair(self, lm: str, other: str) -> Interval | None:
+        """Return the difference of two LMs' totals."""
+        if (lm, other) in self.pairs:
+            return self.pairs[lm, other]
+        found = self.pairs.get((other, lm))
+        return found and found.turned()
+
+
+def read(path: str | Path, result: Comparison) -> Intervals:
+    """Read delta_loglik_intervals.csv: the rows of the LMs and responses of `result`."""
+    rows = comparison.table(path, COLUMNS)
+    for column in ("against", "by"):
+        rows[column] = rows[column].astype(object).fillna("")
+    labels = {(r.dataset, r.measure): r.label for r in result.responses} | {("all", "all"): TOTAL}
+    models = {lm.lm for lm in result.lms}
+    found = Intervals({}, {}, {})
+    for row in rows.itertuples(index=False):
+        label = labels.get((row.dataset, row.measure))
+        if label is None or row.lm not in models or row.against not in models | {""}:
+            continue
+        ends = (row.low, row.high, str(row.by), row.se, row.low_all, row.high_all)
+        interval = Interval(row.lm, row.against, row.delta_loglik, *ends)
+        if row.kind == "own":
+            found.own[row.lm, label] = interval
+        else:
+            if row.kind == "baseline":
+                found.paired[row.lm, label] = interval
+            if label == TOTAL:
+                found.pairs[row.lm, row.against] = interval
+    return found
+
+
+def nats(value: float) -> str:
+    """Write nats: whole ones from ten on, else to one decimal, near zero to two."""
+    return style.number(value, 0 if abs(value) >= 9.95 else 1 if abs(value) >= 0.05 else 2)
+
+
+def ends(interval: Interval | None, unknown: str = "\N{EN DASH}") -> str:
+    """Write an interval: "21 to 89", or `unknown` where there is none."""
+    if interval is None or math.isnan(interval.low):
+        return unknown
+    return f"{nats(interval.low)} to {nats(interval.high)}"
+
+
+def against(known: Intervals, result: Comparison, lm: str, label: str) -> tuple[float, float]:
+    """Return where an LM's interval is drawn on an axis of ΔLogLik, in nats; NaN where nowhere.
+
+    It is that of the difference from the LM's baseline, counted from the baseline's value: an LM
+    whose interval crosses the baseline's line is not told from it. The baseline has none, since the
+    others are compared with it; without a baseline each LM has its own.
+    """
+    value = result.totals[lm] if label == TOTAL else result.delta.loc[lm, label]
+    found = known.paired.get((lm, label))
+    if found is None and not any(where == label for _, where in known.paired):
+        found = known.own.get((lm, label))
+    if found is None:
+        return math.nan, math.nan
+    return value - found.value + found.low, value - found.value + found.high
+
+
+def columns(known: Intervals, lm: str, label: str) -> dict[str, float | str]:
+    """Return what the data beside a figure say of an LM's intervals."""
+    own, pair = known.own.get((lm, label)), known.paired.get((lm, label))
+    found: dict[str, float | str] = {}
+    for interval, suffix in ((own, ""), (pair, "_over_baseline")):
+        if suffix:
+            found["over_baseline"] = interval.value if interval else math.nan
+        found["low" + suffix] = interval.low if interval else math.nan
+        found["high" + suffix] = interval.high if interval else math.nan
+        found["by" + suffix] = interval.by if interval else ""
+    return found
+
+
+def explained(known: Intervals, baseline: str | None) -> str:
+    """Say in a sentence what the lines through the points are."""
+    how = "subjects or sentences drawn anew, whichever is wider"
+    if known.paired and baseline:
+        return f"lines: 95 % intervals of the difference from {baseline}, {how}"
+    return f"lines: 95 % intervals, {how}"

@@ -1,0 +1,77 @@
+"""Intervals in figures of ΔLogLik, lines that coincide, and the notes beneath."""
+
+import numpy as np
+import pandas as pd
+from test_figures import (
+    SIX,
+    TWO,
+    known,
+    lines_of,
+    lm,
+    read,
+    response,
+    texts,
+    words,
+    write_delta,
+    write_intervals,
+)
+
+from recency.evaluations.reading_times import figure_delta_loglik
+from recency.figures import comparison, encoding, intervals, style
+
+
+def test_differences_stand_about_the_baseline_at_zero(tmp_path):
+    result = read(tmp_path, SIX, TWO)
+    with style.use():
+        figure = figure_delta_loglik.bars(result, known(tmp_path, result), "Pythia")
+    totals, differences = figure.axes
+    (dashed,) = (line for line in differences.lines if line.is_dashed())
+    assert list(dashed.get_xdata()) == [0, 0] and dashed.get_color() == encoding.BASELINE
+    own, paired = lines_of(totals, "interval"), lines_of(differences, "paired")
+    assert np.allclose(own["Pythia"][0], [93.1, 153.1]) and "Pythia" not in paired
+    assert np.allclose(paired["ALiBi-mix-TI"][0], [44.0, 64.0])
+    assert np.allclose(lines_of(differences, "difference")["ALiBi-mix-TI"][0], 54.0)
+
+
+def test_without_a_baseline_the_intervals_are_the_lms_own(tmp_path):
+    path = write_delta(tmp_path / "delta_loglik.csv", SIX[1:], TWO)
+    lms, responses = [lm(a) for a in SIX[1:]], [response(r) for r in TWO]
+    result = comparison.read(path, lms=lms, responses=responses)
+    rows = pd.read_csv(write_intervals(tmp_path / "i.csv", SIX, TWO))
+    rows[rows.lm != "Pythia"].to_csv(tmp_path / "i.csv", index=False)
+    sure = intervals.read(tmp_path / "i.csv", result)
+    assert not sure.paired and sure.pair("dVM-TI", "ALiBi-mix-I")
+    with style.use():
+        figure = figure_delta_loglik.bars(result, sure, "Pythia", "no bias")
+        said = words(texts(figure))
+        panels = figure_delta_loglik.panels(result, sure, "Pythia", "no bias")
+    assert len(figure.axes) == 1 and "The baseline, no bias, was not run" in said.replace("\n", " ")
+    low, high = lines_of(panels.axes[1], "interval")["dVM-TI"][0]
+    assert np.isclose(high - low, 60)
+
+
+def test_lines_that_coincide_are_all_seen():
+    """Dashes of up to three lines leave none of another's covered."""
+    for count in (1, 2, 3):
+        drawn = []
+        for place in range(count):
+            offset, (on, off) = style.dashes(place, count)
+            position = (np.arange(0, 120) + 0.5 + offset) % (on + off)
+            drawn.append(position < on)
+        assert (np.sum(drawn, axis=0) <= 1).all() and all(each.any() for each in drawn)
+
+
+def test_notes_take_three_lines_at_most():
+    from matplotlib.figure import Figure
+
+    with style.use():
+        figure = Figure(figsize=(style.WIDTH, 1), layout="constrained")
+        style.notes(
+            figure, [f"sentence {k} of many words that say next to nothing" for k in range(30)]
+        )
+        lines = figure.texts[0].get_text().split("\n")
+        assert len(lines) == 3 and lines[0].startswith("Sentence 0")
+        assert lines[2].endswith("… (more in the tables)")
+        short = Figure(figsize=(style.WIDTH, 1), layout="constrained")
+        style.notes(short, ["one", "two."])
+        assert short.texts[0].get_text() == "One. Two"

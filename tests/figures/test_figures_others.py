@@ -1,0 +1,78 @@
+"""Figures beside those of ΔLogLik: legible, and nothing overlaps."""
+
+import itertools
+
+import made_corpus
+import numpy as np
+import pandas as pd
+import pytest
+from test_figures import SIX, check_texts, lm, texts, words
+
+from recency.evaluations.dataset_check import page as check_dataset
+from recency.evaluations.power import figure as figure_power
+from recency.evaluations.reading_times import recovery
+from recency.figures import comparison, style
+from recency.reading import checks as dataset_checks
+
+
+def test_recovery_is_legible():
+    names = [recovery.INTERCEPT, "length", "position", "unigram", "surprisal", "previous_surprisal"]
+    rows = []
+    for a in SIX:
+        for k, term in enumerate(names):
+            truth = 340.0 if k == 0 else 3.0 * k
+            rows.append((lm(a)["lm"], a, "fixed", term, truth, truth - 1, truth - 2, truth + 1))
+        spreads = [("subject sd", term) for term in names]
+        for part, term in [*spreads, ("sentence sd", ""), ("residual sd", "")]:
+            rows.append((lm(a)["lm"], a, part, term, 5.0, 4.0, np.nan, np.nan))
+    columns = ["lm", "label", "part", "term", "truth", "estimate", "low", "high"]
+    models, _ = comparison.records([lm(a) for a in SIX], [])
+    with style.use():
+        table = pd.DataFrame(rows, columns=columns)
+        figure = recovery.draw(table, "ALiBi-1_4-TI", models, ["Not fitted: dVM-I."])
+        found = texts(figure)
+    check_texts("recovery", figure, found)
+    said = words(found).split("\n")
+    assert {*SIX, "ms", "ms per sd", "put in"} <= set(said)
+    assert any("Bold: ALiBi-1/4-TI" in text for text in said)
+
+
+def test_power_is_legible():
+    sizes = itertools.product([0.0, 0.5, 1.0], [10, 20, 40, 80], [30, 60, 120])
+    rows = [(*size, "p < 0.05", 0.5, 0.4, 0.6, 100) for size in sizes]
+    columns = ["effect", "subjects", "sentences", "found", "chance", "low", "high", "repeats"]
+    with style.use():
+        figure = figure_power.draw(pd.DataFrame(rows, columns=columns), "p < 0.05")
+        found = texts(figure)
+    check_texts("power", figure, found)
+    said = words(found).split("\n")
+    for text in ("effects × 0.5", "subjects", "120 sentences", "100%", "chance of finding it"):
+        assert text in said, text
+
+
+@pytest.mark.parametrize("measures", [1, 5])
+def test_check_of_a_corpus_is_legible(measures, tmp_path):
+    names = ["FFD", "FP", "GP", "RB", "TFT"][:measures]
+    frames = {name: made_corpus.times() for name in names}
+    shifts = {
+        name: dataset_checks.alignment(
+            made_corpus.WORDS,
+            dataset_checks.means(made_corpus.WORDS, frame, "time_ms"),
+        )
+        for name, frame in frames.items()
+    }
+    values = dict.fromkeys(names, "time_ms")
+    with style.use():
+        figure = check_dataset.draw(made_corpus.WORDS, frames, values, shifts)
+        found = texts(figure)
+    check_texts("check", figure, found)
+    said = words(found).split("\n")
+    assert {*names, "Distribution", "letters of the word", "ms"} <= set(said)
+
+
+@pytest.mark.parametrize(
+    ("value", "signed", "tick"),
+    [(1234.56, "+1,234.6", "1,234.56"), (-0.04, "0.0", "−0.04"), (-29, "−29.0", "−29")],
+)
+def test_numbers(value, signed, tick):
+    assert style.signed(value) == signed and style.tick(value) == tick
