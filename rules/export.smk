@@ -30,7 +30,7 @@ rule push:
         "<logs>/push/{lm}.log",
     localrule: True
     conda:
-        "../envs/lm.yaml"
+        "../envs/hub.yaml"
     params:
         repository=lambda wildcards: exports.repository(study, wildcards.lm),
         private=config.get("export", {}).get("private", True),

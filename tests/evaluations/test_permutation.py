@@ -167,7 +167,7 @@ def test_lms_against_the_baseline_are_a_family_of_their_own(tmp_path, monkeypatc
         permutation, "compare", lambda pairs, permutations, seed: {"p": pairs[0][2].squared}
     )
 
-    def errors(held_out, words, unigram, surprisal, fit):
+    def errors(held_out, words, unigram, surprisal, fit, others):
         return Errors(0.03 if fit == "a-b" else p.get(fit.split("-")[0], 1.0), {})
 
     monkeypatch.setattr(permutation, "squared_errors", errors)

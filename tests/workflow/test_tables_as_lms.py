@@ -13,7 +13,7 @@ from recency import config as configuration
 from recency import grids
 from recency.command import lists
 from recency.errors import InputError
-from recency.evaluations.reading_times import figure_perplexity
+from recency.evaluations.reading_times import figure_perplexity, intervals
 from recency.evaluations.sensitivity import grid as sensitivity
 from recency.figures import comparison
 from recency.workflow import checks as config_checks
@@ -102,6 +102,18 @@ def test_columns_are_looked_for_before_anything_runs(tmp_path):
     config_checks.check(merged(load(), mine), SCHEMA)
 
 
+def sure(folder, lms):
+    """Write the intervals of LMs' total ΔLogLik."""
+    rows = [
+        {"lm": lm["lm"], "against": "", "kind": "own", "dataset": "all", "measure": "all"}
+        | {"delta_loglik": n, "low": n - 1, "high": n + 1}
+        for n, lm in enumerate(lms)
+    ]
+    path = folder / "intervals.csv"
+    pd.DataFrame(rows, columns=intervals.COLUMNS).to_csv(path, index=False)
+    return path
+
+
 def test_grids_and_figures_take_them_as_they_are(tmp_path):
     """No seed, no beginning of text; a label, no bias; a perplexity that says what it is of."""
     mine = GPT3.replace("word_id}", "word_id, dataset: d}") + (
@@ -139,7 +151,10 @@ def test_grids_and_figures_take_them_as_they_are(tmp_path):
     pd.DataFrame(values).to_csv(perplexity, index=False)
     out = [tmp_path / "figure.svg", tmp_path / "figure.csv"]
     response = {"dataset": "d", "measure": "SPR", "label": "D"}
-    figure_perplexity.main(delta_loglik=delta, perplexity=perplexity, out=out, lms=told, responses=[response])  # fmt: skip
+    figure_perplexity.main(
+        delta_loglik=delta, intervals=sure(tmp_path, told), perplexity=perplexity, out=out, lms=told,
+        responses=[response], baseline="Pythia@seed=1",
+    )  # fmt: skip
     assert pd.read_csv(out[1])["lm"].tolist() == [lm["lm"] for lm in told]
     models, _ = comparison.records(told, [response])
     assert len(figure_perplexity.series(models)) == 4  # none is joined to another
@@ -162,7 +177,7 @@ def test_they_stand_in_every_cell_of_a_grid(tmp_path):
     pd.DataFrame(rows).to_csv(tmp_path / "delta.csv", index=False)
     plain = [configuration.described(lm, configuration.language_model(config, lm)) for lm in ("gpt3", "Pythia")]  # fmt: skip
     models, _ = comparison.records(plain, [])
-    found = sensitivity.data(tmp_path / "delta.csv", grid, models)
+    found = sensitivity.data(tmp_path / "delta.csv", sure(tmp_path, []), grid, models)
     assert found.groupby("lm")["bos"].apply(sorted).to_dict() == {"gpt3": ["no", "yes"], "Pythia": ["no", "yes"]}  # fmt: skip
     assert set(found.delta_loglik[found.lm == "gpt3"]) == {0}
 
@@ -236,7 +251,8 @@ def test_a_copied_model_is_fitted_and_tested_as_the_model_itself(study):
     perplexity = pd.read_csv(where / "perplexity.csv")
     assert set(perplexity.lm) == {"Pythia", "ALiBi-mix-TI", "copied", "trigram"}
     tested = pd.read_csv(where / "permutation.csv")
-    assert list(zip(tested.lm_a, tested.lm_b))[:2] == [("copied", "Pythia")] * 2
+    pairs = list(zip(tested.lm_a, tested.lm_b))
+    assert pairs[2:4] == [("copied", "Pythia")] * 2 and ("trigram", "copied") in pairs
     fits = [
         json.loads(p.read_text())["lm"] for p in results.glob("regression/*/*/copied.full.json")
     ]

@@ -46,6 +46,9 @@ def main(
     columns += ["span"] if "span" in frame else []  # of responses to several words
     columns += [name for name in of_responses if name in keep and name not in {*known, "span"}]
     frame, counts = filtered(frame, filters)
+    if missing := of_responses.attrs.get("missing", 0):  # what the parser dropped, without a value
+        presented = len(of_responses)
+        counts[:1] = [("presented", presented + missing, 0), ("missing", presented, missing)]
     if event:
         frame[EVENT] = events(frame, event, str(responses))
     frame["partition"] = "fit" if out_exploratory is None else partition(frame)
