@@ -98,3 +98,6 @@ for name in study.targets:
 
 # What a rule's code is, its parameters say: an edit of it reruns the rule.
 code.track(workflow.rules, lambda rule, wildcards: products.chosen(study, rule, wildcards))
+
+# A name that no rule has is refused here, with the nearest one.
+start.require_targets(study, workflow)

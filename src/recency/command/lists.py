@@ -1,4 +1,4 @@
-"""`recency biases | models | corpora | targets`: what there is to choose from, a line each.
+"""`recency biases | models | corpora | datasets | targets`: what there is to choose from, a line each.
 
 None of these imports PyTorch.
 """
@@ -6,6 +6,7 @@ None of these imports PyTorch.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,15 +40,19 @@ def models(configfile: Sequence[str] = ()) -> list[str]:
     return _aligned((name, _model(config, name)) for name in config.get("lms", {}))
 
 
-def corpora(configfile: Sequence[str] = ()) -> list[str]:
-    """Return the corpora of a study by kind: reading times, text, and what evaluations read."""
+def corpora(configfile: Sequence[str] = (), tables: Sequence[str] = ()) -> list[str]:
+    """Return the corpora of a study by kind: reading times, text, and what evaluations read.
+
+    `tables` of the config are all of these unless given.
+    """
     from recency.evaluations import registry
 
     config = _study(configfile)
     kinds = {"datasets": "responses", "corpora": "text"}
     kinds |= {data.table: data.table.replace("_", " ") for data in registry.data().values()}
     rows = []
-    for table, kind in kinds.items():
+    for table in tables or kinds:
+        kind = kinds[table]
         for name, entry in config.get(table, {}).items():
             measures = ", ".join(entry.get("measures", ()))
             size = f"{entry['words']} words" if isinstance(entry.get("words"), str) else ""
@@ -56,19 +61,28 @@ def corpora(configfile: Sequence[str] = ()) -> list[str]:
     return _aligned(rows)
 
 
-def targets(configfile: Sequence[str] = ()) -> list[str]:
-    """Return what `./run` makes by name: experiments, their tables and figures, checks of corpora."""
-    config = _study(configfile)
-    experiments = config.get("experiments", {})
-    rows = [(name, entry.get("title", "")) for name, entry in experiments.items()]
-    for name, entry in config.get("targets", {}).items():
-        if entry["experiment"] in experiments:
-            rows.append((name, entry["label"]))
-    for name, entry in config.get("searches", {}).items():
-        rows.append((f"search_{name}", entry.get("label", "")))
-    for name, entry in config.get("datasets", {}).items():
-        rows.append((f"check_{name}", f"{entry.get('label', name)}, looked over"))
-    return _aligned(rows)
+def datasets(configfile: Sequence[str] = ()) -> list[str]:
+    """Return the reading-time corpora of a study."""
+    return corpora(configfile, ["datasets"])
+
+
+def targets(
+    configfile: Sequence[str] = (),
+    config: Sequence[str] = (),
+    cores: int | None = None,
+    everything: bool = False,
+) -> list[str]:
+    """Return what `./run` makes by name, and what each target would still cost on so many cores.
+
+    Where Snakemake is not installed the costs are left out.
+    """
+    from recency.workflow import listing
+
+    if importlib.util.find_spec("snakemake") is None:
+        return listing.plain_lines(_study(configfile))
+    root, named = _checkout(configfile)
+    cores = cores or os.cpu_count() or 1
+    return listing.lines(root, named, config, cores, everything)
 
 
 def _with_default(name: str, schema: Mapping) -> str:
@@ -110,6 +124,15 @@ def _study(overlays: Sequence[str]) -> dict:
     """Return the config of the checkout around the working directory, with overlays over it, checked."""
     from recency.workflow import checks, loading
 
+    root, named = _checkout(overlays)
+    config = loading.load(root, *named)
+    with contextlib.chdir(root):  # files of one's own are named from there
+        checks.check(config, root / "config.schema.yaml")
+    return config
+
+
+def _checkout(overlays: Sequence[str]) -> tuple[Path, list[str | Path]]:
+    """Return the checkout around the working directory, and overlays named from it."""
     paths = [Path(name).resolve() for name in overlays]
     for name, path in zip(overlays, paths):
         if not path.is_file():
@@ -121,10 +144,7 @@ def _study(overlays: Sequence[str]) -> dict:
                 path if os.path.isabs(name) else os.path.relpath(path, root)
                 for name, path in zip(overlays, paths)
             ]
-            config = loading.load(root, *named)
-            with contextlib.chdir(root):  # files of one's own are named from there
-                checks.check(config, root / "config.schema.yaml")
-            return config
+            return root, named
     raise InputError(
         "this lists what a study has, and needs a checkout of the workflow: change into its folder"
     )

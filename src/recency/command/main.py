@@ -126,7 +126,8 @@ def _parser(commands: dict[str, Parser]) -> Parser:
     for name, line in (
         ("models", "language models of a study"),
         ("corpora", "reading-time corpora, texts and other data of a study"),
-        ("targets", "what ./run can make of a study: experiments, tables, figures"),
+        ("datasets", "reading-time corpora of a study"),
+        ("targets", "what ./run can make of a study, and what each target would cost"),
     ):
         listed = command(name, line, "Within a checkout of the workflow.")
         listed.add_argument(
@@ -136,7 +137,28 @@ def _parser(commands: dict[str, Parser]) -> Parser:
             metavar="YAML",
             help="overlays over config.yaml, as config.open.yaml",
         )
+    _targets(commands["targets"])
     return top
+
+
+def _targets(parser: Parser) -> None:
+    """Add the options of `recency targets` that the other lists have not."""
+    add = parser.add_argument
+    add("--config", nargs="+", default=[], metavar="KEY=VALUE", help="single settings, as ./run's")
+    add(
+        "--cores", type=_cores, metavar="N", help="cores that times are for (all of this machine's)"
+    )
+    add(
+        "--all",
+        dest="everything",
+        action="store_true",
+        help="each check and export, too, and the internal rules",
+    )
+
+
+def _cores(text: str) -> int | None:
+    """Read a number of cores; None for `all`."""
+    return None if text == "all" else int(text)
 
 
 def _surprisal(parser: Parser) -> None:

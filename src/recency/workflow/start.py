@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from snakemake.logging import logger
 
 from recency.errors import InputError
 from recency.evaluations import registry
-from recency.workflow import checks, loading, machine
+from recency.workflow import checks, loading, machine, targets
 from recency.workflow.study import Study
 
 
@@ -22,6 +23,7 @@ def study(config: dict, workflow) -> Study:
     try:
         loading.complete(config, root)
         checks.check(config, root / "config.schema.yaml")
+        targets.require_distinct(config)
     except InputError as error:
         raise WorkflowError(str(error)) from None
     # Where files come from is no part of what is computed, so it reaches jobs through the
@@ -60,6 +62,22 @@ def named_files(study: Study) -> str:
     """Return a wildcard constraint that admits the files that are downloaded or placed."""
     paths = (path.removeprefix("<resources>/downloads/") for path in study.files.known)
     return any_of(map(re.escape, paths))
+
+
+def require_targets(study: Study, workflow) -> None:
+    """Refuse a name among the command line's targets that nothing is called, with the nearest one.
+
+    Snakemake itself would end with a MissingRuleException once it has planned all other targets.
+    """
+    if not workflow.is_main_process or "snakemake" not in Path(sys.argv[0]).parts:
+        return  # a job, or a program that reads the Snakefile
+    from snakemake.cli import parse_args
+
+    rules = {rule.name for rule in workflow.rules}
+    try:
+        targets.require_known(parse_args(sys.argv[1:])[1].targets, study.config, rules)
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def require_machine(study: Study, workflow) -> None:

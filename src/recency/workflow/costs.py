@@ -1,0 +1,296 @@
+"""What each target of a study would still cost: jobs by kind, downloads, and hours on this machine.
+
+Snakemake plans all targets at once; each has the jobs below it that are to be run. Hours come from
+the benchmarks that finished jobs left in the study's results, and where there are none from what is
+stated here: then they are an estimate, and said to be one.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import mean
+
+from recency import config as configuration
+from recency.workflow import machine
+from recency.workflow.targets import targets
+
+FLOPS = {"fp32": 1.5e11, "bf16": 3e11}
+"""Operations a second of a training, per core, as README's figures of two networks give them."""
+SECONDS = {"regression": 5.0, "surprisal": 15.0, "other": 5.0}
+"""Core seconds of other jobs, their start and imports in them, of which none has been timed yet."""
+LONG = {
+    "bias_search": "search",
+    "score_pairs": "scoring of pairs",
+    "structural_probe": "probe",
+    "simulate_power": "simulation of power",
+}
+"""Rule → what it does, where that may take hours and nothing here tells how many."""
+KINDS = {
+    "train": "training",
+    "surprisal": "surprisal",
+    "surprisal_table": "surprisal",
+    "ngram_surprisal": "surprisal",
+    "frequency_surprisal": "surprisal",
+    "ngram_lm_surprisal": "surprisal",
+    "regression": "regression",
+    "nested_regression": "regression",
+    "download": "download",
+}
+"""Rule → the kind of job that is counted by itself."""
+
+
+@dataclass
+class Cost:
+    """What a target needs: jobs in all and still to run, by kind; core seconds; bytes to fetch.
+
+    `measured` says whether trainings and regressions have times from benchmarks; `unknown` counts
+    what may take long and has not been timed yet. `unplanned` is why there is no plan, if there is
+    none.
+    """
+
+    all: Counter[str] = field(default_factory=Counter)
+    left: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    measured: bool = True
+    unknown: Counter[str] = field(default_factory=Counter)
+    bytes: int = 0
+    unplanned: str = ""
+
+    def line(self, cores: int) -> str:
+        """Return the cost in words, with the time on this many cores."""
+        if self.unplanned:
+            return f"no plan: {self.unplanned}"
+        if not self.left:
+            return f"made ({_jobs(self.all)})"
+        fetched = f", {self.bytes / 1e9:,.2g} GB to fetch" if self.bytes >= 5e6 else ""
+        return f"{_jobs(self.left, self.all)}{fetched}; {self._time(cores)}"
+
+    def _time(self, cores: int) -> str:
+        about = "" if self.measured else "estimated "
+        text = f"{about}{_duration(self.seconds / cores)}"
+        if not self.unknown:
+            return text
+        what = ", ".join(_counted(number, name) for name, number in self.unknown.items())
+        return f"{text} and {what} of unknown time"
+
+
+@dataclass
+class Timing:
+    """How long jobs take: benchmarks of finished ones, by rule and log's name, and the config."""
+
+    config: Mapping
+    benchmarks: Path
+    results: Path
+
+    def __post_init__(self):
+        self._found: dict[str, dict[str, float]] = {}
+
+    def of_rule(self, rule: str) -> dict[str, float]:
+        """Return the finished jobs of a rule: the benchmark's path below the rule's folder → seconds."""
+        if rule not in self._found:
+            folder = self.benchmarks / rule
+            paths = sorted(folder.rglob("*.tsv"))
+            self._found[rule] = {
+                path.relative_to(folder).with_suffix("").as_posix(): seconds
+                for path in paths
+                if (seconds := _seconds(path)) is not None
+            }
+        return self._found[rule]
+
+    def regression(self, design: str, response: str) -> tuple[float, bool]:
+        """Return core seconds of a fit, and whether they were measured: alike ones', else any."""
+        known = self.of_rule("regression")
+        alike = [s for name, s in known.items() if name.startswith(f"{design}/{response}/")]
+        if alike or known:
+            return mean(alike or known.values()), bool(alike)
+        return SECONDS["regression"], False
+
+    def training(self, lm: str) -> tuple[float | None, bool]:
+        """Return core seconds of a training and whether they were measured; None where unknown."""
+        threads = self.config["threads"]["train"]
+        known = self.of_rule("train")
+        if lm in known:
+            return known[lm] * threads, True
+        work = self.operations(lm)
+        timed = {name: self.operations(name) for name in known if name in self.config["lms"]}
+        rates = [
+            timed[name] / known[name] for name in timed if timed[name] and self._alike(name, lm)
+        ]
+        if work and rates:
+            return work / mean(rates) * threads, True
+        recipe = self._recipe(lm)
+        if work is None or recipe["device"] == "cuda":
+            return None, False
+        return work / FLOPS[recipe["precision"]], False
+
+    def operations(self, lm: str) -> float | None:
+        """Return the operations of a training: 6 per parameter and token; None if tokens are unknown."""
+        settings, config = configuration.language_model(self.config, lm), self.config
+        recipe, network = self._recipe(lm), config["architectures"][settings["architecture"]]
+        if "steps" in recipe:
+            tokens = recipe["steps"] * recipe["batch_sequences"] * recipe["sequence_length"]
+        else:
+            tokens = recipe["epochs"] * self._tokens(settings)
+        vocabulary = config["tokenizers"][settings["tokenizer"]].get("vocabulary", 50_000)
+        width = network.get("width", 0)
+        parameters = 12 * network.get("layers", 1) * width**2 + 2 * vocabulary * width
+        return 6.0 * parameters * tokens or None
+
+    def _tokens(self, settings: Mapping) -> float:
+        """Return the tokens of an LM's text: counted, or from the words that its corpus is said to have."""
+        corpus, tokenizer = settings["corpus"], settings["tokenizer"]
+        info = self.results / "corpora" / corpus / "tokens" / f"{tokenizer}.json"
+        if info.exists():
+            return json.loads(info.read_text())["tokens"]
+        words = str(self.config["corpora"][corpus].get("words", ""))
+        size = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}.get(words[-1:].upper(), 0)
+        return 1.3 * float(words[:-1]) * size if size else 0.0
+
+    def _recipe(self, lm: str) -> Mapping:
+        return self.config["recipes"][configuration.language_model(self.config, lm)["recipe"]]
+
+    def _alike(self, one: str, other: str) -> bool:
+        keys = ("device", "precision")
+        return all(self._recipe(one)[key] == self._recipe(other)[key] for key in keys)
+
+
+def costs(workflow, study, names: Iterable[str]) -> dict[str, Cost]:
+    """Plan the targets `names`; return name → cost.
+
+    `workflow` is Snakemake's, its Snakefile read. Targets that cannot be planned together are planned
+    one by one, and of those that cannot the reason is kept.
+    """
+    from snakemake.exceptions import RuleException, WorkflowError
+
+    names = list(names)
+    timing = Timing(
+        study.config,
+        Path(workflow.pathvars.apply("<benchmarks>")),
+        Path(workflow.pathvars.apply("<results>")),
+    )
+    errors = (WorkflowError, RuleException, OSError)
+    try:
+        return _planned(workflow, study, timing, names)
+    except errors as error:
+        if len(names) == 1:
+            return {names[0]: Cost(unplanned=_short(error))}
+    found = {}
+    for name in names:
+        try:
+            found |= _planned(workflow, study, timing, [name])
+        except errors as error:
+            found[name] = Cost(unplanned=_short(error))
+    return found
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) < 120 else f"{text[:119]}…"
+
+
+def _planned(workflow, study, timing: Timing, names: Sequence[str]) -> dict[str, Cost]:
+    """Plan targets together, as `snakemake --dag` does, and add up what is below each."""
+    workflow.dag_settings.targets = set(names)
+    workflow._prepare_dag(forceall=False, ignore_incomplete=True, lock_warn_only=True)
+    workflow._build_dag()
+    dag = workflow.dag
+    by_name = {job.rule.name: job for job in dag.targetjobs}
+    return {name: _cost(dag, by_name[name], study, timing) for name in names}
+
+
+def _cost(dag, target, study, timing: Timing) -> Cost:
+    """Add up the jobs below a target's, that of the target itself left out."""
+    cost, waiting, seen = Cost(), [target], {target}
+    while waiting:
+        for job in dag.dependencies[waiting.pop()]:
+            if job not in seen:
+                seen.add(job)
+                waiting.append(job)
+                _add(cost, dag, job, study, timing)
+    return cost
+
+
+def _add(cost: Cost, dag, job, study, timing: Timing) -> None:
+    """Add a job to a target's cost."""
+    if job.rule.norun:
+        return  # it stands for others
+    kind = KINDS.get(job.rule.name, "other")
+    cost.all[kind] += 1
+    if not dag.needrun(job):
+        return
+    cost.left[kind] += 1
+    if kind == "download":
+        cost.bytes += machine.size(study.files.known[f"<resources>/downloads/{job.wildcards.file}"])
+        return
+    seconds, measured = _of_job(kind, job, timing)
+    if seconds is None:
+        cost.unknown["training on a GPU" if kind == "training" else LONG[job.rule.name]] += 1
+    cost.seconds += seconds or 0.0
+    # What every job takes at least is no news; the long ones decide whether a time is an estimate.
+    cost.measured &= measured or kind not in ("training", "regression")
+
+
+def _of_job(kind: str, job, timing: Timing) -> tuple[float | None, bool]:
+    """Return the core seconds of a job, None where unknown, and whether they were measured."""
+    if kind == "training":
+        return timing.training(job.wildcards.lm)
+    if job.rule.name == "regression":
+        response = f"{job.wildcards.dataset}.{job.wildcards.measure}"
+        return timing.regression(job.wildcards.design, response)
+    if known := timing.of_rule(job.rule.name):
+        return mean(known.values()), True
+    if job.rule.name in LONG:
+        return None, False
+    return SECONDS.get(kind, SECONDS["other"]), False
+
+
+def _seconds(path: Path) -> float | None:
+    """Return the seconds of a benchmark, those of its repeats averaged; None where it has none."""
+    with path.open(newline="") as file:
+        found = [row.get("s") for row in csv.DictReader(file, delimiter="\t")]
+    try:
+        return mean(float(value) for value in found if value is not None)
+    except ValueError:
+        return None
+
+
+def _jobs(counts: Counter[str], of: Counter[str] | None = None) -> str:
+    """Write numbers of jobs: `45 jobs: 2 trainings, 12 of 20 regressions`."""
+    parts = []
+    for kind in dict.fromkeys(KINDS.values()):
+        if counts[kind]:
+            whole = of[kind] if of else counts[kind]
+            number = f"{counts[kind]:,} of " if whole != counts[kind] else ""
+            parts.append(f"{number}{_counted(whole, kind)}")
+    total = _counted(counts.total(), "job")
+    return f"{total}: {', '.join(parts)}" if parts else total
+
+
+def _counted(number: int, what: str) -> str:
+    first, space, rest = what.partition(" ")
+    many = {"search": "searches"}.get(first, f"{first}s")
+    return f"{number:,} {what if number == 1 else many + space + rest}"
+
+
+def _duration(seconds: float) -> str:
+    """Write a time: 40 s, 12 min, 3.4 h."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"
+
+
+def listed(config: Mapping, all_of_them: bool) -> list[str]:
+    """Return the names of the targets whose cost is shown: one by one, or `all_of_them`.
+
+    Those that put something on the Hub are never planned.
+    """
+    return [
+        target.name
+        for target in targets(config)
+        if target.kind != "push_<lm>" and (all_of_them or not target.kind)
+    ]

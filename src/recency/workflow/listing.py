@@ -1,0 +1,141 @@
+"""`./run --list`: the targets of a study, a line each, with what each would still cost here."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from recency.errors import InputError
+from recency.workflow import costs
+from recency.workflow.costs import Cost
+from recency.workflow.targets import KINDS, Target, targets
+
+WIDTH = 60
+"""Characters that a column is padded to at most."""
+
+
+def lines(
+    root: Path, configfiles: Sequence[str], entries: Sequence[str], cores: int, everything: bool
+) -> list[str]:
+    """Return the listing of the study that config files and `--config` entries make.
+
+    Paths of config files are from `root`. `cores` are those that times are for. With `everything`,
+    every check, export and internal rule has its line.
+    """
+    with _opened(root, configfiles, entries) as workflow:
+        study = workflow.globals["study"]
+        config = study.config
+        listed = targets(config)
+        found = costs.costs(workflow, study, costs.listed(config, everything))
+        absent = {name: _absent(study, name) for name in config["experiments"]}
+        internal = _internal(workflow.rules, listed) if everything else []
+    rows = _rows(listed, found, absent, cores, everything)
+    head = f"study {config['study']}, scale {config['scale']}; what is left to do, on {cores} cores"
+    return [head, *_table(rows), *internal, *_notes(found.values(), everything)]
+
+
+def plain_lines(config: Mapping) -> list[str]:
+    """Return a line on each target of a config, without its cost, which takes Snakemake."""
+    listed = targets(config)
+    kinds = {target.kind for target in listed}
+    rows = [(target.name, target.line) for target in listed if not target.kind]
+    return _table([*rows, *((kind, line) for kind, line in KINDS.items() if kind in kinds)])
+
+
+def _rows(
+    listed: Sequence[Target],
+    found: Mapping[str, Cost],
+    absent: Mapping[str, str],
+    cores: int,
+    everything: bool,
+) -> list[tuple[str, str, str]]:
+    """Return name, what it is and cost of each target; of kinds of targets one row, unless all are asked."""
+    rows = []
+    for target in listed:
+        if target.name in found:
+            cost = found[target.name].line(cores) + absent.get(target.name, "")
+            rows.append((target.name, target.line, cost))
+        elif everything:
+            rows.append((target.name, target.line, ""))
+    kinds = {target.kind for target in listed}
+    if not everything:
+        rows += [(kind, line, "") for kind, line in KINDS.items() if kind in kinds]
+    return rows
+
+
+def _notes(found: Iterable[Cost], everything: bool) -> list[str]:
+    """Return what is to be known of the times, and where there is more."""
+    rate = f"{costs.FLOPS['fp32']:.1e} operations a second and core"
+    notes = []
+    if any(cost.left and not cost.measured for cost in found):
+        notes.append(
+            f"estimated: trainings from their tokens at {rate} in fp32, twice that in bf16, fits at "
+            f"{costs.SECONDS['regression']:.0f} s; once some have run, from how long they took"
+        )
+    if not everything:
+        notes.append("each check, export and internal rule: ./run --list all")
+    return notes
+
+
+def _internal(rules: Iterable, listed: Sequence[Target]) -> list[str]:
+    """Return a line on each rule that is no target: what its script says of itself."""
+    known = {target.name for target in listed}
+    rows = [
+        (rule.name, _docstring(Path(rule.basedir.get_path_or_uri(), rule.script)))
+        for rule in rules
+        if rule.name not in known and rule.script
+    ]
+    return ["", "internal rules, which targets ask for", *_table(rows)]
+
+
+def _docstring(path: Path) -> str:
+    """Return the first line of a script's docstring."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return (ast.get_docstring(tree) or "").partition("\n")[0]
+
+
+def _absent(study, experiment: str) -> str:
+    """Say which datasets of an experiment are not here, and are left out of a run."""
+    names = [name for name in study.all_datasets(experiment) if name in study.absent]
+    labels = dict.fromkeys(study.config["datasets"][name]["label"] for name in names)
+    return f" (without {', '.join(labels)}: not here)" if labels else ""
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows with their columns but the last padded, up to WIDTH: a longer line pushes its row on."""
+    widths = [min(WIDTH, max(map(len, column))) for column in zip(*rows, strict=True)][:-1]
+    return [
+        "  ".join([*(f"{each:{width}}" for each, width in zip(row, widths)), row[-1]]).rstrip()
+        for row in rows
+    ]
+
+
+@contextlib.contextmanager
+def _opened(root: Path, configfiles: Sequence[str], entries: Sequence[str]) -> Iterator:
+    """Read the Snakefile as a dry run does, silently; give Snakemake's workflow."""
+    from snakemake.api import SnakemakeApi
+    from snakemake.cli import parse_config
+    from snakemake.exceptions import WorkflowError
+    from snakemake.logging import logger
+    from snakemake.settings import types
+
+    output = types.OutputSettings(dryrun=True, quiet={types.Quietness.ALL})
+    triggers = types.RerunTrigger.parse_choices_set(["mtime", "params", "input"])
+    logger.disabled = True
+    try:
+        with contextlib.chdir(root), SnakemakeApi(output) as api:
+            opened = api.workflow(
+                resource_settings=types.ResourceSettings(cores=1),
+                config_settings=types.ConfigSettings(
+                    config=parse_config(entries), configfiles=[Path(name) for name in configfiles]
+                ),
+                snakefile=Path("Snakefile"),
+            )
+            opened.dag(types.DAGSettings(rerun_triggers=triggers))
+            yield opened._workflow
+    except WorkflowError as error:
+        raise InputError(str(error)) from None
+    finally:
+        logger.disabled = False

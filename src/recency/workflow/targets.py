@@ -1,0 +1,92 @@
+"""The targets of a study: what `./run NAME` can make, and the nearest to a name that is none.
+
+Nothing here needs Snakemake, so that a study's targets can be listed from its config alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from recency import config as configuration
+from recency.errors import InputError
+from recency.names import near
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target by name, with a line on it.
+
+    One of many of a kind (`export_<lm>`) has that kind, whose line stands for all of them.
+    """
+
+    name: str
+    line: str
+    kind: str = ""
+
+
+#: Kinds of targets of which there may be dozens → a line on all of them.
+KINDS = {
+    "check_<dataset>": "reading times looked over before anything is fitted to them",
+    "export_<dataset>": "every word with all LMs' surprisals, every response, and R code, as tables",
+    "export_<lm>": "an LM as a folder that AutoModelForCausalLM opens, with a model card",
+    "push_<lm>": "that folder on the Hugging Face Hub",
+}
+
+
+def exported_lms(config: Mapping) -> list[str]:
+    """Return the LMs that are networks: those alone can be exported as such."""
+    kinds = {name: configuration.kind_of(lm) for name, lm in config.get("lms", {}).items()}
+    return [name for name, kind in kinds.items() if kind == "network"]
+
+
+def targets(config: Mapping) -> list[Target]:
+    """Return the targets of a complete config, in the order in which they are listed."""
+    experiments = config.get("experiments", {})
+    found = [Target("all", f"what `run` selects: {', '.join(config.get('run', []))}")]
+    found += [Target(name, entry.get("title", "")) for name, entry in experiments.items()]
+    found += [
+        Target(name, entry["label"])
+        for name, entry in config.get("targets", {}).items()
+        if entry["experiment"] in experiments
+    ]
+    found += [
+        Target(f"search_{name}", entry.get("label", ""))
+        for name, entry in config.get("searches", {}).items()
+    ]
+    if config.get("power"):
+        found.append(Target("power", "what n subjects and m sentences could find"))
+    for name, entry in config.get("datasets", {}).items():
+        label = entry.get("label", name)
+        found.append(Target(f"check_{name}", f"{label}, looked over", "check_<dataset>"))
+        found.append(Target(f"export_{name}", f"{label} as tables", "export_<dataset>"))
+    for name in exported_lms(config):
+        label = config["lms"][name].get("label", name)
+        found.append(Target(f"export_{name}", f"{label} as a folder", "export_<lm>"))
+        found.append(Target(f"push_{name}", f"{label} on the Hub", "push_<lm>"))
+    return found
+
+
+def require_distinct(config: Mapping) -> None:
+    """Raise InputError where `export_<name>` would be an LM and a dataset."""
+    for name in exported_lms(config):
+        if name in config["datasets"]:
+            raise InputError(
+                f"lms → {name}: a dataset is called {name!r}, too, and ./run export_{name} would be "
+                "either; rename one of them"
+            )
+
+
+def require_known(asked: Iterable[str], config: Mapping, rules: Collection[str]) -> None:
+    """Raise InputError at a target that is no rule and cannot be a file: what the user may have meant.
+
+    A file has a folder or an ending, or is there. `rules` are the names of all that can be made.
+    """
+    for name in map(str, asked):
+        if name in rules or os.sep in name or os.path.splitext(name)[1] or os.path.exists(name):
+            continue
+        known = [target.name for target in targets(config)]
+        close = near(name, known)
+        meant = f"did you mean {close!r}? " if close else ""
+        raise InputError(f"no target is called {name!r}; {meant}./run --list shows all of them")
