@@ -1,5 +1,5 @@
-# Models that leave the house: `./run export_<lm>` makes a folder that transformers opens by itself,
-# `./run push_<lm>` puts it on the Hugging Face Hub.
+# What leaves the house: `./run export_<lm>` makes a folder that transformers opens by itself,
+# `./run push_<lm>` puts it on the Hugging Face Hub; `./run export_<dataset>` makes tables for others.
 
 
 rule export:
@@ -9,6 +9,8 @@ rule export:
         directory("<results>/exports/{lm}"),
     log:
         "<logs>/export/{lm}.log",
+    wildcard_constraints:
+        lm=any_of(exports.lms(study)),
     conda:
         "../envs/lm.yaml"
     params:
@@ -52,4 +54,30 @@ for name in exports.lms(study):
             f"push_{name}"
         input:
             f"<results>/exports/{name}.pushed.json",
+        localrule: True
+
+
+rule export_dataset:
+    input:
+        unpack(lambda wildcards: exports.dataset_files(study, wildcards.dataset)),
+    output:
+        directory("<results>/exports/{dataset}"),
+    log:
+        "<logs>/export_dataset/{dataset}.log",
+    conda:
+        "../envs/stats.yaml"
+    params:
+        dataset="{dataset}",
+        **exports.parameters(study),
+    script:
+        "../workflow/scripts/datasets/export_dataset.py"
+
+
+for name in config["datasets"]:
+
+    rule:
+        name:
+            f"export_{name}"
+        input:
+            f"<results>/exports/{name}",
         localrule: True

@@ -157,7 +157,8 @@ def _reads(path: Path) -> tuple[frozenset[str], frozenset[str], tuple[Path, ...]
             if not (node.args and isinstance(node.args[0], ast.Constant)):
                 raise _lost(path, node, "plugins.load needs its package written out")
             chosen.add(node.args[0].value)
-        elif isinstance(node, ast.Constant) and str(node.value).endswith(".R"):
+        # A bare ending, as of a file that is written, names none.
+        elif isinstance(node, ast.Constant) and str(node.value)[1:].endswith(".R"):
             beside.add(path.with_name(node.value))
     return frozenset(imported), frozenset(chosen), tuple(sorted(beside))
 

@@ -1,10 +1,12 @@
-"""What an exported language model is made of, and what its card says."""
+"""What an exported language model or dataset is made of, and what its card says."""
 
 from __future__ import annotations
 
 from snakemake.exceptions import WorkflowError
 
+from recency import config as configuration
 from recency.evaluations import registry
+from recency.workflow import regressions, targets
 from recency.workflow.study import Study
 
 TABLES = ("perplexity", "delta_loglik")
@@ -12,7 +14,7 @@ TABLES = ("perplexity", "delta_loglik")
 
 def lms(study: Study) -> list[str]:
     """Return the LMs that are networks: those alone can be exported."""
-    return [name for name, lm in study.lms.items() if study.weights(name) or "checkpoint" in lm]
+    return targets.exported_lms(study.config)
 
 
 def files(study: Study, lm: str) -> dict[str, list[str] | str]:
@@ -71,3 +73,99 @@ def repository(study: Study, lm: str) -> str:
             f"push_{lm}: whose repository on the Hub? Lay `export: {{owner: NAME}}` over the config"
         )
     return f"{owner}/{study.config['study']}-{lm}"
+
+
+# Datasets
+
+
+def lms_for(study: Study, dataset: str) -> list[str]:
+    """Return the LMs that a dataset is exported with: those of the run's experiments that read it.
+
+    If none of these does, those of any experiment of the config that does.
+    """
+    reading = [
+        name
+        for name in study.config["experiments"]
+        if any(response["dataset"] == dataset for response in study.all_responses(name))
+    ]
+    chosen = [name for name in study.config["run"] if name in reading] or reading
+    return list(dict.fromkeys(lm for name in chosen for lm in study.experiment(name)["lms"]))
+
+
+def dataset_files(study: Study, dataset: str) -> dict[str, list[str] | str]:
+    """Return what the export of a dataset reads."""
+    where = "<results>/surprisal/{}/{}.parquet"
+    measures = study.config["datasets"][dataset]["measures"]
+    return regressions.predictors(study, dataset) | {
+        "responses": [study.responses_file(dataset, measure) for measure in measures],
+        "surprisal": [where.format(lm, dataset) for lm in lms_for(study, dataset)],
+        "scored": study.scored_by(dataset),
+    }
+
+
+def dataset_settings(study: Study, dataset: str) -> dict:
+    """Return the other parameters of recency.export.dataset.main, but for `dataset`."""
+    entry, parted = study.config["datasets"][dataset], study.partitioned(dataset)
+    names = lms_for(study, dataset)
+    files = study.files.origins(dataset)
+    placed = [file for file in files if not file["from"].startswith(("http", "made by"))]
+    return {
+        "lms": names,
+        "measures": [
+            {
+                "measure": measure,
+                "filters": study.filters(dataset, measure),
+                "event": study.event(dataset, measure),
+                "partitioned": parted,
+            }
+            for measure in entry["measures"]
+        ],
+        "fits": fits(study, dataset, names),
+        "about": {key: entry.get(key) for key in ("label", "licence", "cite")}
+        | {
+            "study": study.config["study"],
+            "placed": bool(placed),
+            "partitioned": parted,
+            "lms": {name: _what(study.lms[name]) for name in names},
+        },
+    }
+
+
+def parameters(study: Study) -> dict:
+    """Return keyword → function of wildcards, of what dataset_settings() gives."""
+
+    def parameter(key: str):
+        return lambda wildcards: dataset_settings(study, wildcards.dataset)[key]
+
+    return {key: parameter(key) for key in ("lms", "measures", "fits", "about")}
+
+
+def fits(study: Study, dataset: str, names: list[str]) -> list[dict]:
+    """Return the study's fits of a dataset that its R code may be: each of the first LM."""
+    responses = {
+        (r["design"], r["measure"]): r
+        for name in dict.fromkeys([*study.config["run"], *study.config["experiments"]])
+        for r in study.all_responses(name)
+        if r["dataset"] == dataset
+    }
+    return [
+        {
+            "design": study.config["designs"][design],
+            "measure": measure,
+            "lm": lm,
+            "file": regressions.fit(study, response, lm, "full").removeprefix("<results>/"),
+        }
+        for (design, measure), response in responses.items()
+        for lm in names[:1]
+    ]
+
+
+def _what(lm: dict) -> str:
+    """Say in a line what an LM is."""
+    kind = configuration.kind_of(lm)
+    if kind != "network":
+        return {"table": "surprisals from a table", "ngram": "n-grams"}[kind]
+    made = f"checkpoint {lm['checkpoint']}" if "checkpoint" in lm else f"trained on {lm['corpus']}"
+    bias = ", ".join(f"{key} {value}" for key, value in lm["bias"].items())
+    put_on = " put on at inference" if lm["applied"] == "inference" else ""
+    return made if lm["applied"] == "none" else f"{made}; bias: {bias}{put_on}"

@@ -1,0 +1,121 @@
+"""A dataset of a study as a folder for others: two tables, what their columns are, R code, a README."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from recency.export import columns, lme4
+from recency.export.tables import for_csv, response_table, word_table
+
+README = """\
+# {label}
+
+Reading data of the study *{study}* with what its language models expect, made by recency.
+
+| file | what |
+|---|---|
+| `words.parquet`, `words.csv` | {words:,} words: the dataset's own ids and columns, predictors, and all that {lms} language models give of each |
+| `responses.parquet`, `responses.csv` | {responses:,} responses ({measures}), those that filters drop too, each with its partition |
+| `columns.csv` | each column's name, unit, what it is, and of which language model |
+| `{dataset}.R` | the tables joined, and one of the study's fits in lme4 |
+
+`word_id` joins the tables. An empty field of a CSV is a missing value; a word may be spelled NA, so read them with
+`na.strings = ""` (R) or `keep_default_na=False, na_values=[""]` (pandas). `partition` is empty where a filter dropped a
+response, which `dropped_by` names. {partitions}
+
+## Language models
+
+{models}
+
+## Rights
+
+{rights}
+"""
+PARTED = "The study fits `fit`, compares on `exploratory`, and reads `held_out` for its tests alone: keep it so."
+WHOLE = "This dataset is not parted: all that the filters keep is `fit`."
+
+
+def main(
+    words: str | Path,
+    responses: Sequence[str | Path],
+    unigram: str | Path | None,
+    surprisal: Sequence[str | Path],
+    scored: Sequence[str | Path],
+    out: str | Path,
+    *,
+    dataset: str,
+    lms: Sequence[str],
+    measures: Sequence[Mapping],
+    fits: Sequence[Mapping],
+    about: Mapping,
+) -> None:
+    """Write the folder `out`.
+
+    `surprisal` is of `lms`, one by one; `responses` are of `measures` (see tables.response_table).
+    Words without a surprisal of `scored` are those that filters know of. `fits` may be what the R
+    code fits, the first that can. `about` has label, study, licence, cite, placed (whether its
+    user had to place a file of it), partitioned, and `lms`: LM → what it is.
+    """
+    table, origins = word_table(words, unigram, dict(zip(lms, surprisal, strict=True)))
+    own = pd.read_parquet(words)
+    parts = [
+        response_table(own, measure, path, scored)
+        for measure, path in zip(measures, responses, strict=True)
+    ]
+    tables = {"words": table, "responses": pd.concat(parts, ignore_index=True)}
+    text = README.format(
+        dataset=dataset,
+        label=about["label"],
+        study=about["study"],
+        words=len(table),
+        responses=len(tables["responses"]),
+        lms=len(lms),
+        measures=", ".join(measure["measure"] for measure in measures),
+        partitions=PARTED if about["partitioned"] else WHOLE,
+        models="\n".join(f"- {lm}: {what}" for lm, what in about["lms"].items()) or "None.",
+        rights=rights(about),
+    )
+    code = lme4.script(dataset, about["label"], about["study"], fits, *tables.values(), lms)
+    out = Path(out)
+    made = out.with_name(f".{out.name}.{os.getpid()}")
+    made.mkdir(parents=True)
+    try:
+        for name, frame in tables.items():
+            frame.to_parquet(made / f"{name}.parquet", compression="zstd", index=False)
+            for_csv(frame).to_csv(made / f"{name}.csv", index=False, lineterminator="\n")
+        listed = columns.described(tables, origins, measures)
+        listed.to_csv(made / "columns.csv", index=False, lineterminator="\n")
+        (made / f"{dataset}.R").write_text(code, encoding="utf-8")
+        (made / "README.md").write_text(text, encoding="utf-8")
+        shutil.rmtree(out, ignore_errors=True)
+        os.replace(made, out)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def rights(about: Mapping) -> str:
+    """Say what may be passed on: words and responses are the corpus's, not the study's."""
+    licence, cite = about.get("licence"), about.get("cite")
+    stated = licence and not licence.lower().startswith("none stated")
+    lines = ["Words, responses and their columns are the dataset's."]
+    lines.append(f"Its licence: {licence}." if licence else "The config states no licence of it.")
+    if about["placed"]:
+        lines.append(
+            "Its files were placed by whoever ran the study, since they may not be redistributed: do "
+            "not pass `words` and `responses` on without its authors' leave."
+        )
+    elif not stated:
+        lines.append("Ask its authors before you pass `words` and `responses` on.")
+    else:
+        lines.append("Pass `words` and `responses` on under its terms alone.")
+    lines.append(f"Cite {cite}." if cite else "")
+    lines.append(
+        "Surprisals and what else language models give are the study's; keyed by `word_id` alone, "
+        "without the words, they hold nothing of the dataset's. A checkpoint's card may ask for more."
+    )
+    return " ".join(filter(None, lines))

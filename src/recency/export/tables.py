@@ -1,0 +1,108 @@
+"""A dataset as two tables for others: its words with all that is known of them, and its responses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+
+import pandas as pd
+
+from recency.reading.contracts import EVENT
+from recency.reading.observations import events, filtered, joined, partition, since_unscored
+from recency.regression.predictors import SURPRISAL, read_texts
+
+IDS = ("item", "sentence", "position", "word_id")
+OF_LM = "word_id"
+"""What a file of surprisal has beside what the LM gives."""
+
+
+def word_table(
+    words: str | PathLike,
+    unigram: str | PathLike | None,
+    surprisal: Mapping[str, str | PathLike],
+) -> tuple[pd.DataFrame, dict[str, tuple[str, str]]]:
+    """Return every word, a row each, and where columns of LMs are from: name → (LM, column there).
+
+    A row has the dataset's own columns, length, unigram_bits, those of the word before, and of each
+    LM all columns of its file, as <column>_<LM>; of its surprisals those of the word before as well.
+    A column of the dataset's that is called like one of these is <name>_own.
+    Predictors are those of regressions, see recency.regression.predictors.
+    """
+    computed = {"length": "length", "unigram": "unigram_bits"}
+    taken = [f"{before}{name}" for name in computed.values() for before in ("", "previous_")]
+    frame = pd.read_parquet(words).rename(columns={name: f"{name}_own" for name in taken})
+    texts = read_texts(words, unigram, None)
+    for name, column in computed.items():
+        if name in texts.predictors:
+            frame[column] = texts.predictors[name]
+            frame[f"previous_{column}"] = texts.predictors[f"previous_{name}"]
+    frame = frame.astype({"length": "int64", "previous_length": "int64"})
+    origins: dict[str, tuple[str, str]] = {}
+    short = short_names(surprisal)
+    for lm, path in surprisal.items():
+        given = pd.read_parquet(path).set_index(OF_LM)
+        added = given.reindex(frame.word_id).set_axis(frame.index)
+        for column in added:
+            name = f"{column}_{short[lm]}"
+            frame[name], origins[name] = added[column], (lm, column)
+        for variant, column in SURPRISAL.items():
+            if column in added and added[column].notna().any():
+                of_lm = read_texts(words, None, path, variant, first_may_lack=True)
+                name = f"previous_{column}_{short[lm]}"
+                frame[name] = of_lm.predictors["previous_surprisal"]
+                origins[name] = (lm, f"previous_{column}")
+    return frame, origins
+
+
+def short_names(lms: Iterable[str]) -> dict[str, str]:
+    """Return LM → its name as part of a column's, in letters, digits and `_`; all of them differ."""
+    found: dict[str, str] = {}
+    for lm in lms:
+        plain = name = re.sub(r"\W", "_", lm)
+        number = 2
+        while name in found.values():
+            name, number = f"{plain}_{number}", number + 1
+        found[lm] = name
+    return found
+
+
+def response_table(
+    words: pd.DataFrame,
+    measure: Mapping,
+    responses: str | PathLike,
+    scored: Sequence[str | PathLike],
+) -> pd.DataFrame:
+    """Return every response of a measure, a row each, whether the filters keep it or not.
+
+    `measure` has the keys measure, filters (name and keep, in order), event (a query or None) and
+    partitioned. A row has measure, subject, the word's item, sentence, position and word_id, the
+    response's own columns, `dropped_by`, the first filter that drops it, or else `partition`: fit,
+    exploratory or held_out (fit alone where a dataset is not parted).
+    """
+    texts = words.copy()
+    if scored:
+        texts["words_since_unscored"] = since_unscored(texts, scored)
+    given = pd.read_parquet(responses)
+    rest = joined(texts, given)
+    own = [name for name in given if name not in ("subject", *IDS)]
+    own += [] if "previous_fixated" in own else ["previous_fixated"]
+    frame = rest[["subject", *IDS, *own]].copy()
+    frame.insert(0, "measure", measure["measure"])
+    frame["dropped_by"] = pd.Series(pd.NA, frame.index, dtype="string")
+    for step in measure["filters"]:
+        kept, _ = filtered(rest, [step])
+        frame.loc[rest.index.difference(kept.index), "dropped_by"] = step["name"]
+        rest = kept
+    if measure["event"]:
+        frame[EVENT] = events(rest, measure["event"], str(responses))
+    parts = partition(rest) if measure["partitioned"] else "fit"
+    frame["partition"] = pd.Series(parts, rest.index, dtype="string").reindex(frame.index)
+    return frame
+
+
+def for_csv(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose truth values are TRUE and FALSE, as R and pandas both read them."""
+    names = {True: "TRUE", False: "FALSE"}
+    flags = [name for name in frame if pd.api.types.is_bool_dtype(frame[name].dtype)]
+    return frame.assign(**{name: frame[name].astype(object).map(names) for name in flags})
