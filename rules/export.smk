@@ -81,3 +81,30 @@ for name in config["datasets"]:
         input:
             f"<results>/exports/{name}",
         localrule: True
+
+
+# Asked for by name: what any regression was fitted to, such as
+# results/paper/paper/regression/spr/ucl_spr.SPR/Pythia.full.data.parquet.
+rule fitted_data:
+    input:
+        unpack(
+            lambda wildcards: regressions.regression_files(
+                study, wildcards.design, wildcards.dataset, wildcards.measure, wildcards.lm
+            )
+        ),
+        fit="<results>/observations/{dataset}.{measure}/fit.parquet",
+        regression="<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.json",
+    output:
+        parquet="<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.data.parquet",
+        csv="<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.data.csv",
+    log:
+        "<logs>/fitted_data/{design}/{dataset}.{measure}/{lm}.{model}.log",
+    wildcard_constraints:
+        lm=any_of([*config["lms"], "none"]),
+        model="full|base|linear",
+    conda:
+        "../envs/stats.yaml"
+    params:
+        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
+    script:
+        "../workflow/scripts/regression/fitted_data.py"

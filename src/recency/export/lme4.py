@@ -10,7 +10,8 @@ from recency.errors import InputError
 from recency.export.tables import short_names
 from recency.mixed import formula as formulas
 from recency.mixed.formula import Formula
-from recency.regression.predictors import GROUPS, SURPRISAL
+from recency.regression.designs import SURPRISAL
+from recency.regression.names import GROUPS
 
 ENGINES = ("cross_products", "lme4")
 #: A predictor of the workflow's formulas → its column in the table of words.

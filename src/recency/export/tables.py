@@ -10,7 +10,8 @@ import pandas as pd
 
 from recency.reading.contracts import EVENT
 from recency.reading.observations import events, filtered, joined, partition, since_unscored
-from recency.regression.predictors import SURPRISAL, read_texts
+from recency.regression.designs import SURPRISAL
+from recency.regression.texts import read_texts
 
 IDS = ("item", "sentence", "position", "word_id")
 OF_LM = "word_id"

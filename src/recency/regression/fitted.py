@@ -1,0 +1,65 @@
+"""The data frame that a regression was fitted to, as a table for others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.mixed.scaling import scaled
+from recency.regression import prediction
+from recency.regression.predictors import Rows
+
+RAW = "_raw"
+"""Behind the name of a predictor as it is in the data, before it was centred and scaled."""
+
+
+def main(
+    regression: str | PathLike,
+    words: str | PathLike,
+    fit: str | PathLike,
+    unigram: str | PathLike | None,
+    out: str | PathLike,
+    out_csv: str | PathLike,
+    *,
+    surprisal: str | PathLike | None = None,
+    others: Mapping[str, str | PathLike] | None = None,
+) -> None:
+    """Write the rows of the partition `fit` that the model in the JSON file `regression` was fitted to.
+
+    The other files are those that the model was fitted from, see recency.regression.fit.
+    """
+    record = prediction.read_fit(regression)
+    texts = prediction.texts_for(record, words, unigram, surprisal, others)
+    rows = prediction.rows_for(record, fit, texts)
+    if len(rows.y) != record["n"]["fit"]:
+        raise InputError(
+            f"{regression} was fitted to {record['n']['fit']:,} rows, and {fit} has {len(rows.y):,} of "
+            "them now; fit it again"
+        )
+    frame = data_frame(record, rows)
+    with atomic(out) as path:
+        frame.to_parquet(path, compression="zstd", index=False)
+    with atomic(out_csv) as path:
+        frame.to_csv(path, index=False, lineterminator="\n")
+
+
+def data_frame(record: Mapping, rows: Rows) -> pd.DataFrame:
+    """Return rows as the model had them: word_id, groups, the response, predictors, and these raw.
+
+    The columns are called as in the record's formula, so that lmer() takes it with this table; a
+    logarithm of a time is called log_time_ms. Of least squares on subject means a row is a word.
+    """
+    observed = prediction.observed(record)
+    response = f"log_{observed}" if record["response"] == "log" else observed
+    columns: dict[str, np.ndarray | pd.Categorical] = {"word_id": rows.word.astype(np.int32)}
+    for name, group in rows.groups.items():
+        columns[name] = pd.Categorical.from_codes(group.codes, [str(each) for each in group.names])
+    columns[response] = rows.y
+    columns |= scaled(rows.predictors, record["scaling"])
+    columns |= {f"{name}{RAW}": rows.predictors[name] for name in sorted(record["scaling"])}
+    return pd.DataFrame(columns)
