@@ -4,6 +4,7 @@ import pytest
 from project import ROOT, load
 
 from recency import plugins
+from recency.command import lists
 from recency.command.main import main
 from recency.config import BIASES, bias_parameters, forms
 
@@ -58,13 +59,17 @@ def test_corpora(checkout, monkeypatch, capsys):
         "responses",
         "Natural Stories; SPR; Futrell et al. (2021)",
     ]
+    assert printed(capsys, "datasets", "--configfile", "config.open.yaml") == [
+        line for line in lines if line.split()[0] in config["datasets"]
+    ]
     (line,) = [line for line in lines if line.startswith("babylm-10M ")]
     assert line.endswith("BabyLM strict-small; 10M words; Warstadt et al. (2023)")
     monkeypatch.chdir(ROOT / "docs")  # a folder within the checkout; overlays are named from there
     assert printed(capsys, "corpora", "--configfile", "../config.open.yaml") == lines
 
 
-def test_targets(checkout, capsys):
+def test_targets_without_snakemake(checkout, monkeypatch, capsys):
+    monkeypatch.setattr(lists.importlib.util, "find_spec", lambda name: None)
     config, lines = load(), printed(capsys, "targets")
     of = dict(line.split(maxsplit=1) for line in lines)
     for name, entry in config["experiments"].items():
@@ -72,7 +77,7 @@ def test_targets(checkout, capsys):
     for name, entry in config["targets"].items():
         assert of[name] == entry["label"]
     assert of["search_dVM"] == "Decay and weight of dVM on GPT-2"
-    assert of["check_provo"] == "Provo, looked over"
+    assert of["check_<dataset>"].startswith("reading times looked over")
 
 
 @pytest.mark.parametrize("name", ["models", "corpora", "targets"])

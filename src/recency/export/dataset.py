@@ -11,6 +11,7 @@ import pandas as pd
 
 from recency.export import columns, lme4
 from recency.export.tables import for_csv, response_table, word_table
+from recency.regression.prediction import read_fit
 
 README = """\
 # {label}
@@ -51,14 +52,15 @@ def main(
     dataset: str,
     lms: Sequence[str],
     measures: Sequence[Mapping],
-    fits: Sequence[Mapping],
+    fit: Mapping | None,
     about: Mapping,
+    record: str | Path | None = None,
 ) -> None:
     """Write the folder `out`.
 
     `surprisal` is of `lms`, one by one; `responses` are of `measures` (see tables.response_table).
-    Words without a surprisal of `scored` are those that filters know of. `fits` may be what the R
-    code fits, the first that can. `about` has label, study, licence, cite, placed (whether its
+    Words without a surprisal of `scored` are those that filters know of. `fit` is what the R code
+    fits, if anything (see lme4.script), and `record` that fit's JSON. `about` has label, study, licence, cite, placed (whether its
     user had to place a file of it), partitioned, and `lms`: LM → what it is.
     """
     table, origins = word_table(words, unigram, dict(zip(lms, surprisal, strict=True)))
@@ -80,7 +82,9 @@ def main(
         models="\n".join(f"- {lm}: {what}" for lm, what in about["lms"].items()) or "None.",
         rights=rights(about),
     )
-    code = lme4.script(dataset, about["label"], about["study"], fits, *tables.values(), lms)
+    there = {name for frame in tables.values() for name in frame}
+    fitted = read_fit(record) if record else None
+    code = lme4.script(dataset, about["label"], about["study"], lms, there, fit, fitted)
     out = Path(out)
     made = out.with_name(f".{out.name}.{os.getpid()}")
     made.mkdir(parents=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-
-import pandas as pd
+from collections.abc import Collection, Mapping, Sequence
 
 from recency.errors import InputError
-from recency.export.tables import short_names
+from recency.export.names import short_names
 from recency.mixed import formula as formulas
 from recency.mixed.formula import Formula
 from recency.regression.designs import SURPRISAL
-from recency.regression.names import GROUPS
+from recency.regression.names import GROUPS, PREDICTORS
 
 ENGINES = ("cross_products", "lme4")
 #: A predictor of the workflow's formulas → its column in the table of words.
@@ -26,18 +24,24 @@ responses <- read.csv("responses.csv", na.strings = "", encoding = "UTF-8")
 CALL = """
 # One of the study's fits: {where}
 # Its predictors are centred and scaled by mean and standard deviation (n - 1) of the rows that are
-# fitted, as below, so that an effect is ms (or µV) per standard deviation; the intercept is at the
-# mean of all predictors. It is fitted by maximum likelihood, not by REML.
+# fitted, as below, so that an effect is per standard deviation, in the response's unit, and the
+# intercept is at the mean of all predictors. It is by maximum likelihood, not REML.
 data <- subset(responses, measure == "{measure}" & partition == "fit")
 data <- merge(data, words[c("word_id", setdiff(names(words), names(responses)))], by = "word_id")
-{columns}for (name in c({predictors})) data[[name]] <- as.numeric(scale(as.numeric(data[[name]])))
+{columns}for (name in c({predictors})) {{
+  data[[name]] <- as.numeric(scale(as.numeric(data[[name]])))
+}}
 library(lme4)
+# lme4 evaluates its own deviance at the theta that the workflow found. To have it search, which may
+# end a little short of that, take `start` out and write optimizer = "bobyqa".
 model <- lmer(
   {formula},
   data = data, REML = FALSE,
-  control = lmerControl(optCtrl = list(xtol_abs = 1e-10, ftol_abs = 1e-10))
+  start = c({theta}),
+  control = lmerControl(optimizer = NULL, calc.derivs = FALSE)
 )
 print(summary(model), correlation = FALSE)
+# The workflow has: logLik {loglik!r}; {effects}
 """
 NONE = """
 # None of the study's fits can be written as a call of lmer() to these tables: they are no linear
@@ -50,28 +54,39 @@ def script(
     dataset: str,
     label: str,
     study: str,
-    fits: Iterable[Mapping],
-    words: pd.DataFrame,
-    responses: pd.DataFrame,
     lms: Sequence[str],
+    there: Collection[str],
+    fit: Mapping | None = None,
+    record: Mapping | None = None,
 ) -> str:
-    """Return R code that reads the tables and fits the first of `fits` that they have all columns of.
+    """Return R code that reads the tables, and fits one of the study's models to them.
 
-    A fit has design (its settings), lm, measure and file.
+    `fit` has design (its settings, of which plain_formula() makes something), lm, measure and file;
+    `record` is what that file says. `there` are the columns of both tables, `lms` those exported.
     """
     text = HEADER.format(dataset=dataset, label=label, study=study)
-    for fit in fits:
-        there = {*words, *responses}
-        if (formula := plain_formula(fit["design"])) is None or "span" in there:
-            continue
-        columns = columns_of(formula, fit, short_names(lms))
-        if all(column in there for column in columns.values()):
-            return text + _call(formula, columns, fit)
-    return text + NONE
+    formula = plain_formula(fit["design"]) if fit else None
+    if formula is None or record is None or not record.get("theta") or "span" in there:
+        return text + NONE
+    columns = _columns(formula, fit, short_names(lms))
+    renamed = {name: column for name, column in columns.items() if name != column}
+    lines = [f"data${name} <- data${column}\n" for name, column in renamed.items()]
+    if fit["design"]["response"] == "log":
+        lines.append(f"data${formula.response} <- log(data${formula.response})\n")
+    return text + CALL.format(
+        where=fit["file"],
+        measure=fit["measure"],
+        columns="".join(lines),
+        predictors=", ".join(f'"{name}"' for name in columns),
+        formula=str(formula),
+        theta=", ".join(map(repr, record["theta"])),
+        loglik=record["loglik"]["fit"],
+        effects=", ".join(f"{each['term']} {each['estimate']!r}" for each in record["fixed"]),
+    )
 
 
 def plain_formula(design: Mapping) -> Formula | None:
-    """Return the formula of a linear mixed model whose predictors are columns as they are, else None."""
+    """Return a design's formula if it is a linear mixed model of exported columns, else None."""
     family, spillover = design.get("family", "gaussian"), design.get("spillover", "item")
     if design["engine"] not in ENGINES or family != "gaussian" or spillover != "item":
         return None
@@ -79,26 +94,12 @@ def plain_formula(design: Mapping) -> Formula | None:
         formula = formulas.parse(design["formula"])
     except InputError:
         return None
-    named = all(name.isidentifier() for name in formula.predictors)
-    return formula if named and set(formula.groups) <= set(GROUPS) else None
+    known = set(formula.predictors) <= set(PREDICTORS) and set(formula.groups) <= set(GROUPS)
+    return formula if known else None
 
 
-def columns_of(formula: Formula, fit: Mapping, short: Mapping[str, str]) -> dict[str, str]:
+def _columns(formula: Formula, fit: Mapping, short: Mapping[str, str]) -> dict[str, str]:
     """Return predictor of the formula → column of the tables."""
-    surprisal = f"{SURPRISAL[fit['design']['surprisal']]}_{short.get(fit['lm'], '')}"
+    surprisal = f"{SURPRISAL[fit['design']['surprisal']]}_{short[fit['lm']]}"
     known = RENAMED | {"surprisal": surprisal, "previous_surprisal": f"previous_{surprisal}"}
     return {name: known.get(name, name) for name in formula.predictors}
-
-
-def _call(formula: Formula, columns: Mapping[str, str], fit: Mapping) -> str:
-    renamed = {name: column for name, column in columns.items() if name != column}
-    lines = [f"data${name} <- data${column}\n" for name, column in renamed.items()]
-    if fit["design"]["response"] == "log":
-        lines.append(f"data${formula.response} <- log(data${formula.response})\n")
-    return CALL.format(
-        where=fit["file"],
-        measure=fit["measure"],
-        columns="".join(lines),
-        predictors=", ".join(f'"{name}"' for name in columns),
-        formula=str(formula),
-    )

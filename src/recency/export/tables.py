@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 
 import pandas as pd
 
+from recency.export.names import short_names
 from recency.reading.contracts import EVENT
 from recency.reading.observations import events, filtered, joined, partition, since_unscored
 from recency.regression.designs import SURPRISAL
@@ -54,18 +54,6 @@ def word_table(
                 frame[name] = of_lm.predictors["previous_surprisal"]
                 origins[name] = (lm, f"previous_{column}")
     return frame, origins
-
-
-def short_names(lms: Iterable[str]) -> dict[str, str]:
-    """Return LM → its name as part of a column's, in letters, digits and `_`; all of them differ."""
-    found: dict[str, str] = {}
-    for lm in lms:
-        plain = name = re.sub(r"\W", "_", lm)
-        number = 2
-        while name in found.values():
-            name, number = f"{plain}_{number}", number + 1
-        found[lm] = name
-    return found
 
 
 def response_table(

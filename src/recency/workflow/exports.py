@@ -6,6 +6,7 @@ from snakemake.exceptions import WorkflowError
 
 from recency import config as configuration
 from recency.evaluations import registry
+from recency.export import lme4
 from recency.workflow import regressions, targets
 from recency.workflow.study import Study
 
@@ -95,11 +96,13 @@ def lms_for(study: Study, dataset: str) -> list[str]:
 def dataset_files(study: Study, dataset: str) -> dict[str, list[str] | str]:
     """Return what the export of a dataset reads."""
     where = "<results>/surprisal/{}/{}.parquet"
+    fit = fitted(study, dataset)
     measures = study.config["datasets"][dataset]["measures"]
     return regressions.predictors(study, dataset) | {
         "responses": [study.responses_file(dataset, measure) for measure in measures],
         "surprisal": [where.format(lm, dataset) for lm in lms_for(study, dataset)],
         "scored": study.scored_by(dataset),
+        "record": f"<results>/{fit['file']}" if fit else [],
     }
 
 
@@ -120,7 +123,7 @@ def dataset_settings(study: Study, dataset: str) -> dict:
             }
             for measure in entry["measures"]
         ],
-        "fits": fits(study, dataset, names),
+        "fit": fitted(study, dataset),
         "about": {key: entry.get(key) for key in ("label", "licence", "cite")}
         | {
             "study": study.config["study"],
@@ -137,27 +140,23 @@ def parameters(study: Study) -> dict:
     def parameter(key: str):
         return lambda wildcards: dataset_settings(study, wildcards.dataset)[key]
 
-    return {key: parameter(key) for key in ("lms", "measures", "fits", "about")}
+    return {key: parameter(key) for key in ("lms", "measures", "fit", "about")}
 
 
-def fits(study: Study, dataset: str, names: list[str]) -> list[dict]:
-    """Return the study's fits of a dataset that its R code may be: each of the first LM."""
-    responses = {
-        (r["design"], r["measure"]): r
-        for name in dict.fromkeys([*study.config["run"], *study.config["experiments"]])
-        for r in study.all_responses(name)
-        if r["dataset"] == dataset
-    }
-    return [
-        {
-            "design": study.config["designs"][design],
-            "measure": measure,
-            "lm": lm,
-            "file": regressions.fit(study, response, lm, "full").removeprefix("<results>/"),
-        }
-        for (design, measure), response in responses.items()
-        for lm in names[:1]
-    ]
+def fitted(study: Study, dataset: str) -> dict | None:
+    """Return the fit of a dataset that its R code is: the first of the study's that R code can be.
+
+    It is of the first LM of lms_for(), by the first design of the run's experiments, then of others.
+    """
+    for name in dict.fromkeys([*study.config["run"], *study.config["experiments"]]):
+        for response in study.all_responses(name):
+            design = study.config["designs"][response["design"]]
+            if response["dataset"] != dataset or lme4.plain_formula(design) is None:
+                continue
+            lm = lms_for(study, dataset)[0]
+            file = regressions.fit(study, response, lm, "full").removeprefix("<results>/")
+            return {"design": design, "measure": response["measure"], "lm": lm, "file": file}
+    return None
 
 
 def _what(lm: dict) -> str:

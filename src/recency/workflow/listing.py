@@ -83,7 +83,7 @@ def _internal(rules: Iterable, listed: Sequence[Target]) -> list[str]:
     """Return a line on each rule that is no target: what its script says of itself."""
     known = {target.name for target in listed}
     rows = [
-        (rule.name, _docstring(Path(rule.basedir.get_path_or_uri(), rule.script)))
+        (rule.name, _docstring(Path(rule.basedir.get_path_or_uri(secret_free=True), rule.script)))
         for rule in rules
         if rule.name not in known and rule.script
     ]

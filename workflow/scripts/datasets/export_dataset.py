@@ -11,6 +11,7 @@ if __name__ == "__main__":
             unigram=snakemake.input.get("unigram"),
             surprisal=snakemake.input.get("surprisal", []),
             scored=snakemake.input.get("scored", []),
+            record=snakemake.input.get("record") or None,
             out=snakemake.output[0],
             **snakemake.params,
         )

@@ -1,0 +1,206 @@
+"""`./run --list` and what it costs, names that are nearly targets, and `./run --help`."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+import yaml
+from project import ROOT, TINY, copy_project, environment, load, merged, plan, planned
+
+from recency.errors import InputError
+from recency.workflow import costs, targets
+
+pytestmark = pytest.mark.xdist_group("listing")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return copy_project(tmp_path_factory.mktemp("project"))
+
+
+def listed(folder, *arguments, configs=TINY):
+    """Return name → line of `recency targets`, which is what `./run --list` runs."""
+    run = subprocess.run(
+        [sys.executable, "-m", "recency", "targets", *arguments, "--configfile", *configs],
+        check=False,
+        cwd=folder,
+        env=environment() | {"PYTHONPATH": str(folder / "src")},
+        text=True,
+        capture_output=True,
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    lines = run.stdout.splitlines()
+    return lines[0], {line.split(" ")[0]: line for line in lines[1:] if line}
+
+
+@pytest.fixture(scope="module")
+def tiny(project):
+    return listed(project, "--cores", "2")
+
+
+def counted(line):
+    """Return jobs, trainings and regressions of a line."""
+    return [
+        int(found[1].replace(",", "")) if (found := re.search(rf"([\d,]+) {what}", line)) else 0
+        for what in ("jobs", "training", "regression")
+    ]
+
+
+@pytest.mark.parametrize("name", ["simulated", "sensitivity"])
+def test_a_target_costs_what_snakemake_plans(name, project, tiny):
+    jobs = planned(plan(project, name, configs=TINY).stdout)
+    whole = jobs["total"] - 1  # the target's own job makes nothing
+    assert counted(tiny[1][name]) == [whole, jobs["train"], jobs["regression"]]
+    assert name != "sensitivity" or jobs["regression"] == 1300
+
+
+def test_every_target_has_its_line_and_cost(tiny):
+    head, of = tiny
+    assert head == "study tiny, scale cores; what is left to do, on 2 cores"
+    config = load(*TINY)
+    for target in targets.targets(config):
+        if target.kind:
+            assert targets.KINDS[target.kind] in of[target.kind]
+        else:
+            assert re.search(r"\d jobs?[:;]", of[target.name]), of[target.name]
+            assert target.line in of[target.name]
+    assert "no plan" not in "\n".join(of.values())
+    assert re.search(r"estimated \d+ (s|min)$", of["simulated"])
+    assert "10 trainings on a GPU of unknown time" in of["wm_figure1"]
+    assert "of unknown time" in of["search_dVM"]
+    assert of["exp1"].endswith("(without Brown, GECO, Dundee: not here)")
+
+
+def test_all_of_them_and_the_internal_rules(project):
+    _, of = listed(project, "--all", "--config", "run=[exp2]")
+    rules = plan(project, "--list-rules", configs=TINY).stdout.split()
+    assert set(rules) - of.keys() == set()
+    assert "Train a causal language model" in of["train"]
+    assert re.search(r"\d+ jobs?[:;]", of["export_provo"])
+    assert of["all"].split("  ")[-2:] != [] and "exp2" in of["all"]
+
+
+def study_of(overlay):
+    return merged(load(*TINY), yaml.safe_load(overlay))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("simulatd", "did you mean 'simulated'?"),
+        ("figur3", "did you mean 'figure3'?"),
+        ("export_pythia", "did you mean 'export_Pythia'?"),
+        ("xqz", "'xqz'; ./run --list"),
+    ],
+)
+def test_a_name_that_is_nearly_a_target(name, meant):
+    config = load(*TINY)
+    known = {target.name for target in targets.targets(config)}
+    with pytest.raises(InputError) as error:
+        targets.require_known([name], config, known)
+    assert meant in str(error.value) and len(str(error.value)) < 120
+
+
+def test_files_and_rules_are_let_through(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "README").touch()
+    config = load(*TINY)
+    targets.require_known(["results/x/y", "a.csv", "README", "train"], config, {"train"})
+
+
+def test_snakemake_stops_before_it_plans(project):
+    wrong = plan(project, "simulatd", configs=TINY)
+    assert wrong.returncode != 0 and "did you mean 'simulated'?" in wrong.stdout
+    assert "MissingRule" not in wrong.stdout and "Building DAG" not in wrong.stdout
+    file = plan(project, "results/tiny/cores/nothing.csv", configs=TINY)
+    assert "MissingRuleException" in file.stdout
+
+
+def test_a_dataset_and_an_lm_of_one_name_are_refused(project):
+    dataset = load(*TINY)["datasets"]["simulated_spr"]
+    (project / "clash.yaml").write_text(yaml.safe_dump({"datasets": {"dVM-I": dataset}}))
+    run = plan(project, configs=[*TINY, "clash.yaml"])
+    assert run.returncode != 0
+    assert "lms → dVM-I: a dataset is called 'dVM-I', too" in run.stdout
+
+
+def test_times_are_those_of_finished_jobs(tmp_path):
+    config = load(*TINY)
+    timing = costs.Timing(config, tmp_path, tmp_path)
+    estimate, measured = timing.training("Pythia")
+    assert not measured and estimate == timing.operations("Pythia") / costs.FLOPS["fp32"]
+    tokens, parameters = 40 * 4 * 64, 12 * 1 * 16**2 + 2 * 400 * 16
+    assert timing.operations("Pythia") == 6 * parameters * tokens
+    assert timing.regression("spr", "simulated_spr.SPR") == (costs.SECONDS["regression"], False)
+    for name, seconds in {
+        "train/ALiBi-mix-TI": 40,
+        "regression/spr/simulated_spr.SPR/a.full": 3,
+        "regression/spr/simulated_spr.SPR/b.full": 5,
+        "regression/spr/other.SPR/b.full": 10,
+    }.items():
+        path = tmp_path / f"{name}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"s\th:m:s\n{seconds}\t0\n")
+    timing = costs.Timing(config, tmp_path, tmp_path)
+    assert timing.training("Pythia") == (40, True)  # of the same size, and on one core
+    assert timing.training("reader") == (40, True)
+    assert timing.training("GPT-2") == (None, False)  # on a GPU
+    assert timing.regression("spr", "simulated_spr.SPR") == (4, True)
+    assert timing.regression("eye_tracking", "simulated_eye_tracking.FP") == (6, False)
+
+
+def test_a_cost_in_words():
+    every = Counter(training=3, regression=1300, other=2)
+    left = Counter(training=1, regression=1200)
+    cost = costs.Cost(every, left, 7200.0, bytes=2_000_000_000)
+    assert cost.line(2) == (
+        "1,201 jobs: 1 of 3 trainings, 1,200 of 1,300 regressions, 2 GB to fetch; 60 min"
+    )
+    assert costs.Cost(every).line(2) == "made (1,305 jobs: 3 trainings, 1,300 regressions)"
+    cost = costs.Cost(every, left, 1e6, measured=False, unknown=Counter({"search": 2}))
+    assert cost.line(1).endswith("; estimated 277.8 h and 2 searches of unknown time")
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """Return a folder with the command alone, as a clone has it before `make setup`."""
+    shutil.copy(ROOT / "run", tmp_path)
+    return tmp_path
+
+
+def run(folder, *arguments):
+    bare = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    return subprocess.run(
+        ["bash", "run", *arguments],
+        check=False,
+        cwd=folder,
+        env=bare,
+        text=True,
+        capture_output=True,
+    )
+
+
+@pytest.mark.parametrize("asked", ["--help", "-h"])
+def test_help_before_set_up(asked, clone):
+    done = run(clone, asked)
+    assert done.returncode == 0 and not done.stderr
+    for word in (
+        "--cores N",
+        "--configfile",
+        "--list",
+        "describe",
+        "make setup",
+        "snakemake --help",
+    ):
+        assert word in done.stdout
+    assert len(done.stdout.splitlines()) < 40 and "--slurm" not in done.stdout
+
+
+def test_without_set_up_the_rest_says_so(clone):
+    for arguments in (("--list",), ("exp1",)):
+        done = run(clone, *arguments)
+        assert done.returncode == 1 and "make setup" in done.stderr
