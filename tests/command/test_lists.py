@@ -59,9 +59,8 @@ def test_corpora(checkout, monkeypatch, capsys):
         "responses",
         "Natural Stories; SPR; Futrell et al. (2021)",
     ]
-    assert printed(capsys, "datasets", "--configfile", "config.open.yaml") == [
-        line for line in lines if line.split()[0] in config["datasets"]
-    ]
+    datasets = printed(capsys, "datasets", "--configfile", "config.open.yaml")
+    assert first_words(datasets) == list(config["datasets"])
     (line,) = [line for line in lines if line.startswith("babylm-10M ")]
     assert line.endswith("BabyLM strict-small; 10M words; Warstadt et al. (2023)")
     monkeypatch.chdir(ROOT / "docs")  # a folder within the checkout; overlays are named from there

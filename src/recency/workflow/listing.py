@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from recency.errors import InputError
+from recency.evaluations.registry import products
 from recency.workflow import costs
 from recency.workflow.costs import Cost
 from recency.workflow.targets import KINDS, Target, targets
@@ -82,8 +84,13 @@ def _notes(found: Iterable[Cost], everything: bool) -> list[str]:
 def _internal(rules: Iterable, listed: Sequence[Target]) -> list[str]:
     """Return a line on each rule that is no target: what its script says of itself."""
     known = {target.name for target in listed}
+    titles = {each.rule: ", ".join(t for _, t in each.makes.values()) for each in products()}
     rows = [
-        (rule.name, _docstring(Path(rule.basedir.get_path_or_uri(secret_free=True), rule.script)))
+        (
+            rule.name,
+            titles.get(rule.name)
+            or _docstring(Path(rule.basedir.get_path_or_uri(secret_free=True), rule.script)),
+        )
         for rule in rules
         if rule.name not in known and rule.script
     ]
@@ -91,9 +98,11 @@ def _internal(rules: Iterable, listed: Sequence[Target]) -> list[str]:
 
 
 def _docstring(path: Path) -> str:
-    """Return the first line of a script's docstring."""
+    """Return the first line of a script's docstring, without the rule's name."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return (ast.get_docstring(tree) or "").partition("\n")[0]
+    line = (ast.get_docstring(tree) or "").partition("\n")[0]
+    line = re.sub(r"^Rules? [\w, ]+: ", "", line).rstrip(".")
+    return line[:1].upper() + line[1:]
 
 
 def _absent(study, experiment: str) -> str:
