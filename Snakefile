@@ -67,6 +67,10 @@ onstart:
     start.require_machine(study, workflow)
 
 
+onsuccess:
+    start.say_where(study, workflow)
+
+
 # `snakemake` makes what `run` selects; `snakemake exp1` makes one experiment, `snakemake figure2` one
 # figure of the paper.
 rule all:

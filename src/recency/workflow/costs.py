@@ -21,7 +21,7 @@ from recency.workflow.targets import targets
 
 FLOPS = {"fp32": 1.5e11, "bf16": 3e11}
 """Operations a second of a training, per core, as README's figures of two networks give them."""
-SECONDS = {"regression": 5.0, "surprisal": 15.0, "other": 5.0}
+SECONDS = {"regression": 5.0, "cross-validation": 30.0, "surprisal": 15.0, "other": 5.0}
 """Core seconds of other jobs, their start and imports in them, of which none has been timed yet."""
 LONG = {
     "bias_search": "search",
@@ -39,6 +39,7 @@ KINDS = {
     "ngram_lm_surprisal": "surprisal",
     "regression": "regression",
     "nested_regression": "regression",
+    "cross_validation": "cross-validation",
     "download": "download",
 }
 """Rule → the kind of job that is counted by itself."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -78,6 +79,25 @@ def require_targets(study: Study, workflow) -> None:
         targets.require_known(parse_args(sys.argv[1:])[1].targets, study.config, rules)
     except InputError as error:
         raise WorkflowError(str(error)) from None
+
+
+def say_where(study: Study, workflow) -> None:
+    """Say in a line where what a run has made can be looked at, and how its report is written."""
+    results = workflow.pathvars.apply("<results>")
+    known = {
+        "summary.txt": "what was found",
+        "experiments": "figures and tables",
+        "exports": "for others",
+    }
+    there = [f"{name} ({what})" for name, what in known.items() if Path(results, name).exists()]
+    if not there:
+        return
+    overlays = [os.path.relpath(path) for path in workflow.config_settings.configfiles]
+    words = ["./run", *(["--configfile", *overlays] if overlays else [])]
+    if settings := list(workflow.config_settings.config_args):
+        words += ["--config", *settings]
+    report = shlex.join([*words, "--report", f"{results}/report.html"])
+    logger.info(f"In {results}/: {', '.join(there)}; a report: {report}")
 
 
 def require_machine(study: Study, workflow) -> None:
