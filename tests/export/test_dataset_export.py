@@ -194,6 +194,7 @@ def test_a_finished_study_s_fits_come_out_of_its_export_in_r(study):
     where = "regression/spr/simulated_spr.SPR/Pythia.full"
     run = snakemake(
         study,
+        "--keep-going",
         "export_simulated_spr",
         "export_simulated_eye_tracking",
         f"{RESULTS}/{where}.data.parquet",
