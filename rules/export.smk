@@ -67,8 +67,8 @@ rule export_dataset:
     conda:
         "../envs/stats.yaml"
     params:
-        dataset="{dataset}",
         **exports.parameters(study),
+        dataset="{dataset}",
     script:
         "../workflow/scripts/datasets/export_dataset.py"
 
@@ -105,6 +105,37 @@ rule fitted_data:
     conda:
         "../envs/stats.yaml"
     params:
+        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
+    script:
+        "../workflow/scripts/regression/fitted_data.py"
+
+
+rule fitted_nested_data:
+    input:
+        unpack(
+            lambda wildcards: regressions.nested_files(
+                study,
+                wildcards.design,
+                wildcards.dataset,
+                wildcards.measure,
+                wildcards.lm,
+                wildcards.other,
+            )
+        ),
+        fit="<results>/observations/{dataset}.{measure}/fit.parquet",
+        regression="<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.json",
+    output:
+        parquet="<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.data.parquet",
+        csv="<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.data.csv",
+    log:
+        "<logs>/fitted_data/{design}/{dataset}.{measure}/{lm}+{other}.log",
+    wildcard_constraints:
+        lm=any_of(config["lms"]),
+        other=any_of(config["lms"]),
+    conda:
+        "../envs/stats.yaml"
+    params:
+        beside="{other}",
         others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
         "../workflow/scripts/regression/fitted_data.py"

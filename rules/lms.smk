@@ -39,6 +39,8 @@ rule surprisal:
         ledger="<results>/surprisal/{lm}/{dataset}.ledger.csv",
     log:
         "<logs>/surprisal/{lm}/{dataset}.log",
+    benchmark:
+        "<benchmarks>/surprisal/{lm}/{dataset}.tsv"
     wildcard_constraints:
         lm=any_of(study.lms_that_are("network")),
     conda:

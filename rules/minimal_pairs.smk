@@ -25,6 +25,8 @@ rule score_pairs:
         "<results>/minimal_pairs/{lm}/{pairs}.parquet",
     log:
         "<logs>/score_pairs/{lm}/{pairs}.log",
+    benchmark:
+        "<benchmarks>/score_pairs/{lm}/{pairs}.tsv"
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]

@@ -19,6 +19,8 @@ rule simulate_power:
         "<results>/power/{dataset}.{design}.chances.csv",
     log:
         "<logs>/simulate_power/{dataset}.{design}.log",
+    benchmark:
+        "<benchmarks>/simulate_power/{dataset}.{design}.tsv"
     wildcard_constraints:
         dataset=any_of(POWER),
     conda:

@@ -6,11 +6,17 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from project import TINY, environment, snakemake
+from project import ROOT, TINY, environment, load, snakemake
 
 from recency.export import columns, dataset, lme4, tables
 from recency.export.names import short_names
+from recency.mixed.levels import Levels
+from recency.mixed.scaling import scaling_of
 from recency.reading import observations
+from recency.regression import fitted
+from recency.regression.predictors import Rows
+from recency.workflow import exports
+from recency.workflow.study import Study
 
 RESULTS = "results/tiny/cores"
 DESIGN = {"engine": "cross_products", "response": "raw", "surprisal": "plain"}
@@ -147,11 +153,20 @@ def test_both_formats_say_the_same_and_every_column_is_described(made):
         ({"licence": "CC BY 4.0", "placed": False}, "under its terms alone"),
         ({"licence": "none stated", "placed": False}, "Ask its authors"),
         ({"placed": False}, "states no licence"),
-        ({"licence": "own", "placed": True, "cite": "N. (1999)"}, "may not be redistributed"),
+        ({"licence": "own", "placed": True, "cite": "N. (1999)"}, "are not public here"),
     ],
 )
 def test_rights_are_said(about, said):
     assert said in dataset.rights(about)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "placed"),
+    [("natural_stories", False), ("simulated_spr", False), ("dundee", True), ("geco", True)],
+)
+def test_files_that_a_user_placed(dataset, placed):
+    study = Study(load(*TINY), ROOT)
+    assert exports.dataset_settings(study, dataset)["about"]["placed"] == placed
 
 
 @pytest.mark.parametrize(
@@ -170,6 +185,22 @@ def test_rights_are_said(about, said):
 def test_which_designs_are_r_code(changes, plain):
     design = DESIGN | {"formula": "time_ms ~ length * surprisal + (1 | subject)"} | changes
     assert (lme4.plain_formula(design) is not None) == plain
+
+
+def test_a_fitted_frame_is_called_as_its_formula():
+    values = {name: np.array([1.0, 3.0]) for name in ("length", "`surprisal[B]`")}
+    groups = {"subject": Levels(np.array([1, 0]), ["a", "b"])}
+    record = {"response": "log", "formula": "time_ms ~ 1", "scaling": scaling_of(values)}
+    frame = fitted.data_frame(record, Rows(values, np.array([5.0, 6.0]), groups, np.array([7, 8])))
+    assert frame.round(3).to_dict("list") == {
+        "word_id": [7, 8],
+        "subject": ["b", "a"],
+        "log_time_ms": [5.0, 6.0],
+        "surprisal[B]": [-0.707, 0.707],
+        "length": [-0.707, 0.707],
+        "surprisal[B]_raw": [1.0, 3.0],
+        "length_raw": [1.0, 3.0],
+    }
 
 
 ASK = """

@@ -110,8 +110,8 @@ def rights(about: Mapping) -> str:
     lines.append(f"Its licence: {licence}." if licence else "The config states no licence of it.")
     if about["placed"]:
         lines.append(
-            "Its files were placed by whoever ran the study, since they may not be redistributed: do "
-            "not pass `words` and `responses` on without its authors' leave."
+            "Its files were placed by whoever ran the study and are not public here: do not pass "
+            "`words` and `responses` on without its authors' leave."
         )
     elif not stated:
         lines.append("Ask its authors before you pass `words` and `responses` on.")
@@ -119,7 +119,7 @@ def rights(about: Mapping) -> str:
         lines.append("Pass `words` and `responses` on under its terms alone.")
     lines.append(f"Cite {cite}." if cite else "")
     lines.append(
-        "Surprisals and what else language models give are the study's; keyed by `word_id` alone, "
-        "without the words, they hold nothing of the dataset's. A checkpoint's card may ask for more."
+        "What language models give of a word is the study's, or of whoever made the checkpoint or the "
+        "table that it is from; keyed by `word_id` alone, it holds nothing of the dataset's."
     )
     return " ".join(filter(None, lines))

@@ -51,8 +51,8 @@ def main(
 def data_frame(record: Mapping, rows: Rows) -> pd.DataFrame:
     """Return rows as the model had them: word_id, groups, the response, predictors, and these raw.
 
-    The columns are called as in the record's formula, so that lmer() takes it with this table; a
-    logarithm of a time is called log_time_ms. Of least squares on subject means a row is a word.
+    The columns are called as in the record's formula, so that lmer() takes it with this table (which
+    R reads by check.names = FALSE); a logarithm of a time is called log_time_ms. Of least squares on subject means a row is a word.
     """
     observed = prediction.observed(record)
     response = f"log_{observed}" if record["response"] == "log" else observed
@@ -60,6 +60,7 @@ def data_frame(record: Mapping, rows: Rows) -> pd.DataFrame:
     for name, group in rows.groups.items():
         columns[name] = pd.Categorical.from_codes(group.codes, [str(each) for each in group.names])
     columns[response] = rows.y
-    columns |= scaled(rows.predictors, record["scaling"])
-    columns |= {f"{name}{RAW}": rows.predictors[name] for name in sorted(record["scaling"])}
+    found = scaled(rows.predictors, record["scaling"])
+    columns |= {name.strip("`"): values for name, values in found.items()}
+    columns |= {name.strip("`") + RAW: rows.predictors[name] for name in found}
     return pd.DataFrame(columns)

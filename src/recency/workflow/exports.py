@@ -110,8 +110,8 @@ def dataset_settings(study: Study, dataset: str) -> dict:
     """Return the other parameters of recency.export.dataset.main, but for `dataset`."""
     entry, parted = study.config["datasets"][dataset], study.partitioned(dataset)
     names = lms_for(study, dataset)
-    files = study.files.origins(dataset)
-    placed = [file for file in files if not file["from"].startswith(("http", "made by"))]
+    sources = [*study.files.with_words(dataset)["words"].values(), *entry["responses"].values()]
+    placed = [file for file in sources if not file.keys() & {"url", "simulated"}]
     return {
         "lms": names,
         "measures": [

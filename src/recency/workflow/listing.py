@@ -130,6 +130,10 @@ def _opened(root: Path, configfiles: Sequence[str], entries: Sequence[str]) -> I
     from snakemake.logging import logger
     from snakemake.settings import types
 
+    try:
+        settings = parse_config(entries)
+    except ValueError as error:
+        raise InputError(f"--config: {error}") from None
     output = types.OutputSettings(dryrun=True, quiet={types.Quietness.ALL})
     triggers = types.RerunTrigger.parse_choices_set(["mtime", "params", "input"])
     logger.disabled = True
@@ -138,7 +142,7 @@ def _opened(root: Path, configfiles: Sequence[str], entries: Sequence[str]) -> I
             opened = api.workflow(
                 resource_settings=types.ResourceSettings(cores=1),
                 config_settings=types.ConfigSettings(
-                    config=parse_config(entries), configfiles=[Path(name) for name in configfiles]
+                    config=settings, configfiles=[Path(name) for name in configfiles]
                 ),
                 snakefile=Path("Snakefile"),
             )
