@@ -73,7 +73,7 @@ def test_environment_has_what_its_scripts_import(environment):
     has, missing = installed(environment), set()
     for script in scripts()[environment]:
         for package, module in needed(script).items():
-            given = has.intersection(map(str.lower, DISTRIBUTIONS[package]))
+            given = has & {name.lower().replace("_", "-") for name in DISTRIBUTIONS[package]}
             if not given and package not in NOT_NEEDED.get(environment, {}):
                 missing.add(f"{package} (by {module} for {script.relative_to(SCRIPTS)})")
     assert not missing
