@@ -1,6 +1,5 @@
 """Filter responses as the paper does, count what each step drops, and part them in three or not."""
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.files import atomic
-from recency.names import hint
+from recency.reading import filters as conditions
 from recency.reading.contracts import EVENT, response_column
 
 PARTITIONS = ("fit", "fit", "exploratory", "held_out")
@@ -29,12 +28,13 @@ def main(
 ) -> None:
     """Write the three partitions and counts.csv (step, kept, dropped).
 
-    `filters` are applied in order: each `keep` is a pandas query over the columns of `joined`, and
-    rows for which it holds stay. Without `out_exploratory` and `out_held_out` all that is left is
-    to be fitted, and these partitions are counted as 0. With `event`, a query as `keep` is one, the
-    response is whether it holds of a row that the filters leave: 1 or 0. With `surprisal` files there
-    is a column `words_since_unscored`, see `since_unscored`. Of `keep`, columns that a regression may
-    ask for, the partitions have those that are the responses' own; what words have stays with them.
+    `filters` are applied in order: each `keep` is a condition on the columns of `joined`, read by
+    recency.reading.filters, and rows for which it holds stay. Without `out_exploratory` and
+    `out_held_out` all that is left is to be fitted, and these partitions are counted as 0. With
+    `event`, a condition too, the response is whether it holds of a row that the filters leave: 1 or
+    0. With `surprisal` files there is a column `words_since_unscored`, see `since_unscored`. Of
+    `keep`, columns that a regression may ask for, the partitions have those that are the responses'
+    own; what words have stays with them.
     """
     of_words, of_responses = pd.read_parquet(words), pd.read_parquet(responses)
     if surprisal:
@@ -131,9 +131,8 @@ def events(frame: pd.DataFrame, query: str, where: str) -> pd.Series:
 
     Raises an InputError where the query cannot tell, since a column that it reads is missing there.
     """
-    found = _evaluated(frame, f"event: {query!r}", query)
-    read = [name for name in dict.fromkeys(re.findall(r"\w+", query)) if name in frame]
-    if missing := [name for name in read if frame[name].isna().any()]:
+    found = conditions.evaluated(frame, f"event: {query!r}", query)
+    if missing := [name for name in conditions.read(query).columns if frame[name].isna().any()]:
         count = int(frame[missing[0]].isna().sum())
         raise InputError(
             f"{where}: the event {query!r} needs {missing[0]}, which is missing in {count:,} of "
@@ -158,24 +157,5 @@ def partition(observations: pd.DataFrame) -> pd.Series:
 
 def _holds(frame: pd.DataFrame, name: str, keep: str) -> pd.Series:
     """Evaluate a filter; raise InputError unless it is a yes or no of each row."""
-    found = _evaluated(frame, f"filters → {name}: {keep!r}", keep)
+    found = conditions.evaluated(frame, f"filters → {name}: {keep!r}", keep)
     return found.fillna(False).astype(bool)
-
-
-def _evaluated(frame: pd.DataFrame, where: str, keep: str) -> pd.Series:
-    columns = ", ".join(frame.columns)
-    try:
-        found = frame.eval(keep, engine="python", local_dict={}, global_dict={})
-    except pd.errors.UndefinedVariableError as error:
-        unknown = str(error).split("'")[1]
-        near = hint(unknown, frame.columns)
-        raise InputError(f"{where}: no column {unknown}; {near}There are: {columns}") from error
-    except Exception as error:
-        raise InputError(
-            f"{where} cannot be evaluated ({error}); the columns are: {columns}"
-        ) from error
-    if not isinstance(found, pd.Series) or not pd.api.types.is_bool_dtype(found.dtype):
-        raise InputError(
-            f"{where} is not true or false of each row; compare a column, as in time_ms > 0"
-        )
-    return found
