@@ -41,6 +41,26 @@ def constant(package: str, name: str, constant: str) -> object:
     return ast.literal_eval(node.value)
 
 
+def literal(package: str, name: str, constant: str) -> object:
+    """Return the value of a constant of a module as `constant` does; None if it is not there."""
+    node = _defined(_file(package, name), constant)
+    try:
+        return None if node is None else ast.literal_eval(node.value)
+    except (ValueError, AttributeError):  # computed, or no constant
+        return None
+
+
+def keywords(package: str, name: str, function: str) -> dict[str, str]:
+    """Return the arguments with a default that a module's function takes: name → its annotation."""
+    node = _defined(_file(package, name), function)
+    if not isinstance(node, ast.FunctionDef):
+        return {}
+    arguments = node.args
+    first = len(arguments.args) - len(arguments.defaults)
+    taken = [*arguments.args[first:], *arguments.kwonlyargs]
+    return {each.arg: ast.unparse(each.annotation) if each.annotation else "" for each in taken}
+
+
 def docstring(package: str, name: str) -> str:
     """Return the docstring of a module, read without importing it."""
     return ast.get_docstring(ast.parse(_file(package, name).read_text(encoding="utf-8"))) or ""

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.names import nearest
+from recency.workflow import strict_yaml
 
 FOLDER = Path("data", "corpora")
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast; every job reads these
 
 
 def load(root: str | Path, *overlays: str | Path) -> dict:
     """Return the complete config of config.yaml and overlays (paths, from `root`), the last on top."""
     config: dict = {}
     for name in ("config.yaml", *overlays):
-        merge(config, _read(Path(root, name), name))
+        merge(config, strict_yaml.read(Path(root, name), name))
     complete(config, root)
     return config
 
@@ -67,7 +65,7 @@ def corpus_files(root: str | Path) -> dict[str, dict[str, dict]]:
     found, known = {}, tables()
     for path in sorted((Path(root) / FOLDER).glob("*.y*ml")):
         name = str(FOLDER / path.name)
-        content = _read(path, name)
+        content = strict_yaml.read(path, name)
         for table, entries in content.items():
             if table not in known:
                 raise InputError(f"{name}: unknown key {nearest(table, known)}")
@@ -89,22 +87,6 @@ def entries_of(files: dict[str, dict[str, dict]]) -> dict[str, dict]:
                     raise InputError(f"{path}: {table} → {name} is in {other} already; rename one")
                 merged.setdefault(table, {})[name] = entry
     return merged
-
-
-def _read(path: Path, name: str | Path) -> dict:
-    """Return a YAML file's mapping, empty if it has none; errors call the file `name`."""
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise InputError(f"{name}, line {line}: {error.problem or error.context}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{name}: not YAML in UTF-8 ({error})") from None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise InputError(f"{name}: not a mapping of keys and values")
-    return content
 
 
 def _written_out(lms: object, groups: dict) -> object:

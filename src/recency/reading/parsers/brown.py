@@ -17,6 +17,7 @@ from recency.reading.sentences import sentence_numbers
 from recency.reading.tables import first_rows, only, read
 
 MEASURES = ("SPR",)
+COLUMNS = {}
 
 _KEYS = ["text_id", "text_pos"]
 

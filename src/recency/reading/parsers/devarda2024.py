@@ -25,8 +25,9 @@ _TIMES = {
     "GP": "RTgopast",
     "SPR": "self_paced_reading_time",
 }
-_AMPLITUDES = ("ELAN", "LAN", "N400", "EPNP", "P600", "PNP")
-MEASURES = (*_TIMES, *_AMPLITUDES)
+AMPLITUDES = ("ELAN", "LAN", "N400", "EPNP", "P600", "PNP")
+MEASURES = ("FFD", "GD", "RB", "GP", "SPR", "ELAN", "LAN", "N400", "EPNP", "P600", "PNP")
+COLUMNS = {}
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
@@ -49,7 +50,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
             "another file"
         )
     out = pd.DataFrame({"subject": "mean", "word_id": found.word_id.astype("int32")})
-    if measure in _AMPLITUDES:
+    if measure in AMPLITUDES:
         out["amplitude_uv"] = table.numbers(column, minimum=None)
     else:
         out["time_ms"] = table.numbers(column)

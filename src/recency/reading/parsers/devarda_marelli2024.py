@@ -17,6 +17,7 @@ from recency.reading.sentences import sentence_numbers
 from recency.reading.tables import Table, only, read, warn
 
 MEASURES = ("FP", "SPR")
+COLUMNS = {"given_length": "number", "log_frequency": "number"}
 _GIVEN = {"given_length": "length", "log_frequency": "log_freq"}
 
 

@@ -28,6 +28,15 @@ from recency.reading.sentences import sentence_numbers
 from recency.reading.tables import content, warn
 
 MEASURES = ("SP", "FP", "GP")
+COLUMNS = {
+    "words_since_fixation": "number",
+    "fixation": "number",
+    "line_first": "flag",
+    "line_last": "flag",
+    "screen_first": "flag",
+    "screen_last": "flag",
+}
+CHOICES = {"scan_path": ("fixation", "visit")}
 
 _ENCODING = "latin-1"
 _WORD_FILE = re.compile(r"tx(\d\d)wrdp\.dat$", re.IGNORECASE)
@@ -53,7 +62,7 @@ def responses(
     `scan_path`: `fixation`, one row a fixation (the counts of Table 1), or `visit`, one row for all
     fixations until another word is fixated (Appendix A). The files of the texts must be there, too.
     """
-    one_of("scan_path", scan_path, ["fixation", "visit"])
+    one_of("scan_path", scan_path, CHOICES["scan_path"])
     pages = _pages(files)
     same_words(pages.word, words, "the texts of dundee")
     frame = _sequence(files)

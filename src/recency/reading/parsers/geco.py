@@ -27,7 +27,8 @@ _COLUMNS = {
     "GP": "WORD_GO_PAST_TIME",
     "TFT": "WORD_TOTAL_READING_TIME",
 }
-MEASURES = tuple(_COLUMNS)
+MEASURES = ("FP", "GP", "TFT")
+COLUMNS = {"words_since_fixation": "number"}
 _FIRST = "WORD_FIRST_FIXATION_TIME"
 _NO_TIME = (".", "", "NA")
 _NO_SENTENCE = ("#N/A", "")

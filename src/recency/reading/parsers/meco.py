@@ -30,7 +30,8 @@ from recency.reading.tables import Table, header, only, read, warn
 
 _MEANS = {"FFD": "FirstFixationDuration", "FP": "GazeDuration", "TFT": "TotalDuration"}
 _REPORT = {"FFD": "firstfix.dur", "FP": "firstrun.dur", "GP": "firstrun.gopast", "TFT": "dur"}
-MEASURES = tuple(_REPORT)
+MEASURES = ("FFD", "FP", "GP", "TFT")
+COLUMNS = {"words_since_fixation": "number"}
 
 _MISSING = ("NA", "")
 # The column that tells the data frame, and the one that its rows are chosen by.

@@ -26,6 +26,7 @@ from recency.reading.sentences import sentence_numbers
 from recency.reading.tables import Table, content, only, read, warn
 
 MEASURES = ("SPR",)
+COLUMNS = {"correct": "number", "pos": "text"}
 
 _SCREENS_BEFORE = 2
 _EXTRA_ZONE = (3, 231)  # story and raw zone of the word that the text lacks

@@ -31,7 +31,14 @@ from recency.reading.fixations import with_history
 from recency.reading.tables import Table, joined, only, read, warn
 
 _COLUMNS = {"FFD": "FFD", "FP": "FPRT", "GP": "RPD_inc", "RB": "RBRT", "TFT": "TFT"}
-MEASURES = tuple(_COLUMNS)
+MEASURES = ("FFD", "FP", "GP", "RB", "TFT")
+COLUMNS = {
+    "words_since_fixation": "number",
+    "first_pass": "flag",
+    "expert_status": "number",
+    "text_accuracy": "number",
+    "background_accuracy": "number",
+}
 
 _PLACE = ["itemid", "WordIndexInText"]
 _MEMBER = re.compile(r"reader(\d+)_([a-z]\d+)_merged\.(?:tsv|txt)")

@@ -27,6 +27,18 @@ from recency.reading.sentences import sentence_numbers
 from recency.reading.tables import content, header, only, read, warn
 
 MEASURES = ("SP", "FP", "GP", "FFD", "TFT")
+COLUMNS = {
+    "words_since_fixation": "number",
+    "fixation": "number",
+    "page_first": "flag",
+    "page_last": "flag",
+    "word_matches": "flag",
+}
+CHOICES = {
+    "scan_path": ("fixation", "visit"),
+    "report": ("fixations", "areas"),
+    "durations": ("fixation", "onset"),
+}
 
 _OF_FIXATIONS = MEASURES[:3]
 
@@ -97,10 +109,10 @@ def responses(
     `durations`: `fixation`, or `onset` (up to the onset of the next fixation on a word, saccade
     included, as in the paper's pipeline; a table of fixations has no onsets); None: what there is.
     """
-    one_of("scan_path", scan_path, ["fixation", "visit"])
+    one_of("scan_path", scan_path, CHOICES["scan_path"])
     path = only(files, "responses of provo")
     areas = "IA_DWELL_TIME" in header(path)
-    one_of("report", report or "areas", ["fixations", "areas"])
+    one_of("report", report or "areas", CHOICES["report"])
     if report and (report == "areas") != areas:
         there = "areas" if areas else "fixations"
         raise InputError(f"options → report: {report}, but {path} is a report of {there}")

@@ -22,7 +22,8 @@ _COLUMNS = {
     "FFD": "RTfirstfix",
     "RB": "RTrightbound",
 }
-MEASURES = tuple(_COLUMNS)
+MEASURES = ("FP", "GP", "FFD", "RB")
+COLUMNS = {"words_since_fixation": "number", "correct": "text"}
 # The study used the sentences with the fewest characters (README of the corpus).
 _SENTENCES = 205
 

@@ -16,6 +16,7 @@ from recency.reading.formats import ucl
 from recency.reading.tables import only
 
 MEASURES = ("SPR",)
+COLUMNS = {"correct": "text"}
 
 # Words as they were presented; stimuli.txt has them corrected (README of the corpus).
 _PRESENTED = {43: ("Scott", "Sott"), 269: ("at", "that"), 337: ("Margaret", "Margeret")}

@@ -24,6 +24,7 @@ from recency.reading.contracts import look_up, padded, word_table
 from recency.reading.tables import Table, first_rows, header, only, read, warn
 
 MEASURES = ("Maze", "SPR")
+COLUMNS = {"correct": "flag", "type": "text", "answer": "text", "foil_length": "number"}
 
 _KEYS = ["list", "item"]
 _ANSWERS = {"1": "c", "0": "e", "NA": "-"}

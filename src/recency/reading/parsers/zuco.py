@@ -30,9 +30,11 @@ from recency.reading.options import one_of
 from recency.reading.tables import Table, header, only, read, warn
 
 _MEANS = {"FFD": "first_fix_dur", "FP": "first_pass_dur", "TFT": "total_fix_dur"}
-MEASURES = tuple(zuco_results.COLUMNS)
+MEASURES = ("FFD", "FP", "GP", "TFT")
+COLUMNS = {"words_since_fixation": "number"}
 
-_TASKS = ("zuco1_SR", "zuco1_NR", "zuco2_NR")
+CHOICES = {"tasks": ("zuco1_SR", "zuco1_NR", "zuco2_NR")}
+_TASKS = CHOICES["tasks"]
 _SPLIT_OFF = r"[.,;:?!)'-]+"
 # Characters that the source lost: apostrophes, and a dash between years.
 _LOST = {"(?<=[a-z])\ufffd(?=s)": "’", "(?<=[0-9])\ufffd(?=[0-9])": "–"}
