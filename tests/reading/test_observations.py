@@ -85,7 +85,7 @@ def test_flags_of_sentences_and_items():
         ("tim_ms > 0", r"no column tim_ms; did you mean time_ms\? There are: subject, word_id"),
         ("time_ms + 1", "not true or false of each row"),
         ("time_ms >", "cannot be evaluated"),
-        ("@np.all(time_ms)", "cannot be evaluated|no column"),
+        ("@np.all(time_ms)", "@ means a variable of a program"),
         ("time_ms > 'a'", "cannot be evaluated"),
         ("True", "not true or false of each row"),
         ("time_ms > 9999", "filters → mine: .* drops all 36 responses"),

@@ -105,7 +105,9 @@ MISTAKES = {
         "did you mean 'natural_stories'?"
     ),
     "experiments: {exp4: {attention: ucl}}": "experiments → exp4 → attention: no dataset is called",
-    "experiments: {mine: {title: t, lms: [Pythia], baseline: Pythia}}": "'responses' is a required",
+    "experiments: {mine: {title: t, lms: [Pythia], baseline: Pythia}}": (
+        "fits none of what it may be: it needs one of 'attention', "
+    ),
     "dependencies: {natural_stories: {dataset: mine}}": (
         "dependencies → natural_stories → dataset: no dataset is called 'mine'"
     ),
@@ -202,7 +204,7 @@ MISTAKES = {
         "exp1 → responses → spr: 'ucl_eye_tracking.skip' is an event, and the design's family gaussian"
     ),
     "datasets: {ucl_eye_tracking: {measures: {hop: {of: FP, filters: []}}}}": (
-        "datasets → ucl_eye_tracking → measures → hop: `of: <measure>` and `event: <query>` go"
+        "datasets → ucl_eye_tracking → measures → hop: `of: <measure>` and `event: <condition>` go"
     ),
     "datasets: {ucl_eye_tracking: {measures: {skip: {of: FPP, event: a, filters: []}}}}": (
         "measures → skip → of: no measure is called 'FPP'; did you mean 'FP'?"

@@ -93,7 +93,7 @@ def test_experiments_without_a_grid_stay(config):
     [
         ({"sensitivity": {"boss": [True]}}, "unknown key 'boss'; did you mean 'bos'?"),
         ({"sensitivity": {"response": ["cubed"]}}, "'cubed' is not one of"),
-        ({"seeds": [1, 1]}, "has non-unique elements"),
+        ({"seeds": [1, 1]}, "seeds: 1 stands twice"),
         ({"compare": [["ALiBi-mix-TI", "Pythia"]]}, "`sensitivity` goes without `compare`"),
     ],
 )

@@ -97,7 +97,8 @@ def test_what_the_schema_refuses_is_named_by_file(tmp_path):
     shutil.copytree(ROOT / loading.FOLDER, tmp_path / loading.FOLDER)
     for name in ("config.yaml", "config.schema.yaml"):
         shutil.copy(ROOT / name, tmp_path)
-    shutil.copytree(ROOT / "data" / "sources", tmp_path / "data" / "sources")
+    for folder in ("sources", "published"):
+        shutil.copytree(ROOT / "data" / folder, tmp_path / "data" / folder)
     config = loading.load(tmp_path)
     checks.check(config, tmp_path / "config.schema.yaml")
     brown = tmp_path / loading.FOLDER / "brown.yaml"

@@ -1,30 +1,157 @@
-"""Checks of what experiments select: that it exists and goes together."""
+"""Checks of what experiments, searches, targets and power select: that it exists and goes together."""
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 from recency import config as configuration
 from recency.evaluations import registry
-from recency.workflow import lm_checks
+from recency.names import nearest
+from recency.workflow import dataset_checks, lm_checks
+from recency.workflow.schema_checks import short
+
+PUBLISHED = Path("data", "published")
+#: What the CSV of a paper's values must have, by the key of `published`.
+COLUMNS = {
+    "observations": ("corpus_measure", "fit", "exploratory", "held_out"),
+    "delta_loglik": ("lm", "applied", "form", "parameters"),
+    "delta_aic": ("lm", "applied", "form", "parameters", "corpus_measure", "n_words", "delta_aic"),
+    "dependencies": ("dependency", "count"),
+    "minimal_pairs": ("quantity", "training_words", "lm", "value"),
+}
+#: Keys of an experiment that say more of its `responses`.
+OF_RESPONSES = ("compare", "recovery", "sensitivity", "search")
+
+
+def problems(config: dict, root: Path, known) -> list[str]:
+    """List what is wrong with all that is selected."""
+    found = [p for name in config["experiments"] for p in experiment_problems(config, name, known)]
+    for name in config["experiments"]:
+        found += _published(config, root, name)
+    found += [f"run: {short(name)} stands twice" for name in _twice(config["run"])]
+    for name, members in config.get("lm_groups", {}).items():
+        for lm in members:
+            known(f"lm_groups → {name}", lm, "lms")
+        if name in config["lms"]:
+            found.append(f"lm_groups → {name}: an LM has the same name")
+    for name, target in config.get("targets", {}).items():
+        known(f"targets → {name} → experiment", target["experiment"], "experiments")
+        found += [f"targets → {name} → of: {each} stands twice" for each in _twice(target["of"])]
+    return found + _names(config)
+
+
+def _names(config: dict) -> list[str]:
+    """List names that are a target twice: what is typed behind ./run makes one thing."""
+    made = {name: f"experiments → {name}" for name in config["experiments"]}
+    found = []
+    others = {name: f"targets → {name}" for name in config.get("targets", {})}
+    others |= {f"check_{name}": f"datasets → {name}" for name in config["datasets"]}
+    others |= {f"export_{name}": f"lms → {name}" for name in config["lms"]}
+    others |= {f"search_{name}": f"searches → {name}" for name in config.get("searches", {})}
+    for name, place in others.items():
+        if name in made:
+            found.append(f"{made[name]}: `./run {name}` is of {place} already; call it otherwise")
+    return found
+
+
+def _twice(listed: list) -> list:
+    """Return what stands more than once in a list."""
+    return [each for each in dict.fromkeys(listed) if listed.count(each) > 1]
 
 
 def experiment_problems(config: dict, name: str, known) -> list[str]:
     """List what an experiment selects that does not exist or does not go together."""
-    problems, experiment = [], config["experiments"][name]
+    found, experiment = [], config["experiments"][name]
     where = f"experiments → {name}"
     for lm in experiment["lms"]:
         known(f"{where} → lms", lm, "lms")
     known(f"{where} → baseline", experiment["baseline"], "lms")
-    for pair in experiment.get("compare", []):
-        for lm in pair:
-            if known(f"{where} → compare", lm, "lms") and lm not in experiment["lms"]:
-                problems.append(f"{where} → compare: {lm!r} is not among the experiment's `lms`")
+    found += _pairs(config, where, experiment, known)
     if experiment["baseline"] not in experiment["lms"]:
-        problems.append(f"{where} → baseline: not among the experiment's `lms`")
+        found.append(f"{where} → baseline: not among the experiment's `lms`")
     for key, kind in registry.data().items():
         if key in experiment:
             known(f"{where} → {key}", experiment[key], kind.table)
-    problems += configuration.response_problems(config, where, experiment, known)
-    problems += lm_checks.experiment_problems(config, name)
+    if "probe" in experiment and "probe" not in config:
+        found.append(f"{where} → probe: the table `probe` is missing: how it is trained")
+    found += configuration.response_problems(config, where, experiment, known)
+    found += _responses(config, where, experiment)
+    found += lm_checks.experiment_problems(config, name)
     for evaluation in registry.evaluations().values():
-        problems += evaluation.problems(config, name, known) if evaluation.problems else []
-    return problems
+        found += evaluation.problems(config, name, known) if evaluation.problems else []
+    return found
+
+
+def _pairs(config: dict, where: str, experiment: dict, known) -> list[str]:
+    """List pairs of LMs that cannot be compared."""
+    found, pairs = [], experiment.get("compare", [])
+    for pair in pairs:
+        for lm in dict.fromkeys(pair):
+            if known(f"{where} → compare", lm, "lms") and lm not in experiment["lms"]:
+                found.append(f"{where} → compare: {lm!r} is not among the experiment's `lms`")
+        if pair[0] == pair[1]:
+            found.append(f"{where} → compare: {pair[0]!r} is compared with itself; name two LMs")
+    for pair in _twice([tuple(sorted(pair)) for pair in pairs]):
+        found.append(f"{where} → compare: {pair[0]!r} and {pair[1]!r} are compared twice")
+    return found
+
+
+def _responses(config: dict, where: str, experiment: dict) -> list[str]:
+    """List what is wrong with the responses of an experiment, and what needs some."""
+    asked = experiment.get("responses", {})
+    found = (
+        [] if asked or "responses" not in experiment else [f"{where} → responses: there are none"]
+    )
+    if not asked:
+        needy = [key for key in OF_RESPONSES if experiment.get(key)]
+        found += [f"{where} → {key}: it goes with `responses`, and there are none" for key in needy]
+    for design, listed in asked.items():
+        place = f"{where} → responses → {design}"
+        found += [f"{place}: {short(each)} stands twice" for each in _twice(listed)]
+        formula = config["designs"].get(design, {}).get("formula", "")
+        value = formula.partition("~")[0].strip()
+        for response in listed:
+            dataset, _, measure = response.partition(".")
+            entry = config["datasets"].get(dataset)
+            if entry is None or measure not in entry["measures"]:
+                continue
+            if value in ("time_ms", "amplitude_uv") and "of" not in entry["measures"][measure]:
+                amplitude = measure in dataset_checks.amplitudes(entry)
+                if amplitude != (value == "amplitude_uv"):
+                    own = "amplitude_uv" if amplitude else "time_ms"
+                    found.append(f"{place}: {response} is {own}, and the formula begins {value} ~")
+            if experiment.get("recovery") and "simulate" not in entry:
+                found.append(f"{where} → recovery: the readers of {dataset} are not simulated")
+    return found
+
+
+def _published(config: dict, root: Path, name: str) -> list[str]:
+    """List the papers' values that an experiment names and that are not there, or others."""
+    found = []
+    for key, table in config["experiments"][name].get("published", {}).items():
+        where = f"experiments → {name} → published → {key}"
+        there = sorted(path.stem for path in (root / PUBLISHED).glob("*.csv"))
+        if table not in there:
+            found.append(f"{where}: {PUBLISHED} has no table {nearest(table[:60], there)}")
+            continue
+        with open(root / PUBLISHED / f"{table}.csv", encoding="utf-8", newline="") as file:
+            header = next(csv.reader(file), [])
+        if lost := [column for column in COLUMNS.get(key, ()) if column not in header]:
+            found.append(f"{where}: {table}.csv has no column {nearest(lost[0], header)}")
+    return found
+
+
+def power_problems(config: dict, known) -> list[str]:
+    """List studies of power that cannot be."""
+    found = []
+    for name, settings in config.get("power", {}).items():
+        if known("power", name, "datasets") and "simulate" not in config["datasets"][name]:
+            found.append(f"power → {name}: its readers are not simulated")
+        known(f"power → {name} → design", settings["design"], "designs")
+        found += [
+            f"power → {name} → {key}: {each} stands twice"
+            for key in ("subjects", "sentences", "effects", "delta_loglik")
+            for each in _twice(settings.get(key, []))
+        ]
+    return found

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from recency.errors import InputError
 from recency.evaluations import registry
-from recency.workflow import checks, loading, machine, targets
+from recency.workflow import checks, loading, machine, plan_checks, strict_yaml, targets
+from recency.workflow.faults import ConfigError
 from recency.workflow.study import Study
 
 
@@ -22,22 +22,37 @@ def study(config: dict, workflow) -> Study:
     """Complete and check the config, and return the study; the config gets what reports read."""
     root = Path(workflow.basedir)
     try:
+        if workflow.is_main_process:
+            _read_strictly(root, workflow)
         loading.complete(config, root)
         checks.check(config, root / "config.schema.yaml")
         targets.require_distinct(config)
     except InputError as error:
-        raise WorkflowError(str(error)) from None
+        raise ConfigError(str(error)) from None
     # Where files come from is no part of what is computed, so it reaches jobs through the
     # environment: as a parameter it would make every download, and all that follows, run again.
     mirrors = os.environ.get("RECENCY_MIRROR", "").split(":")
     mirrors = [*config.get("mirror", []), *filter(None, mirrors)]
     os.environ["RECENCY_MIRROR"] = ":".join(mirrors)
-    found = Study(config, root, mirrors, workflow.output_settings.dryrun)
-    config |= found.for_report()
+    try:
+        found = Study(config, root, mirrors, workflow.output_settings.dryrun)
+        config |= found.for_report()
+        problems = plan_checks.problems(found) if workflow.is_main_process else []
+    except InputError as error:
+        raise ConfigError(str(error)) from None
+    if problems:
+        raise ConfigError(checks.listed(problems))
     if workflow.is_main_process:
         for line in found.left_out():
             logger.warning(line)
     return found
+
+
+def _read_strictly(root: Path, workflow) -> None:
+    """Read the files that Snakemake has read again: it drops keys in silence, and may run code."""
+    for path in dict.fromkeys([root / "config.yaml", *map(Path, workflow.configfiles)]):
+        if path.suffix != ".json" and path.is_file():
+            strict_yaml.read(path, os.path.relpath(path))
 
 
 def any_of(names: Iterable[str]) -> str:
@@ -124,4 +139,4 @@ def require_machine(study: Study, workflow) -> None:
     try:
         machine.check(config, needed, machine.here(results), workflow.basedir)
     except InputError as error:
-        raise WorkflowError(str(error)) from None
+        raise ConfigError(str(error)) from None

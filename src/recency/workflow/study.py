@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
-
 from recency import config as configuration
 from recency import grids
 from recency.evaluations import registry
+from recency.workflow.faults import ConfigError
 from recency.workflow.files import Files
 
 #: What an n-gram LM is where the config does not say.
@@ -176,7 +175,7 @@ class Study:
         asked = self.all_responses(experiment)
         found = [each for each in asked if each["dataset"] not in self.not_run]
         if asked and not found:
-            raise WorkflowError(f"experiments → {experiment}: none of its reading times are here")
+            raise ConfigError(f"experiments → {experiment}: none of its reading times are here")
         return found
 
     def datasets_of(self, experiment: str) -> list[str]:
@@ -241,11 +240,11 @@ class Study:
         return next(name for name in self.lms if settings(name) == settings(lm))
 
     def search_responses(self, search: str) -> list[dict]:
-        """Return the responses of a search; a WorkflowError where one is not here."""
+        """Return the responses of a search; a ConfigError where one is not here."""
         found = configuration.responses(self.config, search, "searches")
         for response in found:
             if response["dataset"] in self.not_run:
-                raise WorkflowError(f"searches → {search}: {self.not_run[response['dataset']]}")
+                raise ConfigError(f"searches → {search}: {self.not_run[response['dataset']]}")
         return found
 
     # Language models
@@ -323,7 +322,7 @@ class Study:
             return [self.files.downloaded(row.url) for row in self.files.sources(corpus)]
         found = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
         if not found:
-            raise WorkflowError(f"corpora → {name} → files: nothing matches {corpus['files']}")
+            raise ConfigError(f"corpora → {name} → files: nothing matches {corpus['files']}")
         return found
 
     def unigrams_with(self, key: str) -> list[str]:

@@ -1,0 +1,70 @@
+"""Options of modules that are chosen by name, such as a parser's: are there such, and of that type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from recency.names import nearest
+from recency.workflow.schema_checks import short
+
+#: How an annotation begins → the types that a config writes for it, and what they are called.
+_TYPES = {
+    "bool": ((bool,), "true or false"),
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "str": ((str,), "a text"),
+    "dict": ((dict,), "a mapping"),
+    "Mapping": ((dict,), "a mapping"),
+    "list": ((list,), "a list"),
+    "Sequence": ((list,), "a list"),
+    "Iterable": ((list,), "a list"),
+}
+
+
+def problems(
+    where: str,
+    options: Mapping,
+    taken: Mapping[str, str],
+    choices: Mapping[str, Iterable] | None = None,
+) -> list[str]:
+    """List options that a function does not take, or not so; `taken` is name → annotation.
+
+    `choices` are an option's values where they are a few; of a list, each value is one of them.
+    """
+    found = []
+    for name, value in options.items():
+        if name not in taken:
+            found.append(f"{where}: no option is called {nearest(name[:60], sorted(taken))}")
+        elif wrong := _wrong(value, taken[name]):
+            found.append(f"{where} → {name}: {short(value)} is not {wrong}")
+        else:
+            known = list((choices or {}).get(name, ()))
+            for each in value if isinstance(value, list) else [value]:
+                if known and each is not None and each not in known:
+                    found.append(f"{where} → {name}: none is called {nearest(short(each), known)}")
+            if value == []:
+                found.append(f"{where} → {name}: the list is empty")
+    return found
+
+
+def _wrong(value: object, annotation: str) -> str | None:
+    """Return what a value should be, by an annotation; None if it is, or that is not known."""
+    kinds = [kind.strip() for kind in re.sub(r"\[.*\]", "", annotation).split("|")]
+    if not annotation or any(kind != "None" and kind not in _TYPES for kind in kinds):
+        return None
+    if value is None and "None" in kinds:
+        return None
+    allowed = [_TYPES[kind] for kind in kinds if kind in _TYPES]
+    for types, _ in allowed:
+        if isinstance(value, types) and (bool in types or not isinstance(value, bool)):
+            return _inner(value, annotation)
+    return " or ".join(name for _, name in allowed)
+
+
+def _inner(value: object, annotation: str) -> str | None:
+    """Return what a list's values should be; None if they are."""
+    of_text = isinstance(value, list) and "[str]" in annotation
+    if of_text and not all(isinstance(each, str) for each in value):
+        return "a list of texts; write numbers in quotes"
+    return None

@@ -1,0 +1,111 @@
+"""Checks when a run is planned, once: targets that are made of nothing, columns that tables lack.
+
+They look at the study as it is written out, and into the user's tables; jobs need not do it again.
+"""
+
+from __future__ import annotations
+
+import copy
+import csv
+import gzip
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from recency.names import nearest
+from recency.workflow import products
+from recency.workflow.study import Study
+
+#: Tables whose first line says what their columns are called.
+READ_HERE = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+LONGEST_HEADER = 1 << 20  # bytes
+
+
+def problems(study: Study) -> list[str]:
+    """List targets that their experiment does not make, and columns that tables have not."""
+    return [
+        *_targets(study),
+        *(p for name in study.config["datasets"] for p in _dataset(study, name)),
+    ]
+
+
+def _targets(study: Study) -> Iterator[str]:
+    """Yield figures and tables that a target asks of an experiment that has them not."""
+    whole = copy.copy(study)  # with all files there, whatever is here of them
+    whole.dry_run = True
+    made: dict[str, list[str]] = {}
+    for name, target in study.targets.items():
+        experiment = target["experiment"]
+        if experiment not in made:
+            made[experiment] = [s for p in products.made(whole, experiment) for s in p.stems]
+        for stem in target["of"]:
+            if stem not in made[experiment]:
+                yield (
+                    f"targets → {name} → of: the experiment {experiment} makes no "
+                    f"{nearest(stem, made[experiment])}"
+                )
+
+
+def _dataset(study: Study, name: str) -> Iterator[str]:
+    """Yield columns that `columns:` of an own table names and its files have not."""
+    entry = study.config["datasets"][name]
+    columns = entry.get("options", {}).get("columns") or {}
+    if entry["parser"] != "table" or "simulate" in entry:
+        return
+    owner = study.config["datasets"].get(entry["words"].get("dataset"), entry)
+    headers = {
+        part: _header(of[part], entry) for part, of in (("words", owner), ("responses", entry))
+    }
+    if None in headers.values():
+        return
+    both = list(dict.fromkeys([*headers["words"], *headers["responses"]]))
+    where = f"datasets → {name} → options → columns"
+    for key, column in columns.items():
+        if key in headers and isinstance(column, dict):
+            for inner, one in column.items():
+                yield from _lacking(f"{where} → {key} → {inner}", one, headers[key])
+        else:
+            yield from _lacking(f"{where} → {key}", column, both)
+    mapped = {
+        **columns,
+        **(columns.get("responses") if isinstance(columns.get("responses"), dict) else {}),
+    }
+    for measure, settings in entry["measures"].items():
+        own = {measure, "time_ms"} & {*mapped, *headers["responses"]}
+        if "of" not in settings and not own:
+            yield (
+                f"{where}: no column is named for the measure {measure}; write `{measure}: <column>`, "
+                f"one of {', '.join(headers['responses'])[:120]}"
+            )
+
+
+def _lacking(where: str, column: object, header: list[str]) -> Iterator[str]:
+    """Yield the columns that a header has not; a name with a star is a pattern."""
+    for each in column if isinstance(column, list) else [column]:
+        if isinstance(each, str) and not any(
+            name == each or fnmatchcase(name, each) for name in header
+        ):
+            yield f"{where}: the table has no column {nearest(each[:60], header)}"
+
+
+def _header(files: dict, entry: dict) -> list[str] | None:
+    """Return the columns of a local table; None where they are not known without its parser."""
+    local = [file.get("local") for file in files.values() if isinstance(file, dict)]
+    options = entry.get("options", {})
+    if len(local) != 1 or not local[0] or not os.path.isfile(local[0]):
+        return None
+    if not local[0].lower().endswith(READ_HERE):
+        return None
+    opened = gzip.open if local[0].lower().endswith(".gz") else open
+    try:
+        with opened(local[0], "rt", encoding=options.get("encoding", "utf-8"), newline="") as file:
+            line = file.readline(LONGEST_HEADER).lstrip("\ufeff").rstrip("\r\n")
+    except (OSError, EOFError, ValueError, LookupError):  # the parser says what is wrong with it
+        return None
+    separator = options.get("separator") or max("\t,;", key=line.count)
+    if len(separator) != 1 or not line.strip():
+        return None
+    try:
+        return [name.strip() for name in next(csv.reader([line], delimiter=separator))]
+    except (csv.Error, StopIteration):
+        return None
