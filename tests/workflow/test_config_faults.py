@@ -1,0 +1,272 @@
+"""Faults that a job would meet are met when the config is read: each on a line, with the way out."""
+
+import re
+
+import pytest
+import yaml
+from project import SCHEMA, load, merged
+
+from recency.errors import InputError
+from recency.workflow import checks
+
+TABLE = "datasets: {mine: {label: Mine, parser: table, words: {t: {url: 'https://x.org/a.csv'}}, responses: {t: {url: 'https://x.org/a.csv'}}, measures: {SPR: {filters: [f]}}, "
+MINE = TABLE + "options: {columns: {SPR: rt, cloze: cloze}}, "
+SPR = "datasets: {ucl_spr: {filters: {times: "
+READERS = "datasets: {simulated_spr: {simulate: {readers: "
+DEMO = "recipes: {demo: "
+NET = "architectures: {gpt-neox-2-4-128: "
+
+PAPER = {
+    # Filters: a grammar, and columns that are known.
+    SPR + "time_ms.rank.__func__.__globals__ > 1}}}": (
+        "datasets → ucl_spr → filters → times: 'time_ms.rank.__func__.__globals__' is no part of a filter"
+    ),
+    SPR + "\"__import__('os').system('true') == 0\"}}}": "times: no method 'system'",
+    SPR + "\"@pd.eval('1') == 1\"}}}": "times: @ means a variable of a program",
+    SPR + "tim_ms > 3}}}": "times: no column 'tim_ms'; did you mean 'time_ms'?",
+    SPR + "time_ms >}}}": "times: it cannot be evaluated (invalid syntax)",
+    SPR + "time_ms = 3}}}": "= compares nothing, write ==",
+    SPR + "time_ms + 3}}}": "times: it is not true or false of each row; compare a column",
+    SPR + "\"time_ms > '100'\"}}}": "compares text with a number or a truth value",
+    SPR + "correct > 4}}}": "'correct > 4' compares text with a number",
+    SPR + "words_since_fixation <= 4}}}": "no column 'words_since_fixation'",
+    SPR + "words_since_unscored > 1}}}": "no column 'words_since_unscored'",
+    SPR + "amplitude_uv > 1}}}": "times: no column 'amplitude_uv'",
+    SPR + "\"word.str.matches('a')\"}}}": "no method 'str.matches'",
+    SPR + "'position in []'}}}": "a list of values is wanted",
+    SPR + "3}}}": "datasets → ucl_spr → filters → times: 3 is not of type 'string'",
+    "datasets: {ucl_spr: {measures: {SPR: {filters: [edges, edges]}}}}": "SPR → filters: 'edges' stands twice",
+    "datasets: {ucl_spr: {filters: {unused: nothing > 1}}}": "filters → unused: no column 'nothing'",
+    "datasets: {natural_stories: {filters: {questions: \"correct == 'c'\"}}}": "compares text with a number",
+    MINE + "filters: {f: clozee > 0.5}}}": "filters → f: no column 'clozee'; did you mean 'cloze'?",
+    MINE + "filters: {f: words_since_fixation < 4 and tim_ms > 3}}}": "no column 'tim_ms'",
+    "datasets: {ucl_eye_tracking: {measures: {hop: {of: FP, event: tim_ms == 0, filters: []}}}}": (
+        "measures → hop → event: no column 'tim_ms'; did you mean 'time_ms'?"
+    ),
+    # Options of parsers and of readers of text.
+    "datasets: {natural_stories: {options: {ofset: 1}}}": (
+        "datasets → natural_stories → options: no option is called 'ofset'; did you mean 'offset'?"
+    ),
+    "datasets: {natural_stories: {options: {offset: one}}}": "options → offset: 'one' is not a whole number",
+    "datasets: {natural_stories: {options: {offset: true}}}": "options → offset: True is not a whole number",
+    "datasets: {provo: {options: {scan_path: visits}}}": (
+        "options → scan_path: none is called 'visits'; did you mean 'visit'?"
+    ),
+    "datasets: {provo: {options: {report: pages}}}": "options → report: none is called",
+    "datasets: {zuco: {options: {tasks: [zuco1_XR]}}}": "options → tasks: none is called",
+    "datasets: {zuco: {options: {tasks: []}}}": "options → tasks: the list is empty",
+    "datasets: {zuco: {options: {tasks: zuco1_SR}}}": "tasks: 'zuco1_SR' is not a list",
+    "datasets: {ucl_spr: {options: {encoding: latin-1}}}": "no option is called 'encoding'; known: none",
+    "datasets: {ucl_spr: {measures: {FPP: {filters: []}}}}": "the parser ucl_spr has no measure 'FPP'",
+    "datasets: {ucl_spr: {measures: {'S P': {filters: []}}}}": "a measure's name is letters, digits and _",
+    TABLE
+    + "options: {columns: {SPR: 3}}, filters: {f: time_ms > 1}}}": "columns → SPR: 3 is no column's name",
+    TABLE + "options: {column: {SPR: rt}}, filters: {f: time_ms > 1}}}": (
+        "no option is called 'column'; did you mean 'columns'?"
+    ),
+    TABLE
+    + "options: {eye_tracking: 1}, filters: {f: time_ms > 1}}}": "eye_tracking: 1 is not true or false",
+    "corpora: {x: {files: [README.md], reader: plane}}": (
+        "corpora → x → reader: none is called 'plane'; did you mean 'plain'?"
+    ),
+    "corpora: {x: {files: [README.md]}}": "corpora → x: 'reader' is missing",
+    "corpora: {x: {files: [README.md], reader: plain, options: {plain: {longst: 3}}}}": (
+        "options → plain: no option is called 'longst'; did you mean 'longest'?"
+    ),
+    "corpora: {x: {files: [README.md], reader: plain, options: {plain: {longest: many}}}}": (
+        "options → plain → longest: 'many' is not a whole number"
+    ),
+    "corpora: {x: {files: [README.md], reader: plain, options: {babylm: {track: strict}}}}": (
+        "corpora → x → options: no file of it has the reader 'babylm'"
+    ),
+    "corpora: {x: {files: [nowhere/*.txt], reader: plain}}": "x → files: no file matches ['nowhere/*.txt']",
+    "corpora: {x: {files: ['{a}.txt'], reader: plain}}": "has '{', which Snakemake takes for its own",
+    "corpora: {x: {files: [README.md], reader: plain, exclude: [a]}}": "parts are those of `sources`",
+    # Files.
+    "corpora: {x: {sources: nope.tsv}}": "nope.tsv cannot be read: No such file or directory",
+    "corpora: {x: {sources: data}}": "corpora → x → sources:",
+    "corpora: {x: {sources: config.yaml}}": "the columns must be url, sha256, bytes, licence",
+    "corpora: {openwebtext: {sources: ''}}": "corpora → openwebtext → sources:",
+    "datasets: {ucl_spr: {words: {stimuli: {local: ''}}}}": "words → stimuli → local: it is empty",
+    "datasets: {ucl_spr: {words: {stimuli: {local: src}}}}": "local: a folder, not a file: 'src'",
+    "datasets: {ucl_spr: {words: {'../x': {local: README.md}}}}": "'../x' cannot be a file's name here",
+    "datasets: {mine: {label: M, parser: ucl_spr, words: {a: {placed: here}}, responses: {a: {placed: here}}, measures: {SPR: {filters: []}}}}": (
+        "datasets → mine → words → a: 'url', 'local' or 'stand_in' must say where it is"
+    ),
+    "datasets: {ucl_spr: {words: {stimuli: {simulated: stimuli}}}}": "`simulated` is of a dataset with `simulate`",
+    "datasets: {ucl_spr: {words: {stimuli: {local: no/such.txt}}}}": "local: no file 'no/such.txt'",
+    "tokenizers: {t: {file: {local: README.md}}}": "tokenizers → t → file: 'url' is missing",
+    "unigrams: {u: {counts: {placed: x}, columns: [a, b]}}": "counts: 'url' or 'local' must say",
+    "unigrams: {u: {counts: {local: README.md}, columns: [a, a]}}": "'a' cannot hold words and counts",
+    "unigrams: {u: {counts: {local: no.csv}, columns: [a, b]}}": "counts → local: no file 'no.csv'",
+    "unigrams: {openwebtext: {memory: 1M}}": "memory: 1M is too little; 50M is the least",
+    "treebanks: {ewt: {dev: {url: 'https://x.org/<y>'}}}": "has '<', which Snakemake takes",
+    "experiments: {exp1: {published: {observations: clark_table1}}}": (
+        "published → observations: data/published has no table 'clark_table1'; did you mean 'clark2025_table1'?"
+    ),
+    "experiments: {exp1: {published: {observations: clark2025_table2}}}": (
+        "clark2025_table2.csv has no column 'corpus_measure'"
+    ),
+    "corpora: {pile: {pretokenized: {byte_range: [9, 3]}}}": "byte_range: 9 comes after 3",
+    # Text that cannot serve.
+    "tokenizers: {t: {corpus: pile, vocabulary: 1000}}": "'pile' is published as tokens; this needs text",
+    "unigrams: {u: {corpus: pile}}": "unigrams → u → corpus: 'pile' is published as tokens",
+    "tokenizers: {t: {corpus: openwebtext, vocabulary: 200}}": "vocabulary: 200 is less than the minimum of 258",
+    "tokenizers: {t: {corpus: openwebtext, vocabulary: 1000}}\nlms: {Pythia: {tokenizer: t}}": (
+        "lms → Pythia → tokenizer: 't' is trained here; the tokens of 'pile' are published"
+    ),
+    # Sizes that do not go together.
+    "architectures: {gpt2-small: {heads: 7}}": (
+        "architectures → gpt2-small → heads: a width of 768 cannot be shared by 7 heads"
+    ),
+    "architectures: {pythia-2-4-256: {width: 12, heads: 4, rotary_fraction: 1.0}}": (
+        "of 3 numbers a head, 3 are to be rotated, and they are rotated in pairs"
+    ),
+    "architectures: {gpt2-small: {rotary_fraction: 0.5}}": "gpt2 has no rotary positions",
+    "architectures: {pythia-2-4-256: {context: 512}}": (
+        "recipes → pythia → sequence_length, 2048, is beyond architectures → pythia-2-4-256 → context, 512"
+    ),
+    "recipes: {pythia: {micro_batch: 2048}}": "2048 sequences at once are more than a step's 1024",
+    "recipes: {pythia: {warmup_steps: 600}}": "with `as_run`, 600 are too many for 1000 steps; half at most",
+    "recipes: {pythia: {warmup_steps: 1000, schedule: linear}}": "1000 leave nothing of 1000 steps",
+    "recipes: {pythia: {checkpoints: [1, 2000]}}": "checkpoints: step 2000 comes after the last one, 1000",
+    "recipes: {pythia: {checkpoints: [1, 1]}}": "checkpoints: 1 stands twice",
+    "recipes: {pythia: {minimum_learning_rate: 0.01}}": "0.01 is above the peak, 0.001",
+    "recipes: {pythia: {validation: {tokens: 100, every: 5}}}": "100 do not fill a sequence of 2,048",
+    "recipes: {working-memory: {validation: {tokens: 90000000, every: 5}}}": (
+        "validation → tokens, 90,000,000, are more than half of corpora → babylm-10M, of 10M words"
+    ),
+    "recipes: {pythia: {epochs: 2}}": "'steps' and 'epochs' exclude each other; give one",
+    "biases: {ALiBi-mix: {slopes: [1, 2]}}": "has 2 slopes, one a head, and architectures → pythia-2-4-256 has 4",
+    "biases: {dVM: {layers: [0, 5]}}": "its bias is on layer 5, and architectures → pythia-2-4-256 has 2, from 0",
+    "biases: {dVM: {layers: [0, 0]}}": "biases → dVM → layers: 0 stands twice",
+    "scales: {paper: {stride: 4096}}": "stride, 4096, is beyond architectures → pythia-2-4-256 → context, 2048",
+    "lms: {Pythia: {scoring: {window: 4096}}}": "scoring → window, 4096, is beyond",
+    "lms: {Pythia: {scoring: {window: 16}, stride: 32}}": "stride, 32, is beyond scoring → window, 16",
+    "lms: {gpt2: {recipe: pythia}}": "lms → gpt2 → recipe: with `checkpoint` nothing is trained",
+    "lms: {dVM-I: {seed: 3}}": "lms → dVM-I → seed: with `weights` nothing is trained",
+    "experiments: {sensitivity: {sensitivity: {stride: [null, 4096]}}}": (
+        "sensitivity → stride: 4096 is beyond the window of Pythia, 2048"
+    ),
+    "experiments: {working_memory: {attention_maps: {layers: 13}}}": (
+        "attention_maps → layers: 13 are more than GPT-2 has, 12"
+    ),
+    # Numbers that are none, of another type, or without an end.
+    "recipes: {pythia: {learning_rate: .nan}}": "recipes → pythia → learning_rate: nan is no finite number",
+    "recipes: {pythia: {clip: .inf}}": "recipes → pythia → clip: inf is no finite number",
+    "searches: {dVM: {parameters: {decay: [1.0, .inf]}}}": "parameters → decay → 1: inf is no finite number",
+    "recipes: {pythia: {learning_rate: 1e-3}}": "YAML takes it for text: write 1.0e-3",
+    "recipes: {pythia: {steps: 1000.0}}": "1000.0 is not of type 'integer'; write 1000",
+    "recipes: {pythia: {steps: '1000'}}": "'1000' is not of type 'integer'; write it without quotes",
+    "recipes: {pythia: {steps: 99999999999999999999}}": "is larger than 9007199254740992",
+    "scales: {paper: {seed: 4294967296}}": "seed: 4294967296 is larger than 4294967295",
+    "datasets: {ucl_spr: {label: 2013}}": "label: 2013 is not of type 'string'; write it in quotes",
+    'datasets: {ucl_spr: {label: "a\\u0007b"}}': "has a sign that cannot be seen, U+0007",
+    "architectures: {gpt2-small: {heads: 12.0}}": "12.0 is not of type 'integer'; write 12",
+    "gpus: 0": "gpus: 0 is less than the minimum of 1",
+    "threads: {train: 0}": "threads → train: 0 is less than the minimum of 1",
+    "run: []": "run: []",
+    "run: [exp1, exp1]": "run: 'exp1' stands twice",
+    "experiments: {exp1: {lms: []}}": "experiments → exp1 → lms: []",
+    "experiments: {exp1: {responses: {spr: []}}}": "experiments → exp1 → responses → spr: []",
+    "experiments: {exp3: {seeds: [1, 1]}}": "experiments → exp3 → seeds: 1 stands twice",
+    # Experiments.
+    "experiments: {exp2: {compare: [[Pythia, Pythia]]}}": "'Pythia' is compared with itself; name two LMs",
+    "experiments: {exp2: {compare: [[dVM-I, Pythia], [Pythia, dVM-I]]}}": "are compared twice",
+    "experiments: {exp1: {baseline: dVM-TI}}": "exp1 → baseline: not among the experiment's `lms`",
+    "experiments: {exp1: {responses: {spr: [ucl_spr.SPR, ucl_spr.SPR]}}}": "'ucl_spr.SPR' stands twice",
+    "experiments: {exp1: {responses: {spr: [devarda2024.N400]}}}": (
+        "devarda2024.N400 is amplitude_uv, and the formula begins time_ms ~"
+    ),
+    "experiments: {working_memory: {responses: {item_amplitudes: [devarda2024.FFD]}}}": (
+        "devarda2024.FFD is time_ms, and the formula begins amplitude_uv ~"
+    ),
+    "experiments: {exp4: {compare: [[ALiBi-mix-TI, Pythia]]}}": "compare: it goes with `responses`",
+    "experiments: {exp4: {recovery: true}}": "recovery: it goes with `responses`",
+    "experiments: {exp1: {recovery: true}}": "recovery: the readers of ucl_spr are not simulated",
+    "targets: {figure2: {of: [figure_delta_loglik, figure_delta_loglik]}}": "figure_delta_loglik stands twice",
+    "searches: {dVM: {seed: 9999999999}}": "searches → dVM → seed: 9999999999 is larger than",
+    "lms: {check_brown: {}}\nexperiments: {check_brown: {title: t, lms: [Pythia], baseline: Pythia, attention: brown}}": (
+        "`./run check_brown` is of datasets → brown already"
+    ),
+    "datasets: {ucl_spr: {scored_by: [gpt]}}": "scored_by: no lm is called 'gpt'",
+    "surprisl: {}": "top level: unknown key 'surprisl'",
+}
+
+SIMULATED = {
+    READERS + "{subjcts: 9}}}}": "readers: no option is called 'subjcts'; did you mean 'subjects'?",
+    READERS + "{subjects: many}}}}": "readers → subjects: 'many' is not a whole number",
+    READERS + "{subjects: -3}}}}": "subjects: -3 is not 2 to 100000",
+    READERS + "{items: 40}}}}": "readers → items: 40 of 12 stories cannot be read",
+    READERS + "{residual_sd: -1}}}}": "residual_sd: -1 is not 0 or more",
+    READERS + "{slips: 1.5}}}}": "slips: 1.5 is not 0 to 1",
+    READERS + "{coefficients: {surprisl: 3}}}}}": (
+        "coefficients: there is no effect 'surprisl'; did you mean 'surprisal'?"
+    ),
+    READERS + "{coefficients: {surprisal: high}}}}}": "surprisal: 'high' is not a number",
+    READERS + "{subject_sd: {length: -1}}}}}": "subject_sd → length: -1 is less than 0",
+    READERS + "{subject_correlation: -0.9}}}}": "effects cannot all correlate by -0.9",
+    READERS + "{skipping: {intercept: 1}}}}}": "skipping: it goes with `measure: FP`",
+    "datasets: {simulated_spr: {simulate: {measure: FP}}}": "measure: the dataset has no measure FP",
+    "datasets: {simulated_spr: {simulate: {reader: me}}}": "reader: no lm is called 'me'",
+    "datasets: {simulated_spr: {parser: ucl_spr}}": "simulated readers are read by the parser `table`",
+    "datasets: {simulated_spr: {words: {stimuli: {simulated: responses}}}}": (
+        "simulate: `words` must be one file, {simulated: stimuli}"
+    ),
+    "power: {simulated_spr: {subjects: [10, 10]}}": "power → simulated_spr → subjects: 10 stands twice",
+    "power: {simulated_spr: {subjects: [2]}}": "subjects → 0: 2 is less than the minimum of 4",
+    "power: {simulated_spr: {alpha: 0}}": "alpha: 0 is less than or equal to the minimum of 0",
+    "power: {simulated_spr: {design: sprr}}": "design: no design is called 'sprr'; did you mean 'spr'?",
+    DEMO + "{micro_batch: 32}}": "32 sequences at once are more than a step's 16",
+    DEMO + "{sequence_length: 1024}}": "recipes → demo → sequence_length, 1024, is beyond",
+    DEMO + "{warmup_steps: 200}}": "200 leave nothing of 200 steps",
+    NET + "{width: 130}}": "a width of 130 cannot be shared by 4 heads; take a multiple of 4",
+    NET + "{heads: 3}}": "a width of 128 cannot be shared by 3 heads",
+}  # fmt: skip
+FAULTS = {(): PAPER, ("config.demo.yaml",): SIMULATED}
+CASES = [(names, overlay) for names, listed in FAULTS.items() for overlay in listed]
+
+
+def said(config):
+    """Return the lines of what is wrong with a config."""
+    with pytest.raises(InputError) as error:
+        checks.check(config, SCHEMA)
+    first, *lines = str(error.value).splitlines()
+    assert first.endswith("is wrong:")
+    return [line.removeprefix("  ") for line in lines]
+
+
+@pytest.mark.parametrize(("names", "overlay"), CASES, ids=[overlay for _, overlay in CASES])
+def test_a_fault_is_met_when_the_config_is_read(names, overlay):
+    lines = said(merged(load(*names), yaml.safe_load(overlay)))
+    expected = FAULTS[names][overlay]
+    assert any(expected in line for line in lines), lines
+    assert all(len(line) < 300 for line in lines)
+    assert all(re.match(r"[\w.]+( → |:)", line) or "top level" in line for line in lines), lines
+
+
+def test_there_are_as_many_faults_as_were_asked_for():
+    assert len(CASES) > 100
+
+
+def test_a_long_list_of_faults_is_cut():
+    config = load()
+    config["lms"] |= {f"x{n}": {"bias": "nothing"} for n in range(100)}
+    lines = said(config)
+    assert len(lines) == checks.MOST + 1 and lines[-1].startswith("… and ")
+
+
+def test_what_is_right_stays_right(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("word,n\nthe,9\n")
+    over = f"""
+unigrams: {{u: {{counts: {{local: {path}}}, columns: [word, n]}}}}
+datasets: {{ucl_spr: {{filters: {{times: "time_ms > 3 and word.str.len() > 2 & subject != 's1'"}}}}}}
+corpora: {{x: {{files: [README.md], reader: plain, options: {{plain: {{documents: line}}}}}}}}
+tokenizers: {{t: {{corpus: x, vocabulary: 300}}}}
+recipes: {{pythia: {{validation: {{tokens: 20000, every: 100}}}}}}
+lms: {{own: {{corpus: x, tokenizer: t, stride: 2048, scoring: {{window: 2048}}}}}}
+biases: {{four: {{form: linear, slopes: [1, 2, 3, 4], layers: [1]}}}}
+"""
+    config = merged(load(), yaml.safe_load(over) | {"lms": {"b": {"bias": "four"}}})
+    checks.check(config, SCHEMA)
