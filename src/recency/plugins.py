@@ -42,8 +42,9 @@ def constant(package: str, name: str, constant: str) -> object:
 
 
 def literal(package: str, name: str, constant: str) -> object:
-    """Return the value of a constant of a module as `constant` does; None if it is not there."""
-    node = _defined(_file(package, name), constant)
+    """Return the value of a constant of a module as `constant` does; None if either is not there."""
+    file = _file(package, name)
+    node = _defined(file, constant) if file.is_file() else None
     try:
         return None if node is None else ast.literal_eval(node.value)
     except (ValueError, AttributeError):  # computed, or no constant

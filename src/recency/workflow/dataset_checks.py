@@ -208,8 +208,6 @@ def _own_columns(entry: dict) -> dict[str, str] | None:
         columns = entry.get("options", {}).get("columns") or {}
         mapped = {name: ANY for name, column in _mapped(columns) if column is not None}
         return OF_TABLES | {name: COLUMNS.get(name, kind) for name, kind in mapped.items()}
-    if entry["parser"] not in configuration.parsers():
-        return None
     return plugins.literal(configuration.PARSERS, entry["parser"], "COLUMNS")
 
 
@@ -217,6 +215,4 @@ def amplitudes(dataset: dict) -> list[str]:
     """Return the measures of a dataset that are amplitudes, and no times."""
     if dataset["parser"] == "table":
         return list(dataset.get("options", {}).get("amplitudes") or ())
-    if dataset["parser"] not in configuration.parsers():
-        return []
     return list(plugins.literal(configuration.PARSERS, dataset["parser"], "AMPLITUDES") or ())
