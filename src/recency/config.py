@@ -141,7 +141,7 @@ def responses(config: dict, name: str, table: str = "experiments") -> list[dict]
     They are dicts of design, dataset and measure, in the config's order.
     """
     return [
-        dict(zip(("dataset", "measure"), response.split("."), strict=True), design=design)
+        dict(zip(("dataset", "measure"), response.partition(".")[::2], strict=True), design=design)
         for design, listed in config[table][name].get("responses", {}).items()
         for response in listed
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_LONGEST = 150  # signs of a list of names
+
 
 def near(name: object, known: Iterable[object], cutoff: float = 0.5) -> str | None:
     """Return the known name that is nearest to `name`, whatever their case; None if none is near."""
@@ -20,9 +22,14 @@ def hint(name: object, known: Iterable[object]) -> str:
 
 
 def nearest(name: object, known: Iterable[object]) -> str:
-    """Return `name` quoted, with the nearest known one, or with all that are known."""
+    """Return `name` quoted, with the nearest known one, or with those that are known, the first of many."""
     known = [str(each) for each in known]
     close = near(name, known)
+    quoted = repr(name) if len(str(name)) <= 80 else f"{str(name)[:80]!r}…"
     if close is not None:
-        return f"{name!r}; did you mean {close!r}?"
-    return f"{name!r}; known: {', '.join(known) or 'none'}"
+        return f"{quoted}; did you mean {close!r}?"
+    shown = list(known)
+    while len(", ".join(shown)) > _LONGEST:
+        shown.pop()
+    more = f" and {len(known) - len(shown)} more" if len(shown) < len(known) else ""
+    return f"{quoted}; known: {', '.join(shown) or 'none'}{more}"

@@ -42,7 +42,9 @@ def problems(
             known = list((choices or {}).get(name, ()))
             for each in value if isinstance(value, list) else [value]:
                 if known and each is not None and each not in known:
-                    found.append(f"{where} → {name}: none is called {nearest(str(each)[:60], known)}")
+                    found.append(
+                        f"{where} → {name}: none is called {nearest(str(each)[:60], known)}"
+                    )
             if value == []:
                 found.append(f"{where} → {name}: the list is empty")
     return found

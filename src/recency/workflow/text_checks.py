@@ -75,7 +75,9 @@ def _corpus(config: dict, root: Path, name: str) -> list[str]:
             found.append(f"{where} → options: no file of it has the reader {near}")
         elif reader in known:
             taken = plugins.keywords(configuration.READERS, reader, "read")
-            found += option_checks.problems(f"{where} → options → {reader}", options, taken)
+            choices = plugins.literal(configuration.READERS, reader, "CHOICES")
+            place = f"{where} → options → {reader}"
+            found += option_checks.problems(place, options, taken, choices)
     first, last = corpus.get("pretokenized", {}).get("byte_range", (0, 0))
     if first > last:
         found.append(f"{where} → pretokenized → byte_range: {first} comes after {last}")

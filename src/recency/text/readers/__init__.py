@@ -1,7 +1,8 @@
 """Readers of training text: one module per kind of source file, chosen by its name.
 
 A reader module has `read(paths, **options)`, which takes all files of a part of the corpus and
-yields (name, text) for each document in order; names are unique within the part.
+yields (name, text) for each document in order; names are unique within the part. A literal `CHOICES`
+has the values of options that take one of a few.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from recency.text.readers.plain import LONGEST, lines
 from recency.text.utf8 import decoded_chunks
 
 TRACKS = {"strict-small": "10M", "strict": "100M"}
+CHOICES = {"track": ("strict-small", "strict")}
 # A book of Gutenberg, an article of Wikipedia: `= = = PG1342 = = =`.
 HEADING = re.compile(r"\s*= = = .+ = = =\s*")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from recency.errors import InputError
 from recency.text.utf8 import decoded_file
 
+CHOICES = {"documents": ("file", "blank_line", "line")}
 # Characters; a longer document is cut, so that memory stays flat.
 LONGEST = 1 << 24
 
