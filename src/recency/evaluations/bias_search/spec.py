@@ -34,7 +34,9 @@ def _search_problems(config: dict, name: str, known) -> list[str]:
     search, where = config["searches"][name], f"searches → {name}"
     problems = configuration.response_problems(config, where, search, known)
     lm = search["lm"]
-    if known(f"{where} → lm", lm, "lms") and configuration.bias_of(config, lm)["form"] != "none":
+    known(f"{where} → lm", lm, "lms")
+    bias = config["biases"].get(config["lms"].get(lm, {}).get("bias"), {"form": "none"})
+    if bias["form"] != "none":
         problems.append(f"{where} → lm: {lm!r} has a bias already; name an unbiased LM")
     if configuration.kind_of(config["lms"].get(lm, {})) != "network":
         problems.append(f"{where} → lm: {lm!r} is no network, and takes no bias; name one that is")
