@@ -143,6 +143,10 @@ PAPER = {
     "scales: {paper: {stride: 4096}}": "stride, 4096, is beyond architectures → pythia-2-4-256 → context, 2048",
     "lms: {Pythia: {scoring: {window: 4096}}}": "scoring → window, 4096, is beyond",
     "lms: {Pythia: {scoring: {window: 16}, stride: 32}}": "stride, 32, is beyond scoring → window, 16",
+    "lms: {gpt2: {checkpoint: ./nowhere}}": "lms → gpt2 → checkpoint: no folder './nowhere'",
+    "lms: {gpt2: {checkpoint: ''}}": "checkpoint: '' is no folder and no name on the Hub",
+    "architectures: {gpt2-small: {width: 1200000}}": "parameters; 1e+11 are the most",
+    "recipes: {pythia: {learning_rate: 1.0e+30}}": "1e+30 is greater than the maximum of 10",
     "lms: {gpt2: {recipe: pythia}}": "lms → gpt2 → recipe: with `checkpoint` nothing is trained",
     "lms: {dVM-I: {seed: 3}}": "lms → dVM-I → seed: with `weights` nothing is trained",
     "experiments: {sensitivity: {sensitivity: {stride: [null, 4096]}}}": (

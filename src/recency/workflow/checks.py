@@ -6,6 +6,7 @@ first (schema_checks), then names, files, options and filters, then sizes, which
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import yaml
@@ -119,6 +120,7 @@ def _lm_problems(config: dict, known) -> list[str]:
             problems.append(
                 f"lms → {name}: `applied: inference` and `weights: <the LM that is biased>` go together"
             )
+        problems += _checkpoint(f"lms → {name} → checkpoint", lm.get("checkpoint"))
         if "allow_pickle" in lm and "checkpoint" not in lm:
             problems.append(f"lms → {name}: `allow_pickle` goes with `checkpoint`")
         if "weights" in lm and known(f"lms → {name} → weights", lm["weights"], "lms"):
@@ -129,6 +131,17 @@ def _lm_problems(config: dict, known) -> list[str]:
                 problems.append(f"lms → {name} → weights: {lm['weights']!r} is itself a biased LM")
         problems += _unused(f"lms → {name}", lm)
     return problems
+
+
+def _checkpoint(where: str, checkpoint: str | None) -> list[str]:
+    """List what keeps a checkpoint from being a folder or a name on the Hub."""
+    if checkpoint is None:
+        return []
+    if checkpoint.startswith(("/", "./", "../", "~")) and not os.path.isdir(checkpoint):
+        return [f"{where}: no folder {schema_checks.short(checkpoint)}"]
+    if not checkpoint.strip() or set(checkpoint) & set(" {}<>"):
+        return [f"{where}: {schema_checks.short(checkpoint)} is no folder and no name on the Hub"]
+    return []
 
 
 def _unused(where: str, lm: dict) -> list[str]:

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from recency import config as configuration
 
+MOST_PARAMETERS = 10**11
+MOST_TOKENS = 10**9  # that a network sees at once
+
 
 def problems(config: dict) -> list[str]:
     """List the sizes that do not go together; what several LMs share is said once."""
@@ -46,6 +49,9 @@ def _architecture(name: str, architecture: Mapping) -> Iterator[str]:
             f"of {heads}"
         )
         return
+    many = architecture["layers"] * width * (4 * width + 2 * architecture["feed_forward"])
+    if many > MOST_PARAMETERS:
+        yield f"{where}: layers, width and feed_forward make {many:.0e} parameters; {MOST_PARAMETERS:.0e} are the most"
     if architecture["family"] == "gpt_neox":
         fraction, of = architecture["rotary_fraction"], width // heads
         rotated = int(of * fraction)
@@ -64,6 +70,8 @@ def _recipe(name: str, recipe: Mapping) -> Iterator[str]:
     batch, micro = recipe["batch_sequences"], recipe["micro_batch"]
     if micro > batch:
         yield f"{where} → micro_batch: {micro} sequences at once are more than a step's {batch}"
+    if micro * recipe["sequence_length"] > MOST_TOKENS:
+        yield f"{where} → micro_batch: {micro * recipe['sequence_length']:.0e} tokens at once; {MOST_TOKENS:.0e} are the most"
     if recipe["minimum_learning_rate"] > recipe["learning_rate"]:
         yield (
             f"{where} → minimum_learning_rate: {recipe['minimum_learning_rate']} is above the peak, "
