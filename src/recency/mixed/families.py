@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 GAUSSIAN = "gaussian"
 BINOMIAL = "binomial"
@@ -25,9 +24,13 @@ def mean(family: str, predictor: np.ndarray) -> np.ndarray:
 
     binomial: the probability of 1, by the logistic function.
     """
+    from scipy.special import expit  # slow to load, and a config is checked without
+
     return expit(predictor) if family == BINOMIAL else predictor
 
 
 def bernoulli(y: np.ndarray, predictor: np.ndarray) -> np.ndarray:
     """Return log p(y) (n,) of events y, 0 or 1, whose log odds are `predictor`; natural logarithm."""
+    from scipy.special import log_expit
+
     return np.where(y > 0.5, log_expit(predictor), log_expit(-predictor))

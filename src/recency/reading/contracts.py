@@ -20,15 +20,12 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.reading.response_names import RESPONSES
 from recency.reading.tables import warn
 
 WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
 # What a corpus may know of a word beyond the contract, for designs that ask for it, and for LMs.
 MORE = ("pos", "foil_length", "given_length", "log_frequency", "space_after")
-# What a response is, its unit in its name; an amplitude is no time, and has a column of its own.
-RESPONSES = ("time_ms", "amplitude_uv")
-# What observations have in their place where a measure is an event (was the word skipped?): 0 or 1.
-EVENT = "event"
 
 _END_MARK = r"[.?!…:;][\W_]*$"
 

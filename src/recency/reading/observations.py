@@ -8,7 +8,8 @@ import pandas as pd
 from recency.errors import InputError
 from recency.files import atomic
 from recency.reading import filters as conditions
-from recency.reading.contracts import EVENT, response_column
+from recency.reading.contracts import response_column
+from recency.reading.response_names import EVENT
 
 PARTITIONS = ("fit", "fit", "exploratory", "held_out")
 NEVER = 1_000_000

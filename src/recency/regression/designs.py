@@ -14,7 +14,7 @@ from recency.mixed.additive import Additive
 from recency.mixed.expressions import written
 from recency.mixed.families import BINOMIAL, FAMILIES, GAUSSIAN
 from recency.mixed.formula import Formula, without
-from recency.reading.contracts import EVENT, RESPONSES
+from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression import names
 
 SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from recency.errors import InputError
 from recency.mixed.levels import Levels, levels
-from recency.reading.contracts import EVENT, RESPONSES
+from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression.coding import NOTHING, Coding, coded, complete, raw
 from recency.regression.names import EXTRA, GROUPS
 from recency.regression.texts import Texts, bits_of, read_texts
