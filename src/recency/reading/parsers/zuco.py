@@ -33,8 +33,9 @@ _MEANS = {"FFD": "first_fix_dur", "FP": "first_pass_dur", "TFT": "total_fix_dur"
 MEASURES = ("FFD", "FP", "GP", "TFT")
 COLUMNS = {"words_since_fixation": "number"}
 
-CHOICES = {"tasks": ("zuco1_SR", "zuco1_NR", "zuco2_NR")}
-_TASKS = CHOICES["tasks"]
+# Of the results files all five; those of the table by reader are `_TASKS`.
+CHOICES = {"tasks": ("zuco1_SR", "zuco1_NR", "zuco1_TSR", "zuco2_NR", "zuco2_TSR")}
+_TASKS = ("zuco1_SR", "zuco1_NR", "zuco2_NR")
 _SPLIT_OFF = r"[.,;:?!)'-]+"
 # Characters that the source lost: apostrophes, and a dash between years.
 _LOST = {"(?<=[a-z])\ufffd(?=s)": "’", "(?<=[0-9])\ufffd(?=[0-9])": "–"}
