@@ -189,6 +189,7 @@ PAPER = {
     "experiments: {exp4: {recovery: true}}": "recovery: it goes with `responses`",
     "experiments: {exp1: {recovery: true}}": "recovery: the readers of ucl_spr are not simulated",
     "targets: {figure2: {of: [figure_delta_loglik, figure_delta_loglik]}}": "figure_delta_loglik stands twice",
+    "searches: {dVM: {lm: Pythia, layers: [1, 2]}}": "dVM → layers: 2 is none of Pythia, which has 2, from 0",
     "searches: {dVM: {seed: 9999999999}}": "searches → dVM → seed: 9999999999 is larger than",
     "lms: {check_brown: {}}\nexperiments: {check_brown: {title: t, lms: [Pythia], baseline: Pythia, attention: brown}}": (
         "`./run check_brown` is of datasets → brown already"

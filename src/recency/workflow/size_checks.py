@@ -28,6 +28,7 @@ def problems(config: dict) -> list[str]:
     for problem, places in shared.items():
         more = f" (and of {len(places) - 1} more)" if len(places) > 1 else ""
         found.append(f"{places[0]}{more}: {problem}")
+    found += [p for name in config.get("searches", {}) for p in _search(config, name)]
     return found + [p for name in config["experiments"] for p in _experiment(config, name)]
 
 
@@ -149,6 +150,21 @@ def _biased(lm: Mapping, bias: Mapping, architecture: Mapping) -> Iterator[str]:
         beyond = [layer for layer in bias["layers"] if layer >= layers]
         if beyond:
             yield f"its bias is on layer {beyond[0]}, and {of} has {layers}, from 0"
+
+
+def _search(config: dict, name: str) -> Iterator[str]:
+    """Yield layers that a search puts a bias on and its LM has not."""
+    search = config["searches"][name]
+    lm, layers = config["lms"][search["lm"]], search.get("layers")
+    if "checkpoint" in lm or configuration.kind_of(lm) != "network" or not isinstance(layers, list):
+        return
+    named = configuration.language_model(config, search["lm"])["architecture"]
+    there = config["architectures"][named]["layers"]
+    if beyond := [layer for layer in layers if layer >= there]:
+        yield (
+            f"searches → {name} → layers: {beyond[0]} is none of {search['lm']}, which has {there}, "
+            "from 0"
+        )
 
 
 def _experiment(config: dict, name: str) -> Iterator[str]:
