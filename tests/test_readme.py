@@ -22,8 +22,12 @@ def blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-def test_config_examples_are_right():
+def test_config_examples_are_right(tmp_path, monkeypatch):
     config = load("config.open.yaml")
+    monkeypatch.chdir(tmp_path)  # where the files of the examples are
+    (tmp_path / "data" / "placed").mkdir(parents=True)
+    for name in ("mine.csv", "mine.txt"):
+        (tmp_path / "data" / "placed" / name).write_text("")
     for block in blocks("yaml"):
         merged(config, yaml.safe_load(block))
     inline = re.findall(r"`((?:gpt2[\w-]*|corpora): \{.*?\}+)`", README)

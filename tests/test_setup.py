@@ -362,12 +362,13 @@ wait
 
 @pytest.fixture
 def checkout(tmp_path):
-    """Return a folder with ./run and a stub of Snakemake."""
+    """Return a folder with ./run and stubs of Snakemake and of Python, which reads configs before."""
     shutil.copy(ROOT / "run", tmp_path)
-    snakemake = tmp_path / ".venv/bin/snakemake"
-    snakemake.parent.mkdir(parents=True)
-    snakemake.write_text(SNAKEMAKE)
-    snakemake.chmod(0o755)
+    for name, text in {"snakemake": SNAKEMAKE, "python": "#!/bin/bash\n"}.items():
+        tool = tmp_path / ".venv/bin" / name
+        tool.parent.mkdir(parents=True, exist_ok=True)
+        tool.write_text(text)
+        tool.chmod(0o755)
     return tmp_path
 
 

@@ -24,9 +24,19 @@ def example():
     return csv, entry["datasets"]["mine"]
 
 
-def test_the_entry_is_a_right_config(example):
+def placed(entry, folder):
+    """Make the files that an entry names, below a folder."""
+    for part in ("words", "responses"):
+        for file in entry[part].values():
+            (folder / file["local"]).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file["local"]).write_text("")
+
+
+def test_the_entry_is_a_right_config(example, tmp_path, monkeypatch):
     config = loading.load(ROOT)
     config["datasets"]["mine"] = example[1]
+    placed(example[1], tmp_path)
+    monkeypatch.chdir(tmp_path)
     config_checks.check(config, ROOT / "config.schema.yaml")
 
 
@@ -109,7 +119,7 @@ def test_a_column_says_where_no_space_follows(tmp_path, example):
         read(tmp_path, lines + "\n", entry)
 
 
-def test_readme_s_corpus_is_a_right_config_and_runs(tmp_path):
+def test_readme_s_corpus_is_a_right_config_and_runs(tmp_path, monkeypatch):
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (block,) = [block for block in blocks if "parser: table" in block]
@@ -117,6 +127,8 @@ def test_readme_s_corpus_is_a_right_config_and_runs(tmp_path):
     entry = yaml.safe_load(block)["datasets"]["mine"]
     config = loading.load(ROOT)
     config["datasets"]["mine"] = entry
+    placed(entry, tmp_path)
+    monkeypatch.chdir(tmp_path)
     config_checks.check(config, ROOT / "config.schema.yaml")
     csv = "story,sentence_id,word_number,text,reader,rt,cloze\n"
     csv += "a,1,1,He,r1,300,0.1\na,1,2,left.,r1,,0.2\na,1,1,He,r2,310,0.1\na,1,2,left.,r2,320,0.2\n"
