@@ -81,6 +81,9 @@ def _corpus(config: dict, root: Path, name: str) -> list[str]:
     first, last = corpus.get("pretokenized", {}).get("byte_range", (0, 0))
     if first > last:
         found.append(f"{where} → pretokenized → byte_range: {first} comes after {last}")
+    elif last and (first % 2 or not last % 2):
+        place = f"{where} → pretokenized → byte_range"
+        found.append(f"{place}: a token has two bytes; {first} to {last} begins or ends within one")
     return found
 
 
