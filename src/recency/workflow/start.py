@@ -93,7 +93,7 @@ def require_targets(study: Study, workflow) -> None:
     try:
         targets.require_known(parse_args(sys.argv[1:])[1].targets, study.config, rules)
     except InputError as error:
-        raise WorkflowError(str(error)) from None
+        raise ConfigError(str(error)) from None
 
 
 def say_where(study: Study, workflow) -> None:
