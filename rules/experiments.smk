@@ -76,3 +76,19 @@ rule summary:
         **products.summary_settings(study),
     script:
         "../workflow/scripts/experiments/summary.py"
+
+
+# One page that begins with the answer: recency.evaluations.report.
+rule report_page:
+    input:
+        unpack(lambda wildcards: reporting.inputs(study)),
+    output:
+        out="<results>/report.html",
+    log:
+        "<logs>/report_page.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        **reporting.parameters(study),
+    script:
+        "../workflow/scripts/experiments/report.py"

@@ -77,7 +77,7 @@ def covered(study: Study, target: str) -> bool:
 def of_run(study: Study) -> list[str]:
     """Return all that a run makes: the summary, what its experiments come to, numbered, check pages."""
     run = study.config["run"]
-    found = ["<results>/summary.txt"]
+    found = ["<results>/summary.txt", "<results>/report.html"]
     found += [path for name in run for path in outputs(study, name)]
     numbered = [name for name in study.targets if covered(study, name)]
     found += [path for name in numbered for path in target_files(study, name)]
@@ -233,7 +233,7 @@ def summary_settings(study: Study) -> dict:
 def chosen(study: Study, rule: str, wildcards) -> dict[str, list[str]]:
     """Return the modules that a job of a rule chooses by name; see recency.workflow.code."""
     modules = [product.module for product in registry.products() if product.rule == rule]
-    if rule == "summary":
+    if rule in ("summary", "report_page"):
         modules = [section["module"] for section in summaries(study)]
     by_name = configuration.chosen(study.config, wildcards, study.root)
     return by_name | {registry.PACKAGE: modules}

@@ -1,0 +1,257 @@
+"""The report's page: the answer, each experiment in the run's order, how it was made, what was not run.
+
+One file, without scripts, that loads nothing: figures stand in it as images, and its policy (CSP)
+forbids all else. Links lead to the files beside it.
+"""
+
+import base64
+import html
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import quote
+
+from recency import plugins
+from recency.errors import InputError
+from recency.evaluations.report import answer
+from recency.evaluations.report.prose import paragraphs
+from recency.evaluations.report.style import CSS
+from recency.figures import comparison, tables
+from recency.figures.tables import Cell, Table
+from recency.files import atomic
+
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+TITLE = "Which memory constraint reads most like a person?"
+#: Packages whose versions the page names, where they are here.
+PACKAGES = (
+    *("recency", "snakemake", "torch", "transformers", "tokenizers"),
+    *("numpy", "scipy", "pandas", "pyarrow", "matplotlib", "rpy2"),
+)
+
+
+def main(
+    *,
+    out: str | Path,
+    shown: Iterable[str | Path],
+    verdicts: Iterable[str | Path],
+    others: Iterable[str | Path],
+    not_run: str | Path,
+    checks: Iterable[str | Path] = (),
+    study: str,
+    notes: Sequence[str],
+    experiments: Sequence[Mapping],
+    corpora: Sequence[Mapping],
+    made: Sequence[tuple[str, str]],
+    lms: Sequence[tuple[str, str, str]],
+    labels: Mapping[str, str],
+) -> None:
+    """Write the report to `out`; every path is of a file below its folder.
+
+    `experiments` are dicts of name, title, ranked (it has a verdict), shown (what figures and tables:
+    title, caption), summaries (module, heading), in order; `shown`, `verdicts` and `others` are the
+    files of these, in the same order. `corpora` have label, dataset, measures, cite, licence, check.
+    `made` are (what, which) of the study, `lms` (label, bias, training); `labels` dataset → label.
+    `checks` are the corpora's check pages, which are linked to.
+    """
+    folder = Path(out).parent
+    files, told, tabled = iter(shown), iter(verdicts), iter(others)
+    parts = []
+    for experiment in experiments:
+        parts.append(
+            {
+                **experiment,
+                "files": [(each, Path(next(files))) for each in experiment["shown"]],
+                "verdict": _read(next(told)) if experiment["ranked"] else None,
+                "tables": [_summary(each, next(tabled)) for each in experiment["summaries"]],
+            }
+        )
+    lead = _lead(parts)
+    absent = comparison.reasons(not_run)
+    lines = [*_answer(parts, lead, study, notes)]
+    for number, part in enumerate(parts, 1):
+        lines += _experiment(part, number, folder, part is lead)
+    lines += _made(made, lms, corpora, set(absent.dataset))
+    lines += _absent(absent, labels)
+    with atomic(out) as path:
+        path.write_text(_page(lines, parts), encoding="utf-8")
+
+
+def _lead(parts: Sequence[dict]) -> dict | None:
+    """Return the experiment that answers: of those that are ranked the one with most LMs."""
+    ranked = [part for part in parts if part["verdict"]]
+    ranked.sort(key=lambda part: -len(part["verdict"]["ranking"]))
+    return next(iter([*ranked, *parts]), None)
+
+
+def _answer(
+    parts: Sequence[dict], lead: dict | None, study: str, notes: Sequence[str]
+) -> Iterator[str]:
+    """Give the first screen: the verdict, the ranking figure and the table; then other verdicts."""
+    yield f"<section id='answer'><h1>{html.escape(TITLE)}</h1>"
+    yield f"<p class='note'>Study {html.escape(study)}</p>"
+    if lead is not None:
+        link = f"#experiment-{parts.index(lead) + 1}"
+        yield f"<p><a href='{link}'>{html.escape(lead['title'])}</a></p>" if len(parts) > 1 else ""
+        yield answer.sentences(lead["verdict"]) if lead["verdict"] else ""
+        figure = next((f for each, f in lead["files"] if f.suffix == ".svg"), None)
+        image = _image(figure, lead["title"]) if figure else ""
+        found = _ranking(lead["verdict"]) if lead["verdict"] else "".join(lead["tables"])
+        yield f"<div class='beside'><figure>{image}</figure><div>{found}</div></div>"
+    for note in notes:
+        yield f"<p class='note warning'>{html.escape(note)}</p>"
+    rest = [(n, part) for n, part in enumerate(parts, 1) if part is not lead and part["verdict"]]
+    for number, part in rest:
+        first = html.escape(part["verdict"]["sentences"][0])
+        title = html.escape(part["title"])
+        yield f"<p><a href='#experiment-{number}'>{title}</a>: {first}</p>"
+    yield "</section>"
+
+
+def _ranking(verdict: Mapping) -> str:
+    """Return the LMs' ranking as HTML."""
+    return tables.body(answer.ranking(verdict)).replace("class='", "class='ranking ", 1)
+
+
+def _experiment(part: Mapping, number: int, folder: Path, leads: bool) -> Iterator[str]:
+    """Give an experiment: what it comes to, then its figures and tables with captions."""
+    yield f"<section class='experiment' id='experiment-{number}'><h2>{html.escape(part['title'])}</h2>"
+    if part["verdict"]:
+        yield answer.sentences(part["verdict"])
+        yield (
+            "<p class='note'>The ranking stands <a href='#answer'>at the top</a>.</p>"
+            if leads
+            else _ranking(part["verdict"])
+        )
+    else:
+        yield from part["tables"]
+    for each, file in part["files"]:
+        yield f"<h3>{html.escape(each['title'])}</h3>"
+        caption = f"<figcaption>{paragraphs(each['caption'])}</figcaption>"
+        inside = _image(file, each["title"]) if file.suffix == ".svg" else _table(file)
+        yield f"<figure>{inside}{caption}</figure>"
+        yield _links(file, folder)
+    yield "</section>"
+
+
+def _made(
+    made: Sequence[tuple[str, str]],
+    lms: Sequence[tuple[str, str, str]],
+    corpora: Sequence[Mapping],
+    absent: set[str],
+) -> Iterator[str]:
+    """Give how the study was made: settings, LMs, corpora with licences, versions."""
+    yield "<section id='made'><h2>How it was made</h2>"
+    yield _listed(("What", "Which"), [*made, ("Versions", _versions())])
+    yield "<h3>Language models</h3>"
+    yield _listed(("LM", "Bias on attention", "Trained on"), lms)
+    if corpora:
+        yield "<h3>Corpora</h3>"
+        rows = [
+            [
+                Cell(each["label"], left=True),
+                Cell(each["measures"], left=True),
+                Cell(each["cite"], left=True),
+                Cell(each["licence"], left=True),
+                Cell("not run" if each["dataset"] in absent else "", left=True),
+            ]
+            for each in corpora
+        ]
+        heads = ("Corpus", "Measures", "Cite", "Licence", "")
+        yield tables.body(Table("", [[Cell(head, left=True) for head in heads]], rows, []))
+        linked = [each for each in corpora if each["check"] and each["dataset"] not in absent]
+        pages = ", ".join(
+            f"<a href='{_address(each['check'])}'>{html.escape(each['label'])}</a>"
+            for each in linked
+        )
+        yield (
+            f"<p>Each corpus looked over, before anything is fitted: {pages}.</p>" if pages else ""
+        )
+    yield "</section>"
+
+
+def _absent(absent, labels: Mapping[str, str]) -> Iterator[str]:
+    """Give what was selected and not run, a row for each corpus and reason."""
+    yield "<section id='not-run'><h2>Not run</h2>"
+    if absent.empty:
+        yield "<p>All that this run selected was run.</p></section>"
+        return
+    rows: dict[tuple[str, str], list[str]] = {}
+    for row in absent.itertuples(index=False):
+        rows.setdefault((row.dataset, row.reason), []).append(row.measure)
+    yield _listed(
+        ("What", "Measures", "Why"),
+        [(labels.get(name, name), ", ".join(m), why) for (name, why), m in rows.items()],
+    )
+    yield "</section>"
+
+
+def _page(lines: Iterable[str], parts: Sequence[Mapping]) -> str:
+    """Return the page around the sections, with its links to them."""
+    links = [("#answer", "Answer")]
+    links += [(f"#experiment-{n}", part["title"]) for n, part in enumerate(parts, 1)]
+    links += [("#made", "How it was made"), ("#not-run", "Not run")]
+    menu = "".join(f"<a href='{to}'>{html.escape(name)}</a>" for to, name in links)
+    return "\n".join(
+        [
+            "<!DOCTYPE html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{html.escape(TITLE)}</title>", f"<style>{CSS}</style>", "</head>", "<body>",
+            f"<nav>{menu}</nav>", *filter(None, lines), "</body>", "</html>", "",
+        ]
+    )  # fmt: skip
+
+
+def _image(path: Path, title: str) -> str:
+    """Return a figure as an image within the page; what an SVG holds can't run there."""
+    data = base64.b64encode(path.read_bytes()).decode("ascii")
+    return f"<img alt='{html.escape(title)}' src='data:image/svg+xml;base64,{data}'>"
+
+
+def _table(path: Path) -> str:
+    """Return the body of a table's own page."""
+    text = path.read_text(encoding="utf-8")
+    begin, end = text.find("</h1>"), text.rfind("</body>")
+    if begin < 0 or end < 0:
+        raise InputError(f"{path}: no table's page; delete the file, so that it is made anew")
+    return text[begin + len("</h1>") : end].strip()
+
+
+def _links(path: Path, folder: Path) -> str:
+    """Link to the files of a figure or table, which lie beside the page."""
+    endings = (".pdf", ".svg", ".png", ".csv") if path.suffix == ".svg" else (".csv", ".tex")
+    at = path.relative_to(folder)
+    names = [at.with_name(at.name.removesuffix(at.suffix) + ending) for ending in endings]
+    links = "".join(
+        f"<a href='{_address(name)}'>{end[1:].upper()}</a>" for name, end in zip(names, endings)
+    )
+    return f"<p class='files'>{links}</p>"
+
+
+def _address(path: str | Path) -> str:
+    """Return a path as a relative address."""
+    return "./" + html.escape(quote(str(path)))
+
+
+def _listed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return rows of text as a table."""
+    grid = [[Cell(text, left=True) for text in row] for row in rows]
+    return tables.body(Table("", [[Cell(head, left=True) for head in heads]], grid, []))
+
+
+def _versions() -> str:
+    """Name the versions of the packages that are here."""
+    installed = {each.name.lower(): each.version for each in metadata.distributions() if each.name}
+    found = [f"{name} {installed[name]}" for name in PACKAGES if name in installed]
+    return ", ".join(found)
+
+
+def _read(path: str | Path) -> dict:
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def _summary(section: Mapping[str, str], path: str | Path) -> str:
+    """Return what another evaluation comes to, as its module sets it."""
+    module = plugins.load("recency.evaluations", section["module"], "evaluation", "summary")
+    return f"<h3>{html.escape(section['heading'])}</h3>{tables.body(module.summary(path))}"

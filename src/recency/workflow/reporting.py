@@ -1,0 +1,255 @@
+"""What the report's page is told of a study: its experiments' files with captions, how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+from jinja2 import Environment
+
+from recency.evaluations import registry
+from recency.evaluations.report import prose
+from recency.figures import comparison
+from recency.workflow import products
+from recency.workflow.study import Study
+
+#: What a reader of reading times looks at first, and last; other figures and tables in between.
+FIRST = (
+    *("figure_delta_loglik", "table_delta_loglik", "table_significance"),
+    "figure_delta_loglik_by_response",
+)
+LAST = ("figure_training", "table_observations")
+#: The parameters of the page's rule.
+SETTINGS = ("study", "notes", "experiments", "corpora", "made", "lms", "labels")
+#: Keys of the config whose text is a person's own, and is read as nothing but text.
+TEXT = ("label", "title", "cite", "licence", "note")
+
+
+def experiments(study: Study) -> list[dict]:
+    """Return what the page shows of each experiment: `file` and `caption` of each figure and table.
+
+    Those that the run selects come first, in its order; then others of which a paper's numbered
+    tables and figures are made as well.
+    """
+    numbered: dict[str, list[str]] = {}
+    for name, target in study.targets.items():
+        if target["experiment"] not in study.config["run"] and products.covered(study, name):
+            numbered.setdefault(target["experiment"], []).extend(target["of"])
+    config = _own_text(study.config | study.for_report())
+    summaries = products.summaries(study)
+    found = []
+    for name in dict.fromkeys([*study.config["run"], *numbered]):
+        ranked = name in products.ranked(study)
+        folder = f"{products.EXPERIMENT}/".format(experiment=name)
+        own = [each for each in summaries if each["file"].startswith(folder)]
+        shown = [
+            {
+                "file": each["file"],
+                "title": each["title"],
+                "caption": caption(each["rst"], config, {"experiment": name} | each["wildcards"]),
+            }
+            for each in _shown(study, name, numbered.get(name))
+        ]
+        title = study.experiment(name)["title"]
+        found.append(
+            {"name": name, "title": title, "ranked": ranked, "shown": shown, "summaries": own}
+        )
+    return found
+
+
+def caption(path: Path, config: Mapping, wildcards: Mapping[str, str]) -> str:
+    """Return a caption with the config's words in it, as Snakemake's own report fills it in."""
+    page = Environment(trim_blocks=True, autoescape=False).from_string(
+        path.read_text(encoding="utf-8")
+    )
+    job = SimpleNamespace(config=config, wildcards=SimpleNamespace(**wildcards))
+    return page.render(snakemake=job)
+
+
+def _own_text(value, key: str = ""):
+    """Return a config in which people's own text can't be taken for markup."""
+    if isinstance(value, Mapping):
+        return {name: _own_text(each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_own_text(each) for each in value]
+    return prose.plain(value) if isinstance(value, str) and key in TEXT else value
+
+
+def _shown(study: Study, experiment: str, only: list[str] | None) -> list[dict]:
+    """Return the figures and tables of an experiment: file, title, the caption's path, wildcards."""
+    numbers = study.for_report()["numbered"]
+    found = []
+    for product in products.made(study, experiment):
+        for stem, title in product.makes.values():
+            number = numbers.get(f"{experiment}/{stem}")
+            title = f"{number}: {title}" if number else title
+            file = products.shown(experiment, stem)
+            rst = product.caption(stem)
+            found.append({"file": file, "title": title, "rst": rst, "wildcards": {}, "stem": stem})
+    if only is not None:
+        return [each for each in found if each["stem"] in only]
+    order = {stem: n for n, stem in enumerate(FIRST)} | {stem: 98 for stem in LAST}
+    found.sort(key=lambda each: order.get(each["stem"], 50))
+    return found + [
+        each
+        for evaluation in registry.evaluations()
+        for each in _beside(study, experiment, evaluation)
+    ]
+
+
+def _beside(study: Study, experiment: str, name: str) -> list[dict]:
+    """Return the figures that an evaluation makes beside its products: `<caption>.<…>.svg`."""
+    evaluation, found = registry.evaluations()[name], []
+    if not evaluation.also or not evaluation.applies(study, experiment):
+        return []
+    labels = comparison.dataset_labels(_responses(study, experiment))
+    for file in evaluation.also(study, experiment):
+        stem, *of = Path(file).stem.split(".")
+        rst = Path(registry.__file__).parent / name / f"{stem}.rst"
+        if not file.endswith(".svg") or not rst.exists():
+            continue
+        wildcards = dict(zip(("dataset", "measure"), of)) | {"search": Path(file).parent.name}
+        words = stem.removeprefix("figure_").replace("_", " ").capitalize()
+        title = f"{words}: {labels[of[0]]}" if of else words
+        found.append({"file": file, "title": title, "rst": rst, "wildcards": wildcards})
+    return found
+
+
+def _responses(study: Study, experiment: str) -> list[comparison.Response]:
+    _, found = comparison.records([], study.all_responses(experiment))
+    return found
+
+
+def labels(study: Study) -> dict[str, str]:
+    """Return dataset → label, for those of the run; no two are alike."""
+    responses = [each for name in study.config["run"] for each in _responses(study, name)]
+    return comparison.dataset_labels(dict.fromkeys(responses))
+
+
+def corpora(study: Study) -> list[dict]:
+    """Return the corpora of the run, with licence, citation and the page that checks each."""
+    named, checks = labels(study), _checks(study)
+    measures: dict[str, dict[str, None]] = {}
+    for name in study.config["run"]:
+        for each in study.all_responses(name):
+            measures.setdefault(each["dataset"], {})[each["measure"]] = None
+    found = []
+    for dataset, asked in measures.items():
+        entry = study.config["datasets"][dataset]
+        check = f"datasets/{dataset}/check.html"
+        found.append(
+            {
+                "dataset": dataset,
+                "label": named[dataset],
+                "measures": ", ".join(asked),
+                "cite": entry.get("cite", ""),
+                "licence": entry.get("licence", ""),
+                "check": check if f"<results>/{check}" in checks else "",
+            }
+        )
+    for each in study.for_report()["other_data"]:
+        about = {key: each[key] or "" for key in ("label", "cite", "licence")}
+        found.append(about | {"dataset": each["label"], "measures": each["kind"], "check": ""})
+    return found
+
+
+def _checks(study: Study) -> list[str]:
+    found = [page for name in study.config["run"] for page in products.check_pages(study, name)]
+    return list(dict.fromkeys(found))
+
+
+def _lms(study: Study) -> list[tuple[str, str, str]]:
+    """Return label, bias and training of each LM of the run."""
+    names = dict.fromkeys(
+        lm for name in study.config["run"] for lm in study.experiment(name)["lms"]
+    )
+    found = []
+    for name in names:
+        lm = study.lms[name]
+        bias, how = lm.get("bias"), ""
+        if bias:
+            settings = ", ".join(f"{key} {value}" for key, value in bias.items() if key != "form")
+            how = f"{bias['form']} ({settings})" if settings else bias["form"]
+            how += ", in training too" if lm.get("applied") == "training" else ", at inference only"
+        if "surprisals" in lm:
+            source = "a table of surprisals"
+        elif "checkpoint" in lm:
+            source = f"checkpoint {lm['checkpoint']}"
+        elif "ngram" in lm:
+            source = "an n-gram model"
+        else:
+            recipe = study.config["recipes"][lm["recipe"]]
+            tokens = recipe["steps"] * recipe["batch_sequences"] * recipe["sequence_length"]
+            source = f"{_corpus(study, lm['corpus'])}, {tokens:,} tokens, seed {lm['seed']}"
+        found.append((lm.get("label", name), how or "none", source))
+    return found
+
+
+def _corpus(study: Study, name: str) -> str:
+    return study.config["corpora"][name].get("label", name)
+
+
+def _made(study: Study) -> list[tuple[str, str]]:
+    """Return how the study's own LMs were made, of its scale."""
+    config, scale = study.config, study.scale
+    unigram = config["unigrams"][scale["unigram"]]
+    text = config["corpora"][scale["corpus"]]
+    rows = [("Scale", scale.get("label", config["scale"]))]
+    if scale.get("architecture"):
+        settings = config["architectures"][scale["architecture"]].items()
+        rows.append(("Architecture", ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in settings)))
+    about = [text.get("label", scale["corpus"]), text.get("cite"), text.get("licence")]
+    rows.append(("Text that LMs are trained on", "; ".join(filter(None, about))))
+    source = _corpus(study, unigram["corpus"]) if "corpus" in unigram else "counts"
+    rows.append(("Unigram surprisal", f"estimated from {source}"))
+    rows.append(("Method", "Clark, Oh & Schuler (COLING 2025), docs/regression.md"))
+    return rows
+
+
+def inputs(study: Study) -> dict[str, list[str] | str]:
+    """Return keyword → files that the page is made from."""
+    told = experiments(study)
+    return {
+        "shown": [each["file"] for part in told for each in part["shown"]],
+        "verdicts": [
+            f"{products.EXPERIMENT}/verdict.json".format(experiment=part["name"])
+            for part in told
+            if part["ranked"]
+        ],
+        "others": [each["file"] for part in told for each in part["summaries"]],
+        "checks": _checks(study),
+        "not_run": "<results>/not_run.csv",
+    }
+
+
+def parameters(study: Study) -> dict:
+    """Return keyword → function of wildcards, for the parameters of the page's rule.
+
+    They are worked out when the job is planned: Snakemake reads the rules again for every job.
+    """
+    told = cache(lambda: settings(study))
+    return {key: lambda wildcards, key=key: told()[key] for key in SETTINGS}
+
+
+def settings(study: Study) -> dict:
+    """Return the parameters of the page."""
+    summary = products.summary_settings(study)
+    return {
+        "study": summary["study"],
+        "notes": summary["notes"],
+        "experiments": [
+            {
+                "title": part["title"],
+                "ranked": part["ranked"],
+                "shown": [{k: each[k] for k in ("title", "caption")} for each in part["shown"]],
+                "summaries": [{k: s[k] for k in ("module", "heading")} for s in part["summaries"]],
+            }
+            for part in experiments(study)
+        ],
+        "corpora": corpora(study),
+        "made": _made(study),
+        "lms": _lms(study),
+        "labels": labels(study),
+    }
