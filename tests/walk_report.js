@@ -1,7 +1,11 @@
-// Goes through a Snakemake report as a reader does: every category, every entry of it, and its caption.
-// What was shown of each is left as JSON in <pre id="shown">, all that a browser's --dump-dom then has.
+// Opens a report as a reader does, in frames as wide as screens and as paper, and looks at what shows.
+// `reports` is [name, width, height, HTML] of each; what was seen of it is left as JSON in
+// <pre id="shown">, all that a browser's --dump-dom then has.
 (async () => {
-    const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+    const box = (element) => {
+        const { left, top, right, bottom } = element.getBoundingClientRect();
+        return { left, top, right, bottom };
+    };
 
     // Colours that are drawn, on a white page: an image that fails to draw leaves one.
     function colours(image) {
@@ -14,57 +18,52 @@
         return new Set(new Uint32Array(page.getImageData(0, 0, 300, 200).data.buffer)).size;
     }
 
-    // A page inside the report cannot be looked into where it is shown, so it is opened once more.
-    async function opened(uri) {
-        const bytes = Uint8Array.from(atob(uri.split(",")[1]), (letter) => letter.charCodeAt(0));
+    async function walk([name, width, height, text]) {
         const frame = document.createElement("iframe");
-        [frame.width, frame.height] = [1000, 800];
+        [frame.width, frame.height, frame.style.border] = [width, height, "0"];
         const loaded = new Promise((done) => (frame.onload = done));
-        frame.srcdoc = new TextDecoder().decode(bytes);
+        frame.srcdoc = text;
         document.body.append(frame);
         await loaded;
-        const inside = frame.contentDocument;
-        const sizes = [...inside.querySelectorAll("body svg")].map((svg) => svg.getBoundingClientRect().width);
-        const found = { rows: inside.querySelectorAll("tr").length, figures: sizes, text: inside.body.innerText };
+        const page = frame.contentDocument, all = (what, of = page) => [...of.querySelectorAll(what)];
+        const images = all("img");
+        await Promise.all(images.map((image) => image.decode().catch(() => null)));
+        const found = {
+            name,
+            height,
+            wide: page.documentElement.scrollWidth - page.documentElement.clientWidth,
+            cut: all("table").flatMap((table) => {
+                const held = table.parentElement;
+                const over = Math.max(held.scrollWidth, table.offsetWidth) - held.clientWidth;
+                return over > 0 ? [`${over} px of ${table.innerText.slice(0, 80)}`] : [];
+            }),
+            first: Object.fromEntries(
+                [["verdict", ".verdict"], ["figure", "#answer img"], ["table", "#answer table"]].map(
+                    ([what, where]) => [what, page.querySelector(where) && box(page.querySelector(where))],
+                ),
+            ),
+            letters: Math.min(...all("td, p").map((each) => parseFloat(frame.contentWindow.getComputedStyle(each).fontSize))),
+            headings: all("h2, h3").map((each) => each.innerText),
+            figures: all(".experiment figure").map((each) => ({
+                caption: each.querySelector("figcaption").innerText,
+                rows: all("tr", each).length,
+                width: each.querySelector("img, table").getBoundingClientRect().width,
+                colours: all("img", each).map(colours)[0],
+            })),
+            text: page.body.innerText,
+            links: all("a").map((each) => each.getAttribute("href")),
+            broken: all("a[href^='#']").filter((each) => !page.querySelector(each.getAttribute("href"))).length,
+            other: all("script, iframe, object, embed, link, form, svg, base, [onerror], [onload], [onclick]").length,
+            sources: images.map((each) => each.getAttribute("src").slice(0, 15)),
+            hostile: [window, frame.contentWindow].some((each) => "hostile" in each),
+        };
         frame.remove();
         return found;
     }
 
-    const shown = [], menu = { navbarMode: "menu", category: undefined, subcategory: undefined };
+    const shown = [];
     try {
-        for (let tries = 0; !app && tries < 200; tries++) await pause(50);
-        const names = () => [...document.querySelectorAll("nav ul li a")];
-        for (const category of Object.keys(categories)) {
-            app.setView(menu);
-            await pause(50);
-            names().find((link) => link.innerText.trim() === category).click();
-            await pause(50);
-            const count = document.querySelectorAll("nav tbody tr").length;
-            for (let index = 0; index < count; index++) {
-                const row = document.querySelectorAll("nav tbody tr")[index];
-                const entry = { category, what: row.querySelector("td").innerText.trim() };
-                row.querySelectorAll("a")[0].click();
-                await pause(50);
-                const content = document.querySelector("#app > div > div:last-child");
-                const image = content.querySelector("img"), frame = content.querySelector("iframe");
-                entry.path = app.state.resultPath;
-                entry.kind = image ? "img" : frame ? "iframe" : "nothing";
-                const box = (image || frame || content).getBoundingClientRect();
-                Object.assign(entry, { width: box.width, height: box.height });
-                if (image) {
-                    await image.decode();
-                    Object.assign(entry, { natural: image.naturalWidth, colours: colours(image) });
-                    entry.width = image.getBoundingClientRect().width;
-                }
-                if (frame) Object.assign(entry, await opened(frame.src));
-                document.querySelectorAll("nav tbody tr")[index].querySelectorAll("a")[1].click();
-                await pause(50);
-                entry.caption = document.querySelector("nav").innerText;
-                app.setView({ navbarMode: "subcategory", category, subcategory: Object.keys(categories[category])[0] });
-                await pause(50);
-                shown.push(entry);
-            }
-        }
+        for (const report of reports) shown.push(await walk(report));
     } catch (error) {
         shown.push({ error: `${error} ${error.stack}` });
     }

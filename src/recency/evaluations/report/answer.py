@@ -48,7 +48,7 @@ def ranking(verdict: Mapping) -> Table:
         )
     if tested:
         notes.append(
-            f"p: permutation test against {baseline} on the held-out partition, all responses "
+            f"held-out p: permutation test against {baseline} on the held-out partition, all responses "
             "together; Holm: corrected among the LMs"
         )
     if verdict["told_apart"]:

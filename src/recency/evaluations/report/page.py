@@ -116,13 +116,10 @@ def _ranking(verdict: Mapping) -> str:
 def _experiment(part: Mapping, number: int, folder: Path, leads: bool) -> Iterator[str]:
     """Give an experiment: what it comes to, then its figures and tables with captions."""
     yield f"<section class='experiment' id='experiment-{number}'><h2>{html.escape(part['title'])}</h2>"
-    if part["verdict"]:
-        yield answer.sentences(part["verdict"])
-        yield (
-            "<p class='note'>The ranking stands <a href='#answer'>at the top</a>.</p>"
-            if leads
-            else _ranking(part["verdict"])
-        )
+    if leads:
+        yield "<p class='note'>What it comes to stands <a href='#answer'>at the top</a>.</p>"
+    elif part["verdict"]:
+        yield answer.sentences(part["verdict"]) + _ranking(part["verdict"])
     else:
         yield from part["tables"]
     for each, file in part["files"]:

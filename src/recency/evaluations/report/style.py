@@ -23,6 +23,7 @@ p.note { max-width: 75em; }
 .beside { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, max-content); gap: 8px 24px;
   align-items: start; margin-top: .5em; }
 figure { margin: .3em 0 0; } figure img { display: block; width: 100%; max-width: 900px; height: auto; }
+.beside p.note { width: 0; min-width: 100%; }
 .beside img { max-height: 610px; object-fit: contain; object-position: left top; }
 figcaption p { margin: .3em 0; max-width: 75em; }
 .files { font-size: 12px; } .files a { margin-right: .8em; }

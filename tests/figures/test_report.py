@@ -1,0 +1,163 @@
+"""The report's page: what stands on it and in which order, 19 LMs on a screen, hostile labels."""
+
+import html
+import re
+
+import pandas as pd
+import pytest
+from browsing import browser, check_layout, printed, walked  # noqa: F401, a fixture
+from table_files import Grid
+from test_figures import TABLE2, lm, response, write_delta, write_intervals
+
+from recency.evaluations.reading_times import (
+    figure_delta_loglik,
+    table_delta_loglik,
+    table_significance,
+    verdict,
+)
+from recency.evaluations.report import page, prose
+
+HOSTILE = (
+    "<script>window.hostile = 1</script><img src=x onerror='parent.hostile = 1'> .. raw:: html\n\n"
+    "   <b onclick='hostile()'>\n\n.. include:: /etc/passwd\n\n`x <javascript:alert(1)>`_ & **bold**"
+)
+
+
+def tests_of(lms, responses):
+    """Return a permutation.csv: every LM against Pythia, on all responses and on each."""
+    rows = []
+    for where in [("all", "all"), *((r["dataset"], r["measure"]) for r in responses)]:
+        for each in lms[1:]:
+            row = {"lm_a": each["lm"], "lm_b": "Pythia", "dataset": where[0], "measure": where[1]}
+            row |= {"n": 192425, "mse_a": 19000.5, "mse_b": 19001.0, "difference": -0.5, "p": 0.04}
+            rows.append(
+                row | {"p_subject": 0.06, "p_sentence": 0.05, "p_holm": 0.4, "permutations": 1000}
+            )
+    return pd.DataFrame(rows)
+
+
+def report(folder, names, measures, change=lambda text: text, experiments=1):
+    """Make the report of experiments with Table 2's values, labels changed by `change`."""
+    lms = [{**lm(name), "label": change(name)} for name in names]
+    responses = [response(each) for each in measures]
+    shown, verdicts, described = [], [], []
+    for number in range(experiments):
+        where = folder / "experiments" / f"exp{number + 1}"
+        where.mkdir(parents=True)
+        some = lms[: len(lms) - experiments + number + 1]
+        asked = {"lms": some, "responses": responses, "baseline": "Pythia"}
+        files = {
+            "delta_loglik": write_delta(where / "delta_loglik.csv", names, measures),
+            "intervals": write_intervals(where / "i.csv", names, measures),
+        }
+        tests_of(some, responses).to_csv(where / "permutation.csv", index=False)
+        figures = {
+            k: [where / f"{stem}.svg"]
+            for k, stem in (("total", "figure_a"), ("by_response", "figure_b"))
+        }
+        figure_delta_loglik.main(**files, **figures, **asked)
+        table_delta_loglik.main(**files, out=[where / "table_a.html"], **asked)
+        table_significance.main(
+            permutation=where / "permutation.csv",
+            out=[where / "table_b.html"],
+            lms=some,
+            responses=responses,
+        )
+        verdict.main(
+            **files, **asked, permutation=where / "permutation.csv", out=where / "verdict.json",
+            baselines={each["lm"]: "Pythia" for each in some},
+        )  # fmt: skip
+        names_of = ["figure_a.svg", "table_a.html", "table_b.html", "figure_b.svg"]
+        shown += [where / name for name in names_of]
+        verdicts.append(where / "verdict.json")
+        title = change(f"Experiment {number + 1}")
+        captions = [
+            {"title": f"{name} of it", "caption": f"**{prose.plain(title)}.** Of {name}."}
+            for name in names_of
+        ]
+        described.append({"title": title, "ranked": True, "shown": captions, "summaries": []})
+    (folder / "not_run.csv").write_text(
+        "dataset,measure,reason\ndundee,FP,not placed\ndundee,SP,not placed\n"
+    )
+    (folder / "check.html").write_text("<p>looked over</p>")
+    page.main(
+        out=folder / "report.html", shown=shown, verdicts=verdicts, others=[], experiments=described,
+        not_run=folder / "not_run.csv", study=change("demo"), notes=[change("Simulated.")],
+        corpora=[{
+            "dataset": "ucl", "label": change("UCL"), "measures": "SPR", "check": "check.html",
+            "cite": change("Frank 2013"), "licence": change("free"),
+        }],
+        made=[("Scale", change("cores"))], labels={"dundee": change("Dundee")},
+        lms=[(each["label"], "linear", "https://example.org/" + "x" * 80) for each in lms],
+    )  # fmt: skip
+    return folder / "report.html"
+
+
+def test_the_answer_comes_first_and_what_was_not_run_last(tmp_path):
+    names, measures = list(TABLE2.index), list(TABLE2.columns[:3])
+    made = report(tmp_path, names[:7], measures, experiments=2)
+    text = made.read_text()
+    assert not Grid(re.sub(r"<(img|meta)[^>]*>", "", text)).open
+    flat = " ".join(re.sub(r"<[^>]+>", " ", text[text.index("<body>") :]).split())
+    order = ["Which memory", "nats over Pythia", "Held-out p", "Experiment 1", "Experiment 2 What it comes to",
+             "Experiment 2. Of figure_a", "How it was made", "Frank 2013", "Not run What"]  # fmt: skip
+    places = [flat.rindex(part) if n > 4 else flat.index(part) for n, part in enumerate(order)]
+    assert places == sorted(places)
+    assert flat.index("Dundee FP, SP not placed") == flat.rindex("Dundee") > places[-1]
+    # The one with more LMs answers; its ranking begins with name, group and tests.
+    ranking = Grid(text[text.index("<table>") : text.index("</table>") + 8]).rows
+    heads = [cell[0] for cell in ranking[0]]
+    assert heads == ["LM", "Group", "p", "Holm", "− Pythia", "95 %", "ΔLogLik", "95 %"]
+    totals = TABLE2.loc[names[:7], measures].sum(axis=1).sort_values(ascending=False, kind="stable")
+    assert [row[0][0] for row in ranking[1:]] == list(totals.index)
+    best = totals.index[0]
+    row = [cell[0] for cell in ranking[1]]
+    assert row[2:4] == ["0.040", "0.400"]
+    assert row[4] == f"+{totals[best] - totals['Pythia']:.1f}" and row[6] == f"{totals[best]:,.1f}"
+    first = made.read_bytes()
+    (tmp_path / "again").mkdir()
+    assert report(tmp_path / "again", names[:7], measures, experiments=2).read_bytes() == first
+
+
+def test_labels_are_text(tmp_path):
+    made = report(
+        tmp_path, list(TABLE2.index[:4]), list(TABLE2.columns[:2]), lambda text: f"{text} {HOSTILE}"
+    )
+    text = made.read_text()
+    assert "<script" not in text and "root:" not in text
+    tags = set(re.findall(r"<[^>]*(?:onerror|onclick|javascript)[^>]*>", text))
+    assert tags == set()
+    assert html.escape("<script>window.hostile = 1</script>") in text
+    assert "default-src &#x27;none&#x27;" in text or "default-src 'none'" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("**a** *b c* ``d`` 2*3*4", "<p><b>a</b> <i>b c</i> <code>d</code> 2*3*4</p>"),
+        (".. raw:: html\n\n   <b>x</b>", "<p>.. raw:: html</p>\n<p>&lt;b&gt;x&lt;/b&gt;</p>"),
+        ("of:\n\n- one\n  more\n- two", "<p>of:</p>\n<ul><li>one more</li><li>two</li></ul>"),
+        (f"**{prose.plain('a**b`c')}**", "<p><b>a**b`c</b></p>"),
+    ],
+)
+def test_captions(text, expected):
+    assert prose.paragraphs(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("lms", "responses", "change"),
+    [(19, 13, str), (6, 2, lambda text: f"{text} {HOSTILE}")],
+    ids=["19 LMs on 13 responses", "hostile labels"],
+)
+def test_no_column_is_cut(browser, tmp_path, lms, responses, change):  # noqa: F811
+    made = report(tmp_path, list(TABLE2.index[:lms]), list(TABLE2.columns[:responses]), change)
+    shown = walked(browser, made, tmp_path)
+    if change is str:
+        check_layout(shown)
+    for seen in shown.values():
+        assert (
+            seen["cut"] == [] and seen["wide"] <= 0 and not seen["hostile"] and seen["other"] == 0
+        )
+        assert HOSTILE[:30] in seen["text"] or change is str
+    pdf = printed(browser, made, tmp_path)
+    assert pdf.startswith(b"%PDF") and b"/MediaBox [0 0 842" in pdf.replace(b"841.92", b"842")
