@@ -30,9 +30,9 @@ COLUMNS = {
 }
 P = {
     "p": "p",
+    "p_holm": "p (Holm)",
     "p_subject": "p, by subject",
     "p_sentence": "p, by sentence",
-    "p_holm": "p (Holm)",
 }
 
 
@@ -74,17 +74,17 @@ def main(
                 ),
                 Cell(labels.get(row.lm_a, row.lm_a), bold=row.mse_a < row.mse_b, left=True),
                 Cell(labels.get(row.lm_b, row.lm_b), bold=row.mse_b < row.mse_a, left=True),
+                *(Cell(write_p(getattr(row, p)), bold=bool(bold.get(p, False))) for p in P),
                 Cell(f"{row.n:,.0f}"),
                 Cell(style.number(row.mse_a)),
                 Cell(style.number(row.mse_b)),
                 Cell(style.signed(row.difference, 2)),
-                *(Cell(write_p(getattr(row, p)), bold=bool(bold.get(p, False))) for p in P),
             ]
         )
     pooled = int(rows.pooled.sum())
     single = len(rows) - pooled
     rules = (pooled,) if pooled and single else ()
-    numbers = ["n", "MSE A", "MSE B", "difference", *P.values()]
+    numbers = [*P.values(), "n", "MSE A", "MSE B", "difference"]
     header = [[Cell(text, left=True) for text in ("Response", "LM A", "LM B")]]
     header[0] += [Cell(text) for text in numbers]
     times = ", ".join(f"{int(n):,}" for n in sorted(rows.permutations.dropna().unique()))

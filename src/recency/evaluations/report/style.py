@@ -20,9 +20,9 @@ p { margin: .4em 0; max-width: 62em; }
 p.note, figcaption, li { color: var(--soft); font-size: 13px; }
 p.note { max-width: 75em; }
 .warning { border-left: 4px solid #b35900; padding-left: .6em; color: var(--ink); }
-.beside { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, max-content); gap: 8px 24px;
+.beside { display: grid; grid-template-columns: minmax(0, 1fr) fit-content(60%); gap: 8px 24px;
   align-items: start; margin-top: .5em; }
-figure { margin: .3em 0 0; } figure img { display: block; width: 100%; max-width: 900px; height: auto; }
+figure { margin: .3em 0 0; } figure img { display: block; width: 100%; max-width: 780px; height: auto; }
 .beside p.note { width: 0; min-width: 100%; }
 .beside img { max-height: 610px; object-fit: contain; object-position: left top; }
 figcaption p { margin: .3em 0; max-width: 75em; }
