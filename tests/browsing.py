@@ -35,11 +35,14 @@ def _run(browser, folder, page, *options):
 def walked(browser, report, folder):
     """Open a report as `wide` (1,400 × 900), `narrow` (800) and on `paper`; return what was seen of each."""
     page = report.read_text(encoding="utf-8")
-    assert page.count("@media print {") == 1
+    printing = page.replace("@media print {", "@media all {").replace(
+        "@media screen", "@media print"
+    )
+    assert page.count("@media print {") == page.count("@media screen") == 1
     reports = [
         ["wide", 1400, 900, page],
         ["narrow", 800, 900, page],
-        ["paper", *PAPER, page.replace("@media print {", "@media all {")],
+        ["paper", *PAPER, printing],
     ]
     data = json.dumps(reports).replace("<", r"\u003c")
     walk = (ROOT / "tests" / "walk_report.js").read_text()

@@ -179,13 +179,13 @@ def test_significance(tmp_path):
         lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO],
     )  # fmt: skip
     rows = [[text for text, _ in row] for row in check_shape(tmp_path)]
-    first = ["all responses", "ALiBi-mix-TI", "Pythia", "262,178", "10,000.1", "10,020.3", "−20.20"]
-    assert rows[1] == [*first, "< 0.001", "0.002", "0.001", "< 0.001"]
-    assert [row[-4:] for row in rows[2:4]] == [
-        ["0.040", "0.060", "0.050", "0.040"],
-        ["0.013", "0.500", "0.400", "0.026"],
+    first = ["all responses", "ALiBi-mix-TI", "Pythia", "< 0.001", "< 0.001", "0.002", "0.001"]
+    assert rows[1] == [*first, "262,178", "10,000.1", "10,020.3", "−20.20"]
+    assert [row[3:7] for row in rows[2:4]] == [
+        ["0.040", "0.040", "0.060", "0.050"],
+        ["0.013", "0.026", "0.500", "0.400"],
     ]
-    assert rows[4][3:] == ["0"] + ["–"] * 7
+    assert rows[4][3:] == [*["–"] * 4, "0", *["–"] * 3]
     assert "<b>Pythia" not in (tmp_path / "t.html").read_text()
 
 

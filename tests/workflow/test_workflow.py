@@ -5,13 +5,14 @@ import html
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
+from urllib.parse import unquote
 
 import pytest
-from project import ROOT, TINY, command, copy_project, environment, load, plan, planned, snakemake
+from browsing import browser, check_layout, walked  # noqa: F401, a fixture
+from project import TINY, command, copy_project, environment, load, plan, planned, snakemake
 
 pytestmark = pytest.mark.apart
 
@@ -68,63 +69,40 @@ def test_report(study):
         assert text in page
 
 
-BROWSERS = (
-    "chromium", "chromium-browser", "chromium-headless-shell", "google-chrome",
-    "google-chrome-stable", "microsoft-edge",
-)  # fmt: skip
+def test_the_report_begins_with_the_answer(finished):
+    results = finished / "results" / "tiny" / "cores"
+    page = (results / "report.html").read_text()
+    told = json.loads((results / "experiments" / "simulated" / "verdict.json").read_text())
+    title = load(*TINY)["experiments"]["simulated"]["title"]
+    order = [told["sentences"][0], "<h2>" + title, "<h2>How it was made", "<h2>Not run"]
+    places = [
+        page.index(html.escape(each).replace("&lt;", "<").replace("&gt;", ">")) for each in order
+    ]
+    assert places == sorted(places) and "{{" not in page
+    # Keys of the config are no labels, and no two corpora are labelled alike.
+    text = re.sub(r"<[^>]*>", " ", page[page.index("<body>") :])
+    assert "simulated_spr" not in text and "simulated_eye_tracking" not in text
+    assert {"Simulated (SPR)", "Simulated (FP)"} <= set(re.findall(r"Simulated \(\w+\)", text))
 
 
-@pytest.fixture
-def browser():
-    """Return a browser that can open the report, or skip."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser on the path to open the report in: {', '.join(BROWSERS)}")
-    return found
-
-
-def walked(browser, report, folder):
-    """Open a report in a headless browser, go through it and return what was shown of each entry."""
-    page = report.read_text(encoding="utf-8")
-    body, end = page.rsplit("</body>", 1)
-    walk = (ROOT / "tests" / "walk_report.js").read_text()
-    copy = folder / "walked.html"
-    copy.write_text(f"{body}<script>{walk}</script></body>{end}", encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1600,1000"]
-    options += [f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=120000"]
-    run = subprocess.run(
-        [browser, *options, "--dump-dom", copy.as_uri()], capture_output=True, check=False
-    )
-    found = re.search(r'<pre id="shown">(.*?)</pre>', run.stdout.decode(), re.DOTALL)
-    assert found, f"{browser} ended with {run.returncode}: {run.stderr.decode()[-2000:]}"
-    return json.loads(html.unescape(found[1]))
-
-
-def test_every_figure_and_table_shows_in_the_report(browser, study, tmp_path):
-    run = snakemake(study, "--report", "report.html", configs=TINY)
-    assert run.returncode == 0, run.stdout[-3000:]
-    shown = walked(browser, study / "report.html", tmp_path)
-    assert [entry["error"] for entry in shown if "error" in entry] == []
-    # All of the results that the rules flag, and none but those.
-    results = study / "results" / "tiny" / "cores"
-    made = [*results.glob("experiments/*/*.svg"), *results.rglob("*.html")]
-    made = {str(path.relative_to(study)) for path in made}
-    assert {entry["path"] for entry in shown} == made and len(made) == len(shown) >= 11
-    for entry in shown:
-        assert entry["width"] > 300, entry["path"]
-        if entry["path"].endswith(".svg"):
-            assert entry["kind"] == "img" and entry["natural"] > 300, entry["path"]
-            assert entry["colours"] > 10, entry["path"]
-        else:
-            assert entry["kind"] == "iframe" and entry["rows"] > 1, entry["path"]
-            assert entry["height"] > 300, entry["path"]
-        if "/datasets/" in entry["path"]:
-            assert len(entry["figures"]) == 1 and entry["figures"][0] > 300, entry["path"]
-        assert len(entry["caption"]) > 200 and "{{" not in entry["caption"], entry["path"]
-    (figure,) = (entry for entry in shown if entry["path"].endswith("/figure_delta_loglik.svg"))
-    assert figure["what"] == "Figure 3 of Clark et al. (2025): ΔLogLik of each LM"
-    assert figure["category"] == load(*TINY)["experiments"]["simulated"]["title"]
-    assert "Figure 3 of Clark et al. (2025)." in figure["caption"]
+def test_every_figure_and_table_shows_in_the_report(browser, finished, tmp_path):  # noqa: F811
+    results = finished / "results" / "tiny" / "cores"
+    shown = walked(browser, results / "report.html", tmp_path)
+    check_layout(shown)
+    # All of the experiment's figures and tables, each with its caption and its title above it.
+    where = results / "experiments" / "simulated"
+    made = [path for end in ("svg", "html") for path in where.glob(f"*.{end}")]
+    seen = shown["wide"]
+    assert len(seen["figures"]) == len(made) >= 9
+    for figure in seen["figures"]:
+        assert len(figure["caption"]) > 100 and "{{" not in figure["caption"]
+        assert figure["rows"] > 1 or (figure["colours"] > 10 and figure["width"] > 300)
+    assert "Figure 3 of Clark et al. (2025): ΔLogLik of each LM" in seen["headings"]
+    assert seen["headings"][-1] == "Not run"
+    # What it links to is beside it.
+    linked = [unquote(link) for link in seen["links"] if link.startswith("./")]
+    assert "./datasets/simulated_spr/check.html" in linked
+    assert all((results / link).exists() for link in linked)
 
 
 #: One fit, and all that it needs from the text on: every kind of job that takes long in a study.

@@ -39,7 +39,7 @@ tbody tr + tr td { border-top: 1px solid #eee; } tbody tr.rule td { border-top: 
 small { display: block; color: var(--soft); font-size: .88em; }
 .ranking td { white-space: nowrap; } .ranking td:first-child { white-space: normal; }
 .wide table { font-size: 12px; } .wide th, .wide td { padding: 2px 5px; }
-@media (max-width: 1100px) {
+@media screen and (max-width: 1100px) {
   body { padding: 0 14px 2em; } .beside { grid-template-columns: minmax(0, 1fr); }
   .beside figure { order: 2; }
   th, td { padding: 2px 5px; } table { font-size: 12px; }
@@ -51,9 +51,9 @@ small { display: block; color: var(--soft); font-size: .88em; }
   nav, .files { display: none; } a { color: inherit; text-decoration: none; }
   .scroll { overflow: visible; } thead { display: table-header-group; }
   table { font-size: 8pt; } .wide table { font-size: 6.5pt; } .wide th, .wide td { padding: 1px 3px; }
-  tr, figure { break-inside: avoid; } h2, h3 { break-after: avoid; }
-  figure img { max-height: 150mm; max-width: 100%; object-fit: contain; object-position: left top; }
-  .beside img { max-height: 105mm; }
+  tr, figure { break-inside: avoid; } h2, h3, h2 + p { break-after: avoid; }
+  figure img { max-height: 115mm; max-width: 100%; object-fit: contain; object-position: left top; }
+  .beside { gap: 4px 14px; } p.note, figcaption, li { font-size: 8.5pt; }
   .experiment { break-before: page; }
 }
 """
