@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run config.NAME.yaml, write its report and say where everything is: setup/study.sh NAME
+# Run config.NAME.yaml and say where everything is: setup/study.sh NAME
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 config=config.$1.yaml
@@ -13,12 +13,10 @@ config = loading.load(".", sys.argv[1])
 print("results", config["study"], config["scale"], sep="/")
 PYTHON
 )
-./run --configfile "$config" --quiet all --report "$results/report.html"
-
 echo
 if [[ -f $results/summary.txt ]]; then cat "$results/summary.txt"; fi
 echo "figures:"
 find "$results" \( -name '*.png' -o -name '*.svg' -o -name '*.pdf' \) | sort | sed 's/^/  /'
-echo "report: $results/report.html"
-# The verdict once more, which the figures' names may have pushed off the screen.
+# The verdict once more, which the figures' names may have pushed off the screen; the report last.
 if [[ -f $results/summary.txt ]]; then echo; sed '/^$/q' "$results/summary.txt"; fi
+if [[ -f $results/report.html ]]; then echo "open in a browser: $results/report.html"; fi

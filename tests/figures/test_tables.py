@@ -355,9 +355,9 @@ def test_captions_render(caption):
             "are simulated",
             "UCL is not in the mirror",
             "BLiMP is not here",
-            "Experiment 3",
             "1,000",
             "Networks are small.",
             "2 language models, baseline no bias",
         ):
             assert said in page
+        assert "Experiment 3" not in page  # which the run did not select

@@ -54,9 +54,18 @@ def test_a_changed_bias_reruns_what_uses_it(study):
     assert set(re.findall(r"lm=([\w-]+)", run.stdout)) == {"dVM-I"}
 
 
-def test_report(study):
-    run = snakemake(study, "--report", "report.html", configs=TINY)
+def test_snakemake_s_report(study):
+    """A label of the config neither becomes HTML there nor has a file read."""
+    secret = study / "secret.txt"
+    secret.write_text("nobody reads this")
+    label = json.dumps(
+        f"x\n\n.. include:: {secret}\n\n.. raw:: html\n\n   <b id='hostile'>x</b>\n\n"
+    )
+    (study / "hostile.yaml").write_text(f"datasets: {{simulated_spr: {{cite: {label}}}}}\n")
+    run = snakemake(study, "--report", "report.html", configs=[*TINY, "hostile.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
+    assert "nobody reads this" not in (study / "report.html").read_text()
+    assert "<b id='hostile'>" not in (study / "report.html").read_text()
     page = (study / "report.html").read_text()
     assert len(page) > 100_000
     for text in (

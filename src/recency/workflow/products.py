@@ -75,7 +75,7 @@ def covered(study: Study, target: str) -> bool:
 
 
 def of_run(study: Study) -> list[str]:
-    """Return all that a run makes: the summary, what its experiments come to, numbered, check pages."""
+    """Return all that a run makes: summary and report, what its experiments come to, numbered, check pages."""
     run = study.config["run"]
     found = ["<results>/summary.txt", "<results>/report.html"]
     found += [path for name in run for path in outputs(study, name)]

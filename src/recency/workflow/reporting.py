@@ -169,7 +169,7 @@ def _lms(study: Study) -> list[tuple[str, str, str]]:
     for name in names:
         lm = study.lms[name]
         bias, how = lm.get("bias"), ""
-        if bias:
+        if bias and bias["form"] != "none":
             settings = ", ".join(f"{key} {value}" for key, value in bias.items() if key != "form")
             how = f"{bias['form']} ({settings})" if settings else bias["form"]
             how += ", in training too" if lm.get("applied") == "training" else ", at inference only"
@@ -201,7 +201,7 @@ def _made(study: Study) -> list[tuple[str, str]]:
         settings = config["architectures"][scale["architecture"]].items()
         rows.append(("Architecture", ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in settings)))
     about = [text.get("label", scale["corpus"]), text.get("cite"), text.get("licence")]
-    rows.append(("Text that LMs are trained on", "; ".join(filter(None, about))))
+    rows.append(("Training text", "; ".join(filter(None, about))))
     source = _corpus(study, unigram["corpus"]) if "corpus" in unigram else "counts"
     rows.append(("Unigram surprisal", f"estimated from {source}"))
     rows.append(("Method", "Clark, Oh & Schuler (COLING 2025), docs/regression.md"))

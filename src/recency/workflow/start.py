@@ -34,6 +34,8 @@ def study(config: dict, workflow) -> Study:
     mirrors = os.environ.get("RECENCY_MIRROR", "").split(":")
     mirrors = [*config.get("mirror", []), *filter(None, mirrors)]
     os.environ["RECENCY_MIRROR"] = ":".join(mirrors)
+    # Snakemake's own report is rendered with docutils, which reads its settings from there.
+    os.environ["DOCUTILSCONFIG"] = str(root / "workflow" / "report" / "docutils.conf")
     try:
         found = Study(config, root, mirrors, workflow.output_settings.dryrun)
         config |= found.for_report()
@@ -97,22 +99,17 @@ def require_targets(study: Study, workflow) -> None:
 
 
 def say_where(study: Study, workflow) -> None:
-    """Say in a line where what a run has made can be looked at, and how its report is written."""
+    """Say in a line where what a run has made can be looked at."""
     results = workflow.pathvars.apply("<results>")
     known = {
-        "summary.txt": "what was found",
+        "report.html": "open it in a browser",
+        "summary.txt": "what was found, in short",
         "experiments": "figures and tables",
         "exports": "for others",
     }
     there = [f"{name} ({what})" for name, what in known.items() if Path(results, name).exists()]
-    if not there:
-        return
-    overlays = [os.path.relpath(path) for path in workflow.config_settings.configfiles]
-    words = ["./run", *(["--configfile", *overlays] if overlays else [])]
-    if settings := list(workflow.config_settings.config_args):
-        words += ["--config", *settings]
-    report = shlex.join([*words, "--report", f"{results}/report.html"])
-    logger.info(f"In {results}/: {', '.join(there)}; a report: {report}")
+    if there:
+        logger.info(f"In {results}/: {', '.join(there)}")
 
 
 def require_machine(study: Study, workflow) -> None:

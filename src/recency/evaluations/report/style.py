@@ -54,6 +54,6 @@ small { display: block; color: var(--soft); font-size: .88em; }
   tr, figure { break-inside: avoid; } h2, h3, h2 + p { break-after: avoid; }
   figure img { max-height: 115mm; max-width: 100%; object-fit: contain; object-position: left top; }
   .beside { gap: 4px 14px; } p.note, figcaption, li { font-size: 8.5pt; }
-  .experiment { break-before: page; }
+  .experiment, #made { break-before: page; }
 }
 """
