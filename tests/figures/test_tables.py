@@ -312,7 +312,7 @@ CONFIG = {
     "experiments": {
         "exp2": {"title": "Experiment 2", "lms": ["Pythia", "ALiBi-1_4-TI"], "baseline": "Pythia",
                  "responses": {"spr": ["ucl.SPR", "made.SPR"]}, "published": "clark2025_table2",
-                 "minimal_pairs": "blimp", "probe": "ewt",
+                 "minimal_pairs": "blimp", "probe": "ewt", "attention": "ucl",
                  "cross_validation": {"folds": 10, "by": "sentence"},
                  "attention_maps": {"sentence": "kettle", "lms": ["Pythia"], "layers": 2}},
         "exp3": {"title": "Experiment 3", "lms": [], "baseline": "", "responses": {}}},

@@ -63,7 +63,10 @@ def main(
                 **experiment,
                 "files": [(each, Path(next(files))) for each in experiment["shown"]],
                 "verdict": _read(next(told)) if experiment["ranked"] else None,
-                "tables": [_summary(each, next(tabled)) for each in experiment["summaries"]],
+                "tables": [
+                    _summary(each, next(tabled), experiment["title"])
+                    for each in experiment["summaries"]
+                ],
             }
         )
     lead = _lead(parts)
@@ -248,7 +251,9 @@ def _read(path: str | Path) -> dict:
     return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
-def _summary(section: Mapping[str, str], path: str | Path) -> str:
-    """Return what another evaluation comes to, as its module sets it."""
+def _summary(section: Mapping[str, str], path: str | Path, title: str) -> str:
+    """Return what another evaluation comes to, as its module sets it, in an experiment of this title."""
     module = plugins.load("recency.evaluations", section["module"], "evaluation", "summary")
-    return f"<h3>{html.escape(section['heading'])}</h3>{tables.body(module.summary(path))}"
+    heading = section["heading"]
+    above = "" if heading == title else f"<h3>{html.escape(heading)}</h3>"
+    return above + tables.body(module.summary(path))
