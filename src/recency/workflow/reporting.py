@@ -11,7 +11,6 @@ from jinja2 import Environment
 
 from recency.evaluations import registry
 from recency.evaluations.report import prose
-from recency.figures import comparison
 from recency.workflow import products
 from recency.workflow.study import Study
 
@@ -104,7 +103,7 @@ def _beside(study: Study, experiment: str, name: str) -> list[dict]:
     evaluation, found = registry.evaluations()[name], []
     if not evaluation.also or not evaluation.applies(study, experiment):
         return []
-    labels = comparison.dataset_labels(_responses(study, experiment))
+    labels = _labelled(_responses(study, experiment))
     for file in evaluation.also(study, experiment):
         stem, *of = Path(file).stem.split(".")
         rst = Path(registry.__file__).parent / name / f"{stem}.rst"
@@ -117,15 +116,21 @@ def _beside(study: Study, experiment: str, name: str) -> list[dict]:
     return found
 
 
-def _responses(study: Study, experiment: str) -> list[comparison.Response]:
-    _, found = comparison.records([], study.all_responses(experiment))
-    return found
+def _responses(study: Study, experiment: str) -> list:
+    from recency.figures import comparison  # pandas, which a config is checked without
+
+    return comparison.records([], study.all_responses(experiment))[1]
+
+
+def _labelled(responses: list) -> dict[str, str]:
+    from recency.figures import comparison
+
+    return comparison.dataset_labels(dict.fromkeys(responses))
 
 
 def labels(study: Study) -> dict[str, str]:
     """Return dataset → label, for those of the run; no two are alike."""
-    responses = [each for name in study.config["run"] for each in _responses(study, name)]
-    return comparison.dataset_labels(dict.fromkeys(responses))
+    return _labelled([each for name in study.config["run"] for each in _responses(study, name)])
 
 
 def corpora(study: Study) -> list[dict]:
