@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from browsing import browser, check_layout, printed, walked  # noqa: F401, a fixture
 from table_files import Grid
-from test_figures import TABLE2, lm, response, write_delta, write_intervals
+from test_figures import PUBLISHED, TABLE2, lm, response, write_delta, write_intervals
+from test_tables import write_counts
 
 from recency.evaluations.reading_times import (
     figure_delta_loglik,
     table_delta_loglik,
+    table_observations,
     table_significance,
     verdict,
 )
@@ -64,11 +66,17 @@ def report(folder, names, measures, change=lambda text: text, experiments=1):
             lms=some,
             responses=responses,
         )
+        table_observations.main(
+            counts=write_counts(where, measures),
+            out=[where / "table_c.html"],
+            responses=responses,
+            published=PUBLISHED / "clark2025_table1.csv",
+        )
         verdict.main(
             **files, **asked, permutation=where / "permutation.csv", out=where / "verdict.json",
             baselines={each["lm"]: "Pythia" for each in some},
         )  # fmt: skip
-        names_of = ["figure_a.svg", "table_a.html", "table_b.html", "figure_b.svg"]
+        names_of = ["figure_a.svg", "table_a.html", "table_b.html", "figure_b.svg", "table_c.html"]
         shown += [where / name for name in names_of]
         verdicts.append(where / "verdict.json")
         title = change(f"Experiment {number + 1}")

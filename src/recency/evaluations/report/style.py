@@ -43,7 +43,8 @@ small { display: block; color: var(--soft); font-size: .88em; }
   body { padding: 0 14px 2em; } .beside { grid-template-columns: minmax(0, 1fr); }
   .beside figure { order: 2; }
   th, td { padding: 2px 5px; } table { font-size: 12px; }
-  .wide table { font-size: 10.5px; } .wide th, .wide td { padding: 2px 3px; }
+  .wide table, table:has(td:nth-child(9)) { font-size: 10.5px; }
+  .wide th, .wide td, table:has(td:nth-child(9)) :is(th, td) { padding: 2px 3px; }
 }
 @media print {
   @page { size: A4 landscape; margin: 12mm; }
