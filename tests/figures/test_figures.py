@@ -271,7 +271,8 @@ def test_slopes_are_lines_at_their_values(tmp_path):
         np.testing.assert_allclose(line.get_ydata(), TABLE2.Total[label], atol=0.11)
         assert line.is_dashed() == (label != "Pythia")
         colour = style.looks(result.lms)[label].colour
-        assert line.get_color() == (colour if label != "Pythia" else style.tint(colour, 0.35))
+        pale = {"Pythia": style.tint(colour, 0.35), "ALiBi-mix-I": style.tint(colour, 0.5)}
+        assert line.get_color() == pale.get(label, colour)
     for text in ("1/256", "1/16", "16", "baseline: Pythia", "ALiBi-mix-TI", "2,288", "1,756"):
         assert text in said, text
     assert {"ΔLogLik (nats),", "summed over 13 responses"} <= set(said)

@@ -64,8 +64,9 @@ def draw(result: Comparison, known: Intervals, slopes: Mapping[str, float]) -> "
         low, high = against(known, result, key, TOTAL)
         if not math.isnan(low):
             x = slope * 2 ** (-0.07 if applied_of[key] == "inference" else 0.07)  # side by side
+            alpha = 0.45 if applied_of[key] == "inference" else 0.8
             axes.plot([x, x], [low, high], "_-", color=looks[key].colour, lw=0.9, ms=4, zorder=3,
-                      alpha=0.7, gid=f"interval {key}", label="_nolegend_")  # fmt: skip
+                      alpha=alpha, gid=f"interval {key}", label="_nolegend_")  # fmt: skip
     across = [lm for lm in result.lms if lm.lm not in slopes]
     dashed = [lm for lm in across if lm.applied != "none"]
     for lm in across:
@@ -74,7 +75,9 @@ def draw(result: Comparison, known: Intervals, slopes: Mapping[str, float]) -> "
         how = {"color": style.tint(look.colour, 0.35), "lw": 4, "zorder": 1.5}
         if lm in dashed:
             dashes = style.dashes(dashed.index(lm), len(dashed))
-            how = {"color": look.colour, "ls": dashes, "lw": 1.4, "zorder": 2}
+            pale = lm.applied == "inference"  # or -I and -TI of one bias would look the same
+            colour = style.tint(look.colour, 0.5) if pale else look.colour
+            how = {"color": colour, "ls": dashes, "lw": 1.4, "zorder": 2}
         label = f"{'' if lm in dashed else 'baseline: '}{lm.label}"
         axes.axhline(totals[key], label=label, gid=f"line {key}", **how)
         low, high = against(known, result, key, TOTAL)
