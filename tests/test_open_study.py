@@ -1,0 +1,64 @@
+"""The write-up of the open study agrees with the files beside it."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "open-study"
+PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
+NUMBER = re.compile(r"(?<![\w/.-])[-−+]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?![\w/])")
+
+
+def marked():
+    """Return each table after `<!-- numbers of: FILE … -->`: its files and its rows' cells."""
+    found = []
+    for files, table in re.findall(r"<!-- numbers of: (.*?) -->\n\n((?:\|.*\n)+)", PAGE):
+        rows = [
+            [cell.strip() for cell in line.strip("|\n").split("|")] for line in table.split("\n")
+        ]
+        found.append((files.split(), [row for row in rows[2:] if len(row) > 1]))
+    return found
+
+
+def numbers(cells):
+    """Return the numbers in cells, as (text, value, decimals)."""
+    for text in NUMBER.findall(" ".join(cells)):
+        plain = text.replace(",", "").replace("−", "-")
+        yield text, float(plain), len(plain.partition(".")[2])
+
+
+def test_numbers_of_marked_tables_are_in_their_files():
+    """Each is a value, rounded, of a row of the files that has the row's first cell as a name."""
+    tables = marked()
+    assert len(tables) >= 2
+    for files, rows in tables:
+        sheets = [pd.read_csv(FOLDER / name, dtype=str, keep_default_na=False) for name in files]
+        for first, *cells in rows:
+            names = [first, first.replace("/", "_")]  # an LM's label, and its key
+            values = [
+                float(value)
+                for sheet in sheets
+                for value in sheet[sheet.isin(names).any(axis=1)].to_numpy().ravel()
+                if re.fullmatch(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", value)
+            ]
+            assert values, (files, first)
+            for text, number, decimals in numbers(cells):
+                near = 0.5 * 10**-decimals + 1e-9
+                assert any(abs(value - number) <= near for value in values), (files, first, text)
+
+
+def test_quoted_sentences_are_the_verdicts():
+    quoted = re.findall(r"^> (.+)$", PAGE, re.MULTILINE)
+    summary = " ".join((FOLDER / "summary.txt").read_text(encoding="utf-8").split())
+    assert quoted
+    for line in quoted:
+        assert line in summary, line
+
+
+def test_every_file_is_shown_and_every_link_has_its_file():
+    named = set(re.findall(r"\]\(([\w./-]+)\)", PAGE))
+    assert {name for name in named if "/" not in name} == {
+        path.name for path in FOLDER.iterdir() if path.name != "README.md"
+    }
+    assert all((FOLDER / name).exists() for name in named)
