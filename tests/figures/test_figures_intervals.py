@@ -16,7 +16,7 @@ from test_figures import (
     write_intervals,
 )
 
-from recency.evaluations.reading_times import figure_delta_loglik
+from recency.evaluations.reading_times import figure_delta_loglik, figure_perplexity
 from recency.figures import comparison, encoding, intervals, style
 
 
@@ -75,3 +75,18 @@ def test_notes_take_three_lines_at_most():
         short = Figure(figsize=(style.WIDTH, 1), layout="constrained")
         style.notes(short, ["one", "two."])
         assert short.texts[0].get_text() == "One. Two"
+
+
+def test_labels_stand_off_the_baseline(tmp_path):
+    """No name is crossed by the dashed line, even of LMs that are as good as the baseline."""
+    result = read(tmp_path, SIX, TWO)
+    for place in result.delta.index:
+        result.delta.loc[place] = result.delta.loc["Pythia"]
+    perplexity = pd.Series({name: 200.0 + 8 * i for i, name in enumerate(result.delta.index)})
+    with style.use():
+        figure = figure_perplexity.draw(result, known(tmp_path, result), perplexity, [], "Pythia")
+        (axes,) = figure.axes
+        height = axes.transData.transform((200, result.totals["Pythia"]))[1]
+        names = [box for text, _, box in texts(figure) if text in set(SIX) | {"no bias"}]
+    assert len(names) == len(SIX)
+    assert all(box.y0 >= height or box.y1 <= height for box in names)

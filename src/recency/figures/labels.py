@@ -80,11 +80,12 @@ def write(
     colours: Mapping[str, str],
     lines: list[list[str]],
     bars: Iterable[tuple[float, float, float]] = (),
+    across: Iterable[float] = (),
 ) -> None:
     """Write each point's name beside it, with a thin leader where it must stand apart.
 
     `points` are in data units, by key; `lines` are the chains of keys that the figure connects,
-    `bars` upright lines, as x and two ends, NaN for none.
+    `bars` upright lines, as x and two ends, NaN for none, `across` the heights of lines across.
     Called last: the layout is settled here, and labels leave it alone.
     """
     from matplotlib.patheffects import withStroke
@@ -111,7 +112,11 @@ def write(
         for x, *ends in bars
         if not any(map(math.isnan, ends))
     ]
-    for ends in [*([pages[key] for key in chain] for chain in lines), *upright]:
+    level = [
+        [(side, axes.transData.transform((0, y))[1] * scale) for side in (frame[0], frame[2])]
+        for y in across
+    ]
+    for ends in [*([pages[key] for key in chain] for chain in lines), *upright, *level]:
         for (x, y), (u, v) in itertools.pairwise(ends):
             parts = max(1, round(math.hypot(u - x, v - y) / 3))
             for k in range(parts + 1):

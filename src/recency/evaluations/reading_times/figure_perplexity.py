@@ -114,6 +114,7 @@ def draw(
         {lm.lm: style.shade(looks[lm.lm].colour) for lm in lms},
         [[lm.lm for lm in group] for group in series(lms)],
         [(perplexity[lm.lm], *against(known, result, lm.lm, TOTAL)) for lm in lms],
+        [totals[first_lm.lm]] if first_lm and len(lms) > 1 else [],
     )
     return figure
 
