@@ -186,7 +186,18 @@ def test_significance(tmp_path):
         ["0.013", "0.026", "0.500", "0.400"],
     ]
     assert rows[4][3:] == [*["–"] * 4, "0", *["–"] * 3]
-    assert "<b>Pythia" not in (tmp_path / "t.html").read_text()
+    page = (tmp_path / "t.html").read_text()
+    assert "<b>Pythia" not in page and page.count("<b>ALiBi-mix-TI") == 3
+
+
+def test_nobody_wins_without_significance(tmp_path):
+    (tmp_path / "permutation.csv").write_text(PERMUTATION.replace("0.05,0.04\n", "0.05,0.051\n"))
+    table_significance.main(
+        permutation=tmp_path / "permutation.csv", out=[tmp_path / f"t{end}" for end in ENDS],
+        lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO],
+    )  # fmt: skip
+    check_shape(tmp_path)
+    assert (tmp_path / "t.html").read_text().count("<b>ALiBi-mix-TI") == 2
 
 
 def write_surprisal(folder, name, dataset, bits, tokens):
@@ -260,6 +271,7 @@ def test_summary_begins_with_the_verdict(tmp_path):
     assert " ".join(ranks[-1][1:3]) == "ALiBi-mix-I 105.2"
     for part in ("139,300", "70,239", "69,753", "not run: Dundee FP", "results/demo/report.html"):
         assert part in text
+    assert ">p: permutation test" in (tmp_path / "s.html").read_text()
     assert "+43.0 (33 to 53)" in text and "66.0 (36 to 96)" in text
     assert max(map(len, text.splitlines())) <= summary.WIDTH
     page = (tmp_path / "s.html").read_text()

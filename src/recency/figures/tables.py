@@ -102,7 +102,8 @@ def _td(cell: Cell) -> str:
 
 
 def _sentence(text: str) -> str:
-    text = text[:1].upper() + text[1:]
+    if not text.startswith("p:"):  # a p value is no P
+        text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 

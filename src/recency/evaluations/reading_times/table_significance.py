@@ -66,14 +66,19 @@ def main(
     rows = read(permutation)
     grid = []
     for row in rows.itertuples(index=False):
-        bold = {"p": row.p_holm < 0.05, "p_holm": row.p_holm < 0.05}
+        found = row.p_holm < 0.05
+        bold = {"p": found, "p_holm": found}
         grid.append(
             [
                 Cell(
                     names.get((row.dataset, row.measure), f"{row.dataset} {row.measure}"), left=True
                 ),
-                Cell(labels.get(row.lm_a, row.lm_a), bold=row.mse_a < row.mse_b, left=True),
-                Cell(labels.get(row.lm_b, row.lm_b), bold=row.mse_b < row.mse_a, left=True),
+                Cell(
+                    labels.get(row.lm_a, row.lm_a), bold=found and row.mse_a < row.mse_b, left=True
+                ),
+                Cell(
+                    labels.get(row.lm_b, row.lm_b), bold=found and row.mse_b < row.mse_a, left=True
+                ),
                 *(Cell(write_p(getattr(row, p)), bold=bool(bold.get(p, False))) for p in P),
                 Cell(f"{row.n:,.0f}"),
                 Cell(style.number(row.mse_a)),
@@ -90,13 +95,13 @@ def main(
     times = ", ".join(f"{int(n):,}" for n in sorted(rows.permutations.dropna().unique()))
     notes = [
         f"two-sided permutation tests of squared errors on the held-out partition ({times or 'no'} "
-        + "permutations); the LM with the smaller mean squared error in bold: ms² of times, µV² of "
-        + "amplitudes, which are not tested together; no unit for logarithms",
+        + "permutations): ms² of times, µV² of amplitudes, which are not tested together; no unit for "
+        + "logarithms",
         "under p, errors are swapped observation by observation; by subject, by sentence: all errors of a "
         + "subject, or of a sentence, are swapped together",
         f"Holm: p corrected among LMs against the baseline, over all responses ({pooled} tests with "
         + f"the other pairs) and, apart from these, by response ({single}); other pairs are corrected "
-        + "among themselves; below 0.05 in bold",
+        + "among themselves; below 0.05 in bold, with the LM that has less error",
     ]
     tested = set(zip(rows.dataset, rows.measure))
     absent = [r for r in measured if (r.dataset, r.measure) not in tested] if single else []
