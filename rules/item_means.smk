@@ -53,6 +53,8 @@ rule figure_bias_search:
         "<logs>/figure_bias_search/{search}.log",
     conda:
         "../envs/plot.yaml"
+    params:
+        labels=lambda wildcards: study.search_labels(wildcards.search),
     script:
         "../workflow/scripts/item_means/figure_bias_search.py"
 

@@ -219,3 +219,7 @@ def test_figure_marks_best_and_known(tmp_path):
     assert "\N{MINUS SIGN}104.00 without a bias, \N{MINUS SIGN}101.00 with the best" in sentences[0]
     assert sentences[1].startswith("with dVM (decay 82.86, weight 0.37)")
     assert sentences[2].endswith("fit: 1")
+    labels = {"gpt2": "GPT-2", "items_provo.FP": "Provo (items) FP"}
+    named = figure_bias_search.sentences(table, best, labels)
+    assert sentences[0].startswith("3 trials on gpt2, items_provo.FP;")
+    assert named[0].startswith("3 trials on GPT-2, Provo (items) FP;")

@@ -247,6 +247,15 @@ class Study:
                 raise ConfigError(f"searches → {search}: {self.not_run[response['dataset']]}")
         return found
 
+    def search_labels(self, search: str) -> dict[str, str]:
+        """Return the labels of a search's LM and responses, by key."""
+        lm = self.config["searches"][search]["lm"]
+        labels = {lm: self.described(lm)["label"]}
+        for each in configuration.responses(self.config, search, "searches"):
+            label = self.config["datasets"][each["dataset"]]["label"]
+            labels[f"{each['dataset']}.{each['measure']}"] = f"{label} {each['measure']}"
+        return labels
+
     # Language models
 
     def inference_bias(self, lm: str) -> dict | None:

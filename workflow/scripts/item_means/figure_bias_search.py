@@ -5,4 +5,9 @@ from recency.workflow.job import logged
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
-        main(trials=snakemake.input.trials, best=snakemake.input.best, out=snakemake.output)
+        main(
+            trials=snakemake.input.trials,
+            best=snakemake.input.best,
+            out=snakemake.output,
+            labels=snakemake.params.labels,
+        )

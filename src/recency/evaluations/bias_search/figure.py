@@ -65,14 +65,17 @@ def around(bounds: list[float]) -> tuple[float, float]:
     return low - 0.03 * (high - low), high + 0.03 * (high - low)
 
 
-def sentences(trials: pd.DataFrame, best: Mapping[str, Any]) -> list[str]:
-    """Say in sentences what was found, for the foot."""
+def sentences(
+    trials: pd.DataFrame, best: Mapping[str, Any], labels: Mapping[str, str] = {}
+) -> list[str]:
+    """Say in sentences what was found, for the foot; `labels` of the LM and responses, by key."""
 
     def written(bias: Mapping[str, Any]) -> str:
         return ", ".join(f"{name} {bias[name]:.4g}" for name in best["searched"] if name in bias)
 
     failed = int(trials.loglik.isna().sum())
-    first = f"{len(trials)} trials on {best['lm']}, {', '.join(best['responses'])}; log-likelihood "
+    lm, *responses = (labels.get(key, key) for key in [best["lm"], *best["responses"]])
+    first = f"{len(trials)} trials on {lm}, {', '.join(responses)}; log-likelihood "
     first += f"{style.number(best['unbiased'], 2)} without a bias, "
     first += f"{style.number(best['loglik'], 2)} with the best "
     words = [first + f"({written(best['bias'])}; trial {best['trial']})"]
@@ -82,10 +85,16 @@ def sentences(trials: pd.DataFrame, best: Mapping[str, Any]) -> list[str]:
     return words + ([f"trials without a fit: {failed}"] if failed else [])
 
 
-def main(*, trials: str | Path, best: str | Path, out: Iterable[str | Path]) -> None:
+def main(
+    *,
+    trials: str | Path,
+    best: str | Path,
+    out: Iterable[str | Path],
+    labels: Mapping[str, str] = {},
+) -> None:
     """Draw trials.csv and best.json of a search to `out` (.pdf, .svg, .png, .csv)."""
     found = json.loads(Path(best).read_text())
     rows = comparison.table(trials, ["trial", *found["searched"], "loglik"])
     rows["gain"] = rows.loglik.astype(float) - found["unbiased"]
     with style.use():
-        style.save(draw(rows, found, sentences(rows, found)), out, rows)
+        style.save(draw(rows, found, sentences(rows, found, labels)), out, rows)
