@@ -15,8 +15,9 @@ from pathlib import Path
 _BLOCK = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FIRST = """\
 # From the project's folder, with its tools on the path.
-%cd -q ..
 import os
+
+%cd -q ..
 os.environ["PATH"] = f"{os.getcwd()}/.venv/bin:" + os.environ["PATH"]
 """
 
