@@ -18,7 +18,9 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
 }
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)\)")
+_NAME = re.compile(r"\[[\w/-]+(\.md|/)\]")  # a page called by its file, as in the repository
 _FENCED = re.compile(r"^(```.*?^```[^\n]*$)", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"<code>.*?</code>")  # in a table, | is written \|
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
 
 
@@ -37,8 +39,9 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(content, page, config, files):
-    """Write formulas as MathML, which browsers show by themselves."""
-    return _FORMULA.sub(lambda found: _mathml(found[1], found[2]), content)
+    """Write formulas as MathML, which browsers show by themselves, and bars in cells as bars."""
+    content = _FORMULA.sub(lambda found: _mathml(found[1], found[2]), content)
+    return _CODE.sub(lambda found: found[0].replace(r"\|", "|"), content)
 
 
 def linked(text: str, file: str, page: str) -> str:
@@ -65,10 +68,18 @@ def linked(text: str, file: str, page: str) -> str:
         else:
             return found[0]
         there = posixpath.relpath(there, posixpath.dirname(page) or ".")
+        if _NAME.fullmatch(label) and not anchor:
+            label = f"[{_title(ROOT / path)}]"
         return f"{label}({there}{hash_}{anchor})"
 
     parts = _FENCED.split(text)
     return "".join(part if part.startswith("```") else _LINK.sub(replaced, part) for part in parts)
+
+
+def _title(path: Path) -> str:
+    """Return a page's first heading."""
+    path = path / "README.md" if path.is_dir() else path
+    return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def _mathml(tag: str, formula: str) -> str:
