@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from project import ROOT
+from project import ROOT, load, merged
+
+from recency.workflow import checks as config_checks
 
 DOCS = ROOT / "docs"
 TOOLS = ROOT / ".tools" / "docs" / "bin" / "mkdocs"
@@ -47,6 +49,30 @@ def test_links_between_files_lead_somewhere():
         for target in re.findall(r"\]\(([^()\s]+)\)", text):
             if not re.match(r"https?:|#", target):
                 assert (path.parent / target.partition("#")[0]).exists(), f"{path.name}: {target}"
+
+
+def test_commands_say_how_many_cores():
+    """Without, Snakemake runs nothing."""
+    found = 0
+    for path in [*ROOT.glob("*.md"), *DOCS.glob("*.md")]:
+        text = path.read_text(encoding="utf-8")
+        for line in re.findall(r"^(?: {4})?\./run (.+)$|`\./run (\w[^`]+)`", text, re.MULTILINE):
+            line = "".join(line)
+            if not re.match(r"describe|-", line):
+                assert "--cores" in line, f"{path.name}: ./run {line}"
+                found += 1
+    assert found > 15
+
+
+@pytest.mark.parametrize("page", ["attention_heads", "minimal_pairs", "probing", "text"])
+def test_config_examples_of_pages_are_right(page):
+    config = load("config.open.yaml")
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        merged(config, yaml.safe_load(block))
+    config_checks.check(config, ROOT / "config.schema.yaml")
 
 
 def test_the_tools_are_pinned_apart_from_the_workflow_s():
