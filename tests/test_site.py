@@ -65,13 +65,16 @@ def test_commands_say_how_many_cores():
 
 
 @pytest.mark.parametrize("page", ["attention_heads", "minimal_pairs", "probing", "text"])
-def test_config_examples_of_pages_are_right(page):
+def test_config_examples_of_pages_are_right(page, tmp_path, monkeypatch):
     config = load("config.open.yaml")
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert blocks
     for block in blocks:
         merged(config, yaml.safe_load(block))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data" / "placed").mkdir(parents=True)
+    (tmp_path / "data" / "placed" / "mine.txt").write_text("")  # files of one's own must be there
     config_checks.check(config, ROOT / "config.schema.yaml")
 
 
