@@ -103,7 +103,7 @@ def test_every_command_runs(folder, monkeypatch):
             ran += 1
         elif title and language in ("yaml", "text"):
             Path(title).write_text(content, encoding="utf-8")
-    assert ran == 8
+    assert ran == 7
 
     words = pd.read_csv("words.csv")
     assert len(words) == 21 and {"corrected_bits", "entropy_bits"} < set(words)
