@@ -1,12 +1,13 @@
 # make demo    the simulated study, with all its own set-up: minutes on two cores, downloads no data
 # make test    the tests, with all their own set-up
 # make open    real, openly available text and reading times: hours on a workstation
-# make setup | lint | lock | clean
+# make docs    the documentation as a site, in build/site: Python 3.11 and two minutes
+# make setup | lint | notebook | lock | clean
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo open test lint lock clean
+.PHONY: help setup demo open test lint docs notebook lock clean
 
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 export CORES
@@ -41,6 +42,22 @@ lint: setup
 	@$(tools) ruff format --check
 	@$(tools) snakefmt --check Snakefile rules
 	@./run --lint
+
+# The site's tools have an environment of their own; nothing else here needs them.
+docs_python = $(firstword $(wildcard .venv/bin/python) python3)
+docs: .tools/docs/made
+	@.tools/docs/bin/python setup/notebook.py --check docs/tutorial.md docs/tutorial.ipynb
+	@NO_MKDOCS_2_WARNING=1 .tools/docs/bin/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
+.tools/docs/made: docs/requirements.txt
+	@$(docs_python) -m venv --clear .tools/docs
+	@.tools/docs/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
+	@touch $@
+
+# After a change of the tutorial.
+notebook:
+	@$(docs_python) setup/notebook.py docs/tutorial.md docs/tutorial.ipynb
 
 # After a change of versions: pip install them into .venv, write them into pyproject.toml, make lock.
 lock:

@@ -28,6 +28,7 @@ LONGEST = (
     "workflow/test_workflow.py::test_a_killed_run_ends_with_the_same_bytes",
     "networks/test_training.py",
     "reading/test_dataset_damage.py",
+    "test_tutorial.py::test_every_command_runs",
     "evaluations/test_least_squares_workflow.py",
     "evaluations/test_nested_workflow.py",
     "networks/test_network.py",

@@ -1,0 +1,88 @@
+"""What mkdocs.yml's hook does: pages from the root's files, links out of docs/, formulas as MathML."""
+
+from __future__ import annotations
+
+import html
+import posixpath
+import re
+from pathlib import Path
+
+from latex2mathml.converter import convert
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[1]
+#: A file of the root → the page that it is on the site.
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
+_LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)\)")
+_NAME = re.compile(r"\[[\w/-]+(\.md|/)\]")  # a page called by its file, as in the repository
+_FENCED = re.compile(r"^(```.*?^```[^\n]*$)", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"<code>.*?</code>")  # in a table, | is written \|
+_FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
+
+
+def on_files(files, config):
+    """Add the root's files as pages."""
+    for name, page in PAGES.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=linked(text, "", page)))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Write links as the site has them."""
+    source = page.file.src_uri
+    return markdown if source in PAGES.values() else linked(markdown, f"docs/{source}", source)
+
+
+def on_page_content(content, page, config, files):
+    """Write formulas as MathML, which browsers show by themselves, and bars in cells as bars."""
+    content = _FORMULA.sub(lambda found: _mathml(found[1], found[2]), content)
+    return _CODE.sub(lambda found: found[0].replace(r"\|", "|"), content)
+
+
+def linked(text: str, file: str, page: str) -> str:
+    """Return Markdown of `file` (from the root; empty: a file of the root) with links for `page`.
+
+    Links to pages lead to these, links to other files of the project become their text: where the
+    project is kept on the web is not known here. Links that lead nowhere stay, and mkdocs says so.
+    """
+
+    def replaced(found: re.Match) -> str:
+        label, target = found[1], found[2]
+        if target.startswith(("#", "http:", "https:", "mailto:")):
+            return found[0]
+        path, hash_, anchor = target.partition("#")
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(file), path))
+        if path in PAGES:
+            there = PAGES[path]
+        elif path.startswith("docs/"):
+            there = path.removeprefix("docs/")
+            if (ROOT / path).is_dir():
+                there += "/README.md"
+        elif (ROOT / path).exists():
+            return label[1:-1]
+        else:
+            return found[0]
+        there = posixpath.relpath(there, posixpath.dirname(page) or ".")
+        if _NAME.fullmatch(label) and not anchor:
+            label = f"[{_title(ROOT / path)}]"
+        return f"{label}({there}{hash_}{anchor})"
+
+    parts = _FENCED.split(text)
+    return "".join(part if part.startswith("```") else _LINK.sub(replaced, part) for part in parts)
+
+
+def _title(path: Path) -> str:
+    """Return a page's first heading."""
+    path = path / "README.md" if path.is_dir() else path
+    return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+
+
+def _mathml(tag: str, formula: str) -> str:
+    r"""Return a formula of arithmatex, \(…\) or \[…\], as MathML."""
+    latex = html.unescape(formula).strip()[2:-2]
+    return convert(latex, display="block" if tag == "div" else "inline")

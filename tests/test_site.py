@@ -1,0 +1,136 @@
+"""The documentation as a site: every page is in it, links lead somewhere, formulas are MathML."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from project import ROOT, load, merged
+
+from recency.workflow import checks as config_checks
+
+DOCS = ROOT / "docs"
+TOOLS = ROOT / ".tools" / "docs" / "bin" / "mkdocs"
+
+
+class Loader(yaml.SafeLoader):
+    """Reads mkdocs.yml, whose tags name Python's objects."""
+
+
+Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
+SETTINGS = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)
+
+
+def pages(entries):
+    for entry in entries:
+        for target in entry.values():
+            yield from pages(target) if isinstance(target, list) else [target]
+
+
+def test_the_navigation_has_every_page_and_the_readme_names_them():
+    listed = list(pages(SETTINGS["nav"]))
+    from_root = {"index.md", "contributing.md", "changelog.md"}
+    there = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert set(listed) == there | from_root and len(set(listed)) == len(listed)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    unnamed = [name for name in there if f"docs/{name.removesuffix('README.md')}" not in readme]
+    assert unnamed == ["api.md"]  # a part of the site alone
+
+
+def test_links_between_files_lead_somewhere():
+    """On the site mkdocs looks; this is for who reads the files."""
+    for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]:
+        text = re.sub(
+            r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+        )
+        for target in re.findall(r"\]\(([^()\s]+)\)", text):
+            if not re.match(r"https?:|#", target):
+                assert (path.parent / target.partition("#")[0]).exists(), f"{path.name}: {target}"
+
+
+def test_commands_say_how_many_cores():
+    """Without, Snakemake runs nothing."""
+    found = 0
+    for path in [*ROOT.glob("*.md"), *DOCS.glob("*.md")]:
+        text = path.read_text(encoding="utf-8")
+        for line in re.findall(r"^(?: {4})?\./run (.+)$|`\./run (\w[^`]+)`", text, re.MULTILINE):
+            line = "".join(line)
+            if not re.match(r"describe|-", line):
+                assert "--cores" in line, f"{path.name}: ./run {line}"
+                found += 1
+    assert found > 15
+
+
+@pytest.mark.parametrize("page", ["attention_heads", "minimal_pairs", "probing", "text"])
+def test_config_examples_of_pages_are_right(page, tmp_path, monkeypatch):
+    config = load("config.open.yaml")
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        merged(config, yaml.safe_load(block))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data" / "placed").mkdir(parents=True)
+    (tmp_path / "data" / "placed" / "mine.txt").write_text("")  # files of one's own must be there
+    config_checks.check(config, ROOT / "config.schema.yaml")
+
+
+def test_the_tools_are_pinned_apart_from_the_workflow_s():
+    lines = (DOCS / "requirements.txt").read_text().splitlines()
+    pinned = [line for line in lines if not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==[\d.]+", line) for line in pinned)
+    locked = (ROOT / "requirements.lock").read_text()
+    assert "mkdocs" in "".join(pinned) and "mkdocs" not in locked
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Build the site, strictly; return its folder."""
+    mkdocs = [TOOLS] if TOOLS.exists() else [sys.executable, "-m", "mkdocs"]
+    installed = all(map(importlib.util.find_spec, ("mkdocs", "material", "mkdocstrings")))
+    if not TOOLS.exists() and not installed:
+        pytest.skip("mkdocs is not installed; make docs installs it")
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [*mkdocs, "build", "--strict", "--site-dir", folder],
+        check=False, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-4000:]
+    return folder
+
+
+def content(site, page):
+    return (site / page).read_text(encoding="utf-8").partition("<article")[2]
+
+
+def test_pages_of_the_root_are_in_it_with_their_links(site):
+    start = content(site, "index.html")
+    assert 'src="demo.png"' in start and (site / "demo.png").exists()
+    for page in ("tutorial.html", "open-study/index.html", "contributing.html", "changelog.html"):
+        assert f'href="{page}"' in start and (site / page).exists()
+    assert (site / "tutorial.ipynb").exists() and not (site / "requirements.txt").exists()
+
+
+def test_formulas_are_mathml(site):
+    page = content(site, "regression.html")
+    assert page.count("<math") > 20 and "arithmatex" not in page
+    source = (DOCS / "regression.md").read_text(encoding="utf-8")
+    assert r"\Lambda_f^\top" in source and r"\Lambda" not in page
+
+
+def test_the_reference_has_what_the_package_offers(site):
+    import recency
+
+    page = content(site, "api.html")
+    for name in set(recency.__all__) - {"attention"} | {"bias", "attach"}:
+        assert re.search(rf'id="recency\.[\w.]*\b{name}"', page), name
+    assert "the word's number within it" in page
+
+
+def test_nothing_is_fetched_from_elsewhere(site):
+    for path in Path(site).rglob("*.html"):
+        fetched = re.findall(r'(?:src|<link[^>]*href)="(https?:[^"]+)"', path.read_text("utf-8"))
+        assert fetched == [], path
