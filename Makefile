@@ -47,7 +47,7 @@ lint: setup
 docs_python = $(firstword $(wildcard .venv/bin/python) python3)
 docs: .tools/docs/made
 	@.tools/docs/bin/python setup/notebook.py --check docs/tutorial.md docs/tutorial.ipynb
-	@NO_MKDOCS_2_WARNING=1 .tools/docs/bin/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 .tools/docs/bin/mkdocs build --strict
 	@echo "build/site/index.html"
 
 .tools/docs/made: docs/requirements.txt
