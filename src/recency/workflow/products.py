@@ -222,7 +222,7 @@ def summary_settings(study: Study) -> dict:
         "notes": ([study.scale["note"]] if "note" in study.scale else [])
         + sorted(
             {
-                f"The reading times of the corpus {datasets[name]['label']!r} are simulated."
+                f"Corpus {datasets[name]['label']!r}: readers and their times are simulated."
                 for name in study.asked
                 if "simulate" in datasets[name]
             }

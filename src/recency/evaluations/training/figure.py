@@ -72,7 +72,7 @@ def draw(curves: list[pd.DataFrame], lms: list[LM]) -> "Figure":
         axes.plot(smooth.tokens, smooth.loss_nats, ".", color=colour, ms=2.5, alpha=0.5, lw=0)
         axes.plot(*line(curve), "-", color=colour, lw=0.9, zorder=3)
     validated = any(curve.validation_nats.notna().any() for curve in curves)
-    axes.set_ylabel("loss (nats per token)")
+    axes.set_ylabel("Loss (nats per token)")
     axes.grid(which="major")
     lines = [line(curve) for curve in curves]
     least, most = (end(ys.agg(how) for _, ys in lines) for end, how in ((min, "min"), (max, "max")))
@@ -99,7 +99,7 @@ def _count(axes: "Axes", first: float, last: float) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: style.tick(tokens / 1e6)))
     axes.set_xlim(first * 0.85, last * 1.06)
-    axes.set_xlabel("tokens seen (millions, log scale)")
+    axes.set_xlabel("Tokens seen (millions, log scale)")
 
 
 def _name(axes: "Axes", lms: list[LM], lines: list[tuple], colours: list[str]) -> None:
