@@ -26,7 +26,7 @@ experiments:
     lms: [ALiBi-mix-TI]
     baseline: ALiBi-mix-TI
     probe: mine
-    attention_maps: {sentence: dog, lms: [ALiBi-mix-TI], layers: 2}
+    attention_maps: {sentence: dog, lms: [ALiBi-mix-TI], layers: 1}
 targets:
   wm_figure4: {experiment: probe}
   wm_figure5: {experiment: probe}

@@ -232,8 +232,8 @@ def test_a_finished_study_s_fits_come_out_of_its_export_in_r(study):
         configs=TINY,
     )
     assert run.returncode == 0, run.stdout[-3000:]
-    assert f"In {RESULTS}/: summary.txt (what was found), experiments" in run.stdout
-    assert f"./run --configfile {' '.join(TINY)} --report {RESULTS}/report.html" in run.stdout
+    assert f"In {RESULTS}/: report.html (open it in a browser), summary.txt" in run.stdout
+    assert "exports (for others)" in run.stdout
     results = study / RESULTS
     for name, fit in {
         "simulated_spr": where,

@@ -109,7 +109,7 @@ def test_lms_are_trained_again_when_asked_and_only_if_something_changed(study):
 def test_another_recipe_trains_again_unasked(study):
     """Code has changed as well, but whoever writes another recipe wants another LM."""
     edit(study, LOSS)
-    (study / "more.yaml").write_text("recipes: {demo: {steps: 2}}\n")
+    (study / "more.yaml").write_text("recipes: {demo: {steps: 2, warmup_steps: 1}}\n")
     run = snakemake(study, "--nocolor", f"{LMS}/Pythia/config.json", configs=[*TINY, "more.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
     assert len((study / LMS / "Pythia" / "training.csv").read_text().splitlines()) == 1 + 2

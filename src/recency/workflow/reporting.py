@@ -119,7 +119,9 @@ def _beside(study: Study, experiment: str, name: str) -> list[dict]:
 def _responses(study: Study, experiment: str) -> list:
     from recency.figures import comparison  # pandas, which a config is checked without
 
-    return comparison.records([], study.all_responses(experiment))[1]
+    # A measure stands once for each design, of which a grid has many.
+    once = {(r["dataset"], r["measure"]): r for r in study.all_responses(experiment)}
+    return comparison.records([], once.values())[1]
 
 
 def _labelled(responses: list) -> dict[str, str]:
