@@ -86,10 +86,7 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
                     Cell("" if place else f"{row.n:,}"),
                     Cell(row.label, left=True),
                     Cell(style.number(row.delta_loglik) + ran),
-                    Cell(
-                        style.number(row.per_delta_loglik, 2),
-                        bold=row.delta_loglik == block.delta_loglik.max(),
-                    ),
+                    Cell(style.number(row.per_delta_loglik, 2)),
                     *(Cell(interval(row, cluster)) for cluster in ("subject", "sentence")),
                     *(
                         Cell(style.number(row[f"per_delta_loglik_{name}"], 2))
@@ -108,9 +105,8 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
                 "are 0 instead; marginal: a fold's are drawn anew together"
             ),
             (
-                f"ΔLogLik / {PER:,}: of {PER:,} observations, the best of a response in bold; by subject, "
-                "by sentence: its 95 % bootstrap intervals, drawing these anew; folds: in how many the "
-                "language model helps"
+                f"ΔLogLik / {PER:,}: of {PER:,} observations; by subject, by sentence: its 95 % bootstrap "
+                "intervals, drawing these anew; folds: in how many the language model helps"
             ),
         ]
         if (rows.converged.astype(str).str.lower() != "true").any():
@@ -125,12 +121,7 @@ def summary(path: Path) -> Table:
     grid = []
     for label, mine in rows.groupby("label", sort=False):
         values = mine.set_index("response").per_delta_loglik.astype(float).reindex(names)
-        best = [rows[rows.response == name].per_delta_loglik.max() for name in names]
-        cells = [
-            Cell(style.number(value, 2), bold=value == top)
-            for value, top in zip(values, best, strict=True)
-        ]
-        grid.append([Cell(label, left=True), *cells])
+        grid.append([Cell(label, left=True), *(Cell(style.number(value, 2)) for value in values)])
     notes = [f"ΔLogLik of {PER:,} observations, in nats, on {folds(rows)}"] if len(rows) else []
     header = [Cell("LM", left=True), *(Cell(name) for name in names)]
     return Table("", [header], grid, notes)
