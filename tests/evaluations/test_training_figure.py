@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from recency.evaluations.training import figure, spec
-from recency.figures import comparison, style
+from recency.figures import comparison, ends, style
 
 LMS = [
     {"lm": "a", "label": "no bias", "bias": {"form": "none"}, "applied": "none"},
@@ -44,7 +44,7 @@ def test_the_line_is_validation_where_there_is_one(tmp_path):
 
 @pytest.mark.parametrize("values", [[0, 0, 0], [3, 1, 1.5, 1.6], [0, 10, 20], [2.0]])
 def test_labels_are_set_apart_and_keep_their_order(values):
-    moved = figure.apart(values, 1.0)
+    moved = ends.apart(values, 1.0)
     order = np.argsort(values, kind="stable")
     assert (np.diff(moved[order]) >= 1 - 1e-9).all()
     assert np.mean(moved) == pytest.approx(np.mean(values))  # none is favoured

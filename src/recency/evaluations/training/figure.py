@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
-from recency.figures import comparison, style
+from recency.figures import comparison, ends, style
 from recency.figures.comparison import LM
 
 PRODUCT = {
@@ -40,24 +39,6 @@ def line(curve: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     return smooth.tokens, smooth.loss_nats
 
 
-def apart(values: Iterable[float], least: float) -> np.ndarray:
-    """Move values as little as it takes for any two to be `least` apart; their order stays."""
-    values = np.asarray(list(values), float)
-    order = np.argsort(values, kind="stable")
-    blocks: list[list[float]] = []  # sum of (value - place in its block · least), size
-    for place in order:
-        blocks.append([values[place], 1])
-        while len(blocks) > 1:
-            (low, size), (high, above) = blocks[-2:]
-            if high / above >= low / size + size * least:
-                break
-            blocks[-2:] = [[low + high - above * size * least, size + above]]
-    moved = np.concatenate([total / size + least * np.arange(size) for total, size in blocks])
-    result = np.empty_like(values)
-    result[order] = moved
-    return result
-
-
 def draw(curves: list[pd.DataFrame], lms: list[LM]) -> "Figure":
     """Draw a line (validation) and dots (training) for each LM, named at its end."""
     from matplotlib.figure import Figure
@@ -75,11 +56,15 @@ def draw(curves: list[pd.DataFrame], lms: list[LM]) -> "Figure":
     axes.set_ylabel("Loss (nats per token)")
     axes.grid(which="major")
     lines = [line(curve) for curve in curves]
-    least, most = (end(ys.agg(how) for _, ys in lines) for end, how in ((min, "min"), (max, "max")))
+    least, most = (
+        of_all(ys.agg(how) for _, ys in lines) for of_all, how in ((min, "min"), (max, "max"))
+    )
     room = 0.06 * (most - least or 1.0)
     axes.set_ylim(least - room, most + room)
     _count(axes, min(xs.iloc[0] for xs, _ in lines), max(xs.iloc[-1] for xs, _ in lines))
-    _name(axes, lms, lines, [looks[lm.lm].colour for lm in lms])
+    last = [(xs.iloc[-1], ys.iloc[-1]) for xs, ys in lines]
+    texts = [f"{lm.label}  {nats:.3f}" for lm, (_, nats) in zip(lms, last, strict=True)]
+    ends.name(axes, texts, last, [looks[lm.lm].colour for lm in lms])
     if validated:
         handles = [
             Line2D([], [], color=style.GREY, lw=1.2, label="held-out text"),
@@ -100,22 +85,6 @@ def _count(axes: "Axes", first: float, last: float) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: style.tick(tokens / 1e6)))
     axes.set_xlim(first * 0.85, last * 1.06)
     axes.set_xlabel("Tokens seen (millions, log scale)")
-
-
-def _name(axes: "Axes", lms: list[LM], lines: list[tuple], colours: list[str]) -> None:
-    """Write each LM's label and last value to the right of the axes, none over another."""
-    ends = [(xs.iloc[-1], ys.iloc[-1]) for xs, ys in lines]
-    low, high = axes.get_ylim()
-    height = 0.16 / (axes.figure.get_figheight() - 0.8)  # of a line of text, of the axes
-    places = apart([(y - low) / (high - low) for _, y in ends], height)
-    places -= min(0.0, places.min())  # none below the axes
-    for lm, end, place, colour in zip(lms, ends, places, colours, strict=True):
-        axes.annotate(
-            f"{lm.label}  {end[1]:.3f}", end, xytext=(1.05, place), textcoords="axes fraction",
-            va="center", size=style.SMALL, color=style.shade(colour), annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 1, "shrinkB": 0,
-                        "relpos": (0, 0.5)},
-        )  # fmt: skip
 
 
 def main(

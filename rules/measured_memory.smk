@@ -1,0 +1,30 @@
+# How far back each LM remembers, over the texts of a dataset.
+
+
+rule measured_memory:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/measured_memory/{lm}/{dataset}.{places}-reach-{reach}-before-{before}-seed-{seed}.parquet",
+    log:
+        "<logs>/measured_memory/{lm}/{dataset}.{places}-reach-{reach}-before-{before}-seed-{seed}.log",
+    benchmark:
+        "<benchmarks>/measured_memory/{lm}/{dataset}.{places}-reach-{reach}-before-{before}-seed-{seed}.tsv"
+    wildcard_constraints:
+        places=r"\d+",
+        reach=r"\d+",
+        before=r"\d+",
+        seed=r"\d+",
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    params:
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
+        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
+        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
+        scoring=lambda wildcards: study.lms[wildcards.lm].get("scoring", {}),
+    script:
+        "../workflow/scripts/measured_memory/measured_memory.py"

@@ -1,0 +1,112 @@
+"""What a replaced word changes so many words further on, a line an LM."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from recency.evaluations.measured_memory.half_life import Memory, measured
+from recency.figures import comparison, ends, style
+from recency.figures.comparison import LM
+
+PRODUCT = {
+    "makes": {"out": ("figure_measured_memory", "What is left of a word further on")},
+    "reads": ["memories"],
+    "settings": ["lms"],
+}
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = ["place", "distance", "change_bits"]
+SINGLE = 8  # words: every distance up to this is a point, then a half octave is
+SMALLEST = 1e-4  # bits: what is below is not drawn
+
+
+def read(memories: Iterable[str | Path], lms: list[LM]) -> dict[str, Memory]:
+    """Return LM → its memory, from the files of rule measured_memory in the LMs' order."""
+    return {
+        lm.lm: measured(pd.read_parquet(path, columns=COLUMNS))
+        for lm, path in zip(lms, memories, strict=True)
+    }
+
+
+def points(distance: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where a line is drawn: each near distance, then means of half octaves."""
+    far = np.ceil(SINGLE * 2 ** (np.arange(1, 40) / 2)).astype(int)
+    edges = np.unique(np.concatenate([np.arange(1, SINGLE + 1), far]))
+    part = np.searchsorted(edges, distance, side="right")
+    kept = [part == each for each in np.unique(part)]
+    middle = [np.exp(np.log(distance[mine]).mean()) for mine in kept]
+    return np.array(middle), np.array([values[mine].mean() for mine in kept])
+
+
+def named(lm: LM, memory: Memory) -> str:
+    """Write an LM's label and half-life."""
+    return f"{lm.label}  {words(memory.half_life)}"
+
+
+def words(half_life: float) -> str:
+    """Write a half-life in words, to two digits."""
+    return "–" if np.isnan(half_life) else f"{half_life:.2g}"
+
+
+def draw(memories: dict[str, Memory], lms: list[LM]) -> "Figure":
+    """Draw mean |change| over distance, both logarithmic, and each LM's half-life at its line's end."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
+
+    looks = style.looks(lms)
+    figure = Figure(figsize=(style.WIDTH, max(3.2, 0.17 * len(lms) + 1.2)), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    shown = [lm for lm in lms if memories[lm.lm].effect.max() > SMALLEST]
+    last = []
+    for lm in shown:
+        memory, colour = memories[lm.lm], looks[lm.lm].colour
+        x, y = points(memory.distance, memory.effect)
+        low, high = (points(memory.distance, each)[1] for each in (memory.low, memory.high))
+        seen = y > SMALLEST
+        axes.fill_between(x[seen], np.maximum(low, SMALLEST)[seen], high[seen], color=colour,
+                          alpha=0.12, lw=0)  # fmt: skip
+        axes.plot(x[seen], y[seen], color=colour, lw=1.1, marker=looks[lm.lm].marker, ms=3,
+                  mfc=looks[lm.lm].face, mew=0.7)  # fmt: skip
+        last.append((x[seen][-1], y[seen][-1]))
+    longest = max(memory.distance.max() for memory in memories.values())
+    axes.set_xlim(0.9, longest * 1.1)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: style.tick(x)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: style.tick(y)))
+    axes.set_xlabel("Distance from the replaced word (words)")
+    axes.set_ylabel("Mean change of surprisal (bits)")
+    axes.grid()
+    texts = [named(lm, memories[lm.lm]) for lm in shown]
+    ends.name(axes, texts, last, [looks[lm.lm].colour for lm in shown])
+    silent = [lm.label for lm in lms if lm not in shown]
+    style.notes(figure, [f"no change at all: {', '.join(silent)}"] if silent else [])
+    return figure
+
+
+def main(
+    *, memories: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping]
+) -> None:
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv for each distance's mean and interval)."""
+    models, _ = comparison.records(lms, [])
+    found = read(memories, models)
+    data = pd.concat(
+        pd.DataFrame(
+            {
+                "lm": lm.lm,
+                "label": lm.label,
+                "distance": found[lm.lm].distance.astype(int),
+                "change_bits": found[lm.lm].effect,
+                "low": found[lm.lm].low,
+                "high": found[lm.lm].high,
+            }
+        )
+        for lm in models
+    )
+    with style.use():
+        style.save(draw(found, models), out, data)

@@ -1,0 +1,113 @@
+"""Texts in which one word is replaced by another: the same words before it, the same behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+
+TRIES = 50  # words drawn for a place before it is given up
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """Pairs of texts that differ in one word each.
+
+    `texts` (contract 1) has two items a place: the text as it is, then with the other word. `first`
+    are the rows of `texts` behind the word in the text as it is, `again` those in the other one,
+    `place` and `distance` (words, 1 the next one) what each of them belongs to.
+    """
+
+    texts: pd.DataFrame
+    first: np.ndarray
+    again: np.ndarray
+    place: np.ndarray
+    distance: np.ndarray
+    reach: int
+
+
+def replaced(
+    words: pd.DataFrame,
+    tokens: np.ndarray,
+    places: int,
+    reach: int,
+    before: int,
+    seed: int,
+) -> Replaced:
+    """Draw `places` words of `words` (contract 1), and for each another word of the same texts.
+
+    `tokens` (words,) is how many tokens the LM reads each word as. The other word has as many, so
+    that no later word moves; LMs of one tokenizer get the same words. A place has `reach` words
+    behind it in its item, or as many as the longest item allows. Raises InputError where there are
+    fewer than two places.
+    """
+    random = np.random.default_rng(seed)
+    position = words.groupby("item", sort=False).cumcount().to_numpy()
+    length = words.groupby("item", sort=False)["word"].transform("size").to_numpy()
+    reach = min(reach, int(length.max()) - 1)
+    possible = np.flatnonzero(length - position > reach) if reach > 0 else np.array([], int)
+    order = random.permutation(possible)
+    draws = random.integers(len(words), size=(len(order), TRIES))
+    lower = words["word"].str.lower().to_numpy()
+    parts, rows, used = [], [], 0
+    for row, drawn in zip(order, draws, strict=True):
+        if used == places:
+            break
+        fits = (tokens[drawn] == tokens[row]) & (lower[drawn] != lower[row])
+        if not fits.any():
+            continue  # no word like it: its neighbour is as good a place
+        other = drawn[np.argmax(fits)]
+        start = row - min(before, position[row])
+        text = words.iloc[start : row + reach + 1]
+        for version in (text["word"], text["word"].where(text.index != words.index[row])):
+            filled = version.fillna(words["word"].iloc[other])
+            parts.append(text.assign(word=filled, item=f"{used}.{len(parts) % 2}"))
+        rows.append((int(row - start), len(text)))
+        used += 1
+    if used < 2:
+        raise InputError(
+            f"{used} of {len(words):,} words can be replaced with {reach} words behind them: the "
+            "texts are too short or hold too few words of a length; lower `reach`, or take others"
+        )
+    texts = pd.concat(parts, ignore_index=True)
+    texts = texts.assign(
+        word_id=np.arange(len(texts), dtype=np.int32),
+        position=texts.groupby("item", sort=False).cumcount().to_numpy(np.int32) + 1,
+    )
+    starts = np.cumsum([0] + [2 * size for _, size in rows])[:-1]
+    distance = np.arange(1, reach + 1)
+    first = np.concatenate([s + at + distance for s, (at, _) in zip(starts, rows)])
+    again = np.concatenate([s + size + at + distance for s, (at, size) in zip(starts, rows)])
+    place = np.repeat(np.arange(used), reach)
+    return Replaced(texts, first, again, place, np.tile(distance, used), reach)
+
+
+def changes(
+    words: pd.DataFrame,
+    tokens: np.ndarray,
+    score: Callable[[pd.DataFrame], tuple[np.ndarray, np.ndarray]],
+    places: int,
+    reach: int,
+    before: int,
+    seed: int,
+) -> pd.DataFrame:
+    """Return place, distance (words) and change_bits: surprisal with the other word, less that without.
+
+    `score` gives the surprisal of a table of words in bits, NaN where a word has none, and the tokens of
+    each. A place is left out if the other word is read as another number of tokens where it stands.
+    """
+    made = replaced(words, tokens, places, reach, before, seed)
+    bits, read = score(made.texts)
+    same = pd.Series(read[made.first] == read[made.again]).groupby(made.place).transform("all")
+    table = pd.DataFrame(
+        {
+            "place": made.place.astype(np.int32),
+            "distance": made.distance.astype(np.int32),
+            "change_bits": bits[made.again] - bits[made.first],
+        }
+    )
+    return table[same.to_numpy() & table.change_bits.notna()].reset_index(drop=True)

@@ -1,0 +1,84 @@
+"""Rule measured_memory: what replacing one word does to the surprisal of each word behind it.
+
+The same question for every LM, attention or not: memory is what an LM's expectations show of it,
+whatever its network is made of.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.evaluations.measured_memory.replace import changes
+from recency.files import atomic
+from recency.progress import progress
+from recency.scoring import alignment
+from recency.scoring.surprisal import load, score_words
+from recency.scoring.texts import spaces_of
+
+COLUMNS = ["item", "word"]
+
+
+def tokens_of(words: pd.DataFrame, opened) -> np.ndarray:
+    """Return how many tokens (words,) each word is read as in its item."""
+    found = []
+    for item, rows in words.groupby("item", sort=False):
+        text = alignment.align(
+            list(rows["word"]),
+            opened.tokenizer,
+            f"item {item}: ",
+            kind=opened.kind,
+            spaces=spaces_of(rows),
+        )
+        found.append(np.bincount(text.word, minlength=len(rows)))
+    return np.concatenate(found)
+
+
+def main(
+    words: str | Path,
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out: str | Path,
+    lm: str,
+    places: int,
+    reach: int,
+    before: int,
+    seed: int,
+    bias: dict | None = None,
+    bos: bool | str = True,
+    stride: int | None = None,
+    scoring: dict | None = None,
+    threads: int = 1,
+    allow_pickle: bool = False,
+) -> None:
+    """Write place, distance (words, 1 the next one) and change_bits to a Parquet file.
+
+    `places` words of the texts are replaced, one at a time, with `before` words of context before
+    each; of `reach` words behind it surprisal is compared. The other settings are those of
+    `recency.scoring.surprisal`.
+    """
+    import torch
+
+    torch.set_num_threads(threads)
+    table = pd.read_parquet(words)
+    table = table[[*COLUMNS, *({"space_after"} & set(table))]]
+    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
+    shown = progress(1, f"memory of {lm}", "windows")
+
+    def report(done: int, total: int) -> None:
+        shown.total = total
+        shown.update(done)
+
+    def score(texts: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        settings = dict(scoring or {})
+        result = score_words(texts, opened, bos=bos, stride=stride, report=report, **settings)
+        return result.table["surprisal_bits"].to_numpy(float), result.table["tokens"].to_numpy()
+
+    found = changes(table, tokens_of(table, opened), score, places, reach, before, seed)
+    if found.place.nunique() < 2:
+        raise InputError(
+            f"{lm}: no word could be replaced by one of as many tokens; take longer texts"
+        )
+    with atomic(out) as part:
+        found.astype({"change_bits": "float32"}).to_parquet(part, index=False, compression="zstd")

@@ -1,0 +1,42 @@
+"""How far back an LM remembers, measured from outside: what a replaced word does to those behind it."""
+
+from recency.evaluations.registry import Evaluation, schema
+
+
+def settings_of(config: dict, experiment: str) -> dict:
+    """Return an experiment's `measured_memory`, the defaults filled in."""
+    properties = schema("measured_memory")["experiment"]["measured_memory"]["properties"]
+    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
+    return defaults | config["experiments"][experiment]["measured_memory"]
+
+
+def stem(settings: dict) -> str:
+    """Write the settings as a file's name: experiments that ask for the same share the files."""
+    return "{dataset}.{places}-reach-{reach}-before-{before}-seed-{seed}".format(**settings)
+
+
+def _files(study, experiment: str) -> list[str]:
+    name = stem(settings_of(study.config, experiment))
+    return [
+        f"<results>/measured_memory/{lm}/{name}.parquet"
+        for lm in study.experiment(experiment)["lms"]
+    ]
+
+
+def _problems(config, name, known) -> list[str]:
+    entry = config["experiments"][name].get("measured_memory", {})
+    if isinstance(entry, dict) and "dataset" in entry:
+        known(f"experiments → {name} → measured_memory → dataset", entry["dataset"], "datasets")
+    return []
+
+
+EVALUATION = Evaluation(
+    key="measured_memory",
+    network=True,
+    applies=lambda study, experiment: (
+        study.experiment(experiment).get("measured_memory", {}).get("dataset")
+        not in (None, *study.not_run)
+    ),
+    inputs={"memories": _files},
+    problems=_problems,
+)

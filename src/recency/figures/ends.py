@@ -1,0 +1,53 @@
+"""Lines named where they end, to the right of the axes, none over another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recency.figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def apart(values: Iterable[float], least: float) -> np.ndarray:
+    """Move values as little as it takes for any two to be `least` apart; their order stays."""
+    values = np.asarray(list(values), float)
+    order = np.argsort(values, kind="stable")
+    blocks: list[list[float]] = []  # sum of (value - place in its block · least), size
+    for place in order:
+        blocks.append([values[place], 1])
+        while len(blocks) > 1:
+            (low, size), (high, above) = blocks[-2:]
+            if high / above >= low / size + size * least:
+                break
+            blocks[-2:] = [[low + high - above * size * least, size + above]]
+    moved = np.concatenate([total / size + least * np.arange(size) for total, size in blocks])
+    result = np.empty_like(values)
+    result[order] = moved
+    return result
+
+
+def name(
+    axes: Axes,
+    texts: Sequence[str],
+    ends: Sequence[tuple[float, float]],
+    colours: Sequence[str],
+    inches: float = 0.8,
+) -> None:
+    """Write a text for each line's end (x, y); `inches` of the figure's height are not the axes'."""
+    axes.figure.draw_without_rendering()  # the limits are known from here on
+    points = axes.transAxes.inverted().transform(axes.transData.transform(np.array(ends, float)))
+    height = 0.16 / (axes.figure.get_figheight() - inches)  # of a line of text, of the axes
+    places = apart(points[:, 1], height)
+    places -= min(0.0, places.min())  # none below the axes
+    for text, end, place, colour in zip(texts, ends, places, colours, strict=True):
+        axes.annotate(
+            text, end, xytext=(1.05, place), textcoords="axes fraction",
+            va="center", size=style.SMALL, color=style.shade(colour), annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 1, "shrinkB": 0,
+                        "relpos": (0, 0.5)},
+        )  # fmt: skip

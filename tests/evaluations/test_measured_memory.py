@@ -1,0 +1,157 @@
+"""The measured memory: made memories, whose half-life is known, and networks that see so far and no further."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_networks import NONE, TINY, byte_tokenizer
+
+from recency.errors import InputError
+from recency.evaluations.measured_memory import figure, half_life, replace, score, table
+from recency.networks import architectures
+from recency.scoring.surprisal import Model, score_words
+
+VOCABULARY = ["a", "bee", "sees", "the", "hill", "under", "which", "it", "sleeps", "now"]
+
+
+def texts(items=3, length=120, seed=0):
+    random = np.random.default_rng(seed)
+    drawn = random.choice(VOCABULARY, items * length)
+    return pd.DataFrame({"item": np.repeat([f"{k}" for k in range(items)], length), "word": drawn})
+
+
+def fading(half_life):
+    """Return a score whose surprisal is a sum of the words before, each fading by its distance."""
+
+    def scored(table):
+        values = table["word"].map({word: len(word) for word in VOCABULARY}).to_numpy(float)
+        bits = np.zeros(len(table))
+        for rows in table.groupby("item", sort=False).indices.values():
+            distance = np.subtract.outer(np.arange(len(rows)), np.arange(len(rows)))
+            weight = np.where(distance > 0, np.exp2(-distance / half_life), 0.0)
+            bits[rows] = weight @ values[rows]
+        return bits, np.ones(len(table), int)
+
+    return scored
+
+
+def one_token(words):
+    return np.ones(len(words), int)
+
+
+@pytest.mark.parametrize("true", [0.5, 1.9, 7, 40])
+def test_the_half_life_of_a_made_memory_is_the_true_one(true):
+    words = texts()
+    found = replace.changes(words, one_token(words), fading(true), 50, 64, 16, seed=3)
+    memory = half_life.measured(found)
+    assert memory.half_life == pytest.approx(true, rel=0.005)
+    assert memory.half_life_low == pytest.approx(true, rel=0.005)  # it fades alike at every place
+    assert memory.places == 50
+
+
+def test_pairs_differ_in_one_word_and_nothing_moves():
+    words = texts()
+    made = replace.replaced(words, one_token(words), 20, 30, 10, seed=1)
+    assert made.texts.item.nunique() == 40 and made.reach == 30
+    for place in range(20):
+        plain, other = (made.texts[made.texts["item"] == f"{place}.{k}"] for k in (0, 1))
+        differs = plain.word.to_numpy() != other.word.to_numpy()
+        assert differs.sum() == 1
+        mine = made.place == place
+        at = plain.index[differs][0]
+        assert list(made.first[mine]) == list(at + made.distance[mine])
+        assert list(made.again[mine] - made.first[mine]) == [len(plain)] * 30
+
+
+def test_the_seed_alone_draws_and_the_token_count_is_kept():
+    words = texts()
+    tokens = words.word.str.len().to_numpy()
+    a, b = (replace.replaced(words, tokens, 20, 30, 10, seed=1).texts for _ in range(2))
+    assert a.equals(b)
+    assert not a.equals(replace.replaced(words, tokens, 20, 30, 10, seed=2).texts)
+    lengths = a.assign(size=a.word.str.len(), pair=a.item.str[:-2], version=a.item.str[-1])
+    one, two = (lengths[lengths.version == v]["size"].to_numpy() for v in "01")
+    assert (one == two).all()
+
+
+def test_a_place_read_as_another_number_of_tokens_is_left_out():
+    words = texts()
+
+    def scored(table):
+        bits, tokens = fading(2)(table)
+        tokens[(table["item"] == "4.1").to_numpy()] = 2
+        return bits, tokens
+
+    found = replace.changes(words, one_token(words), scored, 20, 30, 10, seed=1)
+    assert set(found.place) == set(range(20)) - {4}
+
+
+def test_short_texts_shorten_the_reach_and_too_short_ones_are_refused():
+    words = texts(items=30, length=6)
+    assert replace.replaced(words, one_token(words), 20, 256, 32, seed=1).reach == 5
+    single = texts(items=30, length=1)
+    with pytest.raises(InputError, match="too short"):
+        replace.replaced(single, one_token(single), 20, 256, 32, seed=1)
+    alike = words.assign(word="a")
+    with pytest.raises(InputError, match="of 180 words can be replaced"):
+        replace.replaced(alike, one_token(alike), 20, 256, 32, seed=1)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return byte_tokenizer([" ".join(VOCABULARY)] * 2)
+
+
+def opened(tokenizer, bias):
+    network = architectures.new(TINY, bias, tokenizer.get_vocab_size(), seed=0)
+    return Model(network.eval(), tokenizer)
+
+
+def memory_of(model, reach):
+    words = texts(items=2, length=60)
+
+    def scored(table):
+        result = score_words(table, model, bos=False)
+        return result.table.surprisal_bits.to_numpy(float), result.table.tokens.to_numpy()
+
+    found = replace.changes(words, score.tokens_of(words, model), scored, 10, reach, 4, seed=1)
+    return half_life.measured(found)
+
+
+def test_a_window_of_attention_sees_so_far_and_not_a_word_further(tokenizer):
+    """Two layers with a window of 3 tokens see 4 tokens before the one that predicts."""
+    memory = memory_of(opened(tokenizer, {"form": "window", "width": 3}), reach=20)
+    assert memory.effect[0] > 1e-4  # the word before
+    assert memory.effect[6:].max() < 1e-5  # words have a token or more: none of these is seen
+    whole = memory_of(opened(tokenizer, NONE), reach=20)
+    assert whole.effect[6:].min() > 1e-5 and whole.half_within > memory.half_within
+
+
+def test_no_memory_has_no_half_life_and_says_so(tmp_path):
+    rows = pd.DataFrame({"place": [0, 0, 1, 1], "distance": [1, 2, 1, 2], "change_bits": 0.0})
+    memory = half_life.measured(rows)
+    assert np.isnan(memory.half_life) and table.interval(memory) == "–"
+
+
+def test_figure_and_table_of_two_memories(tmp_path):
+    lms = [
+        {"lm": "a", "label": "no bias", "bias": {"form": "none"}, "applied": "none"},
+        {
+            "lm": "b",
+            "label": "window",
+            "bias": {"form": "window", "width": 2},
+            "applied": "training",
+        },
+    ]
+    words, files = texts(), []
+    for name, life in (("a", 30), ("b", 2)):
+        found = replace.changes(words, one_token(words), fading(life), 20, 64, 16, seed=3)
+        found.to_parquet(path := tmp_path / f"{name}.parquet")
+        files.append(path)
+    drawn = [tmp_path / f"figure.{end}" for end in ("svg", "csv")]
+    figure.main(memories=files, out=drawn, lms=lms)
+    assert len(pd.read_csv(drawn[1])) == 2 * 64
+    set_out = [tmp_path / f"table.{end}" for end in ("csv", "html", "tex")]
+    table.main(memories=files, out=set_out, lms=lms)
+    found = pd.read_csv(set_out[0]).set_index("lm")
+    assert found.half_life_words.to_dict() == pytest.approx({"a": 30, "b": 2}, rel=0.005)
+    assert "30 (30 to 30)" in set_out[1].read_text()
