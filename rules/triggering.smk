@@ -1,0 +1,20 @@
+# Words that make others likelier, by distance: counts of a training text.
+
+
+rule triggering:
+    input:
+        text=lambda wildcards: products.inputs(study, "triggering", "text", wildcards),
+    output:
+        "<results>/experiments/{experiment}/triggering.csv",
+    log:
+        "<logs>/triggering/{experiment}.log",
+    benchmark:
+        "<benchmarks>/triggering/{experiment}.tsv"
+    conda:
+        "../envs/plot.yaml"
+    params:
+        pairs=lambda wildcards: products.setting_of(study, "triggering", "pairs", wildcards),
+        reach=lambda wildcards: products.setting_of(study, "triggering", "reach", wildcards),
+        seed=study.scale["seed"],
+    script:
+        "../workflow/scripts/triggering/triggering.py"

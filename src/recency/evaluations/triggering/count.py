@@ -1,0 +1,122 @@
+"""Rule triggering: c_d(w, w′) = Pr_d(w, w′) / (Pr(w) Pr(w′)), by distance d in words.
+
+The thesis's Figure 1.1. Pr_d is over the pairs of words d apart that lie within one document: over
+all places it would be too low where d comes near a document's length.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.stats import bootstrap
+
+WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+SINGLE = 10  # words: every distance up to this is counted apart
+STEP = 1.15  # the ratio of a wider bin's ends
+REPLICATES = 1000
+
+
+def bins(reach: int) -> np.ndarray:
+    """Return the first distance of each bin, and `reach` + 1: single ones, then geometric."""
+    wide = SINGLE * STEP ** np.arange(200)
+    edges = np.unique(np.concatenate([np.arange(1, SINGLE), wide.astype(int)]))
+    return np.append(edges[edges <= reach], reach + 1)
+
+
+def distances(before: np.ndarray, after: np.ndarray, reach: int) -> np.ndarray:
+    """Return every distance up to `reach` from a place in `before` to a later one in `after`, sorted both."""
+    low = np.searchsorted(after, before, side="right")
+    high = np.searchsorted(after, before + reach, side="right")
+    sizes = high - low
+    starts = np.repeat(low - np.concatenate([[0], sizes.cumsum()[:-1]]), sizes)
+    return after[np.arange(sizes.sum()) + starts] - np.repeat(before, sizes)
+
+
+def counted(documents: Iterable[str], pairs: Sequence[Sequence[str]], reach: int) -> dict:
+    """Count the documents: `together` (documents, pairs, bins), `apart` (documents, bins), `words`, `sizes`.
+
+    `together` are pairs of words at distances of a bin, `apart` all places so far apart, `words`
+    (documents, words of `pairs` in alphabetical order) and `sizes` (documents,) single ones.
+    """
+    edges = bins(reach)
+    known = {
+        word: number for number, word in enumerate(sorted({w for pair in pairs for w in pair}))
+    }
+    together, apart, words, sizes = [], [], [], []
+    every = np.arange(1, reach + 1)
+    for text in documents:
+        read = WORD.findall(text.lower().replace("’", "'"))
+        codes = np.array([known.get(word, -1) for word in read], np.int64)
+        at = [np.flatnonzero(codes == number) for number in range(len(known))]
+        found = [distances(at[known[a]], at[known[b]], reach) for a, b in pairs]
+        together.append([np.histogram(each, edges)[0] for each in found])
+        apart.append(np.add.reduceat(np.maximum(len(read) - every, 0), edges[:-1] - 1))
+        words.append([len(each) for each in at])
+        sizes.append(len(read))
+    arrays = {"together": together, "apart": apart, "words": words, "sizes": sizes}
+    return {"known": known, "edges": edges} | {k: np.array(v, float) for k, v in arrays.items()}
+
+
+def ratios(counts: dict, pairs: Sequence[Sequence[str]], seed: int = 0) -> pd.DataFrame:
+    """Return first, second, distance (a bin's first), distance_to, times, low, high, together.
+
+    `times` is c_d; its 95 % interval draws documents anew, NaN where there is one document alone.
+    """
+    edges, known = counts["edges"], counts["known"]
+    frames = []
+    for number, (first, second) in enumerate(pairs):
+        columns = np.concatenate(
+            [
+                counts["together"][:, number],
+                counts["apart"],
+                counts["words"][:, [known[first], known[second]]],
+                counts["sizes"][:, None],
+            ],
+            axis=1,
+        )
+        drawn = _times(bootstrap.draws(columns, REPLICATES, seed), len(edges) - 1)
+        low, high = (
+            np.nanquantile(drawn, [0.025, 0.975], axis=0) if len(columns) > 1 else (np.nan,) * 2
+        )
+        frames.append(
+            pd.DataFrame(
+                {
+                    "first": first,
+                    "second": second,
+                    "distance": edges[:-1],
+                    "distance_to": edges[1:] - 1,
+                    "times": _times(columns.sum(0, keepdims=True), len(edges) - 1)[0],
+                    "low": low,
+                    "high": high,
+                    "together": counts["together"][:, number].sum(0).astype(int),
+                }
+            )
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _times(totals: np.ndarray, bins: int) -> np.ndarray:
+    """Return c_d (draws, bins) of summed columns: together, apart, the two words, all words."""
+    together, apart = totals[:, :bins], totals[:, bins : 2 * bins]
+    one, other, size = totals[:, 2 * bins :].T[:, :, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return together / apart / (one / size * other / size)
+
+
+def main(
+    text: str | Path, out: str | Path, pairs: Sequence[Sequence[str]], reach: int, seed: int = 0
+) -> None:
+    """Write the table of `ratios` as a CSV; a word that the text does not have is refused."""
+    documents = pd.read_parquet(text, columns=["text"])["text"]
+    pairs = [[word.lower().replace("’", "'") for word in pair] for pair in pairs]
+    counts = counted(documents, pairs, reach)
+    for word, number in counts["known"].items():
+        if not counts["words"][:, number].any():
+            raise InputError(f"triggering → pairs: the text has no word {word!r}; take another one")
+    with atomic(out) as part:
+        ratios(counts, pairs, seed).to_csv(part, index=False, lineterminator="\n")

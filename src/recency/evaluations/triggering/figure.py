@@ -1,0 +1,67 @@
+"""How much likelier than chance a word is so many words after another one, a line a pair."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from recency.figures import comparison, ends, style
+from recency.figures.encoding import OTHERS, STYLES
+
+PRODUCT = {
+    "makes": {"out": ("figure_triggering", "Words that trigger words")},
+    "reads": ["counts=triggering"],
+}
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = ["first", "second", "distance", "distance_to", "times", "low", "high", "together"]
+LEAST = 5  # pairs of words: a bin of fewer is not drawn
+LOWEST = 0.3  # times: the axis begins here, since next to nothing follows itself at once
+
+
+def draw(rows: pd.DataFrame) -> "Figure":
+    """Draw c_d over distance, both logarithmic, chance as a line at 1."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
+
+    colours = [colour for colour, _ in (*STYLES.values(), *OTHERS)]
+    pairs = list(dict.fromkeys(zip(rows["first"], rows["second"])))
+    size = (style.WIDTH, max(3.2, 0.17 * len(pairs) + 1.2))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.axhline(1, color=style.GREY, lw=0.9, ls=(0, (3, 2)))
+    texts, last, used = [], [], []
+    for number, (first, second) in enumerate(pairs):
+        line = rows[(rows["first"] == first) & (rows.second == second) & (rows.together >= LEAST)]
+        if not len(line):
+            continue
+        colour, middle = colours[number % len(colours)], np.sqrt(line.distance * line.distance_to)
+        axes.fill_between(
+            middle, line.low.clip(lower=1e-3), line.high, color=colour, alpha=0.12, lw=0
+        )
+        axes.plot(middle, line.times, color=colour, lw=1.1)
+        texts.append(f"{first} … {second}")
+        last.append((middle.iloc[-1], line.times.iloc[-1]))
+        used.append(colour)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    axes.set_xlabel("Distance (words)")
+    axes.set_ylabel("Times likelier than chance")
+    axes.set_ylim(bottom=LOWEST)
+    axes.grid()
+    if last:
+        ends.name(axes, texts, last, used)
+    return figure
+
+
+def main(*, counts: str | Path, out: Iterable[str | Path]) -> None:
+    """Draw triggering.csv to `out` (.pdf, .svg, .png; .csv for the values)."""
+    rows = comparison.table(counts, COLUMNS)[COLUMNS]
+    with style.use():
+        style.save(draw(rows), out, rows)

@@ -1,0 +1,36 @@
+"""What a memory is for: how far a word makes others likelier in the text that LMs are trained on."""
+
+from recency.evaluations.registry import Evaluation, schema
+
+
+def _settings(study, experiment: str) -> dict:
+    properties = schema("triggering")["experiment"]["triggering"]["properties"]
+    return {"reach": properties["reach"]["default"]} | study.experiment(experiment)["triggering"]
+
+
+def _problems(config, name, known) -> list[str]:
+    entry = config["experiments"][name].get("triggering")
+    if not isinstance(entry, dict) or "corpus" not in entry:
+        return []
+    where, corpus = f"experiments → {name} → triggering", entry["corpus"]
+    known(f"{where} → corpus", corpus, "corpora")
+    if "pretokenized" in config["corpora"].get(corpus, {}):
+        return [f"{where} → corpus: {corpus!r} is published as tokens; this needs text"]
+    return []
+
+
+EVALUATION = Evaluation(
+    key="triggering",
+    uses_lms=False,
+    applies=lambda study, experiment: "triggering" in study.experiment(experiment),
+    inputs={
+        "text": lambda study, experiment: (
+            f"<results>/corpora/{_settings(study, experiment)['corpus']}/text.parquet"
+        )
+    },
+    settings={
+        "pairs": lambda study, experiment: _settings(study, experiment)["pairs"],
+        "reach": lambda study, experiment: _settings(study, experiment)["reach"],
+    },
+    problems=_problems,
+)
