@@ -98,7 +98,7 @@ def test_r_data_that_cannot_be_read(tmp_path, monkeypatch):
     with pytest.raises(
         InputError, match="Rscript is not on the PATH.*write the data frame out as CSV"
     ):
-        words_of("meco", {"joint": damaged})
+        words_of("meco", other)
 
 
 def test_mecos_other_languages_are_asked_for_by_code(tmp_path):

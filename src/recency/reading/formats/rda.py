@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from recency.errors import InputError
+from recency.reading.formats import serialized
 
 # Finds the data frame that has the column `has`, and of it the rows whose `by` is `value`, if any.
 _CODE = """
@@ -78,7 +79,8 @@ def as_csv(path: Path, has: str, by: str, value: str) -> Iterator[Path]:
 
 @contextmanager
 def _written(path: Path, code: str, *arguments: str) -> Iterator[Path]:
-    """Give the CSV file that R's `code` writes of `path`."""
+    """Give the CSV file that R's `code` writes of `path`, if nothing in it would run as it is read."""
+    serialized.refuse_code(path)
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / f"{path.stem}.csv"
         command = ["Rscript", "--vanilla", "-e", code, path, table, *arguments]

@@ -1,0 +1,163 @@
+"""R's serialised data, walked through without R, for anything that would run as it is read.
+
+A promise, an expression that R evaluates when its value is looked at, can be saved unevaluated
+(`delayedAssign`), alone or inside other data: whoever reads such a file runs what a stranger wrote
+(CVE-2024-27322). No data frame needs one. Functions and expressions without a promise lie still: nothing here
+calls them. The format is that of "R Internals", section 1.8.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+from pathlib import Path
+from typing import BinaryIO
+
+from recency.errors import InputError
+
+#: Types of R (SEXPTYPE) by what follows them in the stream.
+SYMBOL, PAIRLIST, CLOSURE, ENVIRONMENT, PROMISE, LANGUAGE = 1, 2, 3, 4, 5, 6
+SPECIAL, BUILTIN, CHARACTERS, DOTS, STRINGS, LIST, EXPRESSIONS = 7, 8, 9, 17, 16, 19, 20
+BYTECODE, POINTER, WEAK, RAW, S4 = 21, 22, 23, 24, 25
+ALTREP, NAMESPACE, PACKAGE, PERSISTENT, REFERENCE = 238, 249, 250, 248, 255
+ALONE = {0, 241, 242, 247, 251, 252, 253, 254, S4}  # NULL, the empty environment …
+BYTES = {10: 4, 13: 4, 14: 8, 15: 16, RAW: 1}  # of an element: logical, integer, double, complex
+HAS_ATTRIBUTES, HAS_TAG = 0x200, 0x400
+OPENERS = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
+BLOCK = 1 << 20
+
+
+def refuse_code(path: Path) -> None:
+    """Raise InputError if a file of R's data holds a promise, or cannot be walked through.
+
+    The line names the variable that holds it. Files saved as ASCII are refused with the way out.
+    """
+    try:
+        with path.open("rb") as plain:
+            opener = OPENERS.get(plain.read(2), open)
+        with opener(path, "rb") as stream:
+            _Walk(stream, path).all()
+    except (EOFError, OSError, lzma.LZMAError, RecursionError) as error:
+        raise InputError(
+            f"{path} cannot be read by R ({error or 'it ends too early'}); get the file again"
+        ) from None
+
+
+class _Walk:
+    """One pass over a stream, element by element."""
+
+    def __init__(self, stream: BinaryIO, path: Path):
+        self.stream, self.path = stream, path
+        self.references: list[str] = []  # what later elements may refer to: symbols by their names
+        self.variable = ""
+
+    def all(self) -> None:
+        """Walk over the header and all that follows."""
+        begin = self.read(2)
+        if begin == b"RD":  # save(); saveRDS() has no such line
+            self.read(3)
+            begin = self.read(2)
+        if begin != b"X\n":
+            raise InputError(
+                f"{self.path} is R's data saved as text or in the machine's own form; save it again with "
+                "R's defaults (ascii = FALSE)"
+            )
+        version, _, _ = (self.integer() for _ in range(3))
+        if version not in (2, 3):
+            raise InputError(
+                f"{self.path} is R's data of version {version}; versions 2 and 3 are read"
+            )
+        if version == 3:
+            self.skip(self.integer())
+        self.item(top=True)
+
+    def read(self, size: int) -> bytes:
+        found = self.stream.read(size)
+        if len(found) != size:
+            raise EOFError
+        return found
+
+    def integer(self) -> int:
+        return int.from_bytes(self.read(4), "big", signed=True)
+
+    def length(self) -> int:
+        """Return a vector's length; long ones are written in two parts."""
+        length = self.integer()
+        return (self.integer() << 32) + self.integer() if length == -1 else length
+
+    def skip(self, size: int) -> None:
+        if size < 0:
+            raise EOFError("a negative length")
+        while size > 0:
+            size -= len(self.read(min(size, BLOCK)))
+
+    def item(self, top: bool = False) -> str:
+        """Walk over one element; return the name that it is, if it is a symbol or characters."""
+        while True:  # over the rest of a pairlist, which may be long
+            flags = self.integer()
+            kind = flags & 0xFF
+            if kind == PROMISE:
+                where = f"the variable {self.variable!r}" if self.variable else "it"
+                raise InputError(
+                    f"{self.path}: {where} holds a promise, code that runs when it is looked at; if you trust its "
+                    "source, open it in R and save the data frame alone"
+                )
+            if kind not in (PAIRLIST, LANGUAGE, CLOSURE, DOTS):
+                return self.other(kind, flags)
+            if flags & HAS_ATTRIBUTES:
+                self.item()
+            tag = self.item() if flags & HAS_TAG else ""
+            self.variable = tag if top else self.variable
+            self.item()
+
+    def other(self, kind: int, flags: int) -> str:
+        """Walk over an element that is no pair."""
+        name = ""
+        if kind in ALONE:
+            pass
+        elif kind == REFERENCE:
+            place = flags >> 8 or self.integer()
+            if not 0 < place <= len(self.references):
+                raise EOFError("a reference to nothing")
+            return self.references[place - 1]
+        elif kind == SYMBOL:
+            name = self.item()
+            self.references.append(name)
+            return name
+        elif kind == CHARACTERS:
+            size = self.integer()
+            name = self.read(size).decode("utf-8", "replace") if size >= 0 else "NA"
+        elif kind in (STRINGS, LIST, EXPRESSIONS):
+            for _ in range(self.length()):
+                self.item()
+        elif kind in BYTES:
+            self.skip(self.length() * BYTES[kind])
+        elif kind == ENVIRONMENT:
+            self.references.append("")
+            self.integer()  # whether it is locked
+            for _ in range(4):
+                self.item()
+            return name
+        elif kind in (NAMESPACE, PACKAGE, PERSISTENT):
+            self.integer()
+            for _ in range(self.integer()):
+                self.item()
+            self.references.append("")
+            return name
+        elif kind in (POINTER, WEAK):
+            self.references.append("")
+            for _ in range(2 if kind == POINTER else 0):
+                self.item()
+        elif kind in (SPECIAL, BUILTIN):
+            self.skip(self.integer())
+        elif kind == ALTREP:
+            for _ in range(3):
+                self.item()
+            return name
+        else:
+            what = "compiled functions" if kind == BYTECODE else f"an element of type {kind}"
+            raise InputError(f"{self.path} holds {what}; save the data frame alone")
+        if flags & HAS_ATTRIBUTES:
+            self.item()
+        return name
