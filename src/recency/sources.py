@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from recency.errors import InputError
 from recency.names import nearest
@@ -13,6 +14,18 @@ from recency.names import nearest
 # What is known of any file, and what text to train on needs beside.
 FILE = ["url", "sha256", "bytes", "licence"]
 COLUMNS = [*FILE, "part", "reader"]
+
+
+def leads_out(path: str) -> bool:
+    """Say whether a relative path or a URL's leads out of the folder that it is kept in.
+
+    A URL's path is read as it is written and unquoted: `%2e%2e` is `..` to whoever unquotes it.
+    """
+    written = urlsplit(path).path.lstrip("/") if "://" in path else path
+    return any(
+        each.startswith("/") or "\\" in each or "\0" in each or ".." in each.split("/")
+        for each in (written, unquote(written))
+    )
 
 
 @dataclass(frozen=True)
@@ -36,7 +49,8 @@ def read(path: str | Path, exclude: Iterable[str] = ()) -> list[Source]:
     """Read a table of sources, tab-separated, without the parts in `exclude`.
 
     Its columns are `FILE`, or `COLUMNS` if it is of text. Raises InputError for another header, an
-    empty url, part or reader, a size that is no number, and an excluded part that there is not.
+    empty url, part or reader, a url with `..`, a size that is no number, and an excluded part that
+    there is not.
     """
     try:
         with open(path, encoding="utf-8", newline="") as file:
@@ -53,6 +67,8 @@ def read(path: str | Path, exclude: Iterable[str] = ()) -> list[Source]:
         for column in ("url", "part", "reader"):
             if column in row and not row[column]:
                 raise InputError(f"{path}, line {line}: {column} is empty")
+        if leads_out(row["url"]):
+            raise InputError(f"{path}, line {line}: {row['url']} leads out of its folder (`..`)")
         if row["bytes"] and not row["bytes"].isdigit():
             raise InputError(f"{path}, line {line}: bytes is {row['bytes']!r}, not a whole number")
         size = int(row["bytes"]) if row["bytes"] else None

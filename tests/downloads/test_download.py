@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from recency import sources
-from recency.downloads import download
+from recency.downloads import download, internet
 from recency.errors import InputError
 
 CONTENT = bytes(i * 7 % 251 for i in range(300_000))
@@ -265,6 +265,42 @@ def test_stand_in_is_used_after_the_mirrors_and_said(tmp_path, capsys):
     assert out.read_bytes() == b"original"
     with pytest.raises(InputError, match="rebuilt.txt.gz is not the file"):
         download.main(None, out, mirrors=[mirror], stand_in={**stand_in, "sha256": "00"})
+
+
+@pytest.mark.parametrize("path", ["..", "a/../../b", "%2e%2e/b", "a/%2E%2e%2f%2e%2e/b", "a\\b"])
+def test_nothing_outside_a_mirror_is_read(tmp_path, path):
+    (tmp_path / "m" / "example.org").mkdir(parents=True)
+    (tmp_path / "b").write_bytes(b"secret")
+    (tmp_path / "m" / "b").write_bytes(b"secret")
+    for asked in (
+        {"url": f"https://example.org/{path}"},
+        {"url": None, "stand_in": {"path": path}},
+    ):
+        with pytest.raises(InputError, match="leads out of its folder"):
+            download.main(**asked, out=tmp_path / "out", mirrors=[tmp_path / "m"])
+    with pytest.raises(InputError, match="leads out of its folder"):
+        download.main(None, tmp_path / "out", stand_in={"path": "/etc/passwd"})
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_copy_that_unpacks_without_end_is_stopped(tmp_path):
+    bomb = tmp_path / "m" / "example.org" / "data" / "a b.txt.gz"
+    bomb.parent.mkdir(parents=True)
+    bomb.write_bytes(gzip.compress(bytes(30 << 20)))  # 30 MB of zeros in 30 kB
+    out = tmp_path / "out"
+    for known in ({}, {"bytes": 20}, {"byte_range": (0, 9)}):
+        with pytest.raises(InputError, match="unpacks to more than"):
+            download.main(URL, out, mirrors=[tmp_path / "m"], **known)
+        assert leftovers(out) == ["m"]
+    download.main(URL, out, bytes=30 << 20, mirrors=[tmp_path / "m"])
+    assert out.stat().st_size == 30 << 20
+
+
+def test_a_download_without_end_is_stopped(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(internet, "MOST", 1000)
+    with pytest.raises(InputError, match="does not end after .* say its `bytes`"):
+        download.main(f"{server.url}good", tmp_path / "out")
+    download.main(f"{server.url}good", tmp_path / "out", bytes=len(CONTENT))
 
 
 def test_file_to_be_placed_says_which_whence_whither(tmp_path):

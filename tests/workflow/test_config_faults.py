@@ -108,6 +108,7 @@ PAPER = {
         "clark2025_table2.csv has no column 'corpus_measure'"
     ),
     "corpora: {pile: {pretokenized: {byte_range: [9, 3]}}}": "byte_range: 9 comes after 3",
+    "datasets: {provo: {words: {texts: {url: 'https://osf.io/%2e%2e/x'}}}}": "leads out of its folder",
     "corpora: {pile: {pretokenized: {byte_range: [1, 4196351999]}}}": "begins or ends within one",
     # Text that cannot serve.
     "tokenizers: {t: {corpus: pile, vocabulary: 1000}}": "'pile' is published as tokens; this needs text",

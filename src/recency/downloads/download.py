@@ -1,7 +1,7 @@
 """Fetch one file, from the user, a mirror or the internet, and check that it is the right one."""
 
 import gzip
-import shutil
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +12,11 @@ from urllib.parse import unquote, urlsplit
 from recency.downloads.internet import CHUNK, Expected, download
 from recency.errors import InputError
 from recency.files import atomic
+from recency.sources import leads_out
+
+#: Times its size that a gzipped copy may hold, where nothing says how long the file is. Text is
+#: packed to a fifth; a thousandth is a bomb.
+MOST_PACKED = 200
 
 
 def main(
@@ -39,6 +44,9 @@ def main(
     the first is `wait` seconds, then double; `timeout` is in seconds without an answer.
     """
     out = Path(out)
+    for path in filter(None, (url, stand_in and stand_in["path"])):
+        if leads_out(path):
+            raise InputError(f"{out.name}: {path} leads out of its folder; correct the path")
     mirrors = [Path(mirror).expanduser() for mirror in mirrors]
     if byte_range is not None:
         first, last = byte_range
@@ -112,12 +120,36 @@ def _to_place(
     )
 
 
+def _packed(path: Path, out: Path) -> bool:
+    """Say whether a copy is gzipped and the original is not."""
+    return path.suffix == ".gz" and out.suffix != ".gz"
+
+
 @contextmanager
 def _opened(path: Path, out: Path) -> Iterator[BinaryIO]:
-    """Open a copy, unzipped on the way if it is gzipped and the original is not."""
-    unzip = path.suffix == ".gz" and out.suffix != ".gz"
-    with gzip.open(path, "rb") if unzip else open(path, "rb") as stream:
+    """Open a copy, unzipped on the way if need be."""
+    with gzip.open(path, "rb") if _packed(path, out) else open(path, "rb") as stream:
         yield stream
+
+
+def _most(path: Path, out: Path, expected: Expected, byte_range: tuple[int, int] | None) -> float:
+    """Return how many bytes a copy may hold: no more than are expected, if it has to be unzipped."""
+    if not _packed(path, out):
+        return math.inf
+    if expected.size is not None and byte_range is None:
+        return expected.size
+    return MOST_PACKED * path.stat().st_size + CHUNK
+
+
+def _pour(stream: BinaryIO, sink: BinaryIO, path: Path, most: float) -> None:
+    """Copy a stream to its end, at most so many bytes."""
+    while chunk := stream.read(CHUNK):
+        if sink.tell() + len(chunk) > most:
+            raise InputError(
+                f"{path} unpacks to more than {most:,.0f} bytes and is not the file that is needed; "
+                "unpack it yourself if you trust it"
+            )
+        sink.write(chunk)
 
 
 def _copy(
@@ -127,7 +159,7 @@ def _copy(
     with atomic(out) as temporary:
         try:
             with _opened(path, out) as stream, open(temporary, "wb") as sink:
-                shutil.copyfileobj(stream, sink, CHUNK)
+                _pour(stream, sink, path, _most(path, out, expected, byte_range))
             if byte_range is not None and temporary.stat().st_size != expected.size:
                 first, last = byte_range
                 with _opened(path, out) as stream, open(temporary, "wb") as sink:

@@ -22,6 +22,7 @@ from recency.files import atomic, full_disk, no_room
 from recency.progress import progress
 
 CHUNK = 1 << 20
+MOST = 100 * 10**9  # bytes of a file of which nobody says how long it is
 USER_AGENT = "recency-workflow (language models and reading times)"
 
 
@@ -199,6 +200,10 @@ def _fetch(
                     break
                 sink.write(chunk)
                 done += len(chunk)
+                if expected.size is None and done > MOST:
+                    raise InputError(
+                        f"{url} does not end after {done:,} bytes; if it is so long, say its `bytes`, {hint}"
+                    )
                 if line:
                     line.update(done / 1e6)
     if total is not None and done < total:

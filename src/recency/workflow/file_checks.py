@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 
+from recency.sources import leads_out
 from recency.workflow.schema_checks import short
 
 #: Signs that Snakemake takes for wildcards and path variables.
@@ -24,6 +25,9 @@ def problems(where: str, file: Mapping, simulated: bool = False) -> list[str]:
             return [f"{where}: what is simulated has no {others[0]!r}"]
         return []
     found = [f"{where} → {key}: {p}" for key in ("url", "local") for p in _path(file.get(key))]
+    for key, path in (("url", file.get("url")), ("stand_in → path", _of_stand_in(file))):
+        if path is not None and leads_out(path):
+            found.append(f"{where} → {key}: {short(path)} leads out of its folder (`..` or `/`)")
     first, last = file.get("byte_range", (0, 0))
     if first > last:
         found.append(f"{where} → byte_range: {first} comes after {last}")
@@ -42,6 +46,11 @@ def roles(where: str, files: Mapping) -> list[str]:
         for role in files
         if not _ROLE.fullmatch(role)
     ]
+
+
+def _of_stand_in(file: Mapping) -> str | None:
+    """Return where a stand-in is in a mirror."""
+    return file["stand_in"]["path"] if "stand_in" in file else None
 
 
 def _path(path: str | None) -> list[str]:
