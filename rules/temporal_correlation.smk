@@ -1,0 +1,27 @@
+# How alike a network's states are so many words apart, over the texts of a dataset.
+
+
+rule temporal_correlation:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/temporal_correlation/{lm}/{dataset}.reach-{reach}-seed-{seed}.csv",
+    log:
+        "<logs>/temporal_correlation/{lm}/{dataset}.reach-{reach}-seed-{seed}.log",
+    benchmark:
+        "<benchmarks>/temporal_correlation/{lm}/{dataset}.reach-{reach}-seed-{seed}.tsv"
+    wildcard_constraints:
+        reach=r"\d+",
+        seed=r"\d+",
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    params:
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
+        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
+        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
+    script:
+        "../workflow/scripts/temporal_correlation/temporal_correlation.py"

@@ -1,0 +1,79 @@
+"""How alike states are so many words apart, beside those of the words in random order."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from recency.figures import comparison, ends, style
+from recency.figures.comparison import LM
+
+PRODUCT = {
+    "makes": {"out": ("figure_temporal_correlation", "What states keep")},
+    "reads": ["correlations"],
+    "settings": ["lms"],
+}
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = ["layer", "distance", "correlation", "shuffled", "pairs"]
+STEP = 1.15  # the ratio of a point's ends
+LEAST = 1000  # pairs: a distance of fewer is not drawn
+
+
+def points(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return distance, correlation and shuffled: means over distances whose ends differ by STEP."""
+    rows = rows[rows.pairs >= LEAST]
+    part = np.floor(np.log(rows.distance) / np.log(STEP)).astype(int)
+    values = rows.assign(distance=np.log(rows.distance))[["distance", "correlation", "shuffled"]]
+    sums = values.mul(rows.pairs, axis=0).groupby(part).sum()
+    means = sums.div(rows.pairs.groupby(part).sum(), axis=0)
+    return means.assign(distance=np.exp(means.distance))
+
+
+def draw(tables: list[pd.DataFrame], lms: list[LM]) -> "Figure":
+    """Draw the last layer of each LM, dotted of the words in random order."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FuncFormatter
+
+    looks = style.looks(lms)
+    figure = Figure(figsize=(style.WIDTH, max(3.2, 0.17 * len(lms) + 1.2)), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xscale("log")
+    last = []
+    for lm, rows in zip(lms, tables, strict=True):
+        line, colour = points(rows[rows.layer == rows.layer.max()]), looks[lm.lm].colour
+        axes.plot(line.distance, line.correlation, color=colour, lw=1.1)
+        axes.plot(line.distance, line.shuffled, color=colour, lw=0.9, ls=(0, (1, 2)))
+        last.append((line.distance.iloc[-1], line.correlation.iloc[-1]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    axes.set_xlabel("Distance (words)")
+    axes.set_ylabel("Mean cosine of states")
+    axes.grid()
+    ends.name(axes, [lm.label for lm in lms], last, [looks[lm.lm].colour for lm in lms])
+    handles = [
+        Line2D([], [], color=style.GREY, lw=1.1, label="text"),
+        Line2D([], [], color=style.GREY, lw=0.9, ls=(0, (1, 2)), label="words in random order"),
+    ]
+    axes.legend(handles=handles, loc="upper right")
+    return figure
+
+
+def main(
+    *, correlations: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping]
+) -> None:
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv for what is drawn, of all layers)."""
+    models, _ = comparison.records(lms, [])
+    tables = [comparison.table(path, COLUMNS)[COLUMNS] for path in correlations]
+    data = pd.concat(
+        points(rows).assign(lm=lm.lm, label=lm.label, layer=layer)
+        for lm, table in zip(models, tables, strict=True)
+        for layer, rows in table.groupby("layer")
+    )
+    with style.use():
+        columns = ["lm", "label", "layer", "distance", "correlation", "shuffled"]
+        style.save(draw(tables, models), out, data[columns])

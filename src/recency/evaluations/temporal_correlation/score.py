@@ -1,0 +1,107 @@
+"""Rule temporal_correlation: c_d = 1/(N − d) Σ_t cos(H_t, H_{t+d}), of the states of each layer.
+
+The thesis's Figure 4.3, whose 1/N counts d pairs that there are not. The same of the words in random
+order is the floor: what is left of c_d above it is the text's, not the network's habit.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.files import atomic
+from recency.progress import progress
+from recency.scoring.surprisal import load
+
+
+def correlations(
+    states: np.ndarray, lengths: Sequence[int], reach: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return c_d and the pairs of words that it is the mean of, (distances,) each, d = 1 … reach.
+
+    `states` (words, width) are of texts of so many words one after the other; pairs lie within one text.
+    The sums of all distances are taken at once, as the correlation of each dimension with itself (FFT).
+    """
+    reach = min(reach, max(lengths) - 1)
+    states = states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-30)
+    total, pairs = np.zeros(reach), np.zeros(reach)
+    for text in np.split(states, np.cumsum(lengths)[:-1]):
+        size = len(text)
+        spectrum = np.fft.rfft(text.astype(float), n=2 * size, axis=0)
+        sums = np.fft.irfft((np.abs(spectrum) ** 2).sum(1), n=2 * size)[1:size]
+        seen = min(reach, size - 1)
+        total[:seen] += sums[:seen]
+        pairs[:seen] += size - np.arange(1, seen + 1)
+    return total / pairs, pairs
+
+
+def shuffled(words: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Return the words of all texts in random order, in texts of the same lengths."""
+    order = np.random.default_rng(seed).permutation(len(words))
+    return words.assign(word=words["word"].to_numpy()[order])
+
+
+def main(
+    words: str | Path,
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out: str | Path,
+    lm: str,
+    reach: int,
+    seed: int,
+    bias: dict | None = None,
+    bos: bool | str = True,
+    stride: int | None = None,
+    threads: int = 1,
+    allow_pickle: bool = False,
+) -> None:
+    """Write layer, distance (words), correlation, shuffled and pairs to a CSV.
+
+    Layer l is what leaves layer l, a mean over a word's tokens; `shuffled` is the same of the
+    words in random order. The other settings are those of `recency.scoring.surprisal`.
+    """
+    import torch
+
+    from recency.scoring import alignment, hidden_states
+    from recency.scoring.begin_token import begin_token
+    from recency.scoring.texts import spaces_of
+
+    torch.set_num_threads(threads)
+    table = pd.read_parquet(words)
+    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
+    start = None if opened.masked else begin_token(opened, bos)
+    layers = list(range(1, hidden_states.layers_of(opened.network) + 1))
+    found = []
+    for number, version in enumerate((table, shuffled(table, seed))):
+        groups = version.groupby("item", sort=False)
+        texts = [
+            alignment.align(
+                list(rows["word"]), opened.tokenizer, f"item {item}: ", kind=opened.kind,
+                spaces=spaces_of(rows),
+            )
+            for item, rows in groups
+        ]  # fmt: skip
+        shown = progress(1, f"states of {lm}{', words shuffled' if number else ''}", "windows")
+
+        def report(done: int, total: int, shown=shown) -> None:
+            shown.total = total
+            shown.update(done)
+
+        states = hidden_states.of_words(opened.network, texts, layers, start, stride, report=report)
+        lengths = [text.words for text in texts]
+        found.append([correlations(each, lengths, reach) for each in states])
+    rows = pd.concat(
+        pd.DataFrame(
+            {
+                "layer": layer,
+                "distance": np.arange(1, len(plain) + 1),
+                "correlation": plain,
+                "shuffled": floor,
+                "pairs": pairs.astype(int),
+            }
+        )
+        for layer, (plain, pairs), (floor, _) in zip(layers, *found, strict=True)
+    )
+    with atomic(out) as part:
+        rows.to_csv(part, index=False, lineterminator="\n")

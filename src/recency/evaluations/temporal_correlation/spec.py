@@ -1,0 +1,39 @@
+"""What states keep: how alike those of a network are, so many words apart."""
+
+from recency.evaluations.registry import Evaluation, schema
+
+
+def settings_of(config: dict, experiment: str) -> dict:
+    """Return an experiment's `temporal_correlation`, the defaults filled in."""
+    properties = schema("temporal_correlation")["experiment"]["temporal_correlation"]["properties"]
+    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
+    return defaults | config["experiments"][experiment]["temporal_correlation"]
+
+
+def _files(study, experiment: str) -> list[str]:
+    name = "{dataset}.reach-{reach}-seed-{seed}".format(**settings_of(study.config, experiment))
+    return [
+        f"<results>/temporal_correlation/{lm}/{name}.csv"
+        for lm in study.experiment(experiment)["lms"]
+    ]
+
+
+def _problems(config, name, known) -> list[str]:
+    entry = config["experiments"][name].get("temporal_correlation", {})
+    if isinstance(entry, dict) and "dataset" in entry:
+        known(
+            f"experiments → {name} → temporal_correlation → dataset", entry["dataset"], "datasets"
+        )
+    return []
+
+
+EVALUATION = Evaluation(
+    key="temporal_correlation",
+    network=True,
+    applies=lambda study, experiment: (
+        study.experiment(experiment).get("temporal_correlation", {}).get("dataset")
+        not in (None, *study.not_run)
+    ),
+    inputs={"correlations": _files},
+    problems=_problems,
+)

@@ -1,0 +1,72 @@
+"""The temporal correlation of states, against a plain loop and of made states whose answer is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_networks import NONE, TINY, byte_tokenizer
+
+from recency.evaluations.temporal_correlation import figure, score
+from recency.networks import architectures
+
+
+def by_hand(states, lengths, distance):
+    found, at = [], 0
+    for size in lengths:
+        text = states[at : at + size]
+        at += size
+        for t in range(size - distance):
+            a, b = text[t], text[t + distance]
+            found.append(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+    return np.mean(found), len(found)
+
+
+def test_all_distances_at_once_are_those_of_a_loop():
+    states, lengths = np.random.default_rng(0).normal(size=(60, 5)) + 0.5, [7, 30, 1, 22]
+    correlation, pairs = score.correlations(states, lengths, 100)
+    assert len(correlation) == 29  # the longest text
+    for distance in (1, 2, 6, 7, 25, 29):
+        expected = by_hand(states, lengths, distance)
+        assert (correlation[distance - 1], pairs[distance - 1]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.9])
+def test_states_that_fade_by_rho_are_alike_by_its_powers(rho):
+    random = np.random.default_rng(1)
+    states = np.empty((400, 2000))
+    states[0] = random.normal(size=2000)
+    for t in range(1, len(states)):
+        states[t] = rho * states[t - 1] + np.sqrt(1 - rho**2) * random.normal(size=2000)
+    correlation, _ = score.correlations(states, [400], 20)
+    assert correlation == pytest.approx(rho ** np.arange(1, 21), abs=0.01)
+
+
+def test_shuffling_keeps_the_words_and_the_lengths_of_texts():
+    words = pd.DataFrame({"item": list("aabbb"), "word": list("vwxyz")})
+    other = score.shuffled(words, 1)
+    assert list(other["item"]) == list(words["item"]) and sorted(other.word) == sorted(words.word)
+    assert score.shuffled(words, 1).equals(other) and not score.shuffled(words, 2).equals(other)
+
+
+def test_file_and_figure_of_a_network(tmp_path, monkeypatch):
+    tokenizer, random = byte_tokenizer(), np.random.default_rng(0)
+    drawn = random.choice(["it", "rained", "nobody", "remembered", "the", "cat"], 120)
+    words = pd.DataFrame({"item": np.repeat(["1", "2"], 60), "word": drawn})
+    words.to_parquet(tmp_path / "words.parquet")
+    network = architectures.new(TINY, NONE, tokenizer.get_vocab_size(), seed=0)
+    network.save_pretrained(tmp_path / "lm")
+    tokenizer.save(str(tmp_path / "lm" / "tokenizer.json"))
+    out = tmp_path / "lm.csv"
+    score.main(
+        tmp_path / "words.parquet", tmp_path / "lm", tmp_path / "lm" / "tokenizer.json", out,
+        "lm", 30, 1, bos=False,
+    )  # fmt: skip
+    rows = pd.read_csv(out)
+    assert list(rows.layer.unique()) == [1, 2] and rows.distance.max() == 30
+    assert rows.pairs[0] == 118 and rows.correlation.between(-1, 1).all()
+    monkeypatch.setattr(figure, "LEAST", 10)
+    lms = [{"lm": "lm", "label": "no bias", "bias": NONE, "applied": "none"}]
+    figure.main(correlations=[out], out=[tmp_path / f"f.{end}" for end in ("svg", "csv")], lms=lms)
+    found = pd.read_csv(tmp_path / "f.csv")
+    first = rows[(rows.layer == 1) & (rows.distance == 1)].iloc[0]
+    assert found.correlation[0] == pytest.approx(first.correlation)
+    assert found.shuffled[0] == pytest.approx(first.shuffled)
