@@ -1,4 +1,5 @@
-# Language models: train → surprisal of every word; or a table that has it.
+# Language models: train → surprisal of every word; or a table that has it. What a training kept on its
+# way is an LM as well.
 
 
 rule train:
@@ -15,6 +16,8 @@ rule train:
         "<logs>/train/{lm}.log",
     benchmark:
         "<benchmarks>/train/{lm}.tsv"
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("trained")),
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["train"]
@@ -28,6 +31,28 @@ rule train:
         seed=lambda wildcards: study.lms[wildcards.lm]["seed"],
     script:
         "../workflow/scripts/lms/train.py"
+
+
+rule checkpoint:
+    input:
+        model=lambda wildcards: study.weights(study.trained_as(wildcards.lm)),
+        losses=lambda wildcards: f"<results>/lms/{study.trained_as(wildcards.lm)}/training.csv",
+    output:
+        config="<results>/lms/{lm}/config.json",
+        weights="<results>/lms/{lm}/model.safetensors",
+        tokenizer="<results>/lms/{lm}/tokenizer.json",
+    log:
+        "<logs>/checkpoint/{lm}.log",
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("kept")),
+    localrule: True
+    conda:
+        "../envs/plot.yaml"
+    params:
+        of=lambda wildcards: study.trained_as(wildcards.lm),
+        step=lambda wildcards: study.lms[wildcards.lm]["step"],
+    script:
+        "../workflow/scripts/lms/checkpoint.py"
 
 
 rule surprisal:

@@ -36,8 +36,14 @@ def bias_parameters(form: str) -> dict:
 
 
 def bias_of(config: dict, name: str) -> dict:
-    """Return the bias of an LM: the entry of the `biases:` table, or none where it names none."""
+    """Return the bias of an LM: the entry of the `biases:` table, or none where it names none.
+
+    One that names none but other weights, or a training, has the bias of these.
+    """
     lm = config["lms"][name]
+    for _ in range(2):  # weights that a training kept
+        if "bias" not in lm:
+            lm = config["lms"].get(lm.get("weights", lm.get("checkpoint_of")), lm)
     return config["biases"][lm["bias"]] if "bias" in lm else {"form": "none"}
 
 
@@ -51,8 +57,9 @@ def with_defaults(bias: dict) -> dict:
 def language_model(config: dict, name: str) -> dict:
     """Return all of an LM's settings: the scale's, with the LM's own over them.
 
-    An inference-only LM takes everything but its bias from the LM whose `weights` it has. `bias`
-    becomes the entry of the `biases:` table, and `label` is filled in.
+    An inference-only LM takes everything but its bias from the LM whose `weights` it has, a kept
+    checkpoint everything from the LM that was trained. `bias` becomes the entry of the `biases:`
+    table, and `label` is filled in.
     """
     lm, bias = config["lms"][name], bias_of(config, name)
     of_scale = config["scales"][config["scale"]]
@@ -60,12 +67,39 @@ def language_model(config: dict, name: str) -> dict:
     scale |= {key: of_scale[key] for key in MEASURE_KEYS if key in of_scale}
     return {
         **scale,
-        **config["lms"].get(lm.get("weights"), {}),
+        **inherited(config, lm),
         **lm,
-        "label": lm.get("label", name),
+        "label": lm.get("label") or _label(config, name),
         "applied": "none" if bias["form"] == "none" else lm.get("applied", "training"),
         "bias": bias,
     }
+
+
+def inherited(config: dict, lm: dict) -> dict:
+    """Return what an LM, as the config has it, has of those whose weights or training are its own."""
+    of = config["lms"].get(lm.get("weights"), {})
+    return {**config["lms"].get((of or lm).get("checkpoint_of"), {}), **of}
+
+
+def _label(config: dict, name: str) -> str:
+    """Return the label of an LM that says none: its name, or of a checkpoint the LM's and the step."""
+    lm = config["lms"][name]
+    of = lm.get("checkpoint_of")
+    if of not in config["lms"]:
+        return name
+    return f"{config['lms'][of].get('label', of)}, step {lm['step']}"
+
+
+def is_trained(lm: dict) -> bool:
+    """Say whether an LM, as the config has it, is trained here: it has no weights from elsewhere."""
+    elsewhere = {"checkpoint", "weights", "checkpoint_of"}
+    return kind_of(lm) == "network" and not elsewhere & lm.keys()
+
+
+def kept_steps(config: dict, name: str) -> list[int]:
+    """Return the steps after which the training of an LM keeps its weights, in order."""
+    recipe = config["recipes"].get(language_model(config, name)["recipe"], {})
+    return sorted(recipe.get("checkpoints", []))
 
 
 def kind_of(lm: dict) -> str:
@@ -103,7 +137,8 @@ def _made_of(settings: dict) -> dict:
     """Return an LM's network, or of one without: what it is instead, and what its perplexity is of."""
     kind = kind_of(settings)
     if kind == "network":
-        return {"network": {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")}}
+        network = {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")}
+        return {"network": network | {key: settings[key] for key in ("step",) if key in settings}}
     entry = settings[{"table": "surprisals", "ngram": "ngram"}[kind]]
     several = entry.get("columns", {}).keys() & {"token", "tokens"}
     several = several or entry.get("text_rule") == "split"

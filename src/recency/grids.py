@@ -1,8 +1,8 @@
-"""Experiments with several seeds or settings, written out as LMs and designs of their own.
+"""Experiments with several seeds, settings or steps, written out as LMs and designs of their own.
 
 `ALiBi-mix-TI` from seed 2 is the LM `ALiBi-mix-TI@seed=2`, scored without a beginning of text
-`ALiBi-mix-TI@bos=false` (with the weights of `ALiBi-mix-TI`); the design `spr` on log times is
-`spr@response=log`. Every rule then works as it is, and what equals the LM's or the design's own
+`ALiBi-mix-TI@bos=false` (with the weights of `ALiBi-mix-TI`), and after 64 steps of its training
+`ALiBi-mix-TI@step=64`; the design `spr` on log times is `spr@response=log`. Every rule then works as it is, and what equals the LM's or the design's own
 setting keeps its name, and so its files.
 """
 
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import itertools
 
-from recency.config import fixed_settings, kind_of, language_model
+from recency.config import fixed_settings, kept_steps, kind_of, language_model
 
 LM_SETTINGS = {"bos": "beginning of text", "stride": "stride", "seed": "seed"}
+STEP = {"step": "step"}
 DESIGN_SETTINGS = {"surprisal": "surprisal", "response": "times", "base": "base"}
 SETTINGS = LM_SETTINGS | DESIGN_SETTINGS
 """What a grid may vary, in the order of the tables, and how they write it."""
@@ -30,11 +31,13 @@ def expand(config: dict) -> dict[str, dict]:
         grid = dict(experiment.get("sensitivity", {}))
         if "seeds" in experiment:
             grid["seed"] = experiment["seeds"]
+        if "steps" in experiment:
+            grid["step"] = steps_of(config, experiment)
         if not grid:
             continue
         lms, designs = {}, {}
         for lm in experiment["lms"]:
-            for settings in _combinations(grid, LM_SETTINGS):
+            for settings in _combinations(grid, LM_SETTINGS | STEP):
                 own = language_model(config, lm)
                 shared = {key: own[key] for key in LM_SETTINGS}
                 variant = lm_variant(config, lm, settings)
@@ -51,7 +54,7 @@ def expand(config: dict) -> dict[str, dict]:
                 designs[variant] = {"design": design} | shared | settings
                 responses[variant] = listed
         seeds = [{"seed": seed} for seed in grid.get("seed", [])] or [{}]
-        first = next(_combinations(grid, LM_SETTINGS))
+        first = next(_combinations(grid, LM_SETTINGS | STEP))
         experiment |= {
             "lms": list(lms),
             "responses": responses,
@@ -71,13 +74,15 @@ def expand(config: dict) -> dict[str, dict]:
 def baselines(lms: dict[str, dict], baseline: str) -> dict[str, str]:
     """Return LM → the baseline of the same settings, of LMs as `expand` returns them.
 
-    Settings that say nothing of an LM are the same as any; without its like an LM has `baseline`.
+    Settings that say nothing of an LM are the same as any; without its like an LM has `baseline`. Of
+    several steps it is that of the same step.
     """
     plain = {name: about for name, about in lms.items() if about["lm"] == lms[baseline]["lm"]}
 
     def like(about: dict, other: dict) -> bool:
         fixed = {*about.get("fixed", ()), *other.get("fixed", ())}
-        return all(about[key] == other[key] for key in LM_SETTINGS if key not in fixed)
+        keys = [key for key in (*LM_SETTINGS, *STEP) if key not in fixed]
+        return all(about.get(key) == other.get(key) for key in keys)
 
     return {
         lm: next((name for name, other in plain.items() if like(about, other)), baseline)
@@ -85,20 +90,45 @@ def baselines(lms: dict[str, dict], baseline: str) -> dict[str, str]:
     }
 
 
+def steps_of(config: dict, experiment: dict) -> list[int]:
+    """Return the steps that an experiment is run at, in order; `all` are those kept, and the last."""
+    if experiment["steps"] != "all":
+        return sorted(experiment["steps"])
+    lm = experiment["lms"][0]
+    return sorted({*kept_steps(config, lm), *filter(None, [_last_step(config, lm)])})
+
+
+def _last_step(config: dict, lm: str) -> int | None:
+    """Return the last step of an LM's training; None where its recipe has epochs."""
+    return config["recipes"].get(language_model(config, lm)["recipe"], {}).get("steps")
+
+
 def lm_variant(config: dict, lm: str, settings: dict) -> str:
-    """Return the name of an LM with these settings, which the config has from now on."""
+    """Return the name of an LM with these settings, which the config has from now on.
+
+    A `step` before the last is a checkpoint of the LM's training; the last is the LM.
+    """
     own, entry = language_model(config, lm), dict(config["lms"][lm])
     fixed = fixed_settings(own)  # of a checkpoint the seed: it is trained already
+    own = {"step": _last_step(config, lm)} | own
     changed = {k: v for k, v in settings.items() if k not in fixed and v != own[k]}
     if not changed:
         return lm
+    trained = {key: value for key, value in changed.items() if key in ("seed", "step")}
     seed = {key: value for key, value in changed.items() if key == "seed"}
     if "weights" in entry:
-        entry["weights"] = lm_variant(config, entry["weights"], seed)
+        entry["weights"] = lm_variant(config, entry["weights"], trained)
+    elif "step" in changed:
+        entry = {"checkpoint_of": lm_variant(config, lm, seed)}
     elif "checkpoint" not in own and len(changed) > len(seed):
+        entry = {key: value for key, value in entry.items() if key not in ("checkpoint_of", "step")}
         entry["weights"] = lm_variant(config, lm, seed)
+    elif "checkpoint_of" in entry:
+        entry["checkpoint_of"] = lm_variant(config, entry["checkpoint_of"], seed)
     name = variant_name(lm, changed)
     label = ", ".join([own["label"], *(f"{k} {written(k, v)}" for k, v in changed.items())])
+    if "checkpoint_of" in entry:  # all else is that LM's
+        changed = {key: value for key, value in changed.items() if key == "step"}
     config["lms"][name] = entry | changed | {"label": label}
     return name
 

@@ -116,6 +116,8 @@ def _model(config: dict, name: str) -> str:
         return f"{on} with {biased} put on at inference"
     if "checkpoint" in settings:
         return f"checkpoint {settings['checkpoint']}"
+    if "checkpoint_of" in config["lms"][name]:
+        return f"{settings['checkpoint_of']} after step {settings['step']} of its training"
     trained = f"{settings['architecture']} trained on {settings['corpus']}"
     return trained if form == "none" else f"{trained} with {biased}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -94,6 +95,7 @@ def _made(about: Mapping, network, training: str | Path | None) -> str:
         rows["text"] = corpus["label"]
     if training:
         losses = pd.read_csv(training)
+        losses = losses[losses.step <= about.get("step", math.inf)]
         last = losses.iloc[-1]
         rows["tokens"] = f"{int(last.tokens):,}, in {int(last.step):,} steps"
         held_out = losses.validation_nats.dropna()

@@ -1,6 +1,5 @@
 """Rule train: train one language model on a token stream, resuming where a killed job was."""
 
-import hashlib
 import json
 import math
 import os
@@ -10,9 +9,11 @@ import sysconfig
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from recency.errors import InputError
+from recency.networks import kept
 from recency.progress import progress
 
 LOOK_EVERY = 10.0  # seconds between looks at the losses, for which a GPU has to wait
@@ -58,8 +59,9 @@ def main(
 
     `out` is the folder's config.json. The state of a job is kept beside the folder, with the whole
     specification inside; that of an unfinished job of another specification is refused. Checkpoints
-    at the recipe's steps are kept in `checkpoints/step<n>` and are not outputs of the rule. On
-    several GPUs of this machine each step's sequences are shared. `code` is module → fingerprint of
+    at the recipe's steps are kept in `checkpoints/step<n>`, whole models, with their digests in
+    `training.csv` (recency.networks.kept). On several GPUs of this machine each step's sequences are
+    shared. `code` is module → fingerprint of
     what trains, and part of the specification. The losses are written as they come, and with
     `tensorboard` as its files too, into the folder's `tensorboard/`.
     """
@@ -107,6 +109,8 @@ def _train(rank: int, world: int, job: Job) -> None:
     run = training.Training(model, stream, recipe, device, rank, world)
     state = folder.with_name(f".{folder.name}.state.pt")
     done, curve = training.resume(state, specification, run)
+    if rank == 0:
+        kept.resumed(folder, curve.kept, state)
     steps, tokens_per_step = recipe["steps"], recipe["batch_sequences"] * recipe["sequence_length"]
     shown = progress(steps * tokens_per_step, f"train {job.lm}", "tokens")
     shown.update(done * tokens_per_step)
@@ -120,8 +124,11 @@ def _train(rank: int, world: int, job: Job) -> None:
             shown.update(before + sequences * recipe["sequence_length"])
 
         unread.append(run.step(step, report if device == "cpu" and rank == 0 else _silent))
-        if held_out and (step % held_out["every"] == 0 or step == steps):
+        keeps = step in recipe["checkpoints"]
+        if held_out and (keeps or step % held_out["every"] == 0 or step == steps):
             curve.validation[step] = run.validation_loss()
+        if keeps and rank == 0:  # before the state that says so
+            curve.kept[step] = kept.keep(partial(_save_model, model, job.tokenizer), folder, step)
         if time.monotonic() - looked >= LOOK_EVERY or step == steps:
             curve.losses += torch.stack(unread).tolist()
             unread = []
@@ -139,13 +146,11 @@ def _train(rank: int, world: int, job: Job) -> None:
                     saved, done = time.monotonic(), step
                     cost = saved - before
             looked = time.monotonic()
-        if rank == 0 and step in recipe["checkpoints"]:
-            model.save_pretrained(folder / "checkpoints" / f"step{step}")
     if world > 1:
         torch.distributed.destroy_process_group()
     if rank == 0:
         curve.write(folder / "training.csv", tokens_per_step)
-        _save_checkpoint(model, job)
+        _save_model(model, job.tokenizer, folder)
 
 
 def _prepare(rank: int, world: int, job: Job) -> str:
@@ -172,7 +177,8 @@ def _specification(job: Job, recipe: dict) -> dict:
         "bias": job.bias,
         "recipe": {key: value for key, value in recipe.items() if key != "device"},
         "seed": job.seed,
-        "tokens": json.loads(job.info.read_text()) | {"sha256": _digest(job.tokens)},
+        # tokens of the same number need not be the same tokens
+        "tokens": json.loads(job.info.read_text()) | {"sha256": kept.digest(job.tokens)},
         "code": job.code,
     }
 
@@ -205,22 +211,15 @@ def _events(folder: Path, done: int) -> Callable:
     return write
 
 
-def _save_checkpoint(model, job: Job) -> None:
+def _save_model(model, tokenizer: Path, folder: Path) -> None:
     """Write the network and its tokenizer as a folder that transformers knows."""
     from transformers import PreTrainedTokenizerFast
 
-    folder = job.out.parent
     model.save_pretrained(folder)
     PreTrainedTokenizerFast(
-        tokenizer_file=str(job.tokenizer), bos_token="<|endoftext|>", eos_token="<|endoftext|>"
+        tokenizer_file=str(tokenizer), bos_token="<|endoftext|>", eos_token="<|endoftext|>"
     ).save_pretrained(folder)
-    shutil.copyfile(job.tokenizer, folder / "tokenizer.json")
-
-
-def _digest(path: Path) -> str:
-    """Return the SHA-256 of a file: tokens of the same number need not be the same tokens."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    shutil.copyfile(tokenizer, folder / "tokenizer.json")
 
 
 def _with_steps(recipe: dict, rows: int) -> dict:

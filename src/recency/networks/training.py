@@ -23,19 +23,24 @@ from recency.networks.stream import TokenStream
 
 @dataclass
 class Curve:
-    """Mean losses of a training, nats: of each step, and by step on the validation rows."""
+    """Mean losses of a training, nats: of each step, and by step on the validation rows.
+
+    `kept` are the steps whose weights were kept, with their digests.
+    """
 
     losses: list[float] = field(default_factory=list)
     validation: dict[int, float] = field(default_factory=dict)
+    kept: dict[int, str] = field(default_factory=dict)
 
     def write(self, path: Path, tokens_per_step: int) -> None:
-        """Write step, tokens, loss_nats and validation_nats (empty where it was not taken)."""
+        """Write step, tokens, loss_nats, validation_nats and checkpoint, empty where there is none."""
         with atomic(path) as part, part.open("w", newline="") as file:
             table = csv.writer(file, lineterminator="\n")
-            table.writerow(["step", "tokens", "loss_nats", "validation_nats"])
+            table.writerow(["step", "tokens", "loss_nats", "validation_nats", "checkpoint"])
             for step, loss in enumerate(self.losses, 1):
                 validation = repr(self.validation[step]) if step in self.validation else ""
-                table.writerow([step, step * tokens_per_step, repr(loss), validation])
+                kept = self.kept.get(step, "")
+                table.writerow([step, step * tokens_per_step, repr(loss), validation, kept])
 
 
 def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.AdamW:
@@ -203,6 +208,7 @@ def save(
                 "done": done,
                 "losses": curve.losses,
                 "validation": curve.validation,
+                "kept": curve.kept,
             },
             file,
         )
@@ -230,7 +236,7 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
     run.model.load_state_dict(state["model"])
     if state["optimizer"] is not None:
         run.optimizer.load_state_dict(state["optimizer"])
-    return state["done"], Curve(state["losses"], state["validation"])
+    return state["done"], Curve(state["losses"], state["validation"], state["kept"])
 
 
 def _difference(old: object, new: object, where: str = "") -> list[str]:

@@ -116,7 +116,7 @@ def _lm_problems(config: dict, known) -> list[str]:
         if "bias" in lm:
             known(f"lms → {name} → bias", lm["bias"], "biases")
         inference = lm.get("applied", "training") == "inference"
-        if inference != ("weights" in lm) and "checkpoint" not in lm:
+        if inference != ("weights" in lm) and not {"checkpoint", "checkpoint_of"} & lm.keys():
             problems.append(
                 f"lms → {name}: `applied: inference` and `weights: <the LM that is biased>` go together"
             )
@@ -146,7 +146,7 @@ def _checkpoint(where: str, checkpoint: str | None) -> list[str]:
 
 def _unused(where: str, lm: dict) -> list[str]:
     """List settings of a training that is not done: the weights are there already."""
-    of = next((key for key in ("checkpoint", "weights") if key in lm), None)
+    of = next((key for key in lm_checks.ELSEWHERE if key in lm), None)
     kept = ("architecture", "corpus", "tokenizer", "recipe", "seed")
     return [
         f"{where} → {key}: with `{of}` nothing is trained, and this says nothing; leave it out"

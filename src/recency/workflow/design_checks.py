@@ -337,11 +337,8 @@ def _recovery(
 def _not_given(config: dict, lm: str, used: list[str]) -> list[str]:
     """Return the measures among `used` that an LM does not give."""
     own = config["lms"][lm]
-    scale, trained = (
-        config["scales"].get(config["scale"], {}),
-        config["lms"].get(own.get("weights")),
-    )
-    entry = {**scale, **(trained or {}), **own}
+    scale = config["scales"].get(config["scale"], {})
+    entry = {**scale, **configuration.inherited(config, own), **own}
     if "ngram" in own:
         entry = {}
     if "surprisals" in own:  # of a table are what it is said to have

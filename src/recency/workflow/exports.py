@@ -25,7 +25,7 @@ def files(study: Study, lm: str) -> dict[str, list[str] | str]:
     """
     found: dict[str, list[str] | str] = {"model": study.weights(lm)}
     if found["model"]:
-        found["training"] = f"<results>/lms/{study.lms[lm].get('weights', lm)}/training.csv"
+        found["training"] = f"<results>/lms/{study.trained_as(lm)}/training.csv"
     ranked = registry.evaluations()["reading_times"]
     for name in TABLES:
         found[name] = [
@@ -49,7 +49,7 @@ def about(study: Study, lm: str) -> dict:
             | {key: corpus[key] for key in ("label", "licence", "cite") if key in corpus},
             "recipe": config["recipes"][entry["recipe"]],
             "seed": entry["seed"],
-        }
+        } | {key: entry[key] for key in ("step",) if key in entry}
     else:
         made["checkpoint"] = entry["checkpoint"]
     own = {k: v for k, v in config.get("export", {}).items() if k in ("licence", "cite")}

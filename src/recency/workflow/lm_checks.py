@@ -1,4 +1,4 @@
-"""Checks of language models that are no network: tables of surprisals, and n-grams."""
+"""Checks of language models that are not trained: tables, n-grams, and what a training kept."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from recency.names import nearest
 
 #: What such an LM may say beside what it is.
 BESIDE = {"label", "surprisals", "ngram"}
+#: Where weights come from that an LM is not trained to.
+ELSEWHERE = ("checkpoint", "weights", "checkpoint_of")
 CALLED = {"table": "a table of surprisals", "ngram": "an n-gram model"}
 KEY = {"table": "surprisals", "ngram": "ngram"}
 
 
 def problems(config: dict, known) -> list[str]:
-    """List tables and n-grams whose settings do not go together, or whose files are not there."""
+    """List settings of tables, n-grams and kept checkpoints that do not go together, lost files too."""
     found = []
     for name, lm in config["lms"].items():
         kind, where = configuration.kind_of(lm), f"lms → {name}"
@@ -24,6 +26,7 @@ def problems(config: dict, known) -> list[str]:
             if configuration.kind_of(other) != "network":
                 is_a = CALLED[configuration.kind_of(other)]
                 found.append(f"{where} → weights: {lm['weights']!r} is {is_a} and has no weights")
+            found += _kept_problems(config, where, lm, known)
             continue
         found += [
             f"{where}: `{key}` does not go with `{KEY[kind]}`; {CALLED[kind]} is no network"
@@ -33,6 +36,93 @@ def problems(config: dict, known) -> list[str]:
         own = _table_problems if kind == "table" else _ngram_problems
         found += own(config, f"{where} → {KEY[kind]}", lm[KEY[kind]], known)
     return found
+
+
+def _kept_problems(config: dict, where: str, lm: dict, known) -> list[str]:
+    """List what keeps an LM from being what a training kept at a step."""
+    if not lm.keys() & {"checkpoint_of", "step"}:
+        return []
+    if lacking := [key for key in ("checkpoint_of", "step") if key not in lm]:
+        return [f"{where}: `{lacking[0]}` is missing: `checkpoint_of` and `step` go together"]
+    of, where = lm["checkpoint_of"], f"{where} → checkpoint_of"
+    if own := [key for key in ("bias", "applied", *ELSEWHERE[:2]) if key in lm]:
+        return [
+            f"{where}: `{own[0]}` does not go with it; to put a bias on, name this LM in `weights` of another"
+        ]
+    if not known(where, of, "lms"):
+        return []
+    if problem := not_trained(config, of):
+        return [f"{where}: {problem}"]
+    return [f"{where} → step: {said}" for said in _not_kept(config, of, lm["step"])]
+
+
+def not_trained(config: dict, name: str) -> str:
+    """Say why an LM has no steps of a training, and the way out; "" if it is trained here."""
+    lm = config["lms"][name]
+    if configuration.is_trained(lm):
+        return ""
+    if "checkpoint" in lm:
+        return (
+            f"{name!r} is not trained here; if its makers put revisions on the Hub, name one: "
+            f"`checkpoint: {lm['checkpoint'].partition('@')[0]}@<revision>`"
+        )
+    if "checkpoint_of" in lm:
+        return f"{name!r} is a checkpoint itself; name the LM that was trained, {lm['checkpoint_of']!r}"
+    if "weights" in lm:
+        return f"{name!r} has the weights of {lm['weights']!r}; name that, and this bias in another LM"
+    return f"{name!r} is {CALLED[configuration.kind_of(lm)]}, and was not trained here"
+
+
+def _not_kept(config: dict, name: str, step: int, last: bool = False) -> list[str]:
+    """Say that an LM's training keeps no such step, with those that it keeps.
+
+    With `last` the end of the training counts, which needs no checkpoint.
+    """
+    recipe = configuration.language_model(config, name)["recipe"]
+    if recipe not in config["recipes"]:
+        return []
+    steps = configuration.kept_steps(config, name)
+    if step in steps or last and step == config["recipes"][recipe].get("steps"):
+        return []
+    kept = f"keeps {', '.join(map(str, steps))}" if steps else "keeps none"
+    return [f"the training of {name!r} keeps no step {step}: recipes → {recipe} → checkpoints {kept}"]
+
+
+def step_problems(config: dict, name: str) -> list[str]:
+    """List LMs of an experiment with `steps` that have no such steps of a training."""
+    experiment, where = config["experiments"][name], f"experiments → {name} → steps"
+    found, sizes = [], {}
+    for lm in experiment["lms"]:
+        if lm not in config["lms"]:
+            continue
+        of = config["lms"][lm].get("weights", lm)
+        if of not in config["lms"]:
+            continue
+        if problem := not_trained(config, of):
+            found.append(f"{where}: {problem}")
+            continue
+        settings = configuration.language_model(config, of)
+        recipe = config["recipes"].get(settings["recipe"], {})
+        if not recipe:
+            continue
+        sizes[lm] = recipe["batch_sequences"] * recipe["sequence_length"]
+        if experiment["steps"] == "all":  # who asks for no curves, need keep nothing
+            if name in config["run"] and not recipe["checkpoints"]:
+                found.append(
+                    f"{where}: the training of {of!r} keeps no checkpoints; name some in recipes → "
+                    f"{settings['recipe']} → checkpoints"
+                )
+            continue
+        for step in experiment["steps"]:
+            found += [f"{where}: {said}" for said in _not_kept(config, of, step, last=True)]
+    if len(set(sizes.values())) > 1:
+        (a, one), *rest = sizes.items()
+        b, other = next((lm, size) for lm, size in rest if size != one)
+        found.append(
+            f"{where}: a step is {one:,} tokens to {a!r} and {other:,} to {b!r}; give each recipe an "
+            "experiment of its own"
+        )
+    return list(dict.fromkeys(found))
 
 
 def _table_problems(config: dict, where: str, entry: dict, known) -> list[str]:
@@ -124,7 +214,7 @@ def experiment_problems(config: dict, name: str) -> list[str]:
         for lm in experiment["lms"]
         if lm in config["lms"] and configuration.kind_of(config["lms"][lm]) != "network"
     }
-    found = []
+    found = step_problems(config, name) if "steps" in experiment else []
     for evaluation in registry.evaluations().values():
         if evaluation.network and evaluation.key in experiment:
             found += [

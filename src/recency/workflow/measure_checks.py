@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recency import config as configuration
 from recency.errors import InputError
 from recency.scoring import measures
 
@@ -28,8 +29,8 @@ def _of_lm(config: dict, name: str) -> list[str]:
         if kind in lm:
             own = [key for key in ("measures", "context") if lm.get(key)]
             return [f"lms → {name} → {key}: an LM with `{kind}` has surprisal alone" for key in own]
-    trained = config["lms"].get(lm.get("weights"), {})
-    entry = {**config["scales"].get(config["scale"], {}), **trained, **lm}
+    scale = config["scales"].get(config["scale"], {})
+    entry = {**scale, **configuration.inherited(config, lm), **lm}
     asked = measures.check(entry.get("measures"), entry.get("context"))
     if 0 in asked.lengths and not entry.get("bos"):
         return [f"lms → {name}: pmi and a context of 0 words need a begin token (`bos: true`)"]

@@ -53,6 +53,17 @@ def bases(study: Study, experiment: str) -> list[str]:
     return [base(study, r, lm["lm"]) for r, lm in study.cells(experiment)]
 
 
+def delta_loglik_files(study: Study, experiment: str) -> dict[str, list[str]]:
+    """Return the fits of each cell of an experiment and their bases, with their observations' parts."""
+    full, base = fits(study, experiment), bases(study, experiment)
+    return {
+        "full": full,
+        "base": base,
+        "full_observations": [loglik_file(path) for path in full],
+        "base_observations": [loglik_file(path) for path in base],
+    }
+
+
 def predictors(study: Study, dataset: str, lm: str = "none") -> dict[str, str]:
     """Return the tables that a regression's predictors come from."""
     files = {

@@ -234,8 +234,8 @@ class Study:
 
         def settings(name: str) -> tuple:
             entry = {k: v for k, v in self.lms[name].items() if k not in ("label", "seed")}
-            weights = entry.pop("weights", None)
-            return entry, weights and settings(weights)
+            others = (entry.pop(key, None) for key in ("weights", "checkpoint_of"))
+            return entry, *(other and settings(other) for other in others)
 
         return next(name for name in self.lms if settings(name) == settings(lm))
 
@@ -268,7 +268,7 @@ class Study:
         return self.config.get("gpus", 1) if cuda else 0
 
     def weights(self, name: str) -> list[str]:
-        """Return the files of an LM's weights: its own, another LM's, or none for a checkpoint."""
+        """Return the files of an LM's weights: its own, another LM's, or none from elsewhere."""
         lm = self.lms[name]
         if "checkpoint" in lm or configuration.kind_of(lm) != "network":
             return []
@@ -277,9 +277,15 @@ class Study:
             f"{folder}/{file}" for file in ("config.json", "model.safetensors", "tokenizer.json")
         ]
 
+    def trained_as(self, lm: str) -> str:
+        """Return the LM whose training made an LM's weights: itself, or another."""
+        return self.lms[lm].get("checkpoint_of") or self.lms[lm].get("weights", lm)
+
     def lms_that_are(self, kind: str) -> list[str]:
-        """Return the LMs that are a `network`, a `table` of surprisals or an `ngram` model."""
-        return [name for name, lm in self.lms.items() if configuration.kind_of(lm) == kind]
+        """Return the LMs that are a `network` (`trained` here, or `kept` at a step), a `table` or an `ngram`."""
+        of = {"trained": configuration.is_trained, "kept": lambda lm: "checkpoint_of" in lm}
+        wanted = of.get(kind, lambda lm: configuration.kind_of(lm) == kind)
+        return [name for name, lm in self.config["lms"].items() if wanted(lm)]
 
     def table_settings(self, lm: str, dataset: str) -> dict:
         """Return how the table of an LM's surprisals is read for a dataset."""

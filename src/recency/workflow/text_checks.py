@@ -139,8 +139,7 @@ def _of_lm(config: dict, name: str) -> list[str]:
     """List a published stream of tokens beside a tokenizer that did not make it."""
     lm = config["lms"][name]
     scale = config["scales"].get(config["scale"])
-    trained = configuration.kind_of(lm) == "network" and not {"checkpoint", "weights"} & lm.keys()
-    if scale is None or not trained:
+    if scale is None or not configuration.is_trained(lm):
         return []
     names = {key: lm.get(key, scale[key]) for key in ("corpus", "tokenizer")}
     corpus = config["corpora"].get(names["corpus"], {})

@@ -23,6 +23,7 @@ EVALUATION = Evaluation(
     network=True,
     applies=lambda study, experiment: (
         study.experiment(experiment).get("attention") not in (None, *study.not_run)
+        and "steps" not in study.experiment(experiment)
     ),
     inputs={
         "by_distance": lambda study, experiment: _files(study, experiment, "by_distance.parquet"),

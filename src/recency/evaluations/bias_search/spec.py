@@ -35,10 +35,12 @@ def _search_problems(config: dict, name: str, known) -> list[str]:
     problems = configuration.response_problems(config, where, search, known)
     lm = search["lm"]
     known(f"{where} → lm", lm, "lms")
-    bias = config["biases"].get(config["lms"].get(lm, {}).get("bias"), {"form": "none"})
+    entry = config["lms"].get(lm, {})
+    entry = config["lms"].get(entry.get("checkpoint_of"), entry)
+    bias = config["biases"].get(entry.get("bias"), {"form": "none"})
     if bias["form"] != "none":
         problems.append(f"{where} → lm: {lm!r} has a bias already; name an unbiased LM")
-    if configuration.kind_of(config["lms"].get(lm, {})) != "network":
+    if configuration.kind_of(entry) != "network":
         problems.append(f"{where} → lm: {lm!r} is no network, and takes no bias; name one that is")
     for design in search["responses"]:
         if config["designs"].get(design, {}).get("engine", "ols") != "ols":

@@ -29,7 +29,9 @@ def _problems_of_tables(config, root, known) -> list[str]:
 EVALUATION = Evaluation(
     key="minimal_pairs",
     network=True,
-    applies=lambda study, experiment: study.has_data(experiment, "minimal_pairs"),
+    applies=lambda study, experiment: (
+        study.has_data(experiment, "minimal_pairs") and "steps" not in study.experiment(experiment)
+    ),
     wildcards={"pairs": "minimal_pairs"},
     data=Data("minimal_pairs", ("table",)),
     inputs={

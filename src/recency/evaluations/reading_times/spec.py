@@ -6,7 +6,7 @@ from recency.figures import encoding
 
 def _applies(study, experiment: str) -> bool:
     settings = study.experiment(experiment)
-    asked = settings.get("responses") and "sensitivity" not in settings
+    asked = settings.get("responses") and not settings.keys() & {"sensitivity", "steps"}
     return bool(asked) and not study.all_fitted(experiment)
 
 

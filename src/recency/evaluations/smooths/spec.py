@@ -14,7 +14,7 @@ def _additive(study, response: dict) -> bool:
 
 def _applies(study, experiment: str) -> bool:
     asked = study.all_responses(experiment)
-    plain = "sensitivity" not in study.experiment(experiment)
+    plain = not study.experiment(experiment).keys() & {"sensitivity", "steps"}
     return plain and any(_additive(study, response) for response in asked)
 
 

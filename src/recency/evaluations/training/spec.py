@@ -7,7 +7,7 @@ from recency.evaluations.registry import Evaluation
 def trained(study, experiment: str) -> list[str]:
     """Return the LMs whose weights an experiment uses and that are trained here, each once."""
     lms = study.experiment(experiment).get("lms", [])
-    weights = dict.fromkeys(study.lms[lm].get("weights", lm) for lm in lms if study.weights(lm))
+    weights = dict.fromkeys(study.trained_as(lm) for lm in lms if study.weights(lm))
     return list(weights)
 
 

@@ -1,0 +1,20 @@
+# Learning curves: what an experiment's LMs come to after each of some steps of their training.
+
+
+rule curves:
+    input:
+        unpack(lambda wildcards: regressions.delta_loglik_files(study, wildcards.experiment)),
+        unpack(lambda wildcards: products.inputs(study, "curves", "beside", wildcards)),
+        surprisal=lambda wildcards: regressions.surprisals(study, wildcards.experiment),
+    output:
+        "<results>/experiments/{experiment}/curves.csv",
+    log:
+        "<logs>/curves/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        points=lambda wildcards: products.setting_of(study, "curves", "points", wildcards),
+        cells=lambda wildcards: study.named_cells(wildcards.experiment),
+        seed=study.scale["seed"],
+    script:
+        "../workflow/scripts/curves/curves.py"

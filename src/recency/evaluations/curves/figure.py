@@ -1,0 +1,153 @@
+"""Learning curves: a line for each LM against the tokens that its training has seen."""
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from recency.evaluations.curves import rows as reading
+from recency.figures import style
+from recency.figures.comparison import LM
+from recency.figures.intervals import TOTAL
+
+PRODUCT = {
+    "makes": {"out": ("figure_curves", "Learning curves")},
+    "reads": ["curves", "not_run"],
+    "settings": ["lms=plain_lms", "responses", "baseline=plain_baseline"],
+}
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+ACROSS = 4  # small panels a row
+HEIGHT = 1.35  # inches of a row of small panels
+
+
+def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> "Figure":
+    """Draw the sum and its difference from the baseline large, below them every other panel."""
+    from matplotlib.figure import Figure
+
+    looks, responses = style.looks(lms), reading.responses_of(rows)
+    large = bool(len(reading.of(rows, "delta_loglik", TOTAL)))
+    panels = [("delta_loglik", each) for each in responses] if len(responses) > 1 or not large else []
+    panels += [(q, "") for q in reading.AXES if q != "delta_loglik" and len(reading.of(rows, q))]
+    below = math.ceil(len(panels) / ACROSS)
+    heights = [2.5] * large + [HEIGHT] * below
+    figure = Figure(figsize=(style.WIDTH, sum(heights) + 0.55), layout="constrained")
+    grid = figure.add_gridspec(len(heights), 2 * ACROSS, height_ratios=heights)
+    named = next(lm.label for lm in lms if lm.lm == baseline)
+    if large:
+        left, right = (figure.add_subplot(grid[0, at : at + ACROSS]) for at in (0, ACROSS))
+        total = reading.of(rows, "delta_loglik", TOTAL)
+        many = len(responses)
+        over = f"summed over {many} responses" if many > 1 else responses[0]
+        _lines(left, total, lms, looks, "value")
+        left.set_ylabel(f"ΔLogLik (nats),\n{over}")
+        _lines(right, total, lms, looks, "over_baseline", band=True)
+        right.axhline(0, color=looks[baseline].colour, ls=(0, (4, 2)), lw=1, zorder=1.2)
+        right.set_ylabel(f"above {named}\nat the same step")
+        for axes in (left, right):
+            axes.set_xlabel("tokens seen (millions, log scale)")
+    for number, (quantity, response) in enumerate(panels):
+        row, column = divmod(number, ACROSS)
+        axes = figure.add_subplot(grid[large + row, 2 * column : 2 * column + 2])
+        part = reading.of(rows, quantity, response)
+        _lines(axes, part, lms, looks, "value", band=quantity != "delta_loglik")
+        title = response or reading.AXES[quantity]
+        axes.set_title("\n".join(textwrap.wrap(title, 24)), size=style.SMALL)
+        if quantity == "perplexity":
+            axes.set_yscale("log")
+            round_ticks(axes.yaxis)
+        if quantity == "delta_loglik" and column == 0:
+            axes.set_ylabel("ΔLogLik", size=style.SMALL)
+        if number + ACROSS >= len(panels):
+            axes.set_xlabel("tokens (M)", size=style.SMALL)
+    for axes in figure.axes:
+        _count(axes, rows.tokens.min(), rows.tokens.max(), axes.get_title() == "")
+        axes.grid(which="major")
+    figure.legend(handles=key(lms), loc="outside upper left", ncols=min(5, len(lms)))
+    style.notes(figure, [*_explained(rows, named), *words])
+    return figure
+
+
+def _explained(rows: pd.DataFrame, baseline: str) -> list[str]:
+    """Say what lines and bands are."""
+    seeds = int(rows.seeds.max())
+    found = [f"lines: means over {seeds} seeds"] if seeds > 1 else []
+    if rows.low_over_baseline.notna().any():
+        how = "seeds, and subjects or sentences" if seeds > 1 else "subjects or sentences"
+        found.append(f"bands of ΔLogLik above {baseline}: 95 % intervals of the difference, {how} drawn anew")  # fmt: skip
+    return found
+
+
+def _lines(
+    axes: "Axes", rows: pd.DataFrame, lms: list[LM], looks: Mapping, value: str, band: bool = False
+) -> None:
+    """Draw a line an LM, and around it the 95 % interval."""
+    ends = ("low", "high") if value == "value" else (f"low_{value}", f"high_{value}")
+    for lm in lms:
+        look, mine = looks[lm.lm], rows[(rows.lm == lm.lm) & rows[value].notna()]
+        if mine.empty:
+            continue
+        if band and mine[ends[0]].notna().any():
+            axes.fill_between(mine.tokens, mine[ends[0]], mine[ends[1]], color=look.colour,
+                              alpha=0.13, lw=0, gid=f"band {value} {lm.lm}")  # fmt: skip
+        axes.plot(mine.tokens, mine[value], look.marker, color=look.colour, mfc=look.face, ms=3.2,
+                  ls=":" if lm.applied == "inference" else "-", lw=1.1, gid=f"{value} {lm.lm}")  # fmt: skip
+
+
+def _count(axes: "Axes", first: float, last: float, large: bool) -> None:
+    """Give the axis of tokens round ticks, in millions."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axes.set_xscale("log")
+    decades = range(math.floor(math.log10(first)), math.ceil(math.log10(last)) + 1)
+    each = (1, 2, 5) if large and len(decades) < 5 else (1,)
+    axes.xaxis.set_major_locator(FixedLocator([n * 10.0**d for d in decades for n in each]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: style.tick(tokens / 1e6)))
+    axes.set_xlim(first * 0.8, last * 1.25)
+    if axes.get_yscale() == "linear":
+        axes.yaxis.get_major_locator().set_params(nbins=5)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+
+
+def round_ticks(axis: "Axis") -> None:
+    """Give a logarithmic axis few round ticks."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def key(lms: list[LM]) -> list:
+    """Return the legend's line of each LM."""
+    from matplotlib.lines import Line2D
+
+    return [
+        Line2D([], [], color=look.colour, marker=look.marker, mfc=look.face, ms=4,
+               ls=":" if lm.applied == "inference" else "-", label=lm.label)
+        for lm, look in zip(lms, style.looks(lms).values(), strict=True)
+    ]  # fmt: skip
+
+
+def main(
+    *,
+    curves: str | Path,
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    baseline: str,
+    not_run: str | Path | None = None,
+) -> None:
+    """Draw curves.csv to `out` (.pdf, .svg, .png; .csv for all of its rows, labelled)."""
+    rows, models, words = reading.read(curves, lms, responses, not_run)
+    with style.use():
+        drawn = draw(rows, models, baseline, words) if len(rows) else style.empty(words)
+        style.save(drawn, out, rows)

@@ -1,0 +1,103 @@
+"""ΔLogLik against perplexity along a training: where does a better LM stop to be a better reader?"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from recency.evaluations.curves import rows as reading
+from recency.evaluations.curves.figure import key, round_ticks
+from recency.figures import labels, style
+from recency.figures.comparison import LM
+from recency.figures.intervals import TOTAL
+
+PRODUCT = {
+    "makes": {"out": ("figure_curves_perplexity", "ΔLogLik against perplexity along a training")},
+    "reads": ["curves", "not_run"],
+    "settings": ["lms=plain_lms", "responses", "baseline=plain_baseline"],
+    "when": "fitted",
+}
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = ["lm", "label", "step", "tokens", "perplexity", "delta_loglik", "highest"]
+
+
+def data(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return each LM's points (COLUMNS): perplexity of all words read, ΔLogLik summed.
+
+    `highest` marks the step of an LM's highest ΔLogLik.
+    """
+    names = ["lm", "label", "step", "tokens"]
+    fit = reading.of(rows, "delta_loglik", TOTAL).rename(columns={"value": "delta_loglik"})
+    text = reading.of(rows, "perplexity").rename(columns={"value": "perplexity"})
+    both = fit[[*names, "delta_loglik"]].merge(text[["lm", "step", "perplexity"]], on=["lm", "step"])
+    both["highest"] = both.groupby("lm").delta_loglik.transform("max") == both.delta_loglik
+    return both[COLUMNS]
+
+
+def draw(
+    points: pd.DataFrame, lms: list[LM], baseline: str, over: str, words: list[str]
+) -> "Figure":
+    """Draw a line an LM from right to left, its highest point ringed, steps at the baseline's."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FuncFormatter
+
+    looks = style.looks(lms)
+    figure = Figure(figsize=(style.WIDTH, 3.9), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set_xscale("log")
+    for lm in lms:
+        look, mine = looks[lm.lm], points[points.lm == lm.lm].sort_values("step")
+        ls = ":" if lm.applied == "inference" else "-"
+        axes.plot(mine.perplexity, mine.delta_loglik, look.marker, color=look.colour, mfc=look.face,
+                  ms=4.5, ls=ls, lw=1.1, gid=f"line {lm.lm}")  # fmt: skip
+        top = mine[mine.highest]
+        axes.plot(top.perplexity, top.delta_loglik, "o", mfc="none", mec=look.colour, ms=10, mew=1,
+                  gid=f"highest {lm.lm}")  # fmt: skip
+    axes.margins(0.09)
+    axes.invert_xaxis()  # training goes on to the right
+    round_ticks(axes.xaxis)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    axes.grid(which="major")
+    axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
+    axes.set_xlabel("Perplexity per token over the words read (log scale, falling)")
+    ring = Line2D([], [], color=style.GREY, marker="o", mfc="none", ms=9, ls="", label="its highest")
+    handles = [*key(lms), ring]
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
+    named = next(lm for lm in lms if lm.lm == baseline)
+    style.notes(figure, [f"numbers: steps of the training, at {named.label}", *words])
+    places = {
+        (row.lm, row.step): (row.perplexity, row.delta_loglik) for row in points.itertuples()
+    }
+    labels.write(
+        axes,
+        places,
+        {place: f"{place[1]:,}" if place[0] == baseline else "" for place in places},
+        {place: style.shade(looks[place[0]].colour) for place in places},
+        [[place for place in places if place[0] == lm.lm] for lm in lms],
+    )
+    return figure
+
+
+def main(
+    *,
+    curves: str | Path,
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    baseline: str,
+    not_run: str | Path | None = None,
+) -> None:
+    """Draw ΔLogLik against perplexity to `out` (.pdf, .svg, .png, .csv)."""
+    rows, models, words = reading.read(curves, lms, responses, not_run)
+    points, named = data(rows), reading.responses_of(rows)
+    over = named[0] if len(named) == 1 else f"summed over {len(named)} responses"
+    with style.use():
+        drawn = draw(points, models, baseline, over, words) if len(points) else style.empty(words)
+        style.save(drawn, out, points)

@@ -1,0 +1,63 @@
+"""curves.csv as the figures and tables of learning curves read it."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from recency.evaluations.curves.points import COLUMNS
+from recency.evaluations.reading_times.intervals import ALL
+from recency.figures import comparison
+from recency.figures.comparison import LM
+from recency.figures.intervals import TOTAL
+
+#: quantity → its axis.
+AXES = {
+    "delta_loglik": "ΔLogLik (nats)",
+    "perplexity": "perplexity per token",
+    "accuracy": "right of minimal pairs (%)",
+    "mean_distance": "attention's mean\ndistance (tokens)",
+}
+
+
+def read(
+    path: str | Path,
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    not_run: str | Path | None = None,
+) -> tuple[pd.DataFrame, list[LM], list[str]]:
+    """Return the rows with their `label` and `response`, the LMs, and sentences on what is missing.
+
+    `response` is "Total" of ΔLogLik over all responses; other quantities than ΔLogLik have none, and
+    are of all datasets and layers.
+    """
+    models, measured = comparison.records(lms, responses)
+    rows = comparison.table(path, COLUMNS)
+    for column in ("dataset", "measure", "design", "by"):
+        rows[column] = rows[column].astype(object).fillna("")
+    labels = {(r.dataset, r.measure): r.label for r in measured} | {(ALL, ALL): TOTAL}
+    of = dict(zip((lm.lm for lm in models), (lm.label for lm in models)))
+    rows.insert(1, "label", rows.lm.map(of))
+    keys = zip(rows.dataset, rows.measure)
+    rows["response"] = [labels.get(key, "") for key in keys]
+    there = {(row.dataset, row.measure) for row in rows.itertuples()}
+    absent = [r for r in measured if (r.dataset, r.measure) not in there]
+    words = comparison.absent_responses(absent, comparison.reasons(not_run))
+    lost = rows[(rows.quantity == "delta_loglik") & rows.value.isna()].response.unique()
+    words += [f"{label} has no fit at some step and is left out of the sum" for label in lost]
+    return rows, models, words
+
+
+def of(rows: pd.DataFrame, quantity: str, response: str = "") -> pd.DataFrame:
+    """Return a quantity's rows: of a response, or over all datasets and layers."""
+    rows = rows[rows.quantity == quantity]
+    if quantity == "delta_loglik":
+        return rows[rows.response == response]
+    whole = {"perplexity": rows.dataset, "mean_distance": rows.measure}.get(quantity)
+    return rows if whole is None else rows[whole == ALL]
+
+
+def responses_of(rows: pd.DataFrame) -> list[str]:
+    """Return the labels of the responses that ΔLogLik is of, in order, without the total."""
+    found = rows[(rows.quantity == "delta_loglik") & (rows.response != TOTAL)].response
+    return list(dict.fromkeys(found))

@@ -1,0 +1,14 @@
+"""Rule checkpoint: an LM of the weights that a training kept at one of its steps."""
+
+from recency.networks.kept import take
+from recency.workflow.job import logged
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        take(
+            losses=snakemake.input.losses,
+            out=snakemake.output.config,
+            lm=snakemake.wildcards.lm,
+            of=snakemake.params.of,
+            step=snakemake.params.step,
+        )
