@@ -1,7 +1,7 @@
 # Learning curves: what an experiment's LMs come to after each of some steps of their training.
 
 
-rule curves:
+rule learning_curves:
     input:
         unpack(lambda wildcards: regressions.delta_loglik_files(study, wildcards.experiment)),
         unpack(lambda wildcards: products.inputs(study, "curves", "beside", wildcards)),
@@ -9,7 +9,7 @@ rule curves:
     output:
         "<results>/experiments/{experiment}/curves.csv",
     log:
-        "<logs>/curves/{experiment}.log",
+        "<logs>/learning_curves/{experiment}.log",
     conda:
         "../envs/plot.yaml"
     params:
@@ -17,4 +17,4 @@ rule curves:
         cells=lambda wildcards: study.named_cells(wildcards.experiment),
         seed=study.scale["seed"],
     script:
-        "../workflow/scripts/curves/curves.py"
+        "../workflow/scripts/curves/learning_curves.py"

@@ -85,7 +85,7 @@ def _label(config: dict, name: str) -> str:
     """Return the label of an LM that says none: its name, or of a checkpoint the LM's and the step."""
     lm = config["lms"][name]
     of = lm.get("checkpoint_of")
-    if of not in config["lms"]:
+    if of not in config["lms"] or "step" not in lm:
         return name
     return f"{config['lms'][of].get('label', of)}, step {lm['step']}"
 

@@ -125,7 +125,8 @@ def _lm_problems(config: dict, known) -> list[str]:
             problems.append(f"lms → {name}: `allow_pickle` goes with `checkpoint`")
         if "weights" in lm and known(f"lms → {name} → weights", lm["weights"], "lms"):
             trained = config["lms"][lm["weights"]]
-            biased = trained.get("bias") in config["biases"]
+            own = config["lms"].get(trained.get("checkpoint_of"), trained)
+            biased = own.get("bias") in config["biases"]
             biased = biased and configuration.bias_of(config, lm["weights"])["form"] != "none"
             if biased or "weights" in trained:
                 problems.append(f"lms → {name} → weights: {lm['weights']!r} is itself a biased LM")

@@ -69,7 +69,9 @@ def not_trained(config: dict, name: str) -> str:
     if "checkpoint_of" in lm:
         return f"{name!r} is a checkpoint itself; name the LM that was trained, {lm['checkpoint_of']!r}"
     if "weights" in lm:
-        return f"{name!r} has the weights of {lm['weights']!r}; name that, and this bias in another LM"
+        return (
+            f"{name!r} has the weights of {lm['weights']!r}; name that, and this bias in another LM"
+        )
     return f"{name!r} is {CALLED[configuration.kind_of(lm)]}, and was not trained here"
 
 
@@ -85,7 +87,9 @@ def _not_kept(config: dict, name: str, step: int, last: bool = False) -> list[st
     if step in steps or last and step == config["recipes"][recipe].get("steps"):
         return []
     kept = f"keeps {', '.join(map(str, steps))}" if steps else "keeps none"
-    return [f"the training of {name!r} keeps no step {step}: recipes → {recipe} → checkpoints {kept}"]
+    return [
+        f"the training of {name!r} keeps no step {step}: recipes → {recipe} → checkpoints {kept}"
+    ]
 
 
 def step_problems(config: dict, name: str) -> list[str]:

@@ -34,7 +34,9 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
 
     looks, responses = style.looks(lms), reading.responses_of(rows)
     large = bool(len(reading.of(rows, "delta_loglik", TOTAL)))
-    panels = [("delta_loglik", each) for each in responses] if len(responses) > 1 or not large else []
+    panels = (
+        [("delta_loglik", each) for each in responses] if len(responses) > 1 or not large else []
+    )
     panels += [(q, "") for q in reading.AXES if q != "delta_loglik" and len(reading.of(rows, q))]
     below = math.ceil(len(panels) / ACROSS)
     heights = [2.5] * large + [HEIGHT] * below

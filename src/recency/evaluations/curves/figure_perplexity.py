@@ -1,4 +1,4 @@
-"""ΔLogLik against perplexity along a training: where does a better LM stop to be a better reader?"""
+"""ΔLogLik against perplexity along a training: whether a better LM is a better reader still."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -33,7 +33,9 @@ def data(rows: pd.DataFrame) -> pd.DataFrame:
     names = ["lm", "label", "step", "tokens"]
     fit = reading.of(rows, "delta_loglik", TOTAL).rename(columns={"value": "delta_loglik"})
     text = reading.of(rows, "perplexity").rename(columns={"value": "perplexity"})
-    both = fit[[*names, "delta_loglik"]].merge(text[["lm", "step", "perplexity"]], on=["lm", "step"])
+    both = fit[[*names, "delta_loglik"]].merge(
+        text[["lm", "step", "perplexity"]], on=["lm", "step"]
+    )
     both["highest"] = both.groupby("lm").delta_loglik.transform("max") == both.delta_loglik
     return both[COLUMNS]
 
@@ -67,14 +69,14 @@ def draw(
     axes.grid(which="major")
     axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
     axes.set_xlabel("Perplexity per token over the words read (log scale, falling)")
-    ring = Line2D([], [], color=style.GREY, marker="o", mfc="none", ms=9, ls="", label="its highest")
+    ring = Line2D(
+        [], [], color=style.GREY, marker="o", mfc="none", ms=9, ls="", label="its highest"
+    )
     handles = [*key(lms), ring]
     figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
     named = next(lm for lm in lms if lm.lm == baseline)
     style.notes(figure, [f"numbers: steps of the training, at {named.label}", *words])
-    places = {
-        (row.lm, row.step): (row.perplexity, row.delta_loglik) for row in points.itertuples()
-    }
+    places = {(row.lm, row.step): (row.perplexity, row.delta_loglik) for row in points.itertuples()}
     labels.write(
         axes,
         places,

@@ -93,7 +93,9 @@ def main(
         rows.extend(_rows(quantity, place, curves, tokens, baseline, **more))
 
     failed = _unconverged(cells, full, base, about)
-    for place, curves in _fits(cells, full_observations, base_observations, about, replicates, seed):
+    for place, curves in _fits(
+        cells, full_observations, base_observations, about, replicates, seed
+    ):
         add("delta_loglik", place, curves, failed=failed)
     for dataset, curves in _perplexities(surprisal, about).items():
         add("perplexity", (dataset, "", ""), curves, power=2.0)

@@ -28,9 +28,7 @@ HEADS = {
 }
 
 
-def layout(
-    rows: pd.DataFrame, lms: list[LM], baseline: str, title: str, words: list[str]
-) -> Table:
+def layout(rows: pd.DataFrame, lms: list[LM], baseline: str, title: str, words: list[str]) -> Table:
     """Set out a line an LM and step: summed ΔLogLik, what it is above the baseline, the rest."""
     quantities = [q for q in HEADS if len(reading.of(rows, q, TOTAL))]
     named = next(lm.label for lm in lms if lm.lm == baseline)
@@ -95,7 +93,16 @@ def summary(path: str | Path) -> Table:
     rows.response = rows.response.astype(object).fillna("")
     rows.dataset = rows.dataset.astype(object).fillna("")
     fit, text = reading.of(rows, "delta_loglik", TOTAL), reading.of(rows, "perplexity")
-    heads = ["LM", "Highest at", "ΔLogLik", "Perplexity", "At the end", "Perplexity", "Since", "95 %"]
+    heads = [
+        "LM",
+        "Highest at",
+        "ΔLogLik",
+        "Perplexity",
+        "At the end",
+        "Perplexity",
+        "Since",
+        "95 %",
+    ]
     grid, said = [], []
     for label, mine in fit.groupby("label", sort=False):
         ppl = text[text.label == label].set_index("step").value
@@ -117,12 +124,11 @@ def summary(path: str | Path) -> Table:
             + ("fits less well" if sure else "is not known to fit less well")
         )
     header = [Cell(head, left=place == 0) for place, head in enumerate(heads)]
-    notes = [
-        *said,
+    about = (
         "ΔLogLik in nats, summed over the responses; since: the end less the highest, in bold where the "
-        "interval, which holds for all of an LM's steps together, leaves zero out",
-    ]
-    return Table("", [header], grid, notes)
+        "interval, which holds for all of an LM's steps together, leaves zero out"
+    )
+    return Table("", [header], grid, [*said, about])
 
 
 def _place(row) -> str:

@@ -1,4 +1,4 @@
-"""Rule curves: ΔLogLik, perplexity, minimal pairs and attention of LMs at steps of their training."""
+"""Rule learning_curves: ΔLogLik, perplexity, minimal pairs and attention of LMs at steps of their training."""
 
 from recency.evaluations.curves.points import main
 from recency.workflow.job import logged
