@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ACROSS = 4  # small panels a row
-HEIGHT = 1.35  # inches of a row of small panels
+HEIGHT, LARGE = 1.4, 2.5  # inches of a row of small panels, and of the large ones
 
 
 def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> "Figure":
@@ -39,12 +39,12 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
     )
     panels += [(q, "") for q in reading.AXES if q != "delta_loglik" and len(reading.of(rows, q))]
     below = math.ceil(len(panels) / ACROSS)
-    heights = [2.5] * large + [HEIGHT] * below
+    heights = [LARGE] * large + [HEIGHT * below] * bool(below)
     figure = Figure(figsize=(style.WIDTH, sum(heights) + 0.55), layout="constrained")
-    grid = figure.add_gridspec(len(heights), 2 * ACROSS, height_ratios=heights)
+    parts = list(figure.subfigures(len(heights), height_ratios=heights, squeeze=False)[:, 0])
     named = next(lm.label for lm in lms if lm.lm == baseline)
     if large:
-        left, right = (figure.add_subplot(grid[0, at : at + ACROSS]) for at in (0, ACROSS))
+        left, right = parts.pop(0).subplots(1, 2)
         total = reading.of(rows, "delta_loglik", TOTAL)
         many = len(responses)
         over = f"summed over {many} responses" if many > 1 else responses[0]
@@ -55,17 +55,18 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
         right.set_ylabel(f"above {named}\nat the same step")
         for axes in (left, right):
             axes.set_xlabel("tokens seen (millions, log scale)")
-    for number, (quantity, response) in enumerate(panels):
-        row, column = divmod(number, ACROSS)
-        axes = figure.add_subplot(grid[large + row, 2 * column : 2 * column + 2])
+    small = parts[0].subplots(below, ACROSS, squeeze=False).ravel() if below else []
+    for axes in small[len(panels) :]:
+        axes.remove()
+    for number, (axes, (quantity, response)) in enumerate(zip(small, panels, strict=False)):
         part = reading.of(rows, quantity, response)
         _lines(axes, part, lms, looks, "value", band=quantity != "delta_loglik")
         title = response or reading.AXES[quantity]
-        axes.set_title("\n".join(textwrap.wrap(title, 24)), size=style.SMALL)
+        axes.set_title("\n".join(textwrap.wrap(title, 21)), size=style.SMALL)
         if quantity == "perplexity":
             axes.set_yscale("log")
             round_ticks(axes.yaxis)
-        if quantity == "delta_loglik" and column == 0:
+        if quantity == "delta_loglik" and number % ACROSS == 0:
             axes.set_ylabel("ΔLogLik", size=style.SMALL)
         if number + ACROSS >= len(panels):
             axes.set_xlabel("tokens (M)", size=style.SMALL)
@@ -121,11 +122,11 @@ def _count(axes: "Axes", first: float, last: float, large: bool) -> None:
 
 def round_ticks(axis: "Axis") -> None:
     """Give a logarithmic axis few round ticks."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
     axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())
 
 
 def key(lms: list[LM]) -> list:

@@ -15,8 +15,8 @@ from recency.figures.intervals import TOTAL
 AXES = {
     "delta_loglik": "ΔLogLik (nats)",
     "perplexity": "perplexity per token",
-    "accuracy": "right of minimal pairs (%)",
-    "mean_distance": "attention's mean\ndistance (tokens)",
+    "accuracy": "minimal pairs right (%)",
+    "mean_distance": "mean distance of attention (tokens)",
 }
 
 

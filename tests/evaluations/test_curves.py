@@ -1,0 +1,232 @@
+"""Learning curves: their points against the tables of single experiments and brute force, their figures."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from recency.evaluations.curves import figure, figure_perplexity, points, rows, table
+from recency.evaluations.curves.points import Sample
+from recency.evaluations.reading_times import delta_loglik, intervals
+from recency.stats import bootstrap
+
+STEPS = (8, 64, 500)
+RESPONSES = [
+    {"dataset": "d", "measure": "SPR", "design": "spr", "label": "UCL"},
+    {"dataset": "e", "measure": "FP", "design": "eye", "label": "Provo"},
+]
+LMS = [
+    {"lm": "Pythia", "label": "no bias", "bias": {"form": "none"}, "applied": "none"},
+    {"lm": "mix", "label": "mix-TI", "bias": {"form": "linear"}, "applied": "training"},
+    {"lm": "dVM", "label": "dVM-I", "bias": {"form": "exponential"}, "applied": "inference"},
+]
+
+
+def name(lm, step, seed):
+    return f"{lm}@seed={seed},step={step}"
+
+
+def made(folder, seeds=(1,)):
+    """Write what a run leaves of three LMs, three steps and these seeds; return main's arguments.
+
+    ΔLogLik rises to step 64, and falls after it but for mix, which goes on.
+    """
+    random = np.random.default_rng(0)
+    grid = [(lm["lm"], step, seed) for lm in LMS for step in STEPS for seed in seeds]
+    about = [
+        {"lm": name(lm, step, seed), "of": lm, "step": step, "tokens": 8192 * step, "seed": seed}
+        | {"baseline": name("Pythia", step, seed)}
+        for lm, step, seed in grid
+    ]
+    found = {"points": about, "cells": [], "surprisal": [], "scores": [], "attention": []}
+    found |= {key: [] for key in ("full", "base", "full_observations", "base_observations")}
+    for response in RESPONSES:
+        n = 600
+        units = pd.DataFrame({"subject": np.arange(n) % 20, "sentence": np.arange(n) % 37})
+        units["word_id"], noise = np.arange(n), random.normal(0, 0.3, n)
+        place = f"{response['design']}.{response['dataset']}"
+        units.assign(loglik=0.0).to_parquet(folder / f"{place}.base.parquet")
+        fit = {"n": {"exploratory": n, "fit": n}, "converged": True, "note": "", "model": "base"}
+        fit["loglik"] = dict.fromkeys(("exploratory", "exploratory_marginal", "fit"), 0.0)
+        (folder / f"{place}.base.json").write_text(json.dumps(fit))
+        for lm, step, seed in grid:
+            rise = {8: 0.02, 64: 0.3, 500: 0.35 if lm == "mix" else 0.15}[step]
+            part = rise + noise + random.normal(0, 0.02, n) + 0.01 * random.normal()
+            cell = folder / f"{place}.{name(lm, step, seed)}"
+            units.assign(loglik=part).to_parquet(f"{cell}.parquet")
+            failed = (lm, step, response["dataset"]) == ("dVM", 8, "e")
+            own = fit | {"loglik": dict.fromkeys(fit["loglik"], part.sum()), "converged": not failed}
+            (folder / f"{place}.{name(lm, step, seed)}.json").write_text(json.dumps(own))
+            keys = ("dataset", "measure", "design")
+            found["cells"].append({"lm": name(lm, step, seed)} | {k: response[k] for k in keys})
+            found["full"].append(f"{cell}.json")
+            found["full_observations"].append(f"{cell}.parquet")
+            found["base"].append(folder / f"{place}.base.json")
+            found["base_observations"].append(folder / f"{place}.base.parquet")
+            path = folder / name(lm, step, seed) / f"{response['dataset']}.parquet"
+            path.parent.mkdir(exist_ok=True)
+            bits = np.full(50, 12.0 - math.log(step)) + 0.1 * seed
+            pd.DataFrame({"surprisal_bits": bits, "tokens": 2}).to_parquet(path)
+            found["surprisal"].append(path)
+    paradigm = np.repeat(["a", "b", "c", "d"], 25)
+    pairs = pd.DataFrame({"pair": np.arange(100), "paradigm": paradigm, "phenomenon": "p"})
+    pairs.to_parquet(folder / "pairs.parquet")
+    found["pairs"] = folder / "pairs.parquet"
+    for lm, step, seed in grid:
+        right = np.arange(100) % 25 < 12 + 3 * STEPS.index(step) + (lm == "mix") * (paradigm == "a")
+        columns = {"good_bits": np.where(right, 1.0, 3.0), "bad_bits": 2.0}
+        columns |= {"good_rest_bits": np.nan, "bad_rest_bits": np.nan}
+        path = folder / f"{name(lm, step, seed)}.pairs.parquet"
+        pd.DataFrame(columns | {"pair": np.arange(100)}).to_parquet(path)
+        found["scores"].append(path)
+        path = folder / f"{name(lm, step, seed)}.by_head.csv"
+        heads = pd.DataFrame({"layer": [1, 1, 2, 2], "mean_distance": [2.0, 4.0, 10.0, 4.0 + seed]})
+        heads.to_csv(path, index=False)
+        found["attention"].append(path)
+    return found
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    """One seed: arguments, and the rows that they come to."""
+    folder = tmp_path_factory.mktemp("one")
+    arguments = made(folder)
+    points.main(folder / "curves.csv", **arguments, replicates=500, seed=3)
+    return arguments, folder / "curves.csv"
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """Three seeds: the rows."""
+    folder = tmp_path_factory.mktemp("three")
+    points.main(folder / "curves.csv", **made(folder, (1, 2, 3)), replicates=500)
+    return folder / "curves.csv"
+
+
+def read(path):
+    return rows.read(path, LMS, RESPONSES)[0]
+
+
+def test_one_seed_has_the_intervals_of_any_experiment(one):
+    """Of each step as if it were an experiment by itself: its tables, row by row."""
+    arguments, path = one
+    found, sums = read(path), intervals.Sums()
+    pairs = zip(arguments["full_observations"], arguments["base_observations"], strict=True)
+    for cell, pair in zip(arguments["cells"], pairs, strict=True):
+        response = (cell["dataset"], cell["measure"], cell["design"])
+        sums.add(cell["lm"], response, delta_loglik.contributions(*pair))
+    baselines = {each["lm"]: each["baseline"] for each in arguments["points"]}
+    expected = intervals.table(sums.draw(500, 3), baselines).fillna({"against": ""})
+    places = {each["lm"]: (each["of"], each["step"]) for each in arguments["points"]}
+    compared = 0
+    for row in expected[expected.kind != "pair"].itertuples():
+        lm, step = places[row.lm]
+        mine = found[(found.quantity == "delta_loglik") & (found.lm == lm) & (found.step == step)]
+        (mine,) = mine[(mine.dataset == row.dataset) & (mine.measure == row.measure)].itertuples()
+        if row.kind == "own":
+            got = (mine.value, mine.low, mine.high)
+        else:
+            got = (mine.over_baseline, mine.low_over_baseline, mine.high_over_baseline)
+        assert got == pytest.approx((row.delta_loglik, row.low, row.high), rel=1e-9)
+        compared += 1
+    assert compared == 3 * 9 + 3 * 6  # each response and the sum: own, and over the baseline
+
+
+def test_perplexity_pairs_and_attention_are_those_of_their_files(one):
+    found = read(one[1])
+    of = found[(found.lm == "mix") & (found.step == 64)].set_index(["quantity", "dataset", "measure"])
+    assert of.value["perplexity", "all", ""] == pytest.approx(2 ** ((12.1 - math.log(64)) / 2))
+    assert of.value["accuracy", "", ""] == pytest.approx(100 * (16 + 3 * 15) / 100)
+    assert of.over_baseline["accuracy", "", ""] == pytest.approx(1)
+    assert of.value["mean_distance", "", "all"] == pytest.approx((2 + 4 + 10 + 5) / 4)
+    assert of.value["mean_distance", "", "layer 2"] == pytest.approx(7.5)
+    assert of.loc["perplexity"].low.isna().all()  # one seed, and nothing drawn anew
+
+
+def test_the_sum_and_what_did_not_converge(one):
+    found = read(one[1])
+    fits = found[found.quantity == "delta_loglik"]
+    both = fits[fits.response != "Total"].groupby(["lm", "step"]).value.sum()
+    whole = fits[fits.response == "Total"].set_index(["lm", "step"]).value
+    pd.testing.assert_series_equal(both, whole.sort_index(), check_names=False)
+    failed = fits[~fits.converged]
+    assert set(zip(failed.lm, failed.step, failed.response)) == {
+        ("dVM", 8, "Provo FP"), ("dVM", 8, "Total")
+    }  # fmt: skip
+
+
+def test_several_seeds_add_their_own_variance():
+    """Against the formula written out: Student's t, Satterthwaite's degrees of freedom."""
+    random = np.random.default_rng(1)
+    drawn = random.normal(0, 3, (3, 4000))
+    seeds = {n: Sample(v, {"subject": d}) for n, (v, d) in enumerate(zip([9.0, 14, 10], drawn))}
+    low, high, by = points.interval(seeds)
+    between, within = np.std([9, 14, 10], ddof=1) ** 2 / 3, drawn.mean(0).var(ddof=1)
+    freedom = (between + within) ** 2 / (between**2 / 2)
+    reach = stats.t.ppf(0.975, freedom) * math.sqrt(between + within)
+    assert (low, high) == pytest.approx((11 - reach, 11 + reach)) and by == "seed and subject"
+    # Seeds alone, as of perplexity: the t interval of their mean.
+    low, high, by = points.interval({n: Sample(v) for n, v in enumerate([9.0, 14, 10])})
+    expected = stats.t.interval(0.95, 2, 11, math.sqrt(between))
+    assert (low, high) == pytest.approx(expected) and by == "seed"
+
+
+def test_intervals_cover_what_they_should():
+    """Seeds and sentences both drawn anew, many times: 95 % of the intervals have the truth."""
+    random = np.random.default_rng(2)
+    covered = 0
+    for _ in range(400):
+        sentences, seeds = random.normal(1, 1, 60), random.normal(0, 0.15, 3)
+        values = sentences + seeds[:, None] + random.normal(0, 0.3, (3, 60))
+        drawn = bootstrap.draws(values.T, 200, 1).T
+        samples = {n: Sample(v.sum(), {"sentence": d}) for n, (v, d) in enumerate(zip(values, drawn))}
+        low, high, _ = points.interval(samples)
+        covered += low < 60 < high
+    assert 0.92 < covered / 400 < 0.99
+
+
+def test_since_the_highest_holds_for_all_steps_together(one, three):
+    for path in (one[1], three):
+        found = read(path)
+        whole = rows.of(found, "delta_loglik", "Total").set_index(["lm", "step"])
+        last = whole.loc[("Pythia", 500)]
+        assert math.isnan(last.over_last) and last.value < whole.value["Pythia", 64]
+        assert whole.over_last["Pythia", 64] == pytest.approx(whole.value["Pythia", 64] - last.value)
+        assert whole.low_over_last["Pythia", 64] > 0 and whole.high_over_last["mix", 8] < 0
+    assert (rows.of(read(three), "perplexity").low.notna()).all()
+
+
+def test_figures_table_and_summary(three, tmp_path):
+    known = {"curves": three, "lms": LMS, "responses": RESPONSES, "baseline": "Pythia"}
+    outs = {}
+    for module in (figure, figure_perplexity):
+        stem = module.__name__.rpartition(".")[2]
+        outs[stem] = [tmp_path / f"{stem}.{e}" for e in ("pdf", "svg", "png", "csv")]
+        module.main(out=outs[stem], **known)
+    svg = outs["figure"][1].read_text()
+    for lm in LMS:
+        assert f'id="value {lm["lm"]}"' in svg
+        assert (f'id="band over_baseline {lm["lm"]}"' in svg) == (lm["lm"] != "Pythia")
+    along = pd.read_csv(outs["figure_perplexity"][3])
+    assert set(zip(along[along.highest].lm, along[along.highest].step)) == {
+        ("Pythia", 64), ("dVM", 64), ("mix", 500)
+    }  # fmt: skip
+    out = [tmp_path / f"table_curves.{ending}" for ending in ("csv", "html", "tex")]
+    table.main(out=out, title="Along", **known)
+    html = out[1].read_text()
+    assert html.count("<tr") == 1 + 9 and "− no bias" in html and "Means over 3 seeds" in html
+    told = table.summary(out[0])
+    assert [row[0].text for row in told.rows] == ["no bias", "mix-TI", "dVM-I"]
+    assert told.rows[0][1].text == "step 64, 0.52 M tokens" and told.rows[0][-2].bold
+    assert any(
+        note.startswith("no bias fits best at step 64; since then (perplexity ")
+        and note.endswith(") it fits less well")
+        for note in told.notes
+    )
+    assert "mix-TI fits best at the end of its training" in told.notes
+    again = tmp_path / "again.svg"
+    figure.main(out=[again], **known)
+    assert again.read_text() == svg
