@@ -96,12 +96,6 @@ def is_trained(lm: dict) -> bool:
     return kind_of(lm) == "network" and not elsewhere & lm.keys()
 
 
-def kept_steps(config: dict, name: str) -> list[int]:
-    """Return the steps after which the training of an LM keeps its weights, in order."""
-    recipe = config["recipes"].get(language_model(config, name)["recipe"], {})
-    return sorted(recipe.get("checkpoints", []))
-
-
 def kind_of(lm: dict) -> str:
     """Say what an LM is: a `table` of surprisals, an `ngram` model, or a `network`."""
     return "table" if "surprisals" in lm else "ngram" if "ngram" in lm else "network"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 
-from recency.config import fixed_settings, kept_steps, kind_of, language_model
+from recency.config import fixed_settings, kind_of, language_model
 
 LM_SETTINGS = {"bos": "beginning of text", "stride": "stride", "seed": "seed"}
 STEP = {"step": "step"}
@@ -94,13 +94,13 @@ def steps_of(config: dict, experiment: dict) -> list[int]:
     """Return the steps that an experiment is run at, in order; `all` are those kept, and the last."""
     if experiment["steps"] != "all":
         return sorted(experiment["steps"])
-    lm = experiment["lms"][0]
-    return sorted({*kept_steps(config, lm), *filter(None, [_last_step(config, lm)])})
+    recipe = _recipe(config, experiment["lms"][0])
+    return sorted({*recipe.get("checkpoints", []), *filter(None, [recipe.get("steps")])})
 
 
-def _last_step(config: dict, lm: str) -> int | None:
-    """Return the last step of an LM's training; None where its recipe has epochs."""
-    return config["recipes"].get(language_model(config, lm)["recipe"], {}).get("steps")
+def _recipe(config: dict, lm: str) -> dict:
+    """Return the recipe that an LM is trained by."""
+    return config["recipes"].get(language_model(config, lm)["recipe"], {})
 
 
 def lm_variant(config: dict, lm: str, settings: dict) -> str:
@@ -110,7 +110,7 @@ def lm_variant(config: dict, lm: str, settings: dict) -> str:
     """
     own, entry = language_model(config, lm), dict(config["lms"][lm])
     fixed = fixed_settings(own)  # of a checkpoint the seed: it is trained already
-    own = {"step": _last_step(config, lm)} | own
+    own = {"step": _recipe(config, lm).get("steps")} | own
     changed = {k: v for k, v in settings.items() if k not in fixed and v != own[k]}
     if not changed:
         return lm

@@ -58,7 +58,10 @@ def made(folder, seeds=(1,)):
             cell = folder / f"{place}.{name(lm, step, seed)}"
             units.assign(loglik=part).to_parquet(f"{cell}.parquet")
             failed = (lm, step, response["dataset"]) == ("dVM", 8, "e")
-            own = fit | {"loglik": dict.fromkeys(fit["loglik"], part.sum()), "converged": not failed}
+            own = fit | {
+                "loglik": dict.fromkeys(fit["loglik"], part.sum()),
+                "converged": not failed,
+            }
             (folder / f"{place}.{name(lm, step, seed)}.json").write_text(json.dumps(own))
             keys = ("dataset", "measure", "design")
             found["cells"].append({"lm": name(lm, step, seed)} | {k: response[k] for k in keys})
@@ -137,7 +140,9 @@ def test_one_seed_has_the_intervals_of_any_experiment(one):
 
 def test_perplexity_pairs_and_attention_are_those_of_their_files(one):
     found = read(one[1])
-    of = found[(found.lm == "mix") & (found.step == 64)].set_index(["quantity", "dataset", "measure"])
+    of = found[(found.lm == "mix") & (found.step == 64)].set_index(
+        ["quantity", "dataset", "measure"]
+    )
     assert of.value["perplexity", "all", ""] == pytest.approx(2 ** ((12.1 - math.log(64)) / 2))
     assert of.value["accuracy", "", ""] == pytest.approx(100 * (16 + 3 * 15) / 100)
     assert of.over_baseline["accuracy", "", ""] == pytest.approx(1)
@@ -182,7 +187,9 @@ def test_intervals_cover_what_they_should():
         sentences, seeds = random.normal(1, 1, 60), random.normal(0, 0.15, 3)
         values = sentences + seeds[:, None] + random.normal(0, 0.3, (3, 60))
         drawn = bootstrap.draws(values.T, 200, 1).T
-        samples = {n: Sample(v.sum(), {"sentence": d}) for n, (v, d) in enumerate(zip(values, drawn))}
+        samples = {
+            n: Sample(v.sum(), {"sentence": d}) for n, (v, d) in enumerate(zip(values, drawn))
+        }
         low, high, _ = points.interval(samples)
         covered += low < 60 < high
     assert 0.92 < covered / 400 < 0.99
@@ -194,7 +201,9 @@ def test_since_the_highest_holds_for_all_steps_together(one, three):
         whole = rows.of(found, "delta_loglik", "Total").set_index(["lm", "step"])
         last = whole.loc[("Pythia", 500)]
         assert math.isnan(last.over_last) and last.value < whole.value["Pythia", 64]
-        assert whole.over_last["Pythia", 64] == pytest.approx(whole.value["Pythia", 64] - last.value)
+        assert whole.over_last["Pythia", 64] == pytest.approx(
+            whole.value["Pythia", 64] - last.value
+        )
         assert whole.low_over_last["Pythia", 64] > 0 and whole.high_over_last["mix", 8] < 0
     assert (rows.of(read(three), "perplexity").low.notna()).all()
 

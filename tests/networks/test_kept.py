@@ -13,7 +13,11 @@ from recency.errors import InputError
 from recency.networks import architectures, checkpoints, kept, train, training
 from recency.networks.stream import TokenStream
 
-KEEPS = RECIPE | {"steps": 24, "checkpoints": [2, 8, 24], "validation": {"tokens": 400, "every": 20}}
+KEEPS = RECIPE | {
+    "steps": 24,
+    "checkpoints": [2, 8, 24],
+    "validation": {"tokens": 400, "every": 20},
+}
 
 
 def named(job):
@@ -90,7 +94,9 @@ def test_a_training_does_not_go_on_without_what_it_kept(kept_job, tmp_path, monk
     kept_job["out"] = tmp_path / "again" / "config.json"
     killed_after(kept_job, 5, monkeypatch)
     shutil.rmtree(kept.folder(tmp_path / "again", 2))
-    with pytest.raises(InputError, match=r"step2 is not as the training kept it.*\.again\.state\.pt"):
+    with pytest.raises(
+        InputError, match=r"step2 is not as the training kept it.*\.again\.state\.pt"
+    ):
         train.main(**kept_job)
 
 
@@ -119,14 +125,20 @@ def test_a_kept_step_is_taken_as_an_lm(kept_job, tmp_path):
     source = kept.folder(lm, 8) / kept.WEIGHTS
     assert (out.parent / kept.WEIGHTS).read_bytes() == source.read_bytes()
 
-    with pytest.raises(InputError, match=r"lms → early: .* of test kept no step 9 \(it kept 2, 8, 24\)"):
+    with pytest.raises(
+        InputError, match=r"lms → early: .* of test kept no step 9 \(it kept 2, 8, 24\)"
+    ):
         kept.take(**asked, step=9)
     shutil.copyfile(kept.folder(lm, 2) / kept.WEIGHTS, tmp_path / "other")
     (tmp_path / "other").replace(source)
-    with pytest.raises(InputError, match=r"step8/model\.safetensors is not as the training kept it"):
+    with pytest.raises(
+        InputError, match=r"step8/model\.safetensors is not as the training kept it"
+    ):
         kept.take(**asked, step=8)
     source.unlink()
-    with pytest.raises(InputError, match=r"step8/model\.safetensors is gone; put it back, or delete"):
+    with pytest.raises(
+        InputError, match=r"step8/model\.safetensors is gone; put it back, or delete"
+    ):
         kept.take(**asked, step=8)
 
 

@@ -64,7 +64,11 @@ def test_steps_are_written_out_with_seeds(config):
     grid = grids.expand(config)["along"]["lms"]
     assert len(grid) == 3 * 2 * 3 and set(grid) == set(config["experiments"]["along"]["lms"])
     lms = config["lms"]
-    assert lms["Pythia@step=5"] == {"checkpoint_of": "Pythia", "step": 5, "label": "no bias, step 5"}
+    assert lms["Pythia@step=5"] == {
+        "checkpoint_of": "Pythia",
+        "step": 5,
+        "label": "no bias, step 5",
+    }
     assert lms["Pythia@seed=2,step=5"]["checkpoint_of"] == "Pythia@seed=2"
     other = configuration.language_model(config, "dVM-I@seed=2,step=20")
     assert other["weights"] == "Pythia@seed=2,step=20" and other["applied"] == "inference"

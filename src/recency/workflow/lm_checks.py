@@ -80,16 +80,21 @@ def _not_kept(config: dict, name: str, step: int, last: bool = False) -> list[st
 
     With `last` the end of the training counts, which needs no checkpoint.
     """
-    recipe = configuration.language_model(config, name)["recipe"]
-    if recipe not in config["recipes"]:
-        return []
-    steps = configuration.kept_steps(config, name)
-    if step in steps or last and step == config["recipes"][recipe].get("steps"):
+    called, recipe = _recipe(config, name)
+    steps = sorted(recipe.get("checkpoints", []))
+    if not recipe or step in steps or (last and step == recipe.get("steps")):
         return []
     kept = f"keeps {', '.join(map(str, steps))}" if steps else "keeps none"
     return [
-        f"the training of {name!r} keeps no step {step}: recipes → {recipe} → checkpoints {kept}"
+        f"the training of {name!r} keeps no step {step}: recipes → {called} → checkpoints {kept}"
     ]
+
+
+def _recipe(config: dict, name: str) -> tuple[str | None, dict]:
+    """Return the recipe of an LM that is trained here, by name; empty where there is none such."""
+    scale = config["scales"].get(config["scale"], {})
+    called = config["lms"][name].get("recipe", scale.get("recipe"))
+    return called, config["recipes"].get(called, {})
 
 
 def step_problems(config: dict, name: str) -> list[str]:
@@ -105,8 +110,7 @@ def step_problems(config: dict, name: str) -> list[str]:
         if problem := not_trained(config, of):
             found.append(f"{where}: {problem}")
             continue
-        settings = configuration.language_model(config, of)
-        recipe = config["recipes"].get(settings["recipe"], {})
+        called, recipe = _recipe(config, of)
         if not recipe:
             continue
         sizes[lm] = recipe["batch_sequences"] * recipe["sequence_length"]
@@ -114,7 +118,7 @@ def step_problems(config: dict, name: str) -> list[str]:
             if name in config["run"] and not recipe["checkpoints"]:
                 found.append(
                     f"{where}: the training of {of!r} keeps no checkpoints; name some in recipes → "
-                    f"{settings['recipe']} → checkpoints"
+                    f"{called} → checkpoints"
                 )
             continue
         for step in experiment["steps"]:

@@ -272,10 +272,8 @@ class Study:
         lm = self.lms[name]
         if "checkpoint" in lm or configuration.kind_of(lm) != "network":
             return []
-        folder = f"<results>/lms/{lm.get('weights', name)}"
-        return [
-            f"{folder}/{file}" for file in ("config.json", "model.safetensors", "tokenizer.json")
-        ]
+        files = ("config.json", "model.safetensors", "tokenizer.json")
+        return [f"<results>/lms/{lm.get('weights', name)}/{file}" for file in files]
 
     def trained_as(self, lm: str) -> str:
         """Return the LM whose training made an LM's weights: itself, or another."""
