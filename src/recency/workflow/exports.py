@@ -82,13 +82,15 @@ def repository(study: Study, lm: str) -> str:
 def lms_for(study: Study, dataset: str) -> list[str]:
     """Return the LMs that a dataset is exported with: those of the run's experiments that read it.
 
-    If none of these does, those of any experiment of the config that does.
+    If none of these does, those of any experiment of the config that does. Learning curves, of many
+    LMs along their training, count where nothing else does.
     """
     reading = [
         name
         for name in study.config["experiments"]
         if any(response["dataset"] == dataset for response in study.all_responses(name))
     ]
+    reading = [n for n in reading if "steps" not in study.experiment(n)] or reading
     chosen = [name for name in study.config["run"] if name in reading] or reading
     return list(dict.fromkeys(lm for name in chosen for lm in study.experiment(name)["lms"]))
 

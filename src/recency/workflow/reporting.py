@@ -168,9 +168,12 @@ def _checks(study: Study) -> list[str]:
 
 
 def _lms(study: Study) -> list[tuple[str, str, str]]:
-    """Return label, bias and training of each LM of the run."""
+    """Return label, bias and training of each LM of the run; of learning curves the LMs alone."""
     names = dict.fromkeys(
-        lm for name in study.config["run"] for lm in study.experiment(name)["lms"]
+        lm
+        for name in study.config["run"]
+        for lm in study.experiment(name)["lms"]
+        if "steps" not in study.experiment(name) or "step" not in study.lms[lm]
     )
     found = []
     for name in names:
@@ -188,8 +191,10 @@ def _lms(study: Study) -> list[tuple[str, str, str]]:
             source = "an n-gram model"
         else:
             recipe = study.config["recipes"][lm["recipe"]]
-            tokens = recipe["steps"] * recipe["batch_sequences"] * recipe["sequence_length"]
-            source = f"{_corpus(study, lm['corpus'])}, {tokens:,} tokens, seed {lm['seed']}"
+            steps = lm.get("step", recipe.get("steps", 0))
+            tokens = steps * recipe["batch_sequences"] * recipe["sequence_length"]
+            seen = f"{tokens:,} tokens" if steps else f"{recipe['epochs']} epochs"
+            source = f"{_corpus(study, lm['corpus'])}, {seen}, seed {lm['seed']}"
         found.append((lm.get("label", name), how or "none", source))
     return found
 
