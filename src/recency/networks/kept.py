@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -78,9 +77,8 @@ def take(losses: str | Path, out: str | Path, *, lm: str, of: str, step: int) ->
     if not _is(weights, known[step]):
         what = "is not as the training kept it" if weights.exists() else "is gone"
         raise InputError(f"lms → {lm}: {weights} {what}; put it back, or {again}")
-    with atomic(out.with_name(WEIGHTS)) as path:
-        _linked(weights, path)
-    for file in sorted(losses.parent.glob("*.json")):
+    # Copies: of files with several names, whoever dates one dates all, for Snakemake too.
+    for file in [weights, *sorted(losses.parent.glob("*.json"))]:
         with atomic(out.with_name(file.name)) as path:
             shutil.copyfile(file, path)
 
@@ -94,12 +92,3 @@ def digest(path: Path) -> str:
 def _is(path: Path, known: str) -> bool:
     """Say whether a file is there and has a digest."""
     return path.is_file() and digest(path) == known
-
-
-def _linked(source: Path, path: Path) -> None:
-    """Give a file a second name, so that it takes no second room; a copy where that cannot be."""
-    try:
-        os.link(source, path)
-        os.utime(path)  # for Snakemake, newer than what it was made from
-    except OSError:
-        shutil.copyfile(source, path)
