@@ -1,7 +1,6 @@
 """Learning curves: an experiment's LMs after some steps of their training, against tokens seen."""
 
 from recency import grids
-from recency.errors import InputError
 from recency.evaluations.minimal_pairs.spec import pairs
 from recency.evaluations.registry import Evaluation
 
@@ -51,17 +50,6 @@ def points(study, experiment: str) -> list[dict]:
     return found
 
 
-def _kept(study, experiment: str) -> list[str]:
-    """Refuse a curve of one point where it is asked for; it makes nothing beside its products."""
-    if len({each["step"] for each in study.grids[experiment]["lms"].values()}) < 2:
-        lm = study.experiment(experiment)["lms"][0]
-        raise InputError(
-            f"experiments → {experiment} → steps: the training of {lm!r} keeps no checkpoints; name some "
-            f"in recipes → {study.lms[lm]['recipe']} → checkpoints"
-        )
-    return []
-
-
 def plain_lms(study, experiment: str) -> list[dict]:
     """Return the LMs that the config names in the experiment, described."""
     grid = study.grids[experiment]["lms"]
@@ -101,6 +89,5 @@ EVALUATION = Evaluation(
     conditions={
         "fitted": lambda study, experiment: bool(study.experiment(experiment).get("responses"))
     },
-    also=_kept,
     problems=_problems,
 )
