@@ -16,7 +16,16 @@ sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 os.environ["PYTHONPATH"] = sys.path[0]
 
 from recency.evaluations import registry
-from recency.workflow import code, exports, products, regressions, reporting, start, training_guard
+from recency.workflow import (
+    batches,
+    code,
+    exports,
+    products,
+    regressions,
+    reporting,
+    start,
+    training_guard,
+)
 from recency.workflow.start import any_of
 
 

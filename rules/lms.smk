@@ -55,33 +55,33 @@ rule checkpoint:
         "../workflow/scripts/lms/checkpoint.py"
 
 
-rule surprisal:
-    input:
-        words="<results>/datasets/{dataset}/words.parquet",
-        model=lambda wildcards: study.weights(wildcards.lm),
-    output:
-        "<results>/surprisal/{lm}/{dataset}.parquet",
-        ledger="<results>/surprisal/{lm}/{dataset}.ledger.csv",
-    log:
-        "<logs>/surprisal/{lm}/{dataset}.log",
-    benchmark:
-        "<benchmarks>/surprisal/{lm}/{dataset}.tsv"
-    wildcard_constraints:
-        lm=any_of(study.lms_that_are("network")),
-    conda:
-        "../envs/lm.yaml"
-    threads: config["threads"]["surprisal"]
-    params:
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
-        bias=lambda wildcards: study.inference_bias(wildcards.lm),
-        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
-        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
-        scoring=lambda wildcards: study.lms[wildcards.lm].get("scoring", {}),
-        measures=lambda wildcards: study.lms[wildcards.lm].get("measures", []),
-        context=lambda wildcards: study.lms[wildcards.lm].get("context", []),
-    script:
-        "../workflow/scripts/lms/surprisal.py"
+# Datasets that the same experiments have are scored by one job of an LM, which opens it once.
+for batch in batches.datasets(study):
+
+    rule:
+        name:
+            batch.rule("surprisal")
+        input:
+            words=[f"<results>/datasets/{name}/words.parquet" for name in batch.members],
+            model=lambda wildcards: study.weights(wildcards.lm),
+        output:
+            surprisal=[f"<results>/surprisal/{{lm}}/{name}.parquet" for name in batch.members],
+            ledger=[f"<results>/surprisal/{{lm}}/{name}.ledger.csv" for name in batch.members],
+        log:
+            f"<logs>/surprisal/{{lm}}/{batch.name}.log",
+        benchmark:
+            f"<benchmarks>/surprisal/{{lm}}/{batch.name}.tsv"
+        wildcard_constraints:
+            lm=any_of(study.lms_that_are("network")),
+            dataset=any_of(batches.single_datasets(study)),
+        conda:
+            "../envs/lm.yaml"
+        threads: config["threads"]["surprisal"]
+        params:
+            **batches.scoring(study),
+            datasets=list(batch.members),
+        script:
+            "../workflow/scripts/lms/surprisal.py"
 
 
 rule surprisal_table:

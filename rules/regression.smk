@@ -2,33 +2,40 @@
 # held-out one, which nothing else reads. A dataset that is not partitioned is fitted whole.
 
 
-rule regression:
-    input:
-        unpack(
-            lambda wildcards: regressions.regression_files(
-                study, wildcards.design, wildcards.dataset, wildcards.measure, wildcards.lm
-            )
-        ),
-        fit="<results>/observations/{dataset}.{measure}/fit.parquet",
-    output:
-        "<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.json",
-        observations="<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.parquet",
-    log:
-        "<logs>/regression/{design}/{dataset}.{measure}/{lm}.{model}.log",
-    benchmark:
-        "<benchmarks>/regression/{design}/{dataset}.{measure}/{lm}.{model}.tsv"
-    wildcard_constraints:
-        lm=any_of([*config["lms"], "none"]),
-        model="full|base|linear",
-    conda:
-        "../envs/stats.yaml"
-    params:
-        lm="{lm}",
-        design=lambda wildcards: config["designs"][wildcards.design],
-        model="{model}",
-        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
-    script:
-        "../workflow/scripts/regression/regression.py"
+# Responses that the same experiments have are fitted by one job of an LM.
+for batch in batches.responses(study):
+
+    rule:
+        name:
+            batch.rule("regression")
+        input:
+            unpack(
+                lambda wildcards, batch=batch: regressions.files_of(
+                    study, batch.of(wildcards), wildcards.lm
+                )
+            ),
+        output:
+            fits=[f"{path}.json" for path in batches.fits(batch)],
+            observations=[f"{path}.parquet" for path in batches.fits(batch)],
+        log:
+            f"<logs>/regression/{batch.name}/{{lm}}.{{model}}.log",
+        benchmark:
+            f"<benchmarks>/regression/{batch.name}/{{lm}}.{{model}}.tsv"
+        wildcard_constraints:
+            design=batches.single_design(study),
+            lm=any_of([*config["lms"], "none"]),
+            model="full|base|linear",
+        conda:
+            "../envs/stats.yaml"
+        threads: batches.processes(study, batch, workflow.cores)
+        params:
+            lm="{lm}",
+            model="{model}",
+            responses=lambda wildcards, batch=batch: regressions.settings_of(
+                study, batch.of(wildcards)
+            ),
+        script:
+            "../workflow/scripts/regression/regression.py"
 
 
 # Two LMs in one model: what does either add to the other?
@@ -44,10 +51,9 @@ rule nested_regression:
                 wildcards.other,
             )
         ),
-        fit="<results>/observations/{dataset}.{measure}/fit.parquet",
     output:
-        "<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.json",
-        observations="<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.parquet",
+        fits=["<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.json"],
+        observations=["<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.parquet"],
     log:
         "<logs>/regression/{design}/{dataset}.{measure}/{lm}+{other}.log",
     wildcard_constraints:
@@ -58,9 +64,10 @@ rule nested_regression:
     params:
         lm="{lm}",
         beside="{other}",
-        design=lambda wildcards: config["designs"][wildcards.design],
         model="full",
-        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
+        responses=lambda wildcards: regressions.settings_of(
+            study, [(wildcards.design, wildcards.dataset, wildcards.measure)]
+        ),
     script:
         "../workflow/scripts/regression/regression.py"
 

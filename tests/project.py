@@ -99,9 +99,13 @@ def plan(folder, *arguments, configs=()):
 
 
 def planned(output):
-    """Return rule → number of jobs of a dry run."""
+    """Return rule → number of jobs of a dry run; of rules that differ in their batch the sum."""
     table = output.split("Job stats:")[1].split("\n\n")[0] if "Job stats:" in output else ""
-    return {name: int(n) for name, n in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}
+    found = {}
+    for name, number in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE):
+        kind = name.partition("_of_")[0]
+        found[kind] = found.get(kind, 0) + int(number)
+    return found
 
 
 def merged(base, over):

@@ -6,7 +6,7 @@ import pytest
 from loaded import closure, recorded, scripts, study_of, untracked
 from project import ROOT, TINY, load, plan, planned
 
-from recency.workflow import code
+from recency.workflow import batches, code
 
 pytestmark = pytest.mark.apart
 
@@ -238,7 +238,8 @@ def test_an_edit_of_everything_reruns_every_rule(study):
         if path.suffix in (".py", ".R"):
             edit(path)
     run = plan(study, configs=TINY)
-    assert planned(run.stdout).keys() - {"all", "total"} == {job["rule"] for job in recorded(study)}
+    rules = {batches.kind_of(job["rule"]) for job in recorded(study)}
+    assert planned(run.stdout).keys() - {"all", "total"} == rules
     assert changed(study) == outputs(study)
 
 
@@ -265,7 +266,8 @@ def test_an_edit_reruns_exactly_what_depends_on_the_file(study, files):
     for file, (rule, other) in files.items():
         edit(study / file)
         mine = outputs(study, code.name_of(ROOT / file))
-        rules = {job["rule"] for job in recorded(study) if mine & set(job["outputs"])}
+        made = (job["rule"] for job in recorded(study) if mine & set(job["outputs"]))
+        rules = set(map(batches.kind_of, made))
         assert rule in rules and other not in rules, file
         expected |= mine
     assert changed(study) == expected

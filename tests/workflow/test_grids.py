@@ -111,9 +111,9 @@ def test_a_grid_plans_each_fit_once(tmp_path):
     jobs = planned(run.stdout)
     # Two seeds of Pythia and of ALiBi-mix-TI; the readers' own LM.
     assert jobs["train"] == 5
-    assert jobs["surprisal"] == 3 * 8 * 2 + 1 * 2
-    # 24 LMs × 2 responses × 4 designs, and a base for each response and design.
-    assert jobs["regression"] == 24 * 8 + 8
+    # A job an LM scores both datasets, one fits 2 responses with 4 designs, and one their bases.
+    assert jobs["surprisal"] == 3 * 8 + 1
+    assert jobs["regression"] == 24 + 1
     assert jobs["figure_sensitivity"] == 1 and "figure_delta_loglik" not in jobs
 
 

@@ -12,7 +12,7 @@ import yaml
 from project import ROOT, TINY, copy_project, environment, load, merged, plan, planned
 
 from recency.errors import InputError
-from recency.workflow import costs, targets
+from recency.workflow import costs, kept, targets
 
 pytestmark = pytest.mark.xdist_group("listing")
 
@@ -55,7 +55,7 @@ def test_a_target_costs_what_snakemake_plans(name, project, tiny):
     jobs = planned(plan(project, name, configs=TINY).stdout)
     whole = jobs["total"] - 1  # the target's own job makes nothing
     assert counted(tiny[1][name]) == [whole, jobs["train"], jobs["regression"]]
-    assert name != "sensitivity" or jobs["regression"] == 1300
+    assert name != "sensitivity" or jobs["regression"] == 8 * 25
 
 
 def test_every_target_has_its_line_and_cost(tiny):
@@ -137,22 +137,22 @@ def test_times_are_those_of_finished_jobs(tmp_path):
     assert not measured and estimate == timing.operations("Pythia") / costs.FLOPS["fp32"]
     tokens, parameters = 40 * 4 * 64, 12 * 1 * 16**2 + 2 * 400 * 16
     assert timing.operations("Pythia") == 6 * parameters * tokens
-    assert timing.regression("spr", "simulated_spr.SPR") == (costs.SECONDS["regression"], False)
-    for name, seconds in {
-        "train/ALiBi-mix-TI": 40,
-        "regression/spr/simulated_spr.SPR/a.full": 3,
-        "regression/spr/simulated_spr.SPR/b.full": 5,
-        "regression/spr/other.SPR/b.full": 10,
-    }.items():
-        path = tmp_path / f"{name}.tsv"
+    fits = tmp_path / "regression" / "spr"
+    assert timing.part("regression", fits) == (costs.SECONDS["regression"], False)
+    path = tmp_path / "train" / "ALiBi-mix-TI.tsv"
+    path.parent.mkdir()
+    path.write_text("s\th:m:s\n40\t0\n")
+    for name, seconds in {"simulated/a": 3, "simulated/b": 5, "other/b": 10}.items():
+        path = fits / f"{name}.full.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"s\th:m:s\n{seconds}\t0\n")
+        path.write_text("{}")
+        kept.keep(kept.Part(name, (path,), "key"), seconds)
     timing = costs.Timing(config, tmp_path, tmp_path)
     assert timing.training("Pythia") == (40, True)  # of the same size, and on one core
     assert timing.training("reader") == (40, True)
     assert timing.training("GPT-2") == (None, False)  # on a GPU
-    assert timing.regression("spr", "simulated_spr.SPR") == (4, True)
-    assert timing.regression("eye_tracking", "simulated_eye_tracking.FP") == (6, False)
+    assert timing.part("regression", fits / "simulated") == (4, True)
+    assert timing.part("regression", fits / "new") == (6, False)
 
 
 def test_a_cost_in_words():

@@ -27,9 +27,9 @@ def test_paper_plans_without_any_data(project, paper):
     assert jobs["train"] == 10
     # 13 responses of 6 corpora, words once a corpus (UCL's two studies differ in spelling).
     assert (jobs["observations"], jobs["words"]) == (13, 7)
-    assert jobs["surprisal"] == 19 * 7
-    # One full fit for each of the 19 LMs and one base for each response.
-    assert jobs["regression"] == 19 * 13 + 13
+    # A job an LM, and one more for each corpus that is not here; of regressions, bases likewise.
+    assert jobs["surprisal"] == 19 * (1 + 3)
+    assert jobs["regression"] == (19 + 1) * (1 + 3)
     assert not (project / "results").exists()
 
 

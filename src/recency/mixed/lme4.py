@@ -46,6 +46,11 @@ def _r() -> Any:
     return robjects.globalenv
 
 
+def start() -> None:
+    """Start R, so that processes that are forked from this one have it."""
+    _r()
+
+
 @functools.cache
 def sourced(path: Path) -> None:
     """Read further R code into the global environment; an InputError where a package lacks."""

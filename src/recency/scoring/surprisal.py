@@ -1,6 +1,6 @@
 """Rule surprisal: surprisal of every word of a dataset under one language model (contract 3)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +53,7 @@ def main(
     threads: int = 1,
     ledger: Path | Sequence[Path] | None = None,
     allow_pickle: bool = False,
+    done: Callable[[int], None] = lambda number: None,
     **settings,
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens and context_tokens for each word.
@@ -60,6 +61,7 @@ def main(
     What `measures` and `context` among the settings ask for follows. `model` is a folder, a Hub name, or an n-gram model's file; `bias` is put on at inference. With
     lists of `words`, `out`, `dataset` and `ledger`, one load serves many datasets. `ledger` gets
     the alignment issues (CSV); `allow_pickle` is that of `load`, `settings` those of `score_words`.
+    `done` is called with the number of each dataset that is written.
     """
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
@@ -75,10 +77,14 @@ def main(
             shown.total = total
             shown.update(done)
 
-        result = score_words(
-            pd.read_parquet(table), model, bos=bos, stride=stride, report=report, **settings
-        )
+        try:
+            result = score_words(
+                pd.read_parquet(table), model, bos=bos, stride=stride, report=report, **settings
+            )
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
         result.write(path, ledger[number] if ledger else None, name)
+        done(number)
 
 
 def load(

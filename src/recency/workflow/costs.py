@@ -16,13 +16,15 @@ from pathlib import Path
 from statistics import mean
 
 from recency import config as configuration
-from recency.workflow import machine
+from recency.workflow import batches, kept, machine
 from recency.workflow.targets import targets
 
 FLOPS = {"fp32": 1.5e11, "bf16": 3e11}
 """Operations a second of a training, per core, as README's figures of two networks give them."""
-SECONDS = {"regression": 5.0, "cross-validation": 30.0, "surprisal": 15.0, "other": 5.0}
-"""Core seconds of other jobs, their start and imports in them, of which none has been timed yet."""
+START = 2.0
+"""Core seconds in which a job starts and imports what it needs."""
+SECONDS = {"regression": 3.0, "surprisal": 10.0, "cross-validation": 30.0, "other": 5.0}
+"""Core seconds of a fit, of a dataset under an LM and of other jobs, of which none has been timed yet."""
 LONG = {
     "bias_search": "search",
     "score_pairs": "scoring of pairs",
@@ -82,7 +84,7 @@ class Cost:
 
 @dataclass
 class Timing:
-    """How long jobs take: benchmarks of finished ones, by rule and log's name, and the config."""
+    """How long jobs take: benchmarks of finished ones, by rule and log's name, what is kept, the config."""
 
     config: Mapping
     benchmarks: Path
@@ -90,6 +92,7 @@ class Timing:
 
     def __post_init__(self):
         self._found: dict[str, dict[str, float]] = {}
+        self._parts: dict[str, dict[Path, list[float]]] = {}
 
     def of_rule(self, rule: str) -> dict[str, float]:
         """Return the finished jobs of a rule: the benchmark's path below the rule's folder → seconds."""
@@ -103,13 +106,19 @@ class Timing:
             }
         return self._found[rule]
 
-    def regression(self, design: str, response: str) -> tuple[float, bool]:
-        """Return core seconds of a fit, and whether they were measured: alike ones', else any."""
-        known = self.of_rule("regression")
-        alike = [s for name, s in known.items() if name.startswith(f"{design}/{response}/")]
-        if alike or known:
-            return mean(alike or known.values()), bool(alike)
-        return SECONDS["regression"], False
+    def part(self, kind: str, folder: Path) -> tuple[float, bool]:
+        """Return core seconds of a fit, or of a dataset under an LM, and whether they were measured.
+
+        They are those of finished ones in the same `folder`, else of any of the kind.
+        """
+        if kind not in self._parts:
+            folders = sorted((self.results / kind).rglob(kept.FOLDER))
+            self._parts[kind] = {each.parent: kept.seconds(each.parent) for each in folders}
+        known = self._parts[kind]
+        every = [second for found in known.values() for second in found]
+        if alike := known.get(folder, []):
+            return mean(alike), True
+        return (mean(every), False) if every else (SECONDS[kind], False)
 
     def training(self, lm: str) -> tuple[float | None, bool]:
         """Return core seconds of a training and whether they were measured; None where unknown."""
@@ -220,7 +229,7 @@ def _add(cost: Cost, dag, job, study, timing: Timing) -> None:
     """Add a job to a target's cost."""
     if job.rule.norun:
         return  # it stands for others
-    kind = KINDS.get(job.rule.name, "other")
+    kind = KINDS.get(batches.kind_of(job.rule.name), "other")
     cost.all[kind] += 1
     if not dag.needrun(job):
         return
@@ -240,14 +249,22 @@ def _of_job(kind: str, job, timing: Timing) -> tuple[float | None, bool]:
     """Return the core seconds of a job, None where unknown, and whether they were measured."""
     if kind == "training":
         return timing.training(job.wildcards.lm)
-    if job.rule.name == "regression":
-        response = f"{job.wildcards.dataset}.{job.wildcards.measure}"
-        return timing.regression(job.wildcards.design, response)
+    if (what := batches.kind_of(job.rule.name)) in ("regression", "surprisal"):
+        return _of_parts(what, job, timing)
     if known := timing.of_rule(job.rule.name):
         return mean(known.values()), True
     if job.rule.name in LONG:
         return None, False
     return SECONDS.get(kind, SECONDS["other"]), False
+
+
+def _of_parts(what: str, job, timing: Timing) -> tuple[float, bool]:
+    """Return the core seconds of what is missing of a job of several parts, or of all if nothing is."""
+    endings = {"regression": ".json", "surprisal": ".parquet"}
+    files = [Path(path) for path in job.output if path.endswith(endings[what])]
+    left = [path for path in files if not path.exists()] or files
+    found = [timing.part(what, path.parent) for path in left]
+    return START + sum(seconds for seconds, _ in found), all(measured for _, measured in found)
 
 
 def _seconds(path: Path) -> float | None:

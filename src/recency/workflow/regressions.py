@@ -127,12 +127,43 @@ def regression_files(
     return files | others(study, [{"design": design, "dataset": dataset}])
 
 
+def parted(files: Iterable[Mapping]) -> dict:
+    """Return the files of several regressions in one mapping: `<role>_<number>` → files."""
+    return {f"{role}_{n}": found for n, each in enumerate(files) for role, found in each.items()}
+
+
+def files_of(study: Study, responses: Iterable[tuple[str, str, str]], lm: str) -> dict:
+    """Return what a job reads that fits several responses, each (design, dataset, measure)."""
+    return parted(
+        regression_files(study, *response, lm) | {"fit": fit_partition(*response[1:])}
+        for response in responses
+    )
+
+
+def fit_partition(dataset: str, measure: str) -> str:
+    """Return the observations of a response that are fitted."""
+    return f"<results>/observations/{dataset}.{measure}/fit.parquet"
+
+
+def settings_of(study: Study, responses: Iterable[tuple[str, str, str]]) -> list[dict]:
+    """Return name, design and the LMs that it names of each response that a job fits."""
+    return [
+        {
+            "name": f"{dataset}.{measure}, {design}",
+            "design": study.config["designs"][design],
+            "others": names.lms(formula(study, design)),
+        }
+        for design, dataset, measure in responses
+    ]
+
+
 def nested_files(
     study: Study, design: str, dataset: str, measure: str, lm: str, other: str
 ) -> dict[str, str]:
     """Return what the regression of two LMs reads: that of the first one, and the other's surprisal."""
     files = regression_files(study, design, dataset, measure, lm)
-    return files | {"beside": predictors(study, dataset, other)["surprisal"]}
+    beside = {"beside": predictors(study, dataset, other)["surprisal"]}
+    return parted([files | beside | {"fit": fit_partition(dataset, measure)}])
 
 
 def random_effects_files(study: Study, design: str, dataset: str, lm: str) -> dict[str, str]:
