@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from project import ROOT
 
 from recency.evaluations import registry
-from recency.workflow import code, products
+from recency.workflow import batches, code, products
 from recency.workflow.study import Study
 
 
@@ -15,9 +15,10 @@ def scripts():
     """Return rule → its script, as the rules' files name them, and of figures and tables."""
     found = {}
     for file in (ROOT / "rules").glob("*.smk"):
-        for block in re.split(r"^(?=rule )", file.read_text(), flags=re.MULTILINE)[1:]:
-            if script := re.search(r'^    script:\s+"([^"]+)"', block, re.MULTILINE):
-                found[re.match(r"rule (\w+)", block)[1]] = (ROOT / "rules" / script[1]).resolve()
+        for block in re.split(r"^(?= *rule\b)", file.read_text(), flags=re.MULTILINE)[1:]:
+            name = re.search(r'^rule (\w+)|batch\.rule\("(\w+)"\)', block)
+            if name and (script := re.search(r'^ +script:\s+"([^"]+)"', block, re.MULTILINE)):
+                found[name[1] or name[2]] = (ROOT / "rules" / script[1]).resolve()
     draw = ROOT / "workflow" / "scripts" / "experiments" / "draw.py"
     return found | {product.rule: draw for product in registry.products()}
 
@@ -30,7 +31,7 @@ def study_of(config):
 def closure(study, rule, wildcards):
     """Return module → fingerprint of what recency.workflow.code finds that a job depends on."""
     chosen = products.chosen(study, rule, SimpleNamespace(**wildcards))
-    return code.fingerprints(scripts()[rule], chosen)
+    return code.fingerprints(scripts()[batches.kind_of(rule)], chosen)
 
 
 LINE = re.compile(r"\S+ [0-9a-f]{12}")

@@ -111,9 +111,11 @@ def test_a_grid_plans_each_fit_once(tmp_path):
     jobs = planned(run.stdout)
     # Two seeds of Pythia and of ALiBi-mix-TI; the readers' own LM.
     assert jobs["train"] == 5
-    # A job an LM scores both datasets, one fits 2 responses with 4 designs, and one their bases.
+    # A job an LM scores both datasets.
     assert jobs["surprisal"] == 3 * 8 + 1
-    assert jobs["regression"] == 24 + 1
+    # One an LM, and one for the bases, fits both responses by the designs that another experiment has
+    # too, and one by the other three of each.
+    assert jobs["regression"] == 2 * (24 + 1)
     assert jobs["figure_sensitivity"] == 1 and "figure_delta_loglik" not in jobs
 
 
