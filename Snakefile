@@ -24,6 +24,7 @@ from recency.workflow import (
     regressions,
     reporting,
     start,
+    timings,
     training_guard,
 )
 from recency.workflow.start import any_of
@@ -111,6 +112,9 @@ for name in study.targets:
 
 # What a rule's code is, its parameters say: an edit of it reruns the rule.
 code.track(workflow.rules, lambda rule, wildcards: products.chosen(study, rule, wildcards))
+
+# How long each job takes is kept, for `./run timings` and the report.
+timings.track(workflow.rules)
 
 # A name that no rule has is refused here, with the nearest one.
 start.require_targets(study, workflow)

@@ -1,4 +1,4 @@
-"""`recency biases | models | corpora | datasets | targets`: what there is to choose from, a line each.
+"""`recency biases | models | corpora | datasets | targets | timings`: what there is to choose from, a line each.
 
 None of these imports PyTorch.
 """
@@ -83,6 +83,14 @@ def targets(
     root, named = _checkout(configfile)
     cores = cores or os.cpu_count() or 1
     return listing.lines(root, named, config, cores, everything)
+
+
+def timings(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[str]:
+    """Return where the time of a study went, by what its jobs do."""
+    from recency.workflow import timings
+
+    root, named = _checkout(configfile)
+    return timings.of_study(root, named, config)
 
 
 def _with_default(name: str, schema: Mapping) -> str:

@@ -128,6 +128,7 @@ def _parser(commands: dict[str, Parser]) -> Parser:
         ("corpora", "reading-time corpora, texts and other data of a study"),
         ("datasets", "reading-time corpora of a study"),
         ("targets", "what ./run can make of a study, and what each target would cost"),
+        ("timings", "where the time of a study went, by what its jobs do"),
     ):
         listed = command(name, line, "Within a checkout of the workflow.")
         listed.add_argument(
@@ -137,6 +138,14 @@ def _parser(commands: dict[str, Parser]) -> Parser:
             metavar="YAML",
             help="overlays over config.yaml, as config.open.yaml",
         )
+    for name in ("targets", "timings"):
+        commands[name].add_argument(
+            "--config",
+            nargs="+",
+            default=[],
+            metavar="KEY=VALUE",
+            help="single settings, as ./run's",
+        )
     _targets(commands["targets"])
     return top
 
@@ -144,7 +153,6 @@ def _parser(commands: dict[str, Parser]) -> Parser:
 def _targets(parser: Parser) -> None:
     """Add the options of `recency targets` that the other lists have not."""
     add = parser.add_argument
-    add("--config", nargs="+", default=[], metavar="KEY=VALUE", help="single settings, as ./run's")
     add(
         "--cores", type=_cores, metavar="N", help="cores that times are for (all of this machine's)"
     )

@@ -26,7 +26,7 @@ def lines(
     Paths of config files are from `root`. `cores` are those that times are for. With `everything`,
     every check, export and internal rule has its line.
     """
-    with _opened(root, configfiles, entries) as workflow:
+    with opened(root, configfiles, entries) as workflow:
         study = workflow.globals["study"]
         config = study.config
         listed = targets(config)
@@ -122,7 +122,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 @contextlib.contextmanager
-def _opened(root: Path, configfiles: Sequence[str], entries: Sequence[str]) -> Iterator:
+def opened(root: Path, configfiles: Sequence[str], entries: Sequence[str]) -> Iterator:
     """Read the Snakefile as a dry run does, silently; give Snakemake's workflow."""
     from snakemake.api import SnakemakeApi
     from snakemake.cli import parse_config

@@ -12,7 +12,7 @@ from snakemake.logging import logger
 
 from recency.errors import InputError
 from recency.evaluations import registry
-from recency.workflow import checks, loading, machine, plan_checks, strict_yaml, targets
+from recency.workflow import checks, loading, machine, plan_checks, strict_yaml, targets, timings
 from recency.workflow.faults import ConfigError
 from recency.workflow.study import Study
 
@@ -98,13 +98,15 @@ def require_targets(study: Study, workflow) -> None:
 
 
 def say_where(study: Study, workflow) -> None:
-    """Say in a line where what a run has made can be looked at."""
+    """Say in a line where what a run has made can be looked at, and write where its time went."""
     results = workflow.pathvars.apply("<results>")
+    timings.write(results, workflow.pathvars.apply("<benchmarks>"))
     known = {
         "report.html": "open it in a browser",
         "summary.txt": "what was found, in short",
         "experiments": "figures and tables",
         "exports": "for others",
+        timings.FILE: "where the time went",
     }
     there = [f"{name} ({what})" for name, what in known.items() if Path(results, name).exists()]
     if there:

@@ -23,6 +23,8 @@ from recency.files import atomic
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 TITLE = "Which memory constraint reads most like a person?"
+#: Beside the page, written when a run ends, so that the page itself is the same whatever it took.
+TIMINGS = "timings.txt"
 #: Packages whose versions the page names, where they are here.
 PACKAGES = (
     *("recency", "snakemake", "torch", "transformers", "tokenizers"),
@@ -167,6 +169,7 @@ def _made(
         yield (
             f"<p>Each corpus looked over, before anything is fitted: {pages}.</p>" if pages else ""
         )
+    yield f"<p>Where the time went, once the run is over: <a href='{_address(TIMINGS)}'>{TIMINGS}</a>.</p>"
     yield "</section>"
 
 
