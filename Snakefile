@@ -6,6 +6,7 @@
 import os
 import sys
 from itertools import filterfalse
+from pathlib import Path
 
 from snakemake.utils import min_version
 
@@ -111,7 +112,11 @@ for name in study.targets:
 
 
 # What a rule's code is, its parameters say: an edit of it reruns the rule.
-code.track(workflow.rules, lambda rule, wildcards: products.chosen(study, rule, wildcards))
+code.track(
+    workflow.rules,
+    lambda rule, wildcards: products.chosen(study, rule, wildcards),
+    memory=Path(".snakemake", "recency-code.json"),
+)
 
 # How long each job takes is kept, for `./run timings` and the report.
 timings.track(workflow.rules)

@@ -13,10 +13,15 @@ with those of the last run, and says which have changed.
 from __future__ import annotations
 
 import ast
+import atexit
+import contextlib
 import hashlib
+import json
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
+
+from recency.errors import InputError
 
 PACKAGE = "recency"
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,12 +41,19 @@ EXEMPT = {
 Chosen = Mapping[str, Collection[str]]
 
 
-def track(rules, choose: Callable[[str, object], Chosen]) -> None:
+#: What was found of scripts, by `_found`.
+_known: dict[str, list] = {}
+
+
+def track(rules, choose: Callable[[str, object], Chosen], memory: Path | None = None) -> None:
     """Make the code of its script a parameter of every rule that has one.
 
     `choose(rule, wildcards)` says which modules a job takes of each package whose modules are
-    chosen by name; of a package that it says nothing of, all count.
+    chosen by name; of a package that it says nothing of, all count. What is found is kept in the
+    file `memory` for the next run, which uses it if no file of the package is another.
     """
+    if memory is not None and memory.parent.is_dir():
+        _remember(memory)
     for rule in rules:
         if not rule.script:
             continue
@@ -72,15 +84,60 @@ def fingerprints(script: Path, chosen: Chosen | None = None) -> dict[str, str]:
     return modules | dict(each.rsplit(" ", 1) for each in found)
 
 
+def _remember(memory: Path) -> None:
+    """Read what is kept of the package as it is now, and keep what is found when this process ends."""
+    from recency.files import atomic
+
+    files = sorted(path for path in ROOT.rglob("*") if path.is_file())
+    files = [path for path in files if path.suffix != ".pyc"]
+    state = hashlib.sha256()
+    for path in files:
+        state.update(f"{path} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    now = state.hexdigest()
+    try:
+        kept = json.loads(memory.read_text())
+    except (OSError, ValueError):
+        kept = {}
+    if kept.get("state") == now:
+        _known.update(kept["found"])
+    before = len(_known)
+
+    def write() -> None:
+        if len(_known) > before:
+            with contextlib.suppress(OSError, InputError), atomic(memory) as path:
+                path.write_text(json.dumps({"state": now, "found": _known}))
+
+    atexit.register(write)
+
+
+def _found(script: Path, chosen: object, find: Callable[[], list]) -> list:
+    """Return what `find` does of a script, found once for the same text of it."""
+    text = hashlib.sha256(script.read_bytes()).hexdigest()
+    key = json.dumps([str(script), text, chosen])
+    if key not in _known:
+        _known[key] = find()
+    return _known[key]
+
+
 @cache
 def reached(script: Path) -> tuple[dict[str, str], frozenset[str]]:
     """Return the fingerprints of what a script imports, and the packages that it chooses from."""
-    return _closure([script])
+
+    def find() -> list:
+        modules, packages = _closure([script])
+        return [modules, sorted(packages)]
+
+    modules, packages = _found(script, None, find)
+    return modules, frozenset(packages)
 
 
 @cache
 def _chosen(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ...]:
     """Return the fingerprints of the modules chosen by name, without what is reached anyway."""
+    return tuple(_found(script, chosen, lambda: list(_choice(script, chosen))))
+
+
+def _choice(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ...]:
     known, packages = reached(script)
     names, done = dict(chosen), set()
     found: dict[str, str] = {}

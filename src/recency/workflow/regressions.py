@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Mapping
 
@@ -77,7 +78,14 @@ def predictors(study: Study, dataset: str, lm: str = "none") -> dict[str, str]:
 
 def formula(study: Study, design: str) -> Formula:
     """Return the formula of a design."""
-    return designs.read(study.config["designs"][design])
+    entry = study.config["designs"][design]
+    return _formula(entry["formula"], entry["engine"])
+
+
+@functools.cache
+def _formula(text: str, engine: str) -> Formula:
+    """Read a formula once: a plan asks for it by every job."""
+    return designs.read({"formula": text, "engine": engine})
 
 
 def names_unigram(study: Study, design: str) -> bool:
