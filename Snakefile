@@ -76,6 +76,7 @@ for path in start.rule_files(workflow.basedir):
 onstart:
     training_guard.check(config, workflow)
     start.require_machine(study, workflow)
+    start.say_what(study, workflow)
 
 
 onsuccess:

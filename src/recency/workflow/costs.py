@@ -178,11 +178,7 @@ def costs(workflow, study, names: Iterable[str]) -> dict[str, Cost]:
     from snakemake.exceptions import RuleException, WorkflowError
 
     names = list(names)
-    timing = Timing(
-        study.config,
-        Path(workflow.pathvars.apply("<benchmarks>")),
-        Path(workflow.pathvars.apply("<results>")),
-    )
+    timing = _timing(workflow, study)
     errors = (WorkflowError, RuleException, OSError)
     try:
         return _planned(workflow, study, timing, names)
@@ -211,6 +207,19 @@ def _planned(workflow, study, timing: Timing, names: Sequence[str]) -> dict[str,
     dag = workflow.dag
     by_name = {job.rule.name: job for job in dag.targetjobs}
     return {name: _cost(dag, by_name[name], study, timing) for name in names}
+
+
+def of_run(workflow, study) -> Cost:
+    """Return what the planned jobs of a run make, all of them still to run."""
+    cost, timing = Cost(), _timing(workflow, study)
+    for job in workflow.dag.needrun_jobs():
+        _add(cost, workflow.dag, job, study, timing)
+    return cost
+
+
+def _timing(workflow, study) -> Timing:
+    benchmarks, results = map(workflow.pathvars.apply, ("<benchmarks>", "<results>"))
+    return Timing(study.config, Path(benchmarks), Path(results))
 
 
 def _cost(dag, target, study, timing: Timing) -> Cost:

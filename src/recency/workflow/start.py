@@ -12,7 +12,16 @@ from snakemake.logging import logger
 
 from recency.errors import InputError
 from recency.evaluations import registry
-from recency.workflow import checks, loading, machine, plan_checks, strict_yaml, targets, timings
+from recency.workflow import (
+    checks,
+    costs,
+    loading,
+    machine,
+    plan_checks,
+    strict_yaml,
+    targets,
+    timings,
+)
 from recency.workflow.faults import ConfigError
 from recency.workflow.study import Study
 
@@ -95,6 +104,13 @@ def require_targets(study: Study, workflow) -> None:
         targets.require_known(parse_args(sys.argv[1:])[1].targets, study.config, rules)
     except InputError as error:
         raise ConfigError(str(error)) from None
+
+
+def say_what(study: Study, workflow) -> None:
+    """Say in a line what a run is about to make, and about how long that takes on its cores."""
+    cost = costs.of_run(workflow, study)
+    if cost.left:
+        logger.info(f"To make: {cost.line(workflow.cores or 1)}")
 
 
 def say_where(study: Study, workflow) -> None:
