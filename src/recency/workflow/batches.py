@@ -114,7 +114,8 @@ def processes(study: Study, batch: Batch, cores: int | None) -> int:
         for name, response in _responses(study)
         if tuple(response[key] for key in KEYS) in batch.members
     }
-    lms = {lm for name in experiments for lm in study.experiment(name)["lms"]}
+    running = experiments & set(study.config["run"]) or experiments
+    lms = {lm for name in running for lm in study.experiment(name)["lms"]}
     jobs = len(lms) + 1
     return max(1, min(len(batch.members), (cores or 1) // jobs))
 
