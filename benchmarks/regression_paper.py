@@ -4,10 +4,11 @@
 
 Words, surprisal and reading times are made up, with exactly as many observations as Clark et al.
 (2025) have in Table 1 and about as many subjects, sentences and words as their corpora (`CORPORA`).
-Snakemake then makes the 247 full fits and 13 bases in a folder of its own, by the rule `regression`
-and no other: every job starts Python and R, reads its tables, fits, and scores the exploratory
-partition. `minutes` is by the clock, `cpu_minutes` all that the run used, `job_cpu_seconds` what one
-job uses that has next to nothing to fit, `peak_memory_gib` the most that all processes held together
+Snakemake then makes the 247 full fits and 13 bases in a folder of its own, by the rules `regression`
+and no other: every job starts Python and R, reads the tables of its responses, fits, and scores their
+exploratory partitions. `minutes` is by the clock, `cpu_minutes` all that the run used, `job_cpu_seconds`
+what one job uses that has next to nothing to fit, `jobs` how many there are, `startup_share` how much of
+all is `jobs` such starts, `peak_memory_gib` the most that all processes held together
 (resident, so that what they share counts several times). With `--lms` fewer LMs are taken, and
 `cpu_minutes_of_all` is what all 19 would use. `--quick` has a twentieth of the observations, three
 responses and two LMs. The last line is one JSON object.
@@ -30,6 +31,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import psutil
+import yaml
 from regression import plain, say
 from result import keep, processor
 
@@ -38,12 +40,13 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from recency import config as configuration
 from recency.reading.observations import partition
-from recency.workflow import loading
+from recency.workflow import batches, loading
+from recency.workflow.study import Study
 
 PROJECT = ("Snakefile", "rules", "src", "workflow", "envs", "profiles", "config.yaml")
 PROJECT += ("config.schema.yaml", "data/corpora", "data/published", "data/sources")
 RESULTS = "results/paper/paper"
-TARGETS = {"minutes": 15.0, "peak_memory_gib": 6.0}
+TARGETS = {"startup_share": 0.15, "minutes": 15.0, "peak_memory_gib": 6.0}
 QUICK = ("ucl_spr.SPR", "ucl_eye_tracking.FP", "provo.FP")
 TINY = 400
 """Observations of the response that shows what a job costs beside its fit."""
@@ -83,6 +86,7 @@ def lay_out(folder: Path, share: float, kept: tuple[str, ...], lms: list[str], s
         else:
             shutil.copy(source, target)
     config = loading.load(ROOT)
+    select(folder, kept, lms)
     table = ROOT / "data" / "published" / "clark2025_table1.csv"
     with table.open(newline="") as file:
         sizes = {row.pop("corpus_measure"): row for row in csv.DictReader(file)}
@@ -103,6 +107,26 @@ def lay_out(folder: Path, share: float, kept: tuple[str, ...], lms: list[str], s
             *(f"{fits}/{lm}.full.json" for lm in lms),
         ]
     return targets
+
+
+def select(folder: Path, kept: tuple[str, ...], lms: list[str]) -> None:
+    """Leave one experiment in the project's config, of these LMs and responses (all if empty)."""
+    path = folder / "config.yaml"
+    config = yaml.safe_load(path.read_text())
+    responses = {
+        design: [each for each in listed if not kept or each in kept]
+        for design, listed in config["experiments"]["exp1"]["responses"].items()
+    }
+    only = {"title": "All", "lms": lms, "baseline": lms[0]}
+    only["responses"] = {design: listed for design, listed in responses.items() if listed}
+    config |= {"experiments": {"only": only}, "run": ["only"], "targets": {}}
+    path.write_text(yaml.safe_dump(config))
+
+
+def rules_of(folder: Path) -> list[str]:
+    """Return the rules that fit: one a batch of responses."""
+    study = Study(loading.load(folder), folder)
+    return [batch.rule("regression") for batch in batches.responses(study)]
 
 
 def make_texts(folder, dataset, lms, config, random) -> pd.DataFrame:
@@ -179,7 +203,7 @@ def snakemake(folder: Path, targets: list[str], cores: int, *more: str) -> dict[
     path = ":".join([str(Path(sys.executable).parent), *map(str, tools), os.environ["PATH"]])
     variables = {"PATH": path, "RPY2_CFFI_MODE": "ABI", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--nolock", "--quiet"]
-    command += ["all", "--allowed-rules", "regression", *more, "--", *targets]
+    command += ["all", "--allowed-rules", *rules_of(folder), *more, "--", *targets]
     used = cpu_of_children()
     started = time.perf_counter()
     with (folder / "log.txt").open("w") as log:
@@ -251,6 +275,7 @@ def main() -> None:
         first = snakemake(folder, bases, arguments.cores)
         rest = snakemake(folder, targets, arguments.cores)
         fits = fits_in(folder, targets)
+        jobs = len(list((folder / RESULTS / "benchmarks").rglob("*.tsv")))
     if any(fit["sigma"] is None for fit in fits):
         raise SystemExit("a model was not fitted")
     metrics = {
@@ -263,6 +288,8 @@ def main() -> None:
         "fits_by_lme4_alone": sum("lme4's optimiser was used" in fit["note"] for fit in fits),
         "observations_fitted": sum(fit["n"]["fit"] for fit in fits),
         "job_cpu_seconds": startup,
+        "jobs": jobs,
+        "startup_share": jobs * startup / (first["cpu"] + rest["cpu"]),
         "cores": arguments.cores,
     }
     metrics = {key: plain(value) for key, value in metrics.items()}
