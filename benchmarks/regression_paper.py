@@ -15,6 +15,7 @@ responses and two LMs. The last line is one JSON object.
 """
 
 import argparse
+import contextlib
 import csv
 import json
 import os
@@ -120,13 +121,20 @@ def select(folder: Path, kept: tuple[str, ...], lms: list[str]) -> None:
     only = {"title": "All", "lms": lms, "baseline": lms[0]}
     only["responses"] = {design: listed for design, listed in responses.items() if listed}
     config |= {"experiments": {"only": only}, "run": ["only"], "targets": {}}
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(config, sort_keys=False))
+    for dataset in loading.load(folder)["datasets"].values():  # as if all that is to be placed were
+        for file in (*dataset.get("words", {}).values(), *dataset.get("responses", {}).values()):
+            if "local" in file:
+                place = folder / file["local"]
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.touch()
 
 
 def rules_of(folder: Path) -> list[str]:
     """Return the rules that fit: one a batch of responses."""
-    study = Study(loading.load(folder), folder)
-    return [batch.rule("regression") for batch in batches.responses(study)]
+    with contextlib.chdir(folder):
+        study = Study(loading.load(folder), folder)
+        return [batch.rule("regression") for batch in batches.responses(study)]
 
 
 def make_texts(folder, dataset, lms, config, random) -> pd.DataFrame:
