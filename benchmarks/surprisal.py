@@ -133,7 +133,7 @@ def peak(clock) -> float:
     """Return the most operations a second that products of float32 matrices reach here."""
     import torch
 
-    from recency.scoring import products
+    from recency.networks import products
 
     inputs, weight = torch.randn(1024, 768), torch.randn(3072, 768)
     laid_out = products.can_lay_out(weight)

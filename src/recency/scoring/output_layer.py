@@ -11,7 +11,7 @@ import torch
 from transformers import PreTrainedModel
 
 from recency.errors import InputError
-from recency.scoring import products
+from recency.networks import products
 from recency.scoring.alignment import END, REST, SPACE
 from recency.scoring.distribution import SMALLEST, TIE, ExactStatistics, Statistics, delicate
 from recency.scoring.windows import window_of
