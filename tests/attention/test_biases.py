@@ -156,6 +156,18 @@ def test_gpu_equals_cpu(case):
         torch.testing.assert_close(cuda, cpu, atol=2e-3, rtol=2e-3)
 
 
+def test_a_gpu_compiles_for_training_alone():
+    """Each length of a text would be compiled by itself."""
+    shape = (2, 4, 300, 64)
+    assert biased._fastest("cuda", shape, False, True) == "flex"
+    with torch.inference_mode():
+        assert biased._fastest("cuda", shape, False, True) is None
+        assert biased._fastest("cpu", shape, True, False) == "blocks"
+    assert biased._fastest("cuda", shape, True, True) is None
+    assert biased._fastest("cuda", shape, False, False) is None
+    assert biased._fastest("cpu", (2, 4, 100, 64), False, True) is None
+
+
 def test_blocks_that_a_window_hides_are_skipped():
     whole = biased.visible_blocks(None, 1024, 1024, torch.device("cpu"))
     window = biased.visible_blocks(9, 1024, 1024, torch.device("cpu"))
@@ -231,7 +243,7 @@ def test_blocks_in_bf16_err_as_pytorchs_own_attention_does():
         gradients = torch.autograd.grad((output * wanted).sum(), inputs)
         found[name] = [each.double() for each in (output, *gradients)]
     for got, other, true in zip(found["blocks"], found["sdpa"], found["float64"], strict=True):
-        assert (got - true).norm() < 1.6 * (other - true).norm()
+        assert (got - true).norm() < 2 * (other - true).norm()
 
 
 def test_learned_weights_have_gradients():

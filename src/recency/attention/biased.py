@@ -3,7 +3,7 @@
 `attach` puts a bias on a model; its attention modules then hold it as `recency_bias`, and the
 function registered as "recency" computes softmax(a·s + b) v. One definition, four backends:
 
-flex     `flex_attention`, on a GPU: a and b are compiled into the kernel, blocks of keys that the
+flex     `flex_attention`, in training on a GPU: a and b are compiled into the kernel, blocks of keys that the
          bias hides are skipped; for biases without learned parts, texts without padding
 blocks   recency.attention.blocks: on a CPU, where a is a number; for causal networks and texts of
          more than a block without padding
@@ -77,12 +77,11 @@ def biased_attention(
     if softcap is not None or s_aux is not None:
         backend = "softmax"
     plain = not weights and attention_mask is None and not dropout and causal
-    if backend is None and plain and query.is_cuda and query.shape[-1] >= 16 and not bias.learned:
-        backend = "flex"
+    if backend in (None, "dense") and plain:
+        backend = _fastest(query.device.type, query.shape, bias.learned, backend is None) or backend
     if backend == "flex":
         return _flex(bias, query, key, value, scaling).transpose(1, 2).contiguous(), None
-    long = query.device.type == "cpu" and query.shape[2] > blocks.QUERIES_AT_ONCE
-    if backend in (None, "dense", "blocks") and plain and (long or backend == "blocks"):
+    if backend == "blocks":
         exact = torch.promote_types(value.dtype, torch.float32)
         a, b = bias.dense(query.shape[2], key.shape[2], query.device, exact)
         if isinstance(a, float):
@@ -114,6 +113,19 @@ def biased_attention(
     attention = attention[..., : key.shape[2]]
     attention = functional.dropout(attention, dropout, module.training)
     return torch.matmul(attention, value).transpose(1, 2).contiguous(), attention
+
+
+def _fastest(device: str, shape: tuple[int, ...], learned: bool, flex_too: bool) -> str | None:
+    """Return the backend for plain causal attention to queries of a shape, None for the others.
+
+    `flex` is compiled anew for each length, for minutes in a scoring of texts, and needs Python's
+    headers: it is for training, whose lengths are one.
+    """
+    if device == "cpu":
+        return "blocks" if shape[2] > blocks.QUERIES_AT_ONCE else None
+    trains = torch.is_grad_enabled() or torch.compiler.is_compiling()
+    usable = device == "cuda" and shape[-1] >= 16 and not learned and trains
+    return "flex" if flex_too and usable else None
 
 
 def _bias_of(module: nn.Module, mask: torch.Tensor | None, arguments: dict) -> Bias:
