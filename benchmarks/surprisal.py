@@ -272,6 +272,7 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
                 ratios[name] = statistics.median(theirs / mine for theirs, mine in paired)
                 metrics[f"{shape}.{mode}.ratio_vs_{name}"] = round(ratios[name], 2)
         if ratios:
+            metrics[f"{shape}.{mode}.fastest"] = min(ratios, key=ratios.get)
             metrics[f"{shape}.{mode}.ratio_vs_fastest"] = round(min(ratios.values()), 2)
             metrics[f"{shape}.{mode}.ratio_at_peak"] = round(min(ratios.values()) * own / floor, 2)
     exact, near = (
