@@ -67,32 +67,6 @@ class Ours:
         return float(loss)
 
 
-class WithLibraryLoss(Ours):
-    """The same with PyTorch's own linear_cross_entropy."""
-
-    def steps(self, count: int) -> float:
-        """Do `count` steps; return the last one's loss in nats."""
-        from torch.nn import LinearCrossEntropyOptions, functional
-
-        from recency.networks import training
-
-        def by_library(hidden, weight, targets):
-            chunk = 256 if hidden.device.type == "cpu" else None  # the fastest on a CPU
-            return functional.linear_cross_entropy(
-                hidden.flatten(0, 1),
-                weight.to(hidden.dtype),
-                targets.flatten(),
-                reduction="sum",
-                options=LinearCrossEntropyOptions(batch_chunk_size=chunk),
-            )
-
-        ours, training.cross_entropy_sum = training.cross_entropy_sum, by_library
-        try:
-            return super().steps(count)
-        finally:
-            training.cross_entropy_sum = ours
-
-
 def plain_network(recipe: dict, device: str):
     """Return plain GPT-NeoX without rotary embedding, our weights, and ALiBi as a mask."""
     import torch
@@ -112,9 +86,12 @@ def plain_network(recipe: dict, device: str):
 
 
 class Loop:
-    """A plain loop: all logits of a micro-batch, cross_entropy, fused AdamW."""
+    """A plain loop: fused AdamW, and all logits of a micro-batch and cross_entropy.
 
-    def __init__(self, recipe: dict, device: str):
+    With `library_loss` PyTorch's linear_cross_entropy takes the place of the latter two.
+    """
+
+    def __init__(self, recipe: dict, device: str, library_loss: bool = False):
         import torch
 
         from recency.networks import training
@@ -123,13 +100,32 @@ class Loop:
         self.model, self.mask = plain_network(recipe, device)
         self.optimizer = training.optimizer(self.model, recipe)
         self.stream = Stream(recipe["sequence_length"], 50_277)
-        self.forward = torch.compile(self.model) if device != "cpu" else self.model
+        network = self.model.base_model if library_loss else self.model
+        self.forward = torch.compile(network) if device != "cpu" else network
+        self.loss = self.library_loss if library_loss else self.loss_of_logits
         self.model.train()
+
+    def loss_of_logits(self, inputs, targets, mask):
+        """Return the mean loss by cross_entropy."""
+        from torch.nn import functional
+
+        logits = self.forward(inputs, attention_mask=mask, use_cache=False).logits
+        return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+    def library_loss(self, inputs, targets, mask):
+        """Return the mean loss by linear_cross_entropy, its chunks the fastest on a CPU."""
+        from torch.nn import LinearCrossEntropyOptions, functional
+
+        hidden = self.forward(inputs, attention_mask=mask, use_cache=False).last_hidden_state
+        hidden = hidden.to(mask.dtype).flatten(0, 1)
+        weight = self.model.get_output_embeddings().weight.to(hidden.dtype)
+        chunk = 256 if self.device == "cpu" else None
+        options = LinearCrossEntropyOptions(batch_chunk_size=chunk)
+        return functional.linear_cross_entropy(hidden, weight, targets.flatten(), options=options)
 
     def steps(self, count: int) -> float:
         """Do `count` steps; return the last one's loss in nats."""
         import torch
-        from torch.nn import functional
 
         recipe, bf16 = self.recipe, self.recipe["precision"] == "bf16"
         for _ in range(count):
@@ -143,8 +139,7 @@ class Loop:
                 inputs, targets = inputs.to(self.device), targets.to(self.device)
                 with torch.autocast(self.device, torch.bfloat16, enabled=bf16):
                     mask = self.mask.to(torch.bfloat16) if bf16 else self.mask
-                    logits = self.forward(inputs, attention_mask=mask, use_cache=False).logits
-                    loss = functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+                    loss = self.loss(inputs, targets, mask)
                 (loss / parts).backward()
                 total += loss.detach() / parts
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), recipe["clip"])
@@ -155,7 +150,9 @@ class Loop:
 
 
 class ByTrainer:
-    """transformers' Trainer with its default attention."""
+    """transformers' Trainer with its default attention; `clock` tells the seconds."""
+
+    clock = staticmethod(time.perf_counter)
 
     def __init__(self, recipe: dict, device: str):
         import torch
@@ -173,6 +170,7 @@ class ByTrainer:
         bf16 = recipe["precision"] == "bf16"
         mask = mask.to(torch.bfloat16) if bf16 else mask
         losses = self.losses = []
+        contender = self
 
         class Listening(Trainer):
             def training_step(self, *arguments, **settings):
@@ -180,17 +178,17 @@ class ByTrainer:
                 losses.append(loss.detach())
                 return loss
 
-        class Clock(TrainerCallback):
+        class Watch(TrainerCallback):
             """When the first step of a run began and its last one ended."""
 
             def on_step_begin(self, arguments, state, control, **settings):
                 if state.global_step == 0:
-                    self.begun = time.perf_counter()
+                    self.begun = contender.clock()
 
             def on_step_end(self, arguments, state, control, **settings):
                 if device != "cpu":
                     torch.cuda.synchronize()
-                self.ended = time.perf_counter()
+                self.ended = contender.clock()
 
         def collate(rows):
             inputs = torch.stack(rows)  # Trainer's models shift the labels themselves
@@ -201,8 +199,8 @@ class ByTrainer:
                 "attention_mask": mask.expand(len(rows), -1, -1, -1),
             }
 
-        self.clock, self.make = (
-            Clock(),
+        self.watch, self.make = (
+            Watch(),
             lambda rows, steps: Listening(
                 model,
                 TrainingArguments(
@@ -224,7 +222,7 @@ class ByTrainer:
                 data_collator=collate,
                 train_dataset=rows,
                 optimizers=(optimizer, constant),
-                callbacks=[self.clock],
+                callbacks=[self.watch],
             ),
         )
 
@@ -238,7 +236,7 @@ class ByTrainer:
         rows = list(torch.cat([inputs, targets[:, -1:]], 1))
         self.losses.clear()
         self.make(rows, count).train()
-        self.seconds = self.clock.ended - self.clock.begun
+        self.seconds = self.watch.ended - self.watch.begun
         self.done += count
         parts = per_step // self.recipe["micro_batch"]
         # With accumulation Trainer's training_step returns each part's loss already divided.
@@ -257,8 +255,8 @@ def contenders(precision: str, device: str, sizes: tuple) -> dict:
     made = {
         "ours": lambda: Ours(MIX, recipe, device),
         "no_bias": lambda: Ours({"form": "none"}, recipe, device),
-        "lce": lambda: WithLibraryLoss(MIX, recipe, device),
         "loop": lambda: Loop(recipe, device),
+        "lce": lambda: Loop(recipe, device, library_loss=True),
         "trainer": lambda: ByTrainer(recipe, device),
     }
     try:

@@ -7,9 +7,9 @@ medians of the turns, a ratio is a peer's time over ours; of measures beside sur
 over that of surprisal alone. `--peers` is a folder that the peers were installed to (pip install
 --no-deps --target FOLDER minicons wonderwords surprisal plotext wordsprobability); a peer that is
 not there is left out. `--cpu-time` counts the processor's time, for a machine that others use; then
-one thread says most. `share_of_peak` is how much of our time the matrix products alone would take
-at the processor's peak, which is measured beside them: `ratio_at_peak` is the ratio that no float32
-computation of all logits can pass. The last line is one JSON object.
+one thread says most. `fastest` names the fastest peer. `share_of_peak` is how much of our time the
+matrix products alone would take at the processor's peak, which is measured beside them:
+`ratio_at_peak` is the ratio that no float32 computation of all logits can pass. The last line is one JSON object.
 """
 
 import argparse
@@ -133,7 +133,7 @@ def peak(clock) -> float:
     """Return the most operations a second that products of float32 matrices reach here."""
     import torch
 
-    from recency.scoring import products
+    from recency.networks import products
 
     inputs, weight = torch.randn(1024, 768), torch.randn(3072, 768)
     laid_out = products.can_lay_out(weight)
@@ -272,6 +272,7 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
                 ratios[name] = statistics.median(theirs / mine for theirs, mine in paired)
                 metrics[f"{shape}.{mode}.ratio_vs_{name}"] = round(ratios[name], 2)
         if ratios:
+            metrics[f"{shape}.{mode}.fastest"] = min(ratios, key=ratios.get)
             metrics[f"{shape}.{mode}.ratio_vs_fastest"] = round(min(ratios.values()), 2)
             metrics[f"{shape}.{mode}.ratio_at_peak"] = round(min(ratios.values()) * own / floor, 2)
     exact, near = (

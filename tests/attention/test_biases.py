@@ -125,12 +125,12 @@ def test_both_directions(offset):
 @pytest.mark.parametrize("dtype,near", [(torch.float64, 2e-7), (torch.float32, 2e-6)])
 @pytest.mark.parametrize("case", CASES)
 def test_backends_agree(case, dtype, near):
-    """softmax, sdpa and flex on the same inputs; the last with fewer queries than keys, too."""
+    """softmax, sdpa, blocks and flex on the same inputs, and with fewer queries than keys."""
     bias = build({"form": case.split()[0]} | CASES[case][0], 4)
     rng = np.random.default_rng(2)
     q, k, v = (torch.from_numpy(each).to(dtype) for each in rng.normal(size=(3, 2, 4, 200, 16)))
     expected, _ = biased.biased_attention(Module(bias), q, k, v, None, backend="softmax")
-    others = ["sdpa"] if isinstance(bias.dense(2, 2, q.device, dtype)[0], float) else []
+    others = ["sdpa", "blocks"] if isinstance(bias.dense(2, 2, q.device, dtype)[0], float) else []
     for backend in [*others, *(["flex"] if not bias.learned else [])]:
         got, _ = biased.biased_attention(Module(bias), q, k, v, None, backend=backend)
         torch.testing.assert_close(got, expected, atol=near, rtol=0)
@@ -154,6 +154,18 @@ def test_gpu_equals_cpu(case):
         found.append([each.cpu() for each in wanted])
     for cpu, cuda in zip(*found, strict=True):
         torch.testing.assert_close(cuda, cpu, atol=2e-3, rtol=2e-3)
+
+
+def test_a_gpu_compiles_for_training_alone():
+    """Each length of a text would be compiled by itself."""
+    shape = (2, 4, 300, 64)
+    assert biased._fastest("cuda", shape, False, True) == "flex"
+    with torch.inference_mode():
+        assert biased._fastest("cuda", shape, False, True) is None
+        assert biased._fastest("cpu", shape, True, False) == "blocks"
+    assert biased._fastest("cuda", shape, True, True) is None
+    assert biased._fastest("cuda", shape, False, False) is None
+    assert biased._fastest("cpu", (2, 4, 100, 64), False, True) is None
 
 
 def test_blocks_that_a_window_hides_are_skipped():
@@ -189,6 +201,49 @@ def test_gradient(case):
     assert torch.autograd.gradcheck(
         lambda *x: biased.biased_attention(module, *x, None)[0], inputs, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_gradients_by_blocks(case, monkeypatch):
+    """Of a bias's own weights as well; the blocks are one query, two and two of five."""
+    ran = []
+    attend = biased.blocks.attend
+    monkeypatch.setattr(biased.blocks, "attend", lambda *x: ran.append(x) or attend(*x))
+    monkeypatch.setattr(biased.blocks, "QUERIES_AT_ONCE", 2)
+    bias = build({"form": case.split()[0]} | CASES[case][0], 2)
+    varies = not isinstance(bias.dense(2, 2, torch.device("cpu"), torch.float64)[0], float)
+    torch.manual_seed(0)
+    shapes = [(2, 2, 5, 4), (2, 2, 6, 4), (2, 2, 6, 4)]
+    inputs = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    module = Module(bias)
+    assert torch.autograd.gradcheck(
+        lambda *x: biased.biased_attention(module, *x, None)[0], inputs, atol=1e-6
+    )
+    assert bool(ran) is not varies
+    gradients = []
+    for backend in (None, "softmax"):
+        output = biased.biased_attention(module, *inputs, None, backend=backend)[0]
+        if own := list(bias.parameters()):
+            gradients.append(torch.autograd.grad(output.square().sum(), own))
+    for got, expected in zip(*gradients, strict=True) if gradients else []:
+        torch.testing.assert_close(got, expected)
+
+
+def test_blocks_in_bf16_err_as_pytorchs_own_attention_does():
+    torch.manual_seed(0)
+    module = Module(build({"form": "linear"}, 4))
+    exact = [torch.randn(2, 4, 300, 16).bfloat16() for _ in range(3)]
+    wanted = torch.randn(2, 300, 4, 16)
+    found = {}
+    for name in ("float64", "blocks", "sdpa"):
+        inputs = [each.double() if name == "float64" else each for each in exact]
+        inputs = [each.clone().requires_grad_() for each in inputs]
+        backend = "softmax" if name == "float64" else name
+        output, _ = biased.biased_attention(module, *inputs, None, backend=backend)
+        gradients = torch.autograd.grad((output * wanted).sum(), inputs)
+        found[name] = [each.double() for each in (output, *gradients)]
+    for got, other, true in zip(found["blocks"], found["sdpa"], found["float64"], strict=True):
+        assert (got - true).norm() < 2 * (other - true).norm()
 
 
 def test_learned_weights_have_gradients():

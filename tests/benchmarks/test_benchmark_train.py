@@ -30,4 +30,6 @@ def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
         assert metrics[f"{precision}.peak_mib"] > 100  # weights, gradients, optimiser
         for peer in ("loop", "lce"):  # they train the same network on the same tokens
             assert abs(metrics[f"{precision}.first_loss_minus_{peer}"]) < near
+        assert metrics[f"{precision}.fastest"] in ("loop", "lce", "trainer")
+        assert metrics[f"{precision}.share_of_peak"] > 0
     assert benchmark.flop_per_token(2048) == pytest.approx(93e6, rel=0.1)

@@ -7,8 +7,8 @@ from small_networks import TINY, byte_tokenizer
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from recency.errors import InputError
-from recency.networks import architectures
-from recency.scoring import alignment, causal, forward, output_layer, products
+from recency.networks import architectures, products
+from recency.scoring import alignment, causal, forward, output_layer
 from recency.scoring.windows import Window
 
 

@@ -1,11 +1,13 @@
 """Biased attention as an attention function of transformers, for any model that uses the registry.
 
 `attach` puts a bias on a model; its attention modules then hold it as `recency_bias`, and the
-function registered as "recency" computes softmax(a·s + b) v. One definition, three backends:
+function registered as "recency" computes softmax(a·s + b) v. One definition, four backends:
 
-flex     `flex_attention`, on a GPU: a and b are compiled into the kernel, blocks of keys that the
+flex     `flex_attention`, in training on a GPU: a and b are compiled into the kernel, blocks of keys that the
          bias hides are skipped; for biases without learned parts, texts without padding
-sdpa     `scaled_dot_product_attention` with an additive mask: on a CPU, where a is a number
+blocks   recency.attention.blocks: on a CPU, where a is a number; for causal networks and texts of
+         more than a block without padding
+sdpa     `scaled_dot_product_attention` with an additive mask: elsewhere, where a is a number
 softmax  written out: where a varies, the model caps its scores or has sinks, or where the
          attention weights are wanted
 """
@@ -21,7 +23,7 @@ from torch.nn.attention import flex_attention as flex
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, causal_mask_function, sdpa_mask
 
-from recency.attention import check
+from recency.attention import blocks, check
 from recency.attention.biases import Bias, build
 from recency.errors import InputError
 
@@ -74,11 +76,19 @@ def biased_attention(
     causal = getattr(module, "is_causal", True)
     if softcap is not None or s_aux is not None:
         backend = "softmax"
-    plain = not weights and attention_mask is None and not dropout and not bias.learned and causal
-    if backend is None and plain and query.is_cuda and query.shape[-1] >= 16:
-        backend = "flex"
+    plain = not weights and attention_mask is None and not dropout and causal
+    if backend in (None, "dense") and plain:
+        backend = _fastest(query.device.type, query.shape, bias.learned, backend is None) or backend
     if backend == "flex":
         return _flex(bias, query, key, value, scaling).transpose(1, 2).contiguous(), None
+    if backend == "blocks":
+        exact = torch.promote_types(value.dtype, torch.float32)
+        a, b = bias.dense(query.shape[2], key.shape[2], query.device, exact)
+        if isinstance(a, float):
+            # Rotary embedding leaves float32 under autocast.
+            query, key = query.to(value.dtype), key.to(value.dtype)
+            output = blocks.attend(query, key, value, b[0], scaling * a, bias.reach)
+            return output.transpose(1, 2).contiguous(), None
     a, b = bias.dense(query.shape[2], key.shape[2], query.device, query.dtype, causal)
     if attention_mask is not None:
         # Where padding hides every key of a query, the query may see itself: no NaN arises.
@@ -103,6 +113,19 @@ def biased_attention(
     attention = attention[..., : key.shape[2]]
     attention = functional.dropout(attention, dropout, module.training)
     return torch.matmul(attention, value).transpose(1, 2).contiguous(), attention
+
+
+def _fastest(device: str, shape: tuple[int, ...], learned: bool, flex_too: bool) -> str | None:
+    """Return the backend for plain causal attention to queries of a shape, None for the others.
+
+    `flex` is compiled anew for each length, for minutes in a scoring of texts, and needs Python's
+    headers: it is for training, whose lengths are one.
+    """
+    if device == "cpu":
+        return "blocks" if shape[2] > blocks.QUERIES_AT_ONCE else None
+    trains = torch.is_grad_enabled() or torch.compiler.is_compiling()
+    usable = device == "cuda" and shape[-1] >= 16 and not learned and trains
+    return "flex" if flex_too and usable else None
 
 
 def _bias_of(module: nn.Module, mask: torch.Tensor | None, arguments: dict) -> Bias:

@@ -13,7 +13,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from recency.errors import InputError
-from recency.scoring import products
+from recency.networks import products
 from recency.scoring.windows import Window
 
 #: Inputs run together on a CPU; more gains nothing there.
@@ -137,7 +137,7 @@ _LAYOUTS: WeakKeyDictionary[nn.Module, tuple[list, list, Callable]] = WeakKeyDic
 
 @contextmanager
 def laid_out(model: PreTrainedModel, inputs: int) -> Iterator[None]:
-    """Let the body's linear layers take weights that are laid out once (recency.scoring.products).
+    """Let the body's linear layers take weights that are laid out once (recency.networks.products).
 
     The same sums, in another order of addition. The layouts are kept as long as the modules, and
     made anew where a weight was changed. Nothing is done for few `inputs`, where gradients are

@@ -11,7 +11,7 @@ import torch
 from transformers import PreTrainedModel
 
 from recency.errors import InputError
-from recency.scoring import products
+from recency.networks import products
 from recency.scoring.alignment import END, REST, SPACE
 from recency.scoring.distribution import SMALLEST, TIE, ExactStatistics, Statistics, delicate
 from recency.scoring.windows import window_of
@@ -119,7 +119,7 @@ class OutputLayer:
         # Without a maximum to subtract there is one pass less; extremes are done again, with it.
         sums = Statistics(wanted, chosen, ties)
         add = sums.add if wanted else lambda logits, own: exponential_sum(logits)
-        mass = self.masses(states, add, torch.add, shift, rows).log()
+        mass = self.masses(states, add, torch.add, shift, rows if wanted else None).log()
         full = torch.tensor(np.diff(self.cuts) > 0, device=mass.device)
         enough = bool(torch.isfinite(mass[full]).all() and mass[full].min() > SMALLEST)
         if not enough:

@@ -27,6 +27,11 @@ def can_lay_out(weight: torch.Tensor) -> bool:
     )
 
 
+def laid_out(weight: torch.Tensor) -> torch.Tensor:
+    """Return a copy of `weight` (outputs, inputs) in the processor's order."""
+    return torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), ROWS)
+
+
 def product(
     weight: torch.Tensor, bias: torch.Tensor | None = None, gelu: str | None = None
 ) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -34,10 +39,15 @@ def product(
 
     `gelu` ("none" or "tanh", as in torch.nn.functional.gelu) applies it to the result, too.
     """
-    laid_out = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), ROWS)
+    weight = laid_out(weight)
     attribute, algorithm = ("none", "") if gelu is None else ("gelu", gelu)
 
     def run(inputs: torch.Tensor) -> torch.Tensor:
-        return torch.ops.mkldnn._linear_pointwise(inputs, laid_out, bias, attribute, [], algorithm)
+        return torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, attribute, [], algorithm)
 
     return run
+
+
+def added(total: torch.Tensor, inputs: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Return total + inputs · weightᵀ in one pass; `weight` may be laid out, and need not be."""
+    return torch.ops.mkldnn._linear_pointwise.binary(inputs, total, weight, None, "add")
