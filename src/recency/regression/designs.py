@@ -28,6 +28,31 @@ SPILLOVER = ("item", "sentence")
 """What a word before or after another one must share with it; the first unless a design says so."""
 
 
+def bases(design: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a design's base lacks: that of its ranking first, then the one beside it, if any."""
+    named = design["base"]
+    return (named,) if isinstance(named, str) else tuple(named)
+
+
+def with_one_base(design: Mapping[str, Any], lm: bool) -> Mapping[str, Any]:
+    """Return a design that has several bases with one: an LM's own, or, without an LM, the shared one."""
+    return design if len(bases(design)) == 1 else {**design, "base": "fixed" if lm else "all"}
+
+
+def kind_of_base(
+    design: Mapping[str, Any], columns: Mapping[str, Collection[str]] | None = None
+) -> str:
+    """Return the base that a design of one base has: `fixed` where both come to one formula.
+
+    They do where nothing of the LM varies by subject: then the base is the paper's by either name.
+    """
+    formula = read(design)
+    interest = [term_of(text) for text in design["of_interest"]]
+    of_lm = names.of_its_lm(formula, columns or {})
+    fixed, shared = base_of(formula, interest, False, ()), base_of(formula, interest, True, of_lm)
+    return "fixed" if str(fixed) == str(shared) else bases(design)[0]
+
+
 def parse(text: str, mixed: bool = True) -> Formula:
     """Read a formula of times or amplitudes; a mixed model has random terms, any other none."""
     formula = formulas.parse(names.quoted(text))
@@ -77,9 +102,10 @@ def formula_of(
     `beside`, another LM, the full model has its terms too.
     """
     for key, choices in (*CHOICES.items(), ("spillover", SPILLOVER)):
-        if key in design and design[key] not in choices:
+        given = bases(design) if key == "base" else (design.get(key, choices[0]),)
+        if odd := [each for each in given if each not in choices]:
             raise InputError(
-                f"design: {key} is {design[key]!r} and must be one of {', '.join(choices)}"
+                f"design: {key} is {odd[0]!r} and must be one of {', '.join(choices)}"
             )
     models = ("full", "base", *(("linear",) if design["engine"] == "gam" else ()))
     if model not in models:
@@ -94,7 +120,7 @@ def formula_of(
     columns = columns or {}
     names.check(formula, columns)
     of_lm = names.of_its_lm(formula, columns)
-    shared = design["base"] == "all"
+    shared = bases(design)[0] == "all"
     interest = [term_of(text) for text in design["of_interest"]]
     base = base_of(formula, interest, shared, of_lm if shared else ())
     if model == "base":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from recency.figures import comparison, style
+from recency.figures import bases, comparison, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison, Response
 from recency.figures.encoding import BASELINE
@@ -109,7 +109,7 @@ def bars(
             rows[lm.lm], totals[lm.lm], height=0.8, color=look.bar, edgecolor=look.colour, lw=1
         )
         if own := known.own.get((lm.lm, TOTAL)):
-            _interval(axes, own.low, own.high, rows[lm.lm], "black", f"interval {lm.lm}")
+            interval_line(axes, own.low, own.high, rows[lm.lm], "black", f"interval {lm.lm}")
     axes.axvline(0, color=style.GREY, lw=0.7)
     axes.set_xlabel("ΔLogLik (nats)")
     axes.margins(x=0.02)
@@ -131,11 +131,13 @@ def bars(
     over = result.summed[0] if many == 1 else f"summed over {many} responses"
     size = result.observations[result.summed].sum()
     how = "lines: 95 % intervals, subjects or sentences drawn anew, whichever is wider"
-    style.notes(figure, [f"{over} ({size:,} observations); {how}", *sentences(result, lost)])
+    base = bases.SHORT.get(result.base, "")
+    said = "; ".join(filter(None, [f"{over} ({size:,} observations)", base, how]))
+    style.notes(figure, [said, *sentences(result, lost)])
     return figure
 
 
-def _interval(axes: "Axes", low: float, high: float, y: float, colour: str, gid: str) -> None:
+def interval_line(axes: "Axes", low: float, high: float, y: float, colour: str, gid: str) -> None:
     """Draw an interval as a line across, with ends; nothing where there is none."""
     from matplotlib.patheffects import Normal, Stroke
 
@@ -158,7 +160,7 @@ def _differences(
     for lm in result.lms:
         if found := known.paired.get((lm.lm, TOTAL)):
             look, y = looks[lm.lm], rows[lm.lm]
-            _interval(axes, found.low, found.high, y, look.colour, f"paired {lm.lm}")
+            interval_line(axes, found.low, found.high, y, look.colour, f"paired {lm.lm}")
             axes.plot(found.value, y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
                       gid=f"difference {lm.lm}", zorder=5)  # fmt: skip
     axes.margins(x=0.06)
@@ -233,7 +235,7 @@ def panels(
             for lm, y in zip(group, heights):
                 look = looks[lm.lm]
                 low, high = against(known, result, lm.lm, response.label)
-                _interval(axes, low, high, y, look.colour, f"interval {lm.lm}")
+                interval_line(axes, low, high, y, look.colour, f"interval {lm.lm}")
                 axes.plot(values[lm.lm], y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
                           gid=f"dot {lm.lm}", zorder=5)  # fmt: skip
         axes.set_title(_title(response, result.observations[response.label], columns), size=8.5)
@@ -256,6 +258,7 @@ def panels(
         [(f"baseline: {baseline_lm.label}", BASELINE)] if baseline_lm else [],
     )
     how = explained(known, baseline_lm and baseline_lm.label)
+    how = "; ".join(filter(None, [bases.SHORT.get(result.base, ""), how]))
     style.notes(figure, [how, *sentences(result, lost, totals=False)])
     return figure
 

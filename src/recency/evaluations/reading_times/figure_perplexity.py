@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from recency.figures import comparison, labels, style
+from recency.figures import bases, comparison, labels, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison
 from recency.figures.encoding import BASELINE
@@ -106,7 +106,8 @@ def draw(
     over = result.summed[0] if many == 1 else f"summed over {many} responses"
     axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
     axes.set_xlabel("Perplexity per token over the words read (log scale)")
-    style.notes(figure, [explained(known, first_lm and first_lm.label), *words])
+    how = explained(known, first_lm and first_lm.label)
+    style.notes(figure, ["; ".join(filter(None, [bases.SHORT.get(result.base, ""), how])), *words])
     labels.write(
         axes,
         {lm.lm: (perplexity[lm.lm], totals[lm.lm]) for lm in lms},

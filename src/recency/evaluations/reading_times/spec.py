@@ -28,6 +28,9 @@ EVALUATION = Evaluation(
         ]
     },
     settings={
+        "lms": lambda study, experiment: study.ranked_lms(experiment),
+        "baseline": lambda study, experiment: study.ranked_baseline(experiment),
+        "seeds": lambda study, experiment: study.one_for_seeds(experiment),
         "lms_but_for_seed": lambda study, experiment: [
             study.described(lm)
             for lm in {study.but_for_seed(lm["lm"]): 0 for lm in study.lms_of(experiment)}
@@ -39,7 +42,8 @@ EVALUATION = Evaluation(
         ),
         "nested": lambda study, experiment: bool(study.experiment(experiment).get("nested")),
         "tested": lambda study, experiment: len(study.experiment(experiment)["lms"]) > 1,
-        "seeds": lambda study, experiment: "seeds" in study.experiment(experiment),
+        "seeds": lambda study, experiment: study.several_seeds(experiment),
+        "bases": lambda study, experiment: bool(study.base(experiment, beside=True)),
     },
     also=_beside,
 )
