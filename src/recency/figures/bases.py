@@ -10,6 +10,8 @@ NAMED = {
     "several": "bases of several kinds (base: fixed of some responses, all of others)",
 }
 """What a base is called after "over"."""
+TITLES = {"fixed": "base: fixed (the paper's)", "all": "base: all (shared by all LMs)"}
+TITLES |= {"several": "bases: fixed and all"}
 SHORT = {"fixed": "base: fixed", "all": "base: all", "several": "bases: fixed and all"}
 
 

@@ -59,6 +59,7 @@ class Comparison:
     not_run: list[str] = field(default_factory=list)  # sentences for the reader
     not_summed: list[str] = field(default_factory=list)  # the same, of responses some LMs lack
     bases: Mapping[str, str] = field(default_factory=dict)  # response label → fixed or all
+    seeds: int = 1  # trainings that an LM's ΔLogLik is the mean of, at most
 
     @property
     def missing(self) -> list[str]:
@@ -265,5 +266,6 @@ def read(
         unconverged=frozenset(zip(failed.lm, failed.response)),
         not_run=absent,
         not_summed=not_summed,
+        seeds=int(rows.seeds.max()) if "seeds" in rows and len(rows) else 1,
         bases=once.base.reindex(delta.columns).fillna("").to_dict(),
     )

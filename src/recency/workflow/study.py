@@ -261,13 +261,15 @@ class Study:
         return self.one_for_seeds(experiment)[self.experiment(experiment)["baseline"]]
 
     def ranked_cells(self, experiment: str) -> list[dict]:
-        """Return every cell with lm, label and seed; of the experiment's seeds lm and label are one."""
-        of = self.one_for_seeds(experiment)
+        """Return every cell; of several seeds lm and label are one, beside `seed` and `variant`."""
+        cells, of = self.named_cells(experiment, "label"), self.one_for_seeds(experiment)
+        if not self.several_seeds(experiment):
+            return cells
         return [
             cell
             | {"lm": of[cell["lm"]], "label": self.described(of[cell["lm"]])["label"]}
-            | ({"seed": self.lms[cell["lm"]]["seed"]} if self.several_seeds(experiment) else {})
-            for cell in self.named_cells(experiment)
+            | {"seed": self.lms[cell["lm"]]["seed"], "variant": cell["lm"]}
+            for cell in cells
         ]
 
     def several_seeds(self, experiment: str) -> bool:

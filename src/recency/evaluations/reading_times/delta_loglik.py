@@ -29,7 +29,7 @@ from recency.stats.bootstrap import percentiles
 NAMES = ("lm", "label", "dataset", "measure", "design")
 FIGURES = ("delta_loglik", "delta_loglik_marginal", "delta_loglik_fit")
 COLUMNS = [*NAMES, "base", *FIGURES, "n_exploratory", "n_fit", "seeds", "converged", "note"]
-BY_SEED = [*NAMES, "seed", "base", *FIGURES, "converged", "note"]
+BY_SEED = [*NAMES, "variant", "seed", "base", *FIGURES, "converged", "note"]
 INTERVALS = [f"{end}_{cluster}" for cluster in CLUSTERS for end in ("low", "high")]
 LIKELIHOODS = {
     "delta_loglik": "exploratory",
@@ -56,8 +56,8 @@ def main(
 ) -> None:
     """Write one row (COLUMNS) for each LM and response of `cells`, in their order.
 
-    A cell has lm, label, dataset, measure, design, and perhaps seed: cells that differ in it alone
-    are one LM, whose figures are the means. `full` and `base` are the JSON files of the fits, in the
+    A cell has lm, label, dataset, measure, design, and perhaps seed and variant, the LM of this seed:
+    cells that differ in these alone are one LM, whose figures are the means. `full` and `base` are the JSON files of the fits, in the
     order of `cells`. A pair of which one could not be fitted has empty figures and the reason in its
     note. `out_seeds` gets BY_SEED, a row a cell. With the fits' Parquet files
     of observations (`full_observations`, `base_observations`, in the same order) the columns
@@ -66,7 +66,9 @@ def main(
     differences from each LM's baseline (`baselines`, lm → lm) and, with `totals`, over responses.
     """
     each = [
-        {key: cell[key] for key in NAMES} | {"seed": cell.get("seed", "")} | compare(*pair)
+        {key: cell[key] for key in NAMES}
+        | {"variant": cell.get("variant", cell["lm"]), "seed": cell.get("seed", "")}
+        | compare(*pair)
         for cell, *pair in zip(cells, full, base, strict=True)
     ]
     groups: dict[tuple, list[dict]] = {}

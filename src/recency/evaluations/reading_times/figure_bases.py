@@ -76,7 +76,7 @@ def draw(overs: list[Over], baseline: str | None) -> "Figure":
             interval_line(axes, *against(sure, result, lm.lm, TOTAL), y, look.colour, f"interval {lm.lm}")
             axes.plot(totals[lm.lm], y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
                       gid=f"dot {lm.lm}", zorder=5)  # fmt: skip
-        axes.set_title(bases.SHORT.get(result.base, ""), size=8.5)
+        axes.set_title(bases.TITLES.get(result.base, ""), size=8.5)
         axes.set_xlabel("ΔLogLik (nats)")
         axes.grid(axis="both")
         axes.xaxis.set_major_locator(MaxNLocator(5, min_n_ticks=2))
@@ -100,7 +100,7 @@ def layout(overs: list[Over], baseline: str | None, title: str) -> Table:
     named = next((lm.label for lm in first.lms if lm.lm == baseline), None)
     heads = ["ΔLogLik", *([f"\N{MINUS SIGN} {named}", "95 %"] if named else ["95 %"])]
     top = [Cell(""), Cell("")]
-    top += [Cell(bases.SHORT.get(result.base, ""), span=len(heads)) for result, _ in overs]
+    top += [Cell(bases.TITLES.get(result.base, ""), span=len(heads)) for result, _ in overs]
     header = [top, [Cell("Response", left=True), Cell("LM", left=True), *map(Cell, heads * 2)]]
     grid, rules = [], []
     for label in [*([TOTAL] if len(first.totals) else []), *first.delta.columns]:

@@ -14,14 +14,28 @@ from recency.figures import bases, comparison, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison, Response
 from recency.figures.encoding import BASELINE
-from recency.figures.intervals import TOTAL, Intervals, against, columns, ends, explained
+from recency.figures.intervals import (
+    TOTAL,
+    Intervals,
+    against,
+    anew,
+    columns,
+    ends,
+    explained,
+    over_baseline,
+)
 
 PRODUCT = {
     "makes": {
         "total": ("figure_delta_loglik", "ΔLogLik of each LM"),
         "by_response": ("figure_delta_loglik_by_response", "ΔLogLik of each LM, by response"),
     },
-    "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
+    "reads": [
+        "delta_loglik",
+        "intervals=delta_loglik_intervals",
+        "by_seed=delta_loglik_by_seed",
+        "not_run",
+    ],
     "settings": ["lms", "responses", "baseline"],
 }
 
@@ -83,11 +97,16 @@ def key(figure: "Figure", lms: list[LM], kind: str, lines: list[tuple[str, str]]
 
 
 def bars(
-    result: Comparison, known: Intervals, baseline: str | None, lost: str | None = None
+    result: Comparison,
+    known: Intervals,
+    baseline: str | None,
+    lost: str | None = None,
+    seeds: pd.DataFrame | None = None,
 ) -> "Figure":
     """Draw total ΔLogLik as one bar an LM, and beside it the difference from the baseline.
 
-    Both have their 95 % intervals; `lost` is the label of a baseline that was not run.
+    Both have their 95 % intervals; `lost` is the label of a baseline that was not run. `seeds` are
+    ΔLogLik of each seed, as intervals.by_seed reads them: a small mark each.
     """
     from matplotlib.figure import Figure
 
@@ -110,12 +129,17 @@ def bars(
         )
         if own := known.own.get((lm.lm, TOTAL)):
             interval_line(axes, own.low, own.high, rows[lm.lm], "black", f"interval {lm.lm}")
+        if seeds is not None and lm.lm in seeds.index:
+            _marks(axes, seeds.loc[lm.lm, TOTAL], rows[lm.lm], looks[lm.lm].colour, lm.lm)
     axes.axvline(0, color=style.GREY, lw=0.7)
     axes.set_xlabel("ΔLogLik (nats)")
     axes.margins(x=0.02)
     if compared:
         _differences(grid[1], result, known, rows, looks)
         grid[1].set_xlabel(f"\N{MINUS SIGN} {baseline_lm.label} (nats)")
+        for lm in result.lms if seeds is not None else []:
+            found = over_baseline(seeds, lm.lm, baseline, TOTAL) if lm.lm != baseline else []
+            _marks(grid[1], found, rows[lm.lm], looks[lm.lm].colour, lm.lm)
     _values(grid[-1], result, known, rows, compared)
     axes.set_yticks(list(rows.values()), [lm.label for lm in result.lms])
     axes.set_ylim(y - 0.75, -0.6)
@@ -130,11 +154,20 @@ def bars(
     many = len(result.summed)
     over = result.summed[0] if many == 1 else f"summed over {many} responses"
     size = result.observations[result.summed].sum()
-    how = "lines: 95 % intervals, subjects or sentences drawn anew, whichever is wider"
+    how = f"lines: 95 % intervals, {anew(known)}"
+    if seeds is not None and len(seeds):
+        how += f"; LMs are means of {result.seeds} seeds, small marks are seeds"
     base = bases.SHORT.get(result.base, "")
     said = "; ".join(filter(None, [f"{over} ({size:,} observations)", base, how]))
     style.notes(figure, [said, *sentences(result, lost)])
     return figure
+
+
+def _marks(axes: "Axes", values: Iterable[float], y: float, colour: str, lm: str) -> None:
+    """Draw the seeds of an LM as small marks beneath its row's middle."""
+    for number, value in enumerate(values):
+        axes.plot(value, y + 0.27, "o", ms=2.4, mfc=style.tint(colour, 0.4), mec="white", mew=0.4,
+                  zorder=4.5, gid=f"seed {number} {lm}")  # fmt: skip
 
 
 def interval_line(axes: "Axes", low: float, high: float, y: float, colour: str, gid: str) -> None:
@@ -316,6 +349,7 @@ def main(
     responses: Iterable[Mapping],
     baseline: str | None = None,
     not_run: str | Path | None = None,
+    by_seed: str | Path | None = None,
 ) -> None:
     """Draw totals and panels to the .pdf, .svg, .png of `total` and `by_response`, data to .csv.
 
@@ -328,10 +362,10 @@ def main(
     lost = next(
         (row["label"] for row in lms if row["lm"] == baseline and baseline not in run), None
     )
-    rows = data(result, known)
+    rows, seeds = data(result, known), interval_files.by_seed(by_seed, result)
     with style.use():
         drawn = [
-            (bars(result, known, baseline, lost), total, rows[rows.response == TOTAL])
+            (bars(result, known, baseline, lost, seeds), total, rows[rows.response == TOTAL])
             if len(result.totals)
             else (style.empty(result.missing), total, rows[:0]),
             (panels(result, known, baseline, lost), by_response, rows[rows.response != TOTAL])

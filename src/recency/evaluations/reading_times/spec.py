@@ -10,6 +10,14 @@ def _applies(study, experiment: str) -> bool:
     return bool(asked) and not study.all_fitted(experiment)
 
 
+def _problems(config, name, known) -> list[str]:
+    """Say which scales an experiment has seeds for that there are not."""
+    seeds = config["experiments"][name].get("seeds", [])
+    for scale in seeds if isinstance(seeds, dict) else []:
+        known(f"experiments → {name} → seeds", scale, "scales")
+    return []
+
+
 def _beside(study, experiment: str) -> list[str]:
     """Return the verdict, and figures that set the effects found beside those that were put in."""
     where = f"<results>/experiments/{experiment}"
@@ -46,4 +54,5 @@ EVALUATION = Evaluation(
         "bases": lambda study, experiment: bool(study.base(experiment, beside=True)),
     },
     also=_beside,
+    problems=_problems,
 )

@@ -250,6 +250,11 @@ def answer(
             | {"over_baseline": described(pair, lm, reference)}
         )
     said = sentences(known, baseline, simulated, labels)
+    if result.seeds > 1 and len(totals):
+        said.append(
+            f"An LM is the mean of {result.seeds} trainings from seeds of their own, and intervals "
+            "and tests are of further ones, too."
+        )
     if result.base in bases.NAMED and len(totals):
         said.append(f"ΔLogLik is over {bases.NAMED[result.base]}.")
     if beside is not None and len(beside.result.totals):
@@ -260,6 +265,7 @@ def answer(
         "sentences": said,
         "responses": result.summed,
         "base": result.base,
+        "seeds": result.seeds,
         "baseline": named.get(baseline),
         "ranking": ranking,
         "groups": [[named[order[place]] for place in group] for group in groups(len(order), alike)],
