@@ -104,9 +104,7 @@ def formula_of(
     for key, choices in (*CHOICES.items(), ("spillover", SPILLOVER)):
         given = bases(design) if key == "base" else (design.get(key, choices[0]),)
         if odd := [each for each in given if each not in choices]:
-            raise InputError(
-                f"design: {key} is {odd[0]!r} and must be one of {', '.join(choices)}"
-            )
+            raise InputError(f"design: {key} is {odd[0]!r} and must be one of {', '.join(choices)}")
     models = ("full", "base", *(("linear",) if design["engine"] == "gam" else ()))
     if model not in models:
         raise InputError(f"model is {model!r} and must be {' or '.join(map(repr, models))}")

@@ -73,7 +73,9 @@ def draw(overs: list[Over], baseline: str | None) -> "Figure":
             axes.axvline(totals[baseline], color=BASELINE, ls=DASHES, lw=1, zorder=1)
         for y, lm in enumerate(lms):
             look = looks[lm.lm]
-            interval_line(axes, *against(sure, result, lm.lm, TOTAL), y, look.colour, f"interval {lm.lm}")
+            interval_line(
+                axes, *against(sure, result, lm.lm, TOTAL), y, look.colour, f"interval {lm.lm}"
+            )
             axes.plot(totals[lm.lm], y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
                       gid=f"dot {lm.lm}", zorder=5)  # fmt: skip
         axes.set_title(bases.TITLES.get(result.base, ""), size=8.5)

@@ -190,5 +190,7 @@ def main(
         + list(columns(known, "", "")),
     )
     with style.use():
-        figure = draw(result, known, values, words, baseline, marks) if shown else style.empty(words)
+        figure = (
+            draw(result, known, values, words, baseline, marks) if shown else style.empty(words)
+        )
         style.save(figure, out, data)

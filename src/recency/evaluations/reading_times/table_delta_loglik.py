@@ -45,7 +45,16 @@ def data(result: Comparison, known: Intervals, published: pd.DataFrame) -> pd.Da
             row |= {"base": of_base[label], "published_base": over}
             converged = (lm.lm, label) not in result.unconverged
             rows.append(row | columns(known, lm.lm, label) | {"converged": converged})
-    names = ["lm", "label", "response", "base", "reproduced", "published_base", "published", "difference"]
+    names = [
+        "lm",
+        "label",
+        "response",
+        "base",
+        "reproduced",
+        "published_base",
+        "published",
+        "difference",
+    ]
     return pd.DataFrame(rows, columns=[*names, *columns(known, "", ""), "converged"])
 
 
@@ -123,7 +132,9 @@ def layout(
         )
         theirs = bases.of(rows.published_base[rows.published_base != ""])
         if theirs != result.base:
-            notes[-1] += f". Published is over {bases.NAMED[theirs]}: no difference between unlike bases"
+            notes[-1] += (
+                f". Published is over {bases.NAMED[theirs]}: no difference between unlike bases"
+            )
     if not rows.converged.all():
         notes.append("†: the regression did not converge")
     return Table(title, header, grid, notes + result.missing)
