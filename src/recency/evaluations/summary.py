@@ -83,8 +83,10 @@ def by_response(result: Comparison, known: Intervals, baseline: str | None) -> T
     notes = [f"ΔLogLik by response, with its 95 % interval{over and f' ({over})'}"]
     if paired:
         notes = [
-            f"by response: the difference from {named} (of {named} ΔLogLik), with its 95 % interval"
-            f"{over and f' ({over})'}"
+            (
+                f"by response: the difference from {named} (of {named} ΔLogLik), with its 95 % interval"
+                f"{over and f' ({over})'}"
+            )
         ]
     return Table("", [[Cell(head, left=i == 0) for i, head in enumerate(heads)]], rows, notes)
 

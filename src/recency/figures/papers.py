@@ -47,7 +47,7 @@ def delta(path: str | Path | None, lms: Iterable[LM]) -> pd.DataFrame:
     if found.lm.duplicated().any():
         raise InputError(f"{path}: two rows have one bias; give each its `parameters`")
     if odd := set(found.base) - {"fixed", "all"}:
-        raise InputError(f"{path}: base is {sorted(map(str, odd))[0]!r} and must be fixed or all")
+        raise InputError(f"{path}: base is {min(map(str, odd))!r} and must be fixed or all")
     found = found.set_index("lm")
     return found.astype(dict.fromkeys(found.columns.drop("base"), float))
 

@@ -14,10 +14,9 @@ from pathlib import Path
 from recency import config as configuration
 from recency import grids
 from recency.evaluations import registry
-from recency.figures import bases
-from recency.regression import designs
 from recency.workflow.faults import ConfigError
 from recency.workflow.files import Files
+from recency.workflow.ranked import Ranked
 
 #: What an n-gram LM is where the config does not say.
 NGRAM = {"order": 5, "memory": "1G", "prune": [], "context": "item", "bos": True}
@@ -25,7 +24,7 @@ NGRAM |= {"text_rule": "displayed"}
 
 
 @dataclass
-class Study:
+class Study(Ranked):
     """A checked config, the project's folder, folders with public files, and whether a plan is all.
 
     Experiments with several seeds or settings are written out in `config`; `grids` says what the
@@ -133,18 +132,6 @@ class Study:
         name = self.experiment(experiment).get(key)
         return name is not None and (key, name) not in self.no_data
 
-    def base(self, experiment: str, beside: bool = False) -> str:
-        """Return the base of an experiment's ΔLogLik: fixed, all or several; "" where there is none.
-
-        With `beside` of those that stand beside the first, where a design has two.
-        """
-        asked = dict.fromkeys(r["design"] for r in self.all_responses(experiment))
-        found = [self.config["designs"][design] for design in asked]
-        if beside and all(len(designs.bases(design)) == 1 for design in found):
-            return ""
-        one = [{**d, "base": designs.bases(d)[-1 if beside else 0]} for d in found]
-        return bases.of(map(designs.kind_of_base, one))
-
     def for_report(self) -> dict:
         """Return what captions and the report's front page read beside the config."""
         tables = {key: kind.table for key, kind in registry.data().items()}
@@ -156,13 +143,7 @@ class Study:
                 | {each: self.config[tables[key]][name].get(each) for each in about}
                 for key, name in self.data_asked
             ],
-            "over": {  # of each experiment, what its ΔLogLik are over
-                name: {
-                    key: bases.NAMED.get(self.base(name, beside), "")
-                    for key, beside in (("first", False), ("beside", True))
-                }
-                for name in self.config["experiments"]
-            },
+            "over": {name: self.over(name) for name in self.config["experiments"]},
             "numbered": {
                 f"{target['experiment']}/{stem}": target["label"]
                 for target in self.targets.values()
@@ -241,41 +222,6 @@ class Study:
             {"lm": lm["lm"]} | {k: lm[k] for k in keys} | {k: r[k] for k in about}
             for r, lm in self.cells(experiment)
         ]
-
-    def one_for_seeds(self, experiment: str) -> dict[str, str]:
-        """Return each LM of an experiment → the LM that it is but for the seeds of the experiment.
-
-        Under `sensitivity` every combination stands for itself.
-        """
-        entry = self.experiment(experiment)
-        if experiment not in self.grids or "sensitivity" in entry:
-            return {lm: lm for lm in entry["lms"]}
-        return {lm: about["lm"] for lm, about in self.grids[experiment]["lms"].items()}
-
-    def ranked_lms(self, experiment: str) -> list[dict]:
-        """Return the LMs that an experiment ranks, described: one for all of its seeds."""
-        return [self.described(lm) for lm in dict.fromkeys(self.one_for_seeds(experiment).values())]
-
-    def ranked_baseline(self, experiment: str) -> str:
-        """Return the LM that those of `ranked_lms` are compared with."""
-        return self.one_for_seeds(experiment)[self.experiment(experiment)["baseline"]]
-
-    def ranked_cells(self, experiment: str) -> list[dict]:
-        """Return every cell; of several seeds lm and label are one, beside `seed` and `variant`."""
-        cells, of = self.named_cells(experiment, "label"), self.one_for_seeds(experiment)
-        if not self.several_seeds(experiment):
-            return cells
-        return [
-            cell
-            | {"lm": of[cell["lm"]], "label": self.described(of[cell["lm"]])["label"]}
-            | {"seed": self.lms[cell["lm"]]["seed"], "variant": cell["lm"]}
-            for cell in cells
-        ]
-
-    def several_seeds(self, experiment: str) -> bool:
-        """Say whether an experiment's LMs are means over seeds."""
-        of = self.one_for_seeds(experiment)
-        return len(set(of.values())) < len(of)
 
     def seeded_cells(self, experiment: str) -> list[dict]:
         """Return every cell with the seed of its LM, and the first LM that is it but for the seed."""

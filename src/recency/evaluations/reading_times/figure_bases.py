@@ -115,8 +115,8 @@ def layout(overs: list[Over], baseline: str | None, title: str) -> Table:
     notes = [
         *(f"{bases.SHORT[result.base]}: ΔLogLik over {bases.NAMED[result.base]}" for result, _ in overs
           if result.base in bases.NAMED),
-        "nats on the exploratory partition; 95 % intervals, of the difference where there is one, in "
-        "bold where it leaves zero out (totals: all pairs of LMs taken together)",
+        ("nats on the exploratory partition; 95 % intervals, of the difference where there is one, in "
+        "bold where it leaves zero out (totals: all pairs of LMs taken together)"),
     ]  # fmt: skip
     if any(result.unconverged for result, _ in overs):
         notes.append("†: the regression did not converge")
