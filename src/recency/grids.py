@@ -15,6 +15,9 @@ from recency.config import fixed_settings, kind_of, language_model
 LM_SETTINGS = {"bos": "beginning of text", "stride": "stride", "seed": "seed"}
 STEP = {"step": "step"}
 DESIGN_SETTINGS = {"surprisal": "surprisal", "response": "times", "base": "base"}
+DESIGN_SETTINGS |= {"controls": "controls"}
+OWN = {"controls": "own"}
+"""What a design has where it does not say."""
 SETTINGS = LM_SETTINGS | DESIGN_SETTINGS
 """What a grid may vary, in the order of the tables, and how they write it."""
 
@@ -49,7 +52,7 @@ def expand(config: dict) -> dict[str, dict]:
         responses = {}
         for design, listed in experiment.get("responses", {}).items():
             for settings in _combinations(grid, DESIGN_SETTINGS):
-                shared = {key: _first(config["designs"][design][key]) for key in DESIGN_SETTINGS}
+                shared = _settings_of(config["designs"][design])
                 variant = design_variant(config, design, settings)
                 designs[variant] = {"design": design} | shared | settings
                 responses[variant] = listed
@@ -142,7 +145,8 @@ def lm_variant(config: dict, lm: str, settings: dict) -> str:
 def design_variant(config: dict, design: str, settings: dict) -> str:
     """Return the name of a design with these settings, which the config has from now on."""
     own = config["designs"][design]
-    changed = {key: value for key, value in settings.items() if value != _first(own[key])}
+    before = _settings_of(own)
+    changed = {key: value for key, value in settings.items() if value != before[key]}
     if not changed:
         return design
     name = variant_name(design, changed)
@@ -165,9 +169,10 @@ def written(key: str, value: object, plain: bool = False) -> str:
     return "".join(c if c.isalnum() or c in "_-" else "_" for c in text) if plain else text
 
 
-def _first(value: object) -> object:
-    """Return a design's own setting: of two bases the first."""
-    return value[0] if isinstance(value, list) else value
+def _settings_of(design: dict) -> dict:
+    """Return a design's own settings: of two bases the first."""
+    own = OWN | {key: design[key] for key in DESIGN_SETTINGS if key in design}
+    return {key: value[0] if isinstance(value, list) else value for key, value in own.items()}
 
 
 def _combinations(grid: dict, keys: dict):

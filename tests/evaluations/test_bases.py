@@ -45,6 +45,30 @@ def test_without_slopes_both_bases_are_one_and_the_papers():
     assert {designs.kind_of_base(NONE | {"base": base}) for base in ("fixed", "all")} == {"fixed"}
 
 
+def test_controls_may_spill_over():
+    design = NONE | {"formula": "time_ms ~ length + unigram + surprisal + (1 | subject)"}
+    full = designs.formula_of(design | {"controls": "spillover"}, "full")
+    assert full.fixed[1:] == (
+        "length",
+        "unigram",
+        "previous_length",
+        "previous_unigram",
+        "surprisal",
+    )
+    base = designs.formula_of(design | {"controls": "spillover"}, "base")
+    assert base.fixed == full.fixed[:-1]  # controls stay in the base
+    assert designs.formula_of(design | {"controls": "own"}, "full") == designs.formula_of(
+        design, "full"
+    )
+    own = design | {"formula": "time_ms ~ previous_length + length + surprisal + (1 | subject)"}
+    assert designs.formula_of(own | {"controls": "spillover"}, "full") == designs.formula_of(
+        own, "full"
+    )
+    bare = design | {"formula": "time_ms ~ surprisal + (1 | subject)", "controls": "spillover"}
+    with pytest.raises(InputError, match="adds previous_length .* it has neither"):
+        designs.formula_of(bare, "full")
+
+
 def test_a_base_that_does_not_exist_is_refused():
     with pytest.raises(InputError, match="base is 'slopes' and must be one of fixed, all"):
         designs.formula_of(SLOPES | {"base": ["fixed", "slopes"]}, "full")

@@ -84,7 +84,9 @@ def test_draws_are_the_same_for_all_measures_and_others_for_another_dataset():
 
 
 def test_what_refits_do_not_cover_is_refused():
-    rows = Sample({"x": np.arange(4.0)}, np.arange(4.0), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
+    rows = Sample(
+        {"x": np.arange(4.0)}, np.arange(4.0), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    )
     for random in ("(1 | item)", "(1 | subject) + (x | sentence)"):
         with pytest.raises(InputError, match="refits draw subjects anew, and cover"):
             Resampled(parse(f"y ~ x + {random}"), "subject", rows, rows, 2, 2)
@@ -139,7 +141,9 @@ def test_a_draw_without_a_fit_is_left_out_and_said(tmp_path):
 
 def test_figure_and_table(tmp_path):
     _, paths = written(tmp_path)
-    lms = [{"lm": k, "label": f"LM {k}", "bias": {"form": "none"}, "applied": "none"} for k in "abc"]
+    lms = [
+        {"lm": k, "label": f"LM {k}", "bias": {"form": "none"}, "applied": "none"} for k in "abc"
+    ]
     responses = [{"dataset": "d", "measure": m, "label": "D"} for m in ("FP", "GP", "SP")]
     out = {end: tmp_path / f"r.{end}" for end in ("svg", "csv", "html")}
     figure.main(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,10 @@ CHOICES = {
     "engine": ("cross_products", "lme4", "ols", "gam"),
     "response": ("raw", "log"),
     "surprisal": tuple(SURPRISAL),
+    "controls": ("own", "spillover"),
 }
+SPILLED = ("length", "unigram")
+"""The controls of which `controls: spillover` has the word before as well."""
 SPILLOVER = ("item", "sentence")
 """What a word before or after another one must share with it; the first unless a design says so."""
 
@@ -82,10 +86,29 @@ def _check_response(response: str, text: str) -> None:
 def read(design: Mapping[str, Any]) -> Formula | Additive:
     """Read a design's formula; its names may be any."""
     if design["engine"] == "gam":
+        if design.get("controls") == "spillover":
+            raise InputError(
+                f"formula {design['formula']!r} is of `engine: gam`, whose smooths of the word before "
+                "stand in the formula itself; leave `controls` out"
+            )
         formula = additive.parse(design["formula"], names.GROUPS)
         _check_response(formula.response, design["formula"])
         return formula
-    return parse(design["formula"], mixed=design["engine"] != "ols")
+    formula = parse(design["formula"], mixed=design["engine"] != "ols")
+    return spilled(formula) if design.get("controls") == "spillover" else formula
+
+
+def spilled(formula: Formula) -> Formula:
+    """Return a formula with length and unigram surprisal of the word before, where the word's are."""
+    more = [f"previous_{name}" for name in SPILLED if name in formula.fixed]
+    if not more:
+        raise InputError(
+            f"formula '{formula}': `controls: spillover` adds previous_length and previous_unigram "
+            "beside length and unigram, and it has neither as a term; leave `controls` out"
+        )
+    last = formula.fixed.index(next(c for c in reversed(formula.fixed) if c in SPILLED)) + 1
+    new = [name for name in more if name not in formula.fixed]
+    return replace(formula, fixed=(*formula.fixed[:last], *new, *formula.fixed[last:]))
 
 
 def formula_of(
