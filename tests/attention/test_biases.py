@@ -36,12 +36,6 @@ CASES = {
     "window": ({"width": 4}, lambda s, i, j, h, H, L: s if i - 3 <= j <= i else -math.inf),
     # The keys to which the linear bias leaves half of their weight or more.
     "half_life": (
-        {"slopes": "mix"},
-        lambda s, i, j, h, H, L: (
-            s if math.exp(-(2 ** (-8 * (h + 1) / H)) * (i - j)) >= 0.5 else -math.inf
-        ),
-    ),
-    "half_life uniform": (
         {"slopes": 0.25},
         lambda s, i, j, h, H, L: s if math.exp(-0.25 * (i - j)) >= 0.5 else -math.inf,
     ),
