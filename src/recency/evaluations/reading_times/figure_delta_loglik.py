@@ -216,7 +216,7 @@ def _values(
         axes.annotate(text, (1, y), xycoords=column, xytext=(points, 0), ha="right",
                       textcoords="offset points", va="center_baseline", size=style.SMALL, **look)  # fmt: skip
 
-    heads = [(42, "ΔLogLik")] + ([(80, "\N{MINUS SIGN} base"), (146, "95 %")] if compared else [])
+    heads = [(42, "ΔLogLik")] + ([(90, "\N{MINUS SIGN} baseline"), (152, "95 %")] if compared else [])
     heads += [(104, "95 %")] if not compared else []
     for points, text in heads:
         write(points, -0.95, text, color=style.GREY)
@@ -226,8 +226,8 @@ def _values(
             write(104, rows[lm.lm], ends(known.own.get((lm.lm, TOTAL))))
         elif found := known.paired.get((lm.lm, TOTAL)):
             weight = "bold" if found.sure else "normal"
-            write(80, rows[lm.lm], style.signed(found.value, decimals), weight=weight)
-            write(146, rows[lm.lm], ends(found), weight=weight)
+            write(90, rows[lm.lm], style.signed(found.value, decimals), weight=weight)
+            write(152, rows[lm.lm], ends(found), weight=weight)
 
 
 def panels(
