@@ -216,7 +216,9 @@ def _values(
         axes.annotate(text, (1, y), xycoords=column, xytext=(points, 0), ha="right",
                       textcoords="offset points", va="center_baseline", size=style.SMALL, **look)  # fmt: skip
 
-    heads = [(42, "ΔLogLik")] + ([(90, "\N{MINUS SIGN} baseline"), (152, "95 %")] if compared else [])
+    heads = [(42, "ΔLogLik")] + (
+        [(90, "\N{MINUS SIGN} baseline"), (152, "95 %")] if compared else []
+    )
     heads += [(104, "95 %")] if not compared else []
     for points, text in heads:
         write(points, -0.95, text, color=style.GREY)
