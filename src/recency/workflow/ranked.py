@@ -12,10 +12,10 @@ class Ranked:
     def one_for_seeds(self, experiment: str) -> dict[str, str]:
         """Return each LM of an experiment → the LM that it is but for the seeds of the experiment.
 
-        Under `sensitivity` every combination stands for itself.
+        Under `sensitivity` and `steps` every combination stands for itself.
         """
         entry = self.experiment(experiment)
-        if experiment not in self.grids or "sensitivity" in entry:
+        if experiment not in self.grids or entry.keys() & {"sensitivity", "steps"}:
             return {lm: lm for lm in entry["lms"]}
         return {lm: about["lm"] for lm, about in self.grids[experiment]["lms"].items()}
 
@@ -43,6 +43,14 @@ class Ranked:
         """Say whether an experiment's LMs are means over seeds."""
         of = self.one_for_seeds(experiment)
         return len(set(of.values())) < len(of)
+
+    def seeded_cells(self, experiment: str) -> list[dict]:
+        """Return every cell with the seed of its LM, and the first LM that is it but for the seed."""
+        return [
+            cell
+            | {"seed": self.lms[cell["lm"]]["seed"], "but_for_seed": self.but_for_seed(cell["lm"])}
+            for cell in self.named_cells(experiment)
+        ]
 
     def base(self, experiment: str, beside: bool = False) -> str:
         """Return the base of an experiment's ΔLogLik: fixed, all or several; "" where there is none.

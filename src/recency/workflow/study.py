@@ -223,14 +223,6 @@ class Study(Ranked):
             for r, lm in self.cells(experiment)
         ]
 
-    def seeded_cells(self, experiment: str) -> list[dict]:
-        """Return every cell with the seed of its LM, and the first LM that is it but for the seed."""
-        return [
-            cell
-            | {"seed": self.lms[cell["lm"]]["seed"], "but_for_seed": self.but_for_seed(cell["lm"])}
-            for cell in self.named_cells(experiment)
-        ]
-
     def but_for_seed(self, lm: str) -> str:
         """Return the first LM in the config that is this one but for its seed and its name."""
 
