@@ -1,5 +1,6 @@
 # Regression: predictors → one fit → ΔLogLik on the exploratory partition → permutation test on the
-# held-out one, which nothing else reads. A dataset that is not partitioned is fitted whole.
+# held-out one, which nothing else reads. A dataset that is not partitioned is fitted whole. `_beside` in
+# a file's name: over the base that a design has beside the one that ranks the LMs.
 
 
 # Responses that the same experiments have are fitted by one job of an LM.
@@ -95,24 +96,30 @@ rule nested:
 rule delta_loglik:
     input:
         full=lambda wildcards: regressions.fits(study, wildcards.experiment),
-        base=lambda wildcards: regressions.bases(study, wildcards.experiment),
+        base=lambda wildcards: regressions.bases(
+            study, wildcards.experiment, bool(wildcards.beside)
+        ),
         full_observations=lambda wildcards: map(
             regressions.loglik_file, regressions.fits(study, wildcards.experiment)
         ),
         base_observations=lambda wildcards: map(
-            regressions.loglik_file, regressions.bases(study, wildcards.experiment)
+            regressions.loglik_file,
+            regressions.bases(study, wildcards.experiment, bool(wildcards.beside)),
         ),
     output:
-        "<results>/experiments/{experiment}/delta_loglik.csv",
-        subjects="<results>/experiments/{experiment}/delta_loglik_by_subject.parquet",
-        intervals="<results>/experiments/{experiment}/delta_loglik_intervals.csv",
+        "<results>/experiments/{experiment}/delta_loglik{beside}.csv",
+        subjects="<results>/experiments/{experiment}/delta_loglik{beside}_by_subject.parquet",
+        intervals="<results>/experiments/{experiment}/delta_loglik{beside}_intervals.csv",
+        seeds="<results>/experiments/{experiment}/delta_loglik{beside}_by_seed.csv",
     log:
-        "<logs>/delta_loglik/{experiment}.log",
+        "<logs>/delta_loglik/{experiment}{beside}.log",
+    wildcard_constraints:
+        beside="(_beside)?",
     conda:
         "../envs/plot.yaml"
     params:
-        cells=lambda wildcards: study.named_cells(wildcards.experiment, "label"),
-        baselines=lambda wildcards: regressions.baselines(study, wildcards.experiment),
+        cells=lambda wildcards: study.ranked_cells(wildcards.experiment),
+        baselines=lambda wildcards: regressions.ranked_baselines(study, wildcards.experiment),
         totals=lambda wildcards: "sensitivity" not in study.experiment(wildcards.experiment),
         seed=study.scale["seed"],
     script:
@@ -178,7 +185,7 @@ rule permutation:
         "../envs/stats.yaml"
     params:
         comparisons=lambda wildcards: regressions.named_comparisons(study, wildcards.experiment),
-        baselines=lambda wildcards: regressions.baselines(study, wildcards.experiment),
+        baselines=lambda wildcards: regressions.ranked_baselines(study, wildcards.experiment),
         named=lambda wildcards: regressions.named_lms(study, study.responses(wildcards.experiment)),
         permutations=10_000,
         seed=study.scale["seed"],

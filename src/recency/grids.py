@@ -15,6 +15,9 @@ from recency.config import fixed_settings, kind_of, language_model
 LM_SETTINGS = {"bos": "beginning of text", "stride": "stride", "seed": "seed"}
 STEP = {"step": "step"}
 DESIGN_SETTINGS = {"surprisal": "surprisal", "response": "times", "base": "base"}
+DESIGN_SETTINGS |= {"controls": "controls"}
+OWN = {"controls": "own"}
+"""What a design has where it does not say."""
 SETTINGS = LM_SETTINGS | DESIGN_SETTINGS
 """What a grid may vary, in the order of the tables, and how they write it."""
 
@@ -29,8 +32,8 @@ def expand(config: dict) -> dict[str, dict]:
     found = {}
     for name, experiment in config["experiments"].items():
         grid = dict(experiment.get("sensitivity", {}))
-        if "seeds" in experiment:
-            grid["seed"] = experiment["seeds"]
+        if seeds := seeds_of(experiment, config["scale"]):
+            grid["seed"] = seeds
         if "steps" in experiment:
             grid["step"] = steps_of(config, experiment)
         if not grid:
@@ -49,7 +52,7 @@ def expand(config: dict) -> dict[str, dict]:
         responses = {}
         for design, listed in experiment.get("responses", {}).items():
             for settings in _combinations(grid, DESIGN_SETTINGS):
-                shared = {key: config["designs"][design][key] for key in DESIGN_SETTINGS}
+                shared = _settings_of(config["designs"][design])
                 variant = design_variant(config, design, settings)
                 designs[variant] = {"design": design} | shared | settings
                 responses[variant] = listed
@@ -69,6 +72,12 @@ def expand(config: dict) -> dict[str, dict]:
             experiment[key] = [list(pair) for pair in dict.fromkeys(map(tuple, pairs))]
         found[name] = {"lms": lms, "designs": designs}
     return found
+
+
+def seeds_of(experiment: dict, scale: str) -> list[int]:
+    """Return the seeds that an experiment's LMs are trained from at a scale; none if it names none."""
+    seeds = experiment.get("seeds", [])
+    return seeds.get(scale, []) if isinstance(seeds, dict) else seeds
 
 
 def baselines(lms: dict[str, dict], baseline: str) -> dict[str, str]:
@@ -136,7 +145,8 @@ def lm_variant(config: dict, lm: str, settings: dict) -> str:
 def design_variant(config: dict, design: str, settings: dict) -> str:
     """Return the name of a design with these settings, which the config has from now on."""
     own = config["designs"][design]
-    changed = {key: value for key, value in settings.items() if value != own[key]}
+    before = _settings_of(own)
+    changed = {key: value for key, value in settings.items() if value != before[key]}
     if not changed:
         return design
     name = variant_name(design, changed)
@@ -157,6 +167,12 @@ def written(key: str, value: object, plain: bool = False) -> str:
         return str(value).lower() if plain else ("yes" if value else "no")
     text = str(value)
     return "".join(c if c.isalnum() or c in "_-" else "_" for c in text) if plain else text
+
+
+def _settings_of(design: dict) -> dict:
+    """Return a design's own settings: of two bases the first."""
+    own = OWN | {key: design[key] for key in DESIGN_SETTINGS if key in design}
+    return {key: value[0] if isinstance(value, list) else value for key, value in own.items()}
 
 
 def _combinations(grid: dict, keys: dict):

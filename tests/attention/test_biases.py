@@ -34,6 +34,11 @@ CASES = {
     "temperature none": ({}, lambda s, i, j, h, H, L: s),
     "learned_linear": ({"slopes": 0.25}, lambda s, i, j, h, H, L: s + 0.25 * (j - i)),
     "window": ({"width": 4}, lambda s, i, j, h, H, L: s if i - 3 <= j <= i else -math.inf),
+    # The keys to which the linear bias leaves half of their weight or more.
+    "half_life": (
+        {"slopes": 0.25},
+        lambda s, i, j, h, H, L: s if math.exp(-0.25 * (i - j)) >= 0.5 else -math.inf,
+    ),
     "logistic": (
         {},
         lambda s, i, j, h, H, L: s / (1 + math.exp(0.4 * (max(1, i - j + 1) - 12))),
@@ -316,7 +321,7 @@ def test_linear_bias_falls_with_distance_and_is_zero_at_the_token(length, heads,
     "form",
     [
         "none", "linear", "learned_linear", "exponential", "identity", "temperature", "window",
-        "logistic",
+        "half_life", "logistic",
     ],
 )  # fmt: skip
 def test_tables_with_a_cache_of_keys(form):
@@ -326,6 +331,13 @@ def test_tables_with_a_cache_of_keys(form):
     whole = bias.dense(9, 9, device, torch.float32)[1]
     last = bias.dense(1, 9, device, torch.float32)[1]
     torch.testing.assert_close(last[..., 0, :], whole[..., -1, :])
+
+
+def test_windows_of_a_half_life():
+    """ALiBi's mixed slopes on four heads, the paper's uniform ones, and dVM's rate of decay."""
+    assert build({"form": "half_life"}, 4).widths == [3, 12, 45, 178]
+    wanted = {1 / 256: 178, 1 / 64: 45, 1 / 16: 12, 1 / 4: 3, 1: 1, 4: 1, 16: 1, 82.86: 1}
+    assert {m: build({"form": "half_life", "slopes": m}, 2).reach for m in wanted} == wanted
 
 
 def test_every_form_names_its_parameters():

@@ -23,7 +23,7 @@ from recency.figures import comparison, intervals, style
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "data" / "published"
 TABLE2 = pd.read_csv(PUBLISHED / "clark2025_table2.csv").set_index("lm")
-TABLE2 = TABLE2.drop(columns=["applied", "form", "parameters"])
+TABLE2 = TABLE2.drop(columns=["applied", "form", "parameters", "base"])
 TABLE1 = pd.read_csv(PUBLISHED / "clark2025_table1.csv").set_index("corpus_measure")
 SIX = ["Pythia", "dVM-TI", "ALiBi-mix-I", "ALiBi-mix-TI", "ALiBi-1/4-I", "ALiBi-1/4-TI"]
 TWO = ["Natural Stories SPR", "UCL SPR"]
@@ -55,7 +55,7 @@ def write_delta(path: Path, lms: list[str], responses: list[str], skip=(), uncon
     rows = [
         {
             "lm": lm(a)["lm"], "label": a, **{k: response(r)[k] for k in ("dataset", "measure")},
-            "design": "any", "delta_loglik": TABLE2.loc[a, r], "delta_loglik_marginal": 0.0,
+            "design": "any", "base": "fixed", "delta_loglik": TABLE2.loc[a, r], "delta_loglik_marginal": 0.0,
             "delta_loglik_fit": 0.0, "n_exploratory": TABLE1.exploratory[r], "n_fit": TABLE1.fit[r],
             "converged": (a, r) not in unconverged, "note": "",
         }
@@ -67,6 +67,7 @@ def write_delta(path: Path, lms: list[str], responses: list[str], skip=(), uncon
         "dataset",
         "measure",
         "design",
+        "base",
         "delta_loglik",
         "n_exploratory",
         "converged",

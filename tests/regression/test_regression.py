@@ -326,11 +326,13 @@ def test_delta_loglik_table(study, tmp_path):
         "dataset",
         "measure",
         "design",
+        "base",
         "delta_loglik",
         "delta_loglik_marginal",
         "delta_loglik_fit",
         "n_exploratory",
         "n_fit",
+        "seeds",
         "converged",
         "note",
     ]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from recency import plugins
 from recency.evaluations.reading_times import table_observations, table_significance
-from recency.figures import comparison, style, tables
+from recency.figures import bases, comparison, style, tables
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison
 from recency.figures.intervals import TOTAL, Intervals, ends
@@ -44,7 +44,9 @@ def ranking(result: Comparison, known: Intervals, verdict: Mapping) -> Table:
         if len(result.lms) > 1:
             cells.append(Cell(row["group"], left=True))
         rows.append(cells)
-    notes = ["ΔLogLik in nats on the exploratory partition: the higher, the better"]
+    notes = [
+        f"ΔLogLik in nats{bases.over(result.base)}, on the exploratory partition: the higher, the better"
+    ]
     if verdict["told_apart"]:
         notes.append(f"group: {verdict['told_apart']}")
     if beside and any(
@@ -77,10 +79,14 @@ def by_response(result: Comparison, known: Intervals, baseline: str | None) -> T
             paired = paired or bool(pair)
         rows.append(cells)
     named = next((lm.label for lm in result.lms if lm.lm == baseline), None)
-    notes = ["ΔLogLik by response, with its 95 % interval"]
+    over = bases.SHORT.get(result.base, "")
+    notes = [f"ΔLogLik by response, with its 95 % interval{over and f' ({over})'}"]
     if paired:
         notes = [
-            f"by response: the difference from {named} (of {named} ΔLogLik), with its 95 % interval"
+            (
+                f"by response: the difference from {named} (of {named} ΔLogLik), with its 95 % interval"
+                f"{over and f' ({over})'}"
+            )
         ]
     return Table("", [[Cell(head, left=i == 0) for i, head in enumerate(heads)]], rows, notes)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.figures import encoding
+from recency.figures import bases, encoding
 
 APPLIED = ("none", "inference", "training")
 
@@ -58,11 +58,18 @@ class Comparison:
     unconverged: frozenset[tuple[str, str]] = frozenset()  # (lm, response label)
     not_run: list[str] = field(default_factory=list)  # sentences for the reader
     not_summed: list[str] = field(default_factory=list)  # the same, of responses some LMs lack
+    bases: Mapping[str, str] = field(default_factory=dict)  # response label → fixed or all
+    seeds: int = 1  # trainings that an LM's ΔLogLik is the mean of, at most
 
     @property
     def missing(self) -> list[str]:
         """All sentences on what is missing."""
         return [*self.not_run, *self.not_summed]
+
+    @property
+    def base(self) -> str:
+        """What the base lacks: `fixed`, `all`, or `several` where responses differ."""
+        return bases.of(self.bases.values())
 
     @property
     def summed(self) -> list[str]:
@@ -196,10 +203,11 @@ def read(
 ) -> Comparison:
     """Read delta_loglik.csv in the order of `lms` and `responses`; rows of others are left out.
 
-    Raises InputError where a pair has two rows, or a response other observations for other LMs.
+    Raises InputError where a pair has two rows, or a response other observations, or another base,
+    for other LMs.
     """
     models, measured = records(lms, responses)
-    columns = ["lm", "dataset", "measure", "delta_loglik", "n_exploratory", "converged"]
+    columns = ["lm", "dataset", "measure", "base", "delta_loglik", "n_exploratory", "converged"]
     rows = table(delta_loglik, columns)
     names = {(r.dataset, r.measure): r.label for r in measured}
     keys = pd.Series(list(zip(rows.dataset, rows.measure)), index=rows.index, dtype=object)
@@ -223,6 +231,12 @@ def read(
                 "delete the older of their regressions and run again"
             )
 
+    for response, found in rows.groupby("response", sort=False).base:
+        if found.nunique() > 1:
+            raise InputError(
+                f"{delta_loglik}: {response} has a base that lacks {' and '.join(found.unique())}: not "
+                "comparable; delete the file, so that the workflow makes it anew"
+            )
     delta = rows.pivot(index="lm", columns="response", values="delta_loglik")
     done = [model for model in models if model.lm in delta.index]
     measured_done = [response for response in measured if response.label in delta.columns]
@@ -230,7 +244,8 @@ def read(
         index=[model.lm for model in done], columns=[response.label for response in measured_done]
     ).astype(float)
     delta.index.name = delta.columns.name = None
-    sizes = rows.drop_duplicates("response").set_index("response").n_exploratory
+    once = rows.drop_duplicates("response").set_index("response")
+    sizes = once.n_exploratory
     failed = rows[rows.converged.astype(str).str.lower().isin(["false", "0", "0.0"])]
 
     absent = absent_responses([r for r in measured if r not in measured_done], reasons(not_run))
@@ -251,4 +266,6 @@ def read(
         unconverged=frozenset(zip(failed.lm, failed.response)),
         not_run=absent,
         not_summed=not_summed,
+        seeds=int(rows.seeds.max()) if "seeds" in rows and len(rows) else 1,
+        bases=once.base.reindex(delta.columns).fillna("").to_dict(),
     )

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from recency.figures import comparison, style
 from recency.figures.comparison import Comparison
 
@@ -54,6 +56,7 @@ class Intervals:
     own: dict[tuple[str, str], Interval]
     paired: dict[tuple[str, str], Interval]
     pairs: dict[tuple[str, str], Interval]
+    seeds: int = 1
 
     def pair(self, lm: str, other: str) -> Interval | None:
         """Return the difference of two LMs' totals."""
@@ -70,7 +73,7 @@ def read(path: str | Path, result: Comparison) -> Intervals:
         rows[column] = rows[column].astype(object).fillna("")
     labels = {(r.dataset, r.measure): r.label for r in result.responses} | {("all", "all"): TOTAL}
     models = {lm.lm for lm in result.lms}
-    found = Intervals({}, {}, {})
+    found = Intervals({}, {}, {}, result.seeds)
     for row in rows.itertuples(index=False):
         label = labels.get((row.dataset, row.measure))
         if label is None or row.lm not in models or row.against not in models | {""}:
@@ -128,9 +131,41 @@ def columns(known: Intervals, lm: str, label: str) -> dict[str, float | str]:
     return found
 
 
+def anew(known: Intervals) -> str:
+    """Say what was drawn anew for the intervals."""
+    seeds = ", and further seeds" if known.seeds > 1 else ""
+    return f"subjects or sentences drawn anew{seeds}, whichever is wider"
+
+
+def by_seed(path: str | Path | None, result: Comparison) -> pd.DataFrame:
+    """Read delta_loglik_by_seed.csv: ΔLogLik of each seed, and "Total" over what every LM has.
+
+    Indexed by lm and the LM's name with the seed (variant), responses as columns; empty where no LM
+    has several.
+    """
+    labels = {(r.dataset, r.measure): r.label for r in result.responses}
+    if path is None or result.seeds == 1:
+        return pd.DataFrame(columns=[*labels.values(), TOTAL])
+    rows = comparison.table(path, ["lm", "variant", "seed", "dataset", "measure", "delta_loglik"])
+    keys = list(zip(rows.dataset, rows.measure, strict=True))
+    rows = rows.assign(response=[labels.get(key) for key in keys])
+    rows = rows[rows.response.notna() & rows.lm.isin([lm.lm for lm in result.lms])]
+    found = rows.pivot(index=["lm", "variant", "seed"], columns="response", values="delta_loglik")
+    found[TOTAL] = found[result.summed].sum(axis=1, skipna=False)
+    return found.reset_index("seed")
+
+
+def over_baseline(seeds: pd.DataFrame, lm: str, baseline: str, label: str) -> list[float]:
+    """Return an LM's difference from the baseline for each seed that both have."""
+    if not {lm, baseline} <= set(seeds.index.get_level_values("lm") if len(seeds) else ()):
+        return []
+    own, other = (seeds.loc[each].set_index("seed")[label] for each in (lm, baseline))
+    return (own - other).dropna().tolist()
+
+
 def explained(known: Intervals, baseline: str | None) -> str:
     """Say in a sentence what the lines through the points are."""
-    how = "subjects or sentences drawn anew, whichever is wider"
+    how = anew(known)
     if known.paired and baseline:
         return f"lines: 95 % intervals of the difference from {baseline}, {how}"
     return f"lines: 95 % intervals, {how}"

@@ -37,13 +37,19 @@ def rows(path: str | Path, lms: Iterable[LM], columns: Iterable[str] = ()) -> pd
 
 
 def delta(path: str | Path | None, lms: Iterable[LM]) -> pd.DataFrame:
-    """Read a published LM × response table, indexed by the keys of `lms`; empty without one."""
+    """Read a published LM × response table, indexed by the keys of `lms`; empty without one.
+
+    Its column `base` says over which base each LM's ΔLogLik are, fixed or all; the others are nats.
+    """
     if path is None:
         return pd.DataFrame()
-    found = rows(path, lms)
+    found = rows(path, lms, ["base"])
     if found.lm.duplicated().any():
         raise InputError(f"{path}: two rows have one bias; give each its `parameters`")
-    return found.set_index("lm").astype(float)
+    if odd := set(found.base) - {"fixed", "all"}:
+        raise InputError(f"{path}: base is {min(map(str, odd))!r} and must be fixed or all")
+    found = found.set_index("lm")
+    return found.astype(dict.fromkeys(found.columns.drop("base"), float))
 
 
 def total(published: pd.DataFrame, lm: str, summed: list[str]) -> float:
@@ -53,6 +59,6 @@ def total(published: pd.DataFrame, lm: str, summed: list[str]) -> float:
     """
     if lm not in published.index or not summed or not set(summed) <= set(published.columns):
         return float("nan")
-    if "Total" in published.columns and set(summed) == set(published.columns) - {"Total"}:
+    if "Total" in published.columns and set(summed) == set(published.columns) - {"Total", "base"}:
         return float(published.loc[lm, "Total"])
     return float(published.loc[lm, summed].sum(skipna=False))

@@ -129,11 +129,17 @@ def search(products: Products, free_a: np.ndarray, free_b: np.ndarray) -> Optimu
 
 
 def descend(
-    products: Products, free_a: np.ndarray, free_b: np.ndarray, La: np.ndarray, Lb: np.ndarray
+    products: Products,
+    free_a: np.ndarray,
+    free_b: np.ndarray,
+    La: np.ndarray,
+    Lb: np.ndarray,
+    gain: float = 1e-10,
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return deviance, La and Lb that a descent ends at, for a model without nesting.
 
-    Less than a search: one start, no check of convergence; enough to compare models.
+    Less than a search: one start, no check of convergence; enough to compare models. It ends where a
+    step lowers the deviance by less than `gain` of it.
     """
     cut = int(free_a.sum())
 
@@ -149,7 +155,7 @@ def descend(
     # A column of zeros would stay one, whether or not its effect varies.
     starts = [L + np.diag(np.where(np.abs(np.diagonal(L)) < 0.02, 0.02, 0.0)) for L in (La, Lb)]
     start = np.concatenate([starts[0][free_a], starts[1][free_b]])
-    theta, value, _ = _descend(value_and_gradient, start, gain=1e-10)
+    theta, value, _ = _descend(value_and_gradient, start, gain)
     return float(value), *triangles(theta)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,37 @@ CHOICES = {
     "engine": ("cross_products", "lme4", "ols", "gam"),
     "response": ("raw", "log"),
     "surprisal": tuple(SURPRISAL),
+    "controls": ("own", "spillover"),
 }
+SPILLED = ("length", "unigram")
+"""The controls of which `controls: spillover` has the word before as well."""
 SPILLOVER = ("item", "sentence")
 """What a word before or after another one must share with it; the first unless a design says so."""
+
+
+def bases(design: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a design's base lacks: that of its ranking first, then the one beside it, if any."""
+    named = design["base"]
+    return (named,) if isinstance(named, str) else tuple(named)
+
+
+def with_one_base(design: Mapping[str, Any], lm: bool) -> Mapping[str, Any]:
+    """Return a design that has several bases with one: an LM's own, or, without an LM, the shared one."""
+    return design if len(bases(design)) == 1 else {**design, "base": "fixed" if lm else "all"}
+
+
+def kind_of_base(
+    design: Mapping[str, Any], columns: Mapping[str, Collection[str]] | None = None
+) -> str:
+    """Return the base that a design of one base has: `fixed` where both come to one formula.
+
+    They do where nothing of the LM varies by subject: then the base is the paper's by either name.
+    """
+    formula = read(design)
+    interest = [term_of(text) for text in design["of_interest"]]
+    of_lm = names.of_its_lm(formula, columns or {})
+    fixed, shared = base_of(formula, interest, False, ()), base_of(formula, interest, True, of_lm)
+    return "fixed" if str(fixed) == str(shared) else bases(design)[0]
 
 
 def parse(text: str, mixed: bool = True) -> Formula:
@@ -57,10 +86,29 @@ def _check_response(response: str, text: str) -> None:
 def read(design: Mapping[str, Any]) -> Formula | Additive:
     """Read a design's formula; its names may be any."""
     if design["engine"] == "gam":
+        if design.get("controls") == "spillover":
+            raise InputError(
+                f"formula {design['formula']!r} is of `engine: gam`, whose smooths of the word before "
+                "stand in the formula itself; leave `controls` out"
+            )
         formula = additive.parse(design["formula"], names.GROUPS)
         _check_response(formula.response, design["formula"])
         return formula
-    return parse(design["formula"], mixed=design["engine"] != "ols")
+    formula = parse(design["formula"], mixed=design["engine"] != "ols")
+    return spilled(formula) if design.get("controls") == "spillover" else formula
+
+
+def spilled(formula: Formula) -> Formula:
+    """Return a formula with length and unigram surprisal of the word before, where the word's are."""
+    more = [f"previous_{name}" for name in SPILLED if name in formula.fixed]
+    if not more:
+        raise InputError(
+            f"formula '{formula}': `controls: spillover` adds previous_length and previous_unigram "
+            "beside length and unigram, and it has neither as a term; leave `controls` out"
+        )
+    last = formula.fixed.index(next(c for c in reversed(formula.fixed) if c in SPILLED)) + 1
+    new = [name for name in more if name not in formula.fixed]
+    return replace(formula, fixed=(*formula.fixed[:last], *new, *formula.fixed[last:]))
 
 
 def formula_of(
@@ -77,10 +125,9 @@ def formula_of(
     `beside`, another LM, the full model has its terms too.
     """
     for key, choices in (*CHOICES.items(), ("spillover", SPILLOVER)):
-        if key in design and design[key] not in choices:
-            raise InputError(
-                f"design: {key} is {design[key]!r} and must be one of {', '.join(choices)}"
-            )
+        given = bases(design) if key == "base" else (design.get(key, choices[0]),)
+        if odd := [each for each in given if each not in choices]:
+            raise InputError(f"design: {key} is {odd[0]!r} and must be one of {', '.join(choices)}")
     models = ("full", "base", *(("linear",) if design["engine"] == "gam" else ()))
     if model not in models:
         raise InputError(f"model is {model!r} and must be {' or '.join(map(repr, models))}")
@@ -94,7 +141,7 @@ def formula_of(
     columns = columns or {}
     names.check(formula, columns)
     of_lm = names.of_its_lm(formula, columns)
-    shared = design["base"] == "all"
+    shared = bases(design)[0] == "all"
     interest = [term_of(text) for text in design["of_interest"]]
     base = base_of(formula, interest, shared, of_lm if shared else ())
     if model == "base":

@@ -19,7 +19,7 @@ from recency.mixed import families
 from recency.mixed.least_squares import criteria
 from recency.regression import categories
 from recency.regression.coding import Coding, coding_of
-from recency.regression.designs import columns_there, formula_of
+from recency.regression.designs import columns_there, formula_of, kind_of_base, with_one_base
 from recency.regression.estimation import estimate
 from recency.regression.likelihoods import contributions, log_likelihoods
 from recency.regression.predictors import Rows, read_rows, word_means
@@ -47,14 +47,14 @@ def main(
     engine, response and surprisal, and perhaps family. `model` is `full`, `base`, which leaves the
     effects of interest out, or `linear`, an additive model with lines in place of their smooths.
     Without an LM (`surprisal` None) only a base without them altogether (`base: all`) can be
-    fitted. A model that lme4 refuses is a result with `converged` false and the reason in `note`.
+    fitted; of a design with both bases an LM's file says which. A model that lme4 refuses is a result with `converged` false and the reason in `note`.
     `exploratory` is None where every observation is fitted: then AIC and BIC are given.
     `out_observations` gets the log-likelihood of each exploratory observation (of each word, for
     `ols`), given the random effects, as Parquet: subject, sentence, word_id, loglik.
     `others` are the files of surprisal of the LMs that the formula names, and of `beside`, an LM
     whose terms the model has as well.
     """
-    there = columns_there(words, fit)
+    there, design = columns_there(words, fit), with_one_base(design, surprisal is not None)
     formula, whole = (formula_of(design, kind, there, beside) for kind in (model, "full"))
     spillover = design.get("spillover", "item")
     texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
@@ -83,6 +83,7 @@ def main(
     }
     record |= made_of(coding, record["scaling"], {"fit": rows, "exploratory": others})
     record |= {key: design[key] for key in ("spillover",) if key in design}
+    record |= {"base": kind_of_base(design, there)} if model == "base" else {}
     record |= {"beside": beside} if beside is not None else {}
     if summary and others is None and "aic" not in record:
         record |= criteria(summary, len(rows.y), families.of(record))

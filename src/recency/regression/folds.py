@@ -22,7 +22,7 @@ from recency.mixed.levels import Levels, levels
 from recency.progress import progress
 from recency.regression import categories
 from recency.regression.coding import coding_of
-from recency.regression.designs import columns_there, formula_of
+from recency.regression.designs import columns_there, formula_of, kind_of_base, with_one_base
 from recency.regression.estimation import estimate
 from recency.regression.fit import plain
 from recency.regression.likelihoods import contributions, marginal, predictive
@@ -58,7 +58,7 @@ def main(
     `predictive`) and loglik_at_zero (unseen effects at 0) of every observation (of every word, for
     `engine: ols`). `others` are the files of surprisal of the LMs that the formula names.
     """
-    there = columns_there(words, fit)
+    there, design = columns_there(words, fit), with_one_base(design, surprisal is not None)
     formula, whole = (formula_of(design, kind, there) for kind in (model, "full"))
     spillover = design.get("spillover", "item")
     texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
@@ -105,6 +105,7 @@ def main(
         "model": model,
         "formula": str(formula),
         "unit": unit(design, formula.response),
+        **({"base": kind_of_base(design, there)} if model == "base" else {}),
         "by": by,
         "folds": folds,
         "seed": seed,

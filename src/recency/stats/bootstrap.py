@@ -62,18 +62,26 @@ def percentiles(drawn: np.ndarray, level: float = 0.95) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def largest_t(drawn: np.ndarray, pairs: Sequence[tuple[int, int]], level: float = 0.95) -> float:
+def largest_t(
+    drawn: np.ndarray,
+    pairs: Sequence[tuple[int, int]],
+    level: float = 0.95,
+    spreads: Sequence[float] | None = None,
+) -> float:
     """Return how many standard errors make the intervals of all differences hold together.
 
     `drawn` (replicates, k) are totals of the same draws, `pairs` places of two columns. The figure
     is the quantile of the largest |t| of the pairs in a draw (Romano & Wolf 2005): differences of
     more standard errors than this are none by chance alone, all pairs taken together. Pairs that
-    no draw tells apart have no t; NaN where that leaves none.
+    no draw tells apart have no t; NaN where that leaves none. `spreads` are the pairs' standard
+    errors, where they are not the draws' own.
     """
     largest = np.zeros(len(drawn))
-    for a, b in pairs:
+    for place, (a, b) in enumerate(pairs):
         difference = drawn[:, a] - drawn[:, b]
-        spread = difference.std(ddof=1)
-        if np.isfinite(spread) and spread > 0:
-            np.maximum(largest, np.abs(difference - difference.mean()) / spread, out=largest)
+        spread = difference.std(ddof=1) if spreads is None else spreads[place]
+        if np.isfinite(difference).all() and np.isfinite(spread) and spread > 0:
+            # Of few seeds the draws have no mean worth the name.
+            centre = difference.mean() if spreads is None else np.median(difference)
+            np.maximum(largest, np.abs(difference - centre) / spread, out=largest)
     return float(np.quantile(largest, level)) if largest.any() else math.nan

@@ -74,14 +74,22 @@ def permutation_test(
 
 
 def permutation_p(
-    differences: np.ndarray, permutations: int, seed: int, clusters: np.ndarray | None = None
+    differences: np.ndarray,
+    permutations: int,
+    seed: int,
+    clusters: np.ndarray | None = None,
+    by_seed: np.ndarray | None = None,
 ) -> float:
     """Return the two-sided p, (hits + 1) / (permutations + 1), of the mean of `differences` (n,).
 
     A permutation turns the sign of each difference at random, or of all in one of `clusters` (n,)
     together. Every byte of random bits holds eight signs, and each eight differences have a table
-    of their 256 signed sums, so a permutation costs n / 8 look-ups.
+    of their 256 signed sums, so a permutation costs n / 8 look-ups. `by_seed` (S,) are the means of
+    the differences for each of S trainings, of which `differences` are the means: to each permuted
+    sum is added what the mean of S other trainings might differ by, t with S - 1 degrees of freedom
+    times the standard error, so that p is of further trainings, too.
     """
+    total = len(differences)
     if clusters is not None:
         differences = np.bincount(np.unique(clusters, return_inverse=True)[1], differences)
     observed = abs(differences.sum())
@@ -97,6 +105,9 @@ def permutation_p(
         tables = padded[start * 8 : (start + OCTETS) * 8].reshape(-1, 8) @ signs.T
         for table in tables:
             sums += table[np.frombuffer(random.bytes(permutations), dtype=np.uint8)]
+    if by_seed is not None and len(by_seed) > 1:
+        error = np.std(by_seed, ddof=1) / np.sqrt(len(by_seed)) * total
+        sums += error * random.standard_t(len(by_seed) - 1, permutations)
     hits = int((np.abs(sums) >= limit).sum())
     return (hits + 1) / (permutations + 1)
 

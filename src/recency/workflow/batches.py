@@ -80,7 +80,7 @@ def responses(study: Study) -> list[Batch]:
         design = designs[response["design"]]
         if design["engine"] in QUICK:
             member = tuple(response[key] for key in KEYS)
-            users.setdefault(member, (set(), design["base"]))[0].add(experiment)
+            users.setdefault(member, (set(), str(design["base"])))[0].add(experiment)
     groups = _alike(
         {
             member: (frozenset(experiments), base, _apart(study, member[1]))

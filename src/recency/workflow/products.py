@@ -164,16 +164,21 @@ def verdict_files(study: Study, experiment: str) -> dict[str, str]:
     tested = (
         {"permutation": of("permutation")} if regressions.comparisons(study, experiment) else {}
     )
+    if study.base(experiment, beside=True):
+        files |= {
+            "beside": of("delta_loglik_beside"),
+            "beside_intervals": of("delta_loglik_beside_intervals"),
+        }
     return files | tested | {"not_run": "<results>/not_run.csv"}
 
 
 def verdict_settings(study: Study) -> dict:
     """Return keyword → function of wildcards, for the parameters of the verdict's rule."""
     return {
-        "lms": lambda wildcards: study.lms_of(wildcards.experiment),
+        "lms": lambda wildcards: study.ranked_lms(wildcards.experiment),
         "responses": lambda wildcards: study.all_responses(wildcards.experiment),
-        "baseline": lambda wildcards: study.experiment(wildcards.experiment)["baseline"],
-        "baselines": lambda wildcards: regressions.baselines(study, wildcards.experiment),
+        "baseline": lambda wildcards: study.ranked_baseline(wildcards.experiment),
+        "baselines": lambda wildcards: regressions.ranked_baselines(study, wildcards.experiment),
         "simulated": lambda wildcards: [
             name
             for name in study.datasets_of(wildcards.experiment)
@@ -207,9 +212,9 @@ def summary_settings(study: Study) -> dict:
             {
                 "experiment": name,
                 "title": study.experiment(name)["title"],
-                "lms": study.lms_of(name),
+                "lms": study.ranked_lms(name),
                 "responses": study.all_responses(name),
-                "baseline": study.experiment(name)["baseline"],
+                "baseline": study.ranked_baseline(name),
             }
             for name in ranked(study)
         ],

@@ -38,10 +38,13 @@ def fit(study: Study, response: Mapping, lm: str, model: str) -> str:
     return f"{where}/{lm}.{model}.json"
 
 
-def base(study: Study, response: Mapping, lm: str) -> str:
-    """Return which fit is an LM's base: its own, or the one that all LMs share."""
-    common = study.config["designs"][response["design"]]["base"] == "all"
-    return fit(study, response, "none" if common else lm, "base")
+def base(study: Study, response: Mapping, lm: str, beside: bool = False) -> str:
+    """Return which fit is an LM's base: its own, or the one that all LMs share.
+
+    With `beside` that of the base which the design has beside the one of its ranking, if any.
+    """
+    kinds = designs.bases(study.config["designs"][response["design"]])
+    return fit(study, response, "none" if kinds[-1 if beside else 0] == "all" else lm, "base")
 
 
 def fits(study: Study, experiment: str) -> list[str]:
@@ -49,9 +52,9 @@ def fits(study: Study, experiment: str) -> list[str]:
     return [fit(study, r, lm["lm"], "full") for r, lm in study.cells(experiment)]
 
 
-def bases(study: Study, experiment: str) -> list[str]:
-    """Return the base of each cell of an experiment."""
-    return [base(study, r, lm["lm"]) for r, lm in study.cells(experiment)]
+def bases(study: Study, experiment: str, beside: bool = False) -> list[str]:
+    """Return the base of each cell of an experiment; see `base`."""
+    return [base(study, r, lm["lm"], beside) for r, lm in study.cells(experiment)]
 
 
 def delta_loglik_files(study: Study, experiment: str) -> dict[str, list[str]]:
@@ -196,6 +199,12 @@ def baselines(study: Study, experiment: str) -> dict[str, str]:
     return dict.fromkeys(entry["lms"], entry["baseline"])
 
 
+def ranked_baselines(study: Study, experiment: str) -> dict[str, str]:
+    """Return LM → the baseline that it is compared with, of the LMs that the experiment ranks."""
+    of = study.one_for_seeds(experiment)
+    return {of[lm]: of[other] for lm, other in baselines(study, experiment).items()}
+
+
 def comparisons(study: Study, experiment: str) -> list[tuple[dict, str, str]]:
     """Return every comparison × response of an experiment that has a held-out partition.
 
@@ -211,8 +220,12 @@ def comparisons(study: Study, experiment: str) -> list[tuple[dict, str, str]]:
 
 
 def named_comparisons(study: Study, experiment: str) -> list[dict]:
-    """Return lm_a, lm_b, dataset, measure and design of every comparison."""
-    return named_pairs(comparisons(study, experiment))
+    """Return lm_a, lm_b, dataset, measure, design, and the seed where there are several, of each."""
+    of, asked = study.one_for_seeds(experiment), comparisons(study, experiment)
+    named = named_pairs([(r, of[a], of[b]) for r, a, b in asked])
+    if not study.several_seeds(experiment):
+        return named
+    return [n | {"seed": study.lms[a]["seed"]} for n, (_, a, _) in zip(named, asked, strict=True)]
 
 
 def permutation_files(study: Study, experiment: str) -> dict[str, list[str]]:

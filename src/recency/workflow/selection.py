@@ -15,7 +15,7 @@ PUBLISHED = Path("data", "published")
 #: What the CSV of a paper's values must have, by the key of `published`.
 COLUMNS = {
     "observations": ("corpus_measure", "fit", "exploratory", "held_out"),
-    "delta_loglik": ("lm", "applied", "form", "parameters"),
+    "delta_loglik": ("lm", "applied", "form", "parameters", "base"),
     "delta_aic": ("lm", "applied", "form", "parameters", "corpus_measure", "n_words", "delta_aic"),
     "dependencies": ("dependency", "count"),
     "minimal_pairs": ("quantity", "training_words", "lm", "value"),

@@ -16,6 +16,7 @@ from recency import grids
 from recency.evaluations import registry
 from recency.workflow.faults import ConfigError
 from recency.workflow.files import Files
+from recency.workflow.ranked import Ranked
 
 #: What an n-gram LM is where the config does not say.
 NGRAM = {"order": 5, "memory": "1G", "prune": [], "context": "item", "bos": True}
@@ -23,7 +24,7 @@ NGRAM |= {"text_rule": "displayed"}
 
 
 @dataclass
-class Study:
+class Study(Ranked):
     """A checked config, the project's folder, folders with public files, and whether a plan is all.
 
     Experiments with several seeds or settings are written out in `config`; `grids` says what the
@@ -142,6 +143,7 @@ class Study:
                 | {each: self.config[tables[key]][name].get(each) for each in about}
                 for key, name in self.data_asked
             ],
+            "over": {name: self.over(name) for name in self.config["experiments"]},
             "numbered": {
                 f"{target['experiment']}/{stem}": target["label"]
                 for target in self.targets.values()
@@ -219,14 +221,6 @@ class Study:
         return [
             {"lm": lm["lm"]} | {k: lm[k] for k in keys} | {k: r[k] for k in about}
             for r, lm in self.cells(experiment)
-        ]
-
-    def seeded_cells(self, experiment: str) -> list[dict]:
-        """Return every cell with the seed of its LM, and the first LM that is it but for the seed."""
-        return [
-            cell
-            | {"seed": self.lms[cell["lm"]]["seed"], "but_for_seed": self.but_for_seed(cell["lm"])}
-            for cell in self.named_cells(experiment)
         ]
 
     def but_for_seed(self, lm: str) -> str:

@@ -13,5 +13,6 @@ if __name__ == "__main__":
             out=snakemake.output[0],
             out_subjects=snakemake.output.get("subjects"),
             out_intervals=snakemake.output.get("intervals"),
+            out_seeds=snakemake.output.get("seeds"),
             **snakemake.params,
         )

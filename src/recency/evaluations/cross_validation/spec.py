@@ -1,6 +1,7 @@
 """Cross-validation: ΔLogLik of each LM on observations that its fits have not seen, fold by fold."""
 
 from recency.evaluations.registry import Evaluation
+from recency.regression import designs
 
 
 def name(settings) -> str:
@@ -13,7 +14,8 @@ def _files(study, experiment: str, model: str, ending: str = "json") -> list[str
     where = name(study.experiment(experiment)["cross_validation"])
     found = []
     for response, lm in study.cells(experiment):
-        shared = model == "base" and study.config["designs"][response["design"]]["base"] == "all"
+        design = study.config["designs"][response["design"]]
+        shared = model == "base" and designs.bases(design)[0] == "all"
         place = "<results>/cross_validation/{design}/{dataset}.{measure}".format(**response)
         found.append(f"{place}/{where}/{'none' if shared else lm['lm']}.{model}.{ending}")
     return found

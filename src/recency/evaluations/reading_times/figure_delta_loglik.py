@@ -10,18 +10,32 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from recency.figures import comparison, style
+from recency.figures import bases, comparison, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison, Response
 from recency.figures.encoding import BASELINE
-from recency.figures.intervals import TOTAL, Intervals, against, columns, ends, explained
+from recency.figures.intervals import (
+    TOTAL,
+    Intervals,
+    against,
+    anew,
+    columns,
+    ends,
+    explained,
+    over_baseline,
+)
 
 PRODUCT = {
     "makes": {
         "total": ("figure_delta_loglik", "ΔLogLik of each LM"),
         "by_response": ("figure_delta_loglik_by_response", "ΔLogLik of each LM, by response"),
     },
-    "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
+    "reads": [
+        "delta_loglik",
+        "intervals=delta_loglik_intervals",
+        "by_seed=delta_loglik_by_seed",
+        "not_run",
+    ],
     "settings": ["lms", "responses", "baseline"],
 }
 
@@ -83,11 +97,16 @@ def key(figure: "Figure", lms: list[LM], kind: str, lines: list[tuple[str, str]]
 
 
 def bars(
-    result: Comparison, known: Intervals, baseline: str | None, lost: str | None = None
+    result: Comparison,
+    known: Intervals,
+    baseline: str | None,
+    lost: str | None = None,
+    seeds: pd.DataFrame | None = None,
 ) -> "Figure":
     """Draw total ΔLogLik as one bar an LM, and beside it the difference from the baseline.
 
-    Both have their 95 % intervals; `lost` is the label of a baseline that was not run.
+    Both have their 95 % intervals; `lost` is the label of a baseline that was not run. `seeds` are
+    ΔLogLik of each seed, as intervals.by_seed reads them: a small mark each.
     """
     from matplotlib.figure import Figure
 
@@ -109,13 +128,18 @@ def bars(
             rows[lm.lm], totals[lm.lm], height=0.8, color=look.bar, edgecolor=look.colour, lw=1
         )
         if own := known.own.get((lm.lm, TOTAL)):
-            _interval(axes, own.low, own.high, rows[lm.lm], "black", f"interval {lm.lm}")
+            interval_line(axes, own.low, own.high, rows[lm.lm], "black", f"interval {lm.lm}")
+        if seeds is not None and lm.lm in seeds.index:
+            _marks(axes, seeds.loc[lm.lm, TOTAL], rows[lm.lm], looks[lm.lm].colour, lm.lm)
     axes.axvline(0, color=style.GREY, lw=0.7)
     axes.set_xlabel("ΔLogLik (nats)")
     axes.margins(x=0.02)
     if compared:
         _differences(grid[1], result, known, rows, looks)
         grid[1].set_xlabel(f"\N{MINUS SIGN} {baseline_lm.label} (nats)")
+        for lm in result.lms if seeds is not None else []:
+            found = over_baseline(seeds, lm.lm, baseline, TOTAL) if lm.lm != baseline else []
+            _marks(grid[1], found, rows[lm.lm], looks[lm.lm].colour, lm.lm)
     _values(grid[-1], result, known, rows, compared)
     axes.set_yticks(list(rows.values()), [lm.label for lm in result.lms])
     axes.set_ylim(y - 0.75, -0.6)
@@ -130,12 +154,23 @@ def bars(
     many = len(result.summed)
     over = result.summed[0] if many == 1 else f"summed over {many} responses"
     size = result.observations[result.summed].sum()
-    how = "lines: 95 % intervals, subjects or sentences drawn anew, whichever is wider"
-    style.notes(figure, [f"{over} ({size:,} observations); {how}", *sentences(result, lost)])
+    how = f"lines: 95 % intervals, {anew(known)}"
+    if seeds is not None and len(seeds):
+        how += f"; LMs are means of {result.seeds} seeds, small marks are seeds"
+    base = bases.SHORT.get(result.base, "")
+    said = "; ".join(filter(None, [f"{over} ({size:,} observations)", base, how]))
+    style.notes(figure, [said, *sentences(result, lost)])
     return figure
 
 
-def _interval(axes: "Axes", low: float, high: float, y: float, colour: str, gid: str) -> None:
+def _marks(axes: "Axes", values: Iterable[float], y: float, colour: str, lm: str) -> None:
+    """Draw the seeds of an LM as small marks beneath its row's middle."""
+    for number, value in enumerate(values):
+        axes.plot(value, y + 0.27, "o", ms=2.4, mfc=style.tint(colour, 0.4), mec="white", mew=0.4,
+                  zorder=4.5, gid=f"seed {number} {lm}")  # fmt: skip
+
+
+def interval_line(axes: "Axes", low: float, high: float, y: float, colour: str, gid: str) -> None:
     """Draw an interval as a line across, with ends; nothing where there is none."""
     from matplotlib.patheffects import Normal, Stroke
 
@@ -158,7 +193,7 @@ def _differences(
     for lm in result.lms:
         if found := known.paired.get((lm.lm, TOTAL)):
             look, y = looks[lm.lm], rows[lm.lm]
-            _interval(axes, found.low, found.high, y, look.colour, f"paired {lm.lm}")
+            interval_line(axes, found.low, found.high, y, look.colour, f"paired {lm.lm}")
             axes.plot(found.value, y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
                       gid=f"difference {lm.lm}", zorder=5)  # fmt: skip
     axes.margins(x=0.06)
@@ -181,7 +216,9 @@ def _values(
         axes.annotate(text, (1, y), xycoords=column, xytext=(points, 0), ha="right",
                       textcoords="offset points", va="center_baseline", size=style.SMALL, **look)  # fmt: skip
 
-    heads = [(42, "ΔLogLik")] + ([(80, "\N{MINUS SIGN} base"), (146, "95 %")] if compared else [])
+    heads = [(42, "ΔLogLik")] + (
+        [(90, "\N{MINUS SIGN} baseline"), (152, "95 %")] if compared else []
+    )
     heads += [(104, "95 %")] if not compared else []
     for points, text in heads:
         write(points, -0.95, text, color=style.GREY)
@@ -191,8 +228,8 @@ def _values(
             write(104, rows[lm.lm], ends(known.own.get((lm.lm, TOTAL))))
         elif found := known.paired.get((lm.lm, TOTAL)):
             weight = "bold" if found.sure else "normal"
-            write(80, rows[lm.lm], style.signed(found.value, decimals), weight=weight)
-            write(146, rows[lm.lm], ends(found), weight=weight)
+            write(90, rows[lm.lm], style.signed(found.value, decimals), weight=weight)
+            write(152, rows[lm.lm], ends(found), weight=weight)
 
 
 def panels(
@@ -233,7 +270,7 @@ def panels(
             for lm, y in zip(group, heights):
                 look = looks[lm.lm]
                 low, high = against(known, result, lm.lm, response.label)
-                _interval(axes, low, high, y, look.colour, f"interval {lm.lm}")
+                interval_line(axes, low, high, y, look.colour, f"interval {lm.lm}")
                 axes.plot(values[lm.lm], y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
                           gid=f"dot {lm.lm}", zorder=5)  # fmt: skip
         axes.set_title(_title(response, result.observations[response.label], columns), size=8.5)
@@ -256,6 +293,7 @@ def panels(
         [(f"baseline: {baseline_lm.label}", BASELINE)] if baseline_lm else [],
     )
     how = explained(known, baseline_lm and baseline_lm.label)
+    how = "; ".join(filter(None, [bases.SHORT.get(result.base, ""), how]))
     style.notes(figure, [how, *sentences(result, lost, totals=False)])
     return figure
 
@@ -313,6 +351,7 @@ def main(
     responses: Iterable[Mapping],
     baseline: str | None = None,
     not_run: str | Path | None = None,
+    by_seed: str | Path | None = None,
 ) -> None:
     """Draw totals and panels to the .pdf, .svg, .png of `total` and `by_response`, data to .csv.
 
@@ -325,10 +364,10 @@ def main(
     lost = next(
         (row["label"] for row in lms if row["lm"] == baseline and baseline not in run), None
     )
-    rows = data(result, known)
+    rows, seeds = data(result, known), interval_files.by_seed(by_seed, result)
     with style.use():
         drawn = [
-            (bars(result, known, baseline, lost), total, rows[rows.response == TOTAL])
+            (bars(result, known, baseline, lost, seeds), total, rows[rows.response == TOTAL])
             if len(result.totals)
             else (style.empty(result.missing), total, rows[:0]),
             (panels(result, known, baseline, lost), by_response, rows[rows.response != TOTAL])

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
-from recency.figures import comparison, labels, style
+from recency.figures import bases, comparison, labels, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison
 from recency.figures.encoding import BASELINE
@@ -17,8 +18,14 @@ PRODUCT = {
     "makes": {
         "out": ("figure_perplexity", "ΔLogLik against perplexity"),
     },
-    "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "perplexity", "not_run"],
-    "settings": ["lms", "responses", "baseline"],
+    "reads": [
+        "delta_loglik",
+        "intervals=delta_loglik_intervals",
+        "by_seed=delta_loglik_by_seed",
+        "perplexity",
+        "not_run",
+    ],
+    "settings": ["lms", "responses", "baseline", "seeds"],
 }
 
 if TYPE_CHECKING:
@@ -30,14 +37,23 @@ def series(lms: Iterable[LM]) -> list[list[LM]]:
     return comparison.grouped(lms, lambda lm: (lm.kind, lm.applied, lm.network))
 
 
+def over_seeds(perplexity: pd.Series, seeds: Mapping[str, str]) -> pd.Series:
+    """Return the perplexity by LM: of several seeds the geometric mean, the mean of bits."""
+    of = pd.Index([seeds.get(lm, lm) for lm in perplexity.index], name="lm")
+    return np.exp(np.log(perplexity).groupby(of.to_numpy(), sort=False).mean())
+
+
 def draw(
     result: Comparison,
     known: Intervals,
     perplexity: pd.Series,
     words: list[str],
     baseline: str | None = None,
+    seeds: pd.DataFrame | None = None,
 ) -> "Figure":
     """Draw the scatter; `perplexity` is by lm, `words` are sentences for the foot.
+
+    `seeds` has lm, perplexity and delta_loglik of each seed, a small mark each.
 
     The baseline is a dashed line across, which an LM's interval crosses unless it differs.
     """
@@ -61,6 +77,10 @@ def draw(
         if not math.isnan(low):
             axes.plot([perplexity[lm.lm]] * 2, [low, high], "_-", lw=0.9, ms=4, zorder=2,
                       color=style.tint(looks[lm.lm].colour, 0.6), gid=f"interval {lm.lm}")  # fmt: skip
+    for lm, mark in seeds.groupby("lm") if seeds is not None else []:
+        colour = style.tint(looks[lm].colour, 0.45)
+        axes.plot(mark.perplexity, mark.delta_loglik, "o", ms=2.4, color=colour, zorder=3,
+                  gid=f"seeds {lm}")  # fmt: skip
     for group in series(lms):
         look, first = looks[group[0].lm], group[0]
         xs, ys = perplexity[[lm.lm for lm in group]], totals[[lm.lm for lm in group]]
@@ -106,7 +126,8 @@ def draw(
     over = result.summed[0] if many == 1 else f"summed over {many} responses"
     axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
     axes.set_xlabel("Perplexity per token over the words read (log scale)")
-    style.notes(figure, [explained(known, first_lm and first_lm.label), *words])
+    how = explained(known, first_lm and first_lm.label)
+    style.notes(figure, ["; ".join(filter(None, [bases.SHORT.get(result.base, ""), how])), *words])
     labels.write(
         axes,
         {lm.lm: (perplexity[lm.lm], totals[lm.lm]) for lm in lms},
@@ -129,17 +150,27 @@ def main(
     responses: Iterable[Mapping],
     baseline: str | None = None,
     not_run: str | Path | None = None,
+    by_seed: str | Path | None = None,
+    seeds: Mapping[str, str] | None = None,
 ) -> None:
     """Draw total ΔLogLik against perplexity over all datasets to `out` (.pdf, .svg, .png, .csv).
 
-    Of LMs that are no network `perplexity_of` says what theirs is per: it compares with no other.
+    `seeds` is each LM of perplexity.csv → the LM that is the mean over its seeds, `by_seed` the file of
+    their ΔLogLik. Of LMs that are no network `perplexity_of` says what theirs is per: it compares with no other.
     """
     lms = list(lms)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
     known = interval_files.read(intervals, result)
     rows = comparison.table(perplexity, ["lm", "dataset", "perplexity"])
-    values = rows[rows.dataset == "all"].set_index("lm").perplexity.astype(float)
+    trained = rows[rows.dataset == "all"].set_index("lm").perplexity.astype(float)
+    values = over_seeds(trained, seeds or {})
+    each = interval_files.by_seed(by_seed, result).reset_index()
+    marks = pd.DataFrame({"lm": each.lm, "delta_loglik": each[TOTAL]}) if len(each) else None
+    if marks is not None:
+        marks["perplexity"] = trained.reindex(each.variant).to_numpy()
     words = list(result.missing)
+    if marks is not None:
+        words.insert(0, f"LMs are means of {result.seeds} seeds, small marks are seeds")
     if lost := [lm.label for lm in result.lms if lm.lm not in values.index]:
         words.append(f"no perplexity of {', '.join(lost)}")
     others: dict[str, list[str]] = {}
@@ -159,5 +190,7 @@ def main(
         + list(columns(known, "", "")),
     )
     with style.use():
-        figure = draw(result, known, values, words, baseline) if shown else style.empty(words)
+        figure = (
+            draw(result, known, values, words, baseline, marks) if shown else style.empty(words)
+        )
         style.save(figure, out, data)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from recency.evaluations.reading_times.figure_delta_loglik import sentences
-from recency.figures import comparison, encoding, style
+from recency.figures import bases, comparison, encoding, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison
 from recency.figures.intervals import TOTAL, Intervals, against, columns, explained
@@ -102,7 +102,8 @@ def draw(result: Comparison, known: Intervals, slopes: Mapping[str, float]) -> "
         loc="outside upper left", ncols=3, columnspacing=1.4, borderpad=0.2, handlelength=3
     )
     unbiased = next((lm.label for lm in across if lm.applied == "none"), None)
-    style.notes(figure, [explained(known, unbiased), *sentences(result)])
+    how = "; ".join(filter(None, [bases.SHORT.get(result.base, ""), explained(known, unbiased)]))
+    style.notes(figure, [how, *sentences(result)])
     decimals = 0 if totals.abs().max() >= 1000 else 1
     for slope in ticks:  # the upper point's value stands above it, the others' below theirs
         points = [lm.lm for chain in chains for lm in chain if slopes[lm.lm] == slope]

@@ -2,8 +2,9 @@
 
 Two models' squared errors of an observation are swapped at random, observation by observation; the
 statistic is the difference of their means, two-sided. The same with all observations of a subject
-or of a sentence swapped together keeps the dependence within them. Only this rule reads the
-held-out partition.
+or of a sentence swapped together keeps the dependence within them. Of LMs that were trained from
+several seeds the errors are means over these, and what further seeds might add is in p as well
+(recency.stats.permutation). Only this rule reads the held-out partition.
 """
 
 import csv
@@ -11,7 +12,7 @@ import math
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -36,12 +37,13 @@ CLUSTERS = ("subject", "sentence")
 class Errors:
     """One LM's squared errors (n,) on a response's held-out observations, and their clusters.
 
-    `unit` names what was predicted: time_ms, its logarithm or amplitude_uv.
+    `seed` is that of its training where the experiment has several. `unit` names what was predicted: time_ms, its logarithm or amplitude_uv.
     """
 
     squared: np.ndarray
     groups: dict[str, Levels]
     unit: str = "time_ms"
+    seed: str = ""
 
 
 Pair = tuple[str, Errors, Errors]
@@ -67,7 +69,8 @@ def main(
 ) -> None:
     """Write one row for each of `comparisons` (lm_a, lm_b, dataset, measure) and one per pair.
 
-    All files are listed in the order of `comparisons`, `unigram` where a design asks for it; the fits
+    Comparisons that differ in `seed` alone are of one pair of LMs, and make one row. All files are
+    listed in the order of `comparisons`, `unigram` where a design asks for it; the fits
     are those of the full models. The row of a pair of LMs (dataset and measure "all") tests all its
     observations together; where they are of several units, times and amplitudes, say, there is
     nothing to pool: n = 0 and empty figures. A response for which one LM has no fit has the same,
@@ -85,16 +88,27 @@ def main(
             done[key] = squared_errors(*files, of_dataset(dataset, named, others))
         return done[key]
 
-    single, pooled = [], {}
+    by_response: dict[tuple[str, ...], list[Pair]] = {}
+    pooled: dict[tuple[str, str], list[Pair]] = {}
+    failed = set()
     for index, names in enumerate(comparisons):
         shared = held_out[index], words[index], unigram[index] if unigram else None
         a = errors(names["dataset"], *shared, surprisal_a[index], fit_a[index])
         b = errors(names["dataset"], *shared, surprisal_b[index], fit_b[index])
-        pairs: list[Pair] = [(names["dataset"], a, b)] if a and b else []
-        pooled.setdefault((names["lm_a"], names["lm_b"]), []).extend(pairs)
-        row = {key: names[key] for key in COLUMNS[:4]}
-        single.append(row | compare(pairs, permutations, _seed(row, seed)))
+        key = tuple(names[each] for each in COLUMNS[:4])
+        found = by_response.setdefault(key, [])
+        if a and b:
+            trained = str(names.get("seed", ""))
+            found.append((names["dataset"], replace(a, seed=trained), replace(b, seed=trained)))
+        else:
+            failed.add(key)
         shown.update(index + 1)
+    single = []
+    for key, pairs in by_response.items():
+        pairs = [] if key in failed else pairs  # an LM is all of its seeds
+        pooled.setdefault(key[:2], []).extend(pairs)
+        row = dict(zip(COLUMNS, key))
+        single.append(row | compare(pairs, permutations, _seed(row, seed)))
     together = []
     for (lm_a, lm_b), pairs in pooled.items():
         row = {"lm_a": lm_a, "lm_b": lm_b, "dataset": ALL, "measure": ALL}
@@ -151,22 +165,30 @@ def compare(pairs: Sequence[Pair], permutations: int, seed: int) -> dict[str, An
     if not pairs:
         figures = ("mse_a", "mse_b", "difference", "p", "p_subject", "p_sentence")
         return {**dict.fromkeys(figures, math.nan), "n": 0, "permutations": permutations}
-    error_a = np.concatenate([a.squared for _, a, _ in pairs])
-    error_b = np.concatenate([b.squared for _, _, b in pairs])
+    seeds = list(dict.fromkeys(a.seed for _, a, _ in pairs))
+    of_seed = [[pair for pair in pairs if pair[1].seed == seed] for seed in seeds]
+    errors_a, errors_b = (
+        [np.concatenate([pair[which].squared for pair in each]) for each in of_seed]
+        for which in (1, 2)
+    )
+    error_a, error_b = np.mean(errors_a, axis=0), np.mean(errors_b, axis=0)
     differences = error_a - error_b
-    by_cluster = {}
+    by_seed = np.array([(a - b).mean() for a, b in zip(errors_a, errors_b, strict=True)])
+    pairs, by_cluster = of_seed[0], {}
     for index, name in enumerate(CLUSTERS, 1):
         codes = _pooled(pairs, name)
         alone = codes.max() == codes.min()  # one cluster can show nothing
         by_cluster[f"p_{name}"] = (
-            math.nan if alone else permutation_p(differences, permutations, seed + index, codes)
+            math.nan
+            if alone
+            else permutation_p(differences, permutations, seed + index, codes, by_seed)
         )
     return {
         "n": len(differences),
         "mse_a": float(error_a.mean()),
         "mse_b": float(error_b.mean()),
         "difference": float(differences.mean()),
-        "p": permutation_p(differences, permutations, seed),
+        "p": permutation_p(differences, permutations, seed, by_seed=by_seed),
         "permutations": permutations,
         **by_cluster,
     }

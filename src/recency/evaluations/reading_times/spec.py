@@ -10,6 +10,14 @@ def _applies(study, experiment: str) -> bool:
     return bool(asked) and not study.all_fitted(experiment)
 
 
+def _problems(config, name, known) -> list[str]:
+    """Say which scales an experiment has seeds for that there are not."""
+    seeds = config["experiments"][name].get("seeds", [])
+    for scale in seeds if isinstance(seeds, dict) else []:
+        known(f"experiments → {name} → seeds", scale, "scales")
+    return []
+
+
 def _beside(study, experiment: str) -> list[str]:
     """Return the verdict, and figures that set the effects found beside those that were put in."""
     where = f"<results>/experiments/{experiment}"
@@ -28,6 +36,9 @@ EVALUATION = Evaluation(
         ]
     },
     settings={
+        "lms": lambda study, experiment: study.ranked_lms(experiment),
+        "baseline": lambda study, experiment: study.ranked_baseline(experiment),
+        "seeds": lambda study, experiment: study.one_for_seeds(experiment),
         "lms_but_for_seed": lambda study, experiment: [
             study.described(lm)
             for lm in {study.but_for_seed(lm["lm"]): 0 for lm in study.lms_of(experiment)}
@@ -39,7 +50,9 @@ EVALUATION = Evaluation(
         ),
         "nested": lambda study, experiment: bool(study.experiment(experiment).get("nested")),
         "tested": lambda study, experiment: len(study.experiment(experiment)["lms"]) > 1,
-        "seeds": lambda study, experiment: "seeds" in study.experiment(experiment),
+        "seeds": lambda study, experiment: study.several_seeds(experiment),
+        "bases": lambda study, experiment: bool(study.base(experiment, beside=True)),
     },
     also=_beside,
+    problems=_problems,
 )

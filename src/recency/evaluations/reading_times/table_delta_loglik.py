@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.figures import comparison, papers, style, tables
+from recency.figures import bases, comparison, papers, style, tables
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison
 from recency.figures.intervals import TOTAL, Intervals, columns, ends
@@ -25,9 +25,10 @@ PRODUCT = {
 def data(result: Comparison, known: Intervals, published: pd.DataFrame) -> pd.DataFrame:
     """Give one row an LM and response, and a "Total" one, with NaN where nothing was published.
 
-    `published` is indexed by lm.
+    `published` is indexed by lm. There is a difference only where both are over the same base.
     """
     totals, rows = result.totals, []
+    of_base = {**result.bases, TOTAL: bases.of(result.bases[label] for label in result.summed)}
     for lm in result.lms:
         values = result.delta.loc[lm.lm].to_dict()
         if len(totals):
@@ -38,10 +39,22 @@ def data(result: Comparison, known: Intervals, published: pd.DataFrame) -> pd.Da
             if label == TOTAL:
                 there = papers.total(published, lm.lm, result.summed)
             row = {"lm": lm.lm, "label": lm.label, "response": label, "reproduced": value}
-            row |= {"published": there, "difference": value - there}
+            over = published.base[lm.lm] if not math.isnan(there) else ""
+            alike = over == of_base[label]
+            row |= {"published": there, "difference": value - there if alike else math.nan}
+            row |= {"base": of_base[label], "published_base": over}
             converged = (lm.lm, label) not in result.unconverged
             rows.append(row | columns(known, lm.lm, label) | {"converged": converged})
-    names = ["lm", "label", "response", "reproduced", "published", "difference"]
+    names = [
+        "lm",
+        "label",
+        "response",
+        "base",
+        "reproduced",
+        "published_base",
+        "published",
+        "difference",
+    ]
     return pd.DataFrame(rows, columns=[*names, *columns(known, "", ""), "converged"])
 
 
@@ -89,7 +102,10 @@ def layout(
             if below:
                 there = not math.isnan(row.published)
                 lines += (
-                    [style.number(row.published), style.signed(row.difference)]
+                    [
+                        style.number(row.published),
+                        "" if math.isnan(row.difference) else style.signed(row.difference),
+                    ]
                     if there
                     else ["", ""]
                 )
@@ -97,7 +113,9 @@ def layout(
         grid.append(cells)
 
     n = result.observations
-    notes = ["ΔLogLik in nats on the exploratory partition, with 95 % intervals beneath"]
+    notes = [
+        f"ΔLogLik in nats{bases.over(result.base)}, on the exploratory partition, with 95 % intervals beneath"
+    ]
     if known.paired and reference:
         notes[0] += (
             f": of the difference from {reference}, and of {reference}'s own; in bold where the "
@@ -112,6 +130,11 @@ def layout(
             f"published: {source}; published totals are summed over the responses of this "
             "table's total; difference: reproduced minus published"
         )
+        theirs = bases.of(rows.published_base[rows.published_base != ""])
+        if theirs != result.base:
+            notes[-1] += (
+                f". Published is over {bases.NAMED[theirs]}: no difference between unlike bases"
+            )
     if not rows.converged.all():
         notes.append("†: the regression did not converge")
     return Table(title, header, grid, notes + result.missing)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from recency.evaluations.reading_times import table_significance
-from recency.figures import comparison
+from recency.figures import bases, comparison
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison
 from recency.figures.intervals import TOTAL, Interval, Intervals, ends, nats
@@ -154,6 +154,12 @@ def sentences(
     return said + _simulated(simulated, result)
 
 
+def over_the_other(known: Evidence, baseline: str | None) -> str:
+    """Say in a sentence what the ranking is over the base that stands beside."""
+    said = sentences(known, baseline)[0]
+    return f"Over {bases.NAMED[known.result.base]}: {said}"
+
+
 def _told_apart(
     known: Evidence, order: list[str], named: Mapping[str, str], reference: str | None
 ) -> list[str]:
@@ -205,9 +211,16 @@ def method(known: Evidence) -> str:
 
 
 def answer(
-    known: Evidence, baseline: str | None, simulated: Sequence[str] = (), labels: Mapping = {}
+    known: Evidence,
+    baseline: str | None,
+    simulated: Sequence[str] = (),
+    labels: Mapping = {},
+    beside: Evidence | None = None,
 ) -> dict:
-    """Return the verdict as data: sentences, ranking with intervals and tests, groups, pairs."""
+    """Return the verdict as data: sentences, ranking with intervals and tests, groups, pairs.
+
+    `beside` is what is known over another base: a sentence, and the verdict over it as data.
+    """
     result, totals = known.result, known.result.totals
     order = list(totals.sort_values(ascending=False, kind="stable").index)
     named = {lm.lm: lm.label for lm in result.lms}
@@ -237,11 +250,22 @@ def answer(
             | {"over_baseline": described(pair, lm, reference)}
         )
     said = sentences(known, baseline, simulated, labels)
+    if result.seeds > 1 and len(totals):
+        said.append(
+            f"An LM is the mean of {result.seeds} trainings from seeds of their own, and intervals "
+            "and tests are of further ones, too."
+        )
+    if result.base in bases.NAMED and len(totals):
+        said.append(f"ΔLogLik is over {bases.NAMED[result.base]}.")
+    if beside is not None and len(beside.result.totals):
+        said.append(over_the_other(beside, baseline))
     every = ((a, b) for a, b in combinations(order, 2))
     return {
         "verdict": " ".join(said),
         "sentences": said,
         "responses": result.summed,
+        "base": result.base,
+        "seeds": result.seeds,
         "baseline": named.get(baseline),
         "ranking": ranking,
         "groups": [[named[order[place]] for place in group] for group in groups(len(order), alike)],
@@ -249,6 +273,7 @@ def answer(
         "pairs": [described(known.intervals.pair(a, b), a, b) for a, b in every],
         "simulated": [r.label for r in result.responses if r.dataset in set(simulated)],
         "missing": result.missing,
+        "beside": answer(beside, baseline, simulated, labels) if beside is not None else None,
     }
 
 
@@ -264,14 +289,22 @@ def main(
     simulated: Sequence[str] = (),
     permutation: str | Path | None = None,
     not_run: str | Path | None = None,
+    beside: str | Path | None = None,
+    beside_intervals: str | Path | None = None,
 ) -> None:
-    """Write verdict.json; `baselines` is lm → the LM that it is compared with."""
-    lms = list(lms)
-    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    found = interval_files.read(intervals, result)
-    known = Evidence(result, found, tests(permutation), baselines)
+    """Write verdict.json; `baselines` is lm → the LM that it is compared with.
+
+    `beside` and `beside_intervals` are as `delta_loglik` and `intervals`, over another base.
+    """
+    lms, asked, held_out = list(lms), list(responses), tests(permutation)
+
+    def read(values: str | Path, sure: str | Path) -> Evidence:
+        result = comparison.read(values, lms=lms, responses=asked, not_run=not_run)
+        return Evidence(result, interval_files.read(sure, result), held_out, baselines)
+
     labels = {row["lm"]: row["label"] for row in lms}
-    content = answer(known, baseline, simulated, labels)
+    other = read(beside, beside_intervals) if beside is not None else None
+    content = answer(read(delta_loglik, intervals), baseline, simulated, labels, other)
     with atomic(out) as path:
         text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False)
         path.write_text(text + "\n", encoding="utf-8")

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 
 from recency.evaluations.reading_times import table_significance
-from recency.figures import style
+from recency.figures import bases, style
 from recency.figures.intervals import nats
 from recency.figures.tables import Cell, Table
 
@@ -40,7 +40,8 @@ def ranking(verdict: Mapping) -> Table:
         own = row["delta_loglik"]
         cells += [Cell(style.number(own["value"])), Cell(_ends(own))] if own else [Cell(), Cell()]
         grid.append(cells)
-    notes = ["ΔLogLik in nats on the exploratory partition: the higher, the better"]
+    over = bases.over(verdict["base"])
+    notes = [f"ΔLogLik in nats{over}, on the exploratory partition: the higher, the better"]
     if compared:
         notes[0] += (
             f"; − {baseline}: the difference from it, in bold where the two are told apart; 95 %: "

@@ -1,6 +1,7 @@
 """Smooths: is the effect of surprisal a line? Additive models (`engine: gam`) beside linear ones."""
 
 from recency.evaluations.registry import Evaluation
+from recency.regression import designs
 
 
 def cells(study, experiment: str) -> list[tuple[dict, dict]]:
@@ -22,7 +23,8 @@ def _files(study, experiment: str, model: str, ending: str = "json") -> list[str
     """Return a file of every cell's full, linear or base model, in the cells' order."""
     found = []
     for response, lm in cells(study, experiment):
-        shared = model == "base" and study.config["designs"][response["design"]]["base"] == "all"
+        design = study.config["designs"][response["design"]]
+        shared = model == "base" and designs.bases(design)[0] == "all"
         place = "<results>/regression/{design}/{dataset}.{measure}".format(**response)
         found.append(f"{place}/{'none' if shared else lm['lm']}.{model}.{ending}")
     return found

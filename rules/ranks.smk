@@ -1,0 +1,34 @@
+# Refits: a regression fitted to subjects drawn anew → how sure the ranking of the LMs is.
+
+
+rule refits:
+    input:
+        unpack(
+            lambda wildcards: regressions.regression_files(
+                study, wildcards.design, wildcards.dataset, wildcards.measure, wildcards.lm
+            )
+        ),
+        fit="<results>/observations/{dataset}.{measure}/fit.parquet",
+    output:
+        "<results>/refits/{design}/{dataset}.{measure}/{replicates}-seed-{seed}/{lm}.{model}.parquet",
+    log:
+        "<logs>/refits/{design}/{dataset}.{measure}/{replicates}-seed-{seed}/{lm}.{model}.log",
+    benchmark:
+        "<benchmarks>/refits/{design}/{dataset}.{measure}/{replicates}-seed-{seed}/{lm}.{model}.tsv"
+    wildcard_constraints:
+        lm=any_of([*config["lms"], "none"]),
+        model="full|base",
+        replicates=r"\d+",
+        seed=r"\d+",
+    conda:
+        "../envs/stats.yaml"
+    params:
+        lm="{lm}",
+        design=lambda wildcards: config["designs"][wildcards.design],
+        model="{model}",
+        dataset="{dataset}",
+        replicates=lambda wildcards: int(wildcards.replicates),
+        seed=lambda wildcards: int(wildcards.seed),
+        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
+    script:
+        "../workflow/scripts/ranks/refits.py"

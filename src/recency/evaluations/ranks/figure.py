@@ -1,0 +1,227 @@
+"""How sure the ranking of an experiment's LMs is: how often each has each rank, all refitted.
+
+A draw takes as many subjects of each dataset as it has, with replacement, fits every regression to
+them anew and ranks the LMs by their total ΔLogLik there; of LMs of several seeds, seeds are drawn
+too. Unlike the intervals of ΔLogLik, which take the fits as given, this holds the uncertainty of the
+coefficients and of theta.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.figures import bases, comparison, style, tables
+from recency.figures.comparison import LM
+from recency.figures.intervals import nats
+from recency.figures.tables import Cell, Table
+
+PRODUCT = {
+    "makes": {
+        "figure": ("figure_ranks", "Ranks, subjects drawn anew"),
+        "table": ("table_ranks", "Table of ranks, subjects drawn anew"),
+    },
+    "reads": ["full", "base", "not_run"],
+    "settings": ["cells", "lms", "responses", "baseline", "over"],
+    "summary": ("table_ranks.csv", "{title}: ranks, subjects drawn anew"),
+}
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SEED = 1
+"""Of the draws of seeds."""
+
+
+def totals(
+    full: Sequence[str | Path], base: Sequence[str | Path], cells: Sequence[Mapping[str, Any]]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return ΔLogLik by draw and LM, over all responses, and notes; the first draw are the data.
+
+    A response in which some LM has no refit takes no part, a draw in which some fit failed neither.
+    """
+    parts: dict[tuple, dict[str, dict[str, np.ndarray]]] = {}
+    for cell, *pair in zip(cells, full, base, strict=True):
+        with_lm, without_lm = (pd.read_parquet(path).loglik.to_numpy(float) for path in pair)
+        if len(with_lm) != len(without_lm):
+            raise InputError(f"{pair[0]} and {pair[1]} have not the same draws; make both again")
+        response = tuple(cell[key] for key in ("dataset", "measure", "design"))
+        seeds = parts.setdefault(response, {}).setdefault(cell["lm"], {})
+        seeds[str(cell.get("seed", ""))] = with_lm - without_lm
+    lms = list(dict.fromkeys(cell["lm"] for cell in cells))
+    total: dict[str, np.ndarray] = {}
+    for found in parts.values():
+        drawn = {lm: _over_seeds(seeds) for lm, seeds in found.items()}
+        for lm in lms:
+            total[lm] = total.get(lm, 0.0) + drawn[lm]
+    frame = pd.DataFrame(total, columns=lms)
+    lost = frame.isna().any(axis=1)
+    notes = [f"{int(lost.sum())} draws left out, in which a fit failed"] if lost.any() else []
+    return frame[~lost], notes
+
+
+def _over_seeds(seeds: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the mean over seeds, drawn anew for each draw but the first, the same for all LMs."""
+    values = np.array([seeds[name] for name in sorted(seeds)])
+    S, draws = values.shape
+    if S == 1:
+        return values[0]
+    random = np.random.default_rng([SEED, S])
+    weights = random.multinomial(S, np.full(S, 1 / S), draws).T / S
+    weights[:, 0] = 1 / S
+    return (weights * values).sum(0)
+
+
+def ranked(drawn: pd.DataFrame) -> pd.DataFrame:
+    """Return the rank of each LM, from 1, in each draw; equal ones share the better rank."""
+    return drawn.rank(axis=1, ascending=False, method="min").astype(int)
+
+
+def data(drawn: pd.DataFrame, lms: Iterable[LM], baseline: str | None) -> pd.DataFrame:
+    """Give a row an LM, best first by the data: ΔLogLik, its interval, shares of draws by rank.
+
+    `above_baseline` is the share of draws in which it has more than the baseline.
+    """
+    labels = {lm.lm: lm.label for lm in lms}
+    there, draws = drawn.iloc[0], drawn.iloc[1:]
+    ranks, order = ranked(draws), there.sort_values(ascending=False, kind="stable").index
+    rows = []
+    for place, lm in enumerate(order, 1):
+        low, high = draws[lm].quantile([0.025, 0.975])
+        best, worst = ranks[lm].quantile([0.025, 0.975], interpolation="nearest")
+        row = {"lm": lm, "label": labels[lm], "rank": place, "delta_loglik": there[lm]}
+        row |= {"low": low, "high": high, "low_rank": int(best), "high_rank": int(worst)}
+        above = (
+            (draws[lm] > draws[baseline]).mean() if baseline in draws and lm != baseline else None
+        )
+        row |= {"above_baseline": above, "draws": len(draws)}
+        shares = ranks[lm].value_counts(normalize=True)
+        rows.append(
+            row | {f"rank_{k}": float(shares.get(k, 0.0)) for k in range(1, len(order) + 1)}
+        )
+    return pd.DataFrame(rows)
+
+
+def shares(rows: pd.DataFrame) -> np.ndarray:
+    """Return the share of draws of each LM (rows) at each rank (columns)."""
+    return rows[[f"rank_{k}" for k in range(1, len(rows) + 1)]].to_numpy(float)
+
+
+def percent(share: float) -> str:
+    """Write a share of draws: "63", "< 1", nothing for none."""
+    return "" if not share else "<1" if share < 0.005 else f"{100 * share:.0f}"
+
+
+def draw(rows: pd.DataFrame, words: Iterable[str]) -> "Figure":
+    """Draw a square for each LM and rank, the darker the more often, its share of draws in per cent."""
+    from matplotlib.figure import Figure
+
+    found, many = shares(rows), len(rows)
+    figure = Figure(figsize=(style.WIDTH, 0.75 + 0.24 * many), layout="constrained")
+    axes = figure.add_subplot()
+    axes.imshow(found, cmap="Blues", vmin=0, vmax=1.15, aspect="auto", gid="shares")
+    if many <= 12:
+        for y, x in np.argwhere(found > 0):
+            colour = "white" if found[y, x] > 0.6 else "black"
+            axes.text(
+                x, y, percent(found[y, x]), ha="center", va="center", size=style.SMALL, color=colour
+            )
+    axes.set_xticks(range(many), range(1, many + 1))
+    axes.set_yticks(range(many), rows.label)
+    axes.set_xlabel("Rank (per cent of draws)")
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    axes.set_xticks(np.arange(many + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(many + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color="white", lw=1.5)
+    axes.tick_params(which="minor", length=0)
+    style.notes(figure, words)
+    return figure
+
+
+def layout(rows: pd.DataFrame, baseline: str | None, title: str, notes: list[str]) -> Table:
+    """Set the rows out, best LM first."""
+    heads = [
+        "",
+        "LM",
+        "ΔLogLik",
+        "95 %",
+        "Ranks",
+        *(["above " + baseline] if baseline else []),
+        "First",
+    ]
+    header = [Cell(head, left=head in ("", "LM")) for head in heads]
+    grid = []
+    for row in rows.itertuples(index=False):
+        cells = [Cell(str(row.rank), left=True), Cell(row.label, left=True)]
+        cells += [
+            Cell(style.number(row.delta_loglik)),
+            Cell(f"{nats(row.low)} to {nats(row.high)}"),
+        ]
+        low, high = row.low_rank, row.high_rank
+        cells.append(Cell(str(low) if low == high else f"{low} to {high}"))
+        if baseline:
+            known = row.above_baseline is not None and not pd.isna(row.above_baseline)
+            cells.append(Cell(f"{100 * row.above_baseline:.0f} %" if known else ""))
+        cells.append(Cell(f"{percent(row.rank_1) or 0} %"))
+        grid.append(cells)
+    return Table(title, [header], grid, notes)
+
+
+def told(draws: int, over: str, seeds: int) -> list[str]:
+    """Say what was drawn and fitted."""
+    also = " and seeds" if seeds > 1 else ""
+    what = f"{draws:,} draws of subjects{also}, every regression refitted to each"
+    return ["; ".join(filter(None, [bases.SHORT.get(over, ""), what]))]
+
+
+def summary(path: Path) -> Table:
+    """Give the ranks, from this table's CSV, for the summary."""
+    rows = comparison.table(path, ["lm", "label", "rank", "low_rank", "high_rank", "draws"])
+    notes = [
+        f"{rows.draws.iloc[0]:,} draws of subjects, every regression refitted; ranks: 95 % of draws"
+    ]
+    return layout(rows.assign(above_baseline=None), None, "", notes)
+
+
+def main(
+    *,
+    full: Sequence[str | Path],
+    base: Sequence[str | Path],
+    figure: Iterable[str | Path],
+    table: Iterable[str | Path],
+    cells: Sequence[Mapping[str, Any]],
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    baseline: str | None = None,
+    over: str = "",
+    not_run: str | Path | None = None,
+    title: str = "Ranks of the language models",
+) -> None:
+    """Draw `figure` (.pdf, .svg, .png, .csv) and write `table` (.csv, .html, .tex).
+
+    `full` and `base` are the files of refits in the order of `cells` (lm, dataset, measure, design,
+    perhaps seed); `over` is the base: fixed, all or several.
+    """
+    models, measured = comparison.records(lms, responses)
+    drawn, lost = totals(full, base, cells)
+    if len(drawn) < 2 or drawn.index[0] != 0:
+        raise InputError("ranks: a regression has no fit to the data; leave its response out")
+    rows = data(drawn, models, baseline)
+    run = {(cell["dataset"], cell["measure"]) for cell in cells}
+    absent = [each for each in measured if (each.dataset, each.measure) not in run]
+    missing = [*lost, *comparison.absent_responses(absent, comparison.reasons(not_run))]
+    seeds = len({cell.get("seed") for cell in cells})
+    said = told(int(rows.draws.iloc[0]), over, seeds)
+    with style.use():
+        style.save(draw(rows, [*said, *missing]), figure, rows)
+    reference = next((lm.label for lm in models if lm.lm == baseline), None)
+    notes = [
+        f"ΔLogLik in nats{bases.over(over)}, over all responses, best first; {said[0].split('; ')[-1]}",
+        "95 %, ranks: of the draws; above, first: in how many of them",
+    ]
+    tables.write(table, layout(rows, reference, title, notes + missing), rows)

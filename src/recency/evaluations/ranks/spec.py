@@ -1,0 +1,63 @@
+"""Ranks: how sure the order of an experiment's LMs is when subjects are drawn anew and all is refitted."""
+
+from recency.evaluations.registry import Evaluation
+from recency.regression import designs
+
+
+def name(settings) -> str:
+    """Name the draws of an experiment, as files have it: `200-seed-1`."""
+    return f"{settings['replicates']}-seed-{settings.get('seed', 1)}"
+
+
+def _files(study, experiment: str, model: str) -> list[str]:
+    """Return the refits of every cell's full or base model, in the cells' order."""
+    where, found = name(study.experiment(experiment)["ranks"]), []
+    for response, lm in study.cells(experiment):
+        design = study.config["designs"][response["design"]]
+        shared = model == "base" and designs.bases(design)[0] == "all"
+        place = "<results>/refits/{design}/{dataset}.{measure}".format(**response)
+        found.append(f"{place}/{where}/{'none' if shared else lm['lm']}.{model}.parquet")
+    return found
+
+
+def _problems(config, name, known) -> list[str]:
+    """List what a ranking by refits does not go with."""
+    experiment, where = config["experiments"][name], f"experiments → {name} → ranks"
+    if "ranks" not in experiment:
+        return []
+    if not experiment.get("responses"):
+        return [f"{where}: the experiment has no `responses`"]
+    problems = []
+    if "sensitivity" in experiment:
+        problems.append(f"{where}: goes without `sensitivity`; give each its experiment")
+    if len(experiment["lms"]) < 2:
+        problems.append(f"{where}: one LM has no rank; name two")
+    for design, listed in experiment["responses"].items():
+        entry = config["designs"].get(design, {})
+        if entry.get("engine", "lme4") not in ("cross_products", "lme4") or "family" in entry:
+            problems.append(
+                f"{where}: {design!r} is no linear mixed model, which refits alone cover"
+            )
+        for response in listed:
+            dataset = response.partition(".")[0]
+            if not config["datasets"].get(dataset, {}).get("partitioned", True):
+                problems.append(f"{where}: {dataset!r} has no exploratory partition")
+    return problems
+
+
+EVALUATION = Evaluation(
+    key="ranks",
+    applies=lambda study, experiment: "ranks" in study.experiment(experiment),
+    alone=False,
+    inputs={
+        "full": lambda study, experiment: _files(study, experiment, "full"),
+        "base": lambda study, experiment: _files(study, experiment, "base"),
+    },
+    settings={
+        "cells": lambda study, experiment: study.ranked_cells(experiment),
+        "lms": lambda study, experiment: study.ranked_lms(experiment),
+        "baseline": lambda study, experiment: study.ranked_baseline(experiment),
+        "over": lambda study, experiment: study.base(experiment),
+    },
+    problems=_problems,
+)

@@ -1,0 +1,70 @@
+"""What an experiment ranks: its LMs, one for all of their seeds, over a base or over two."""
+
+from __future__ import annotations
+
+from recency.figures import bases
+from recency.regression import designs
+
+
+class Ranked:
+    """The part of a Study that says what ΔLogLik are of, and over."""
+
+    def one_for_seeds(self, experiment: str) -> dict[str, str]:
+        """Return each LM of an experiment → the LM that it is but for the seeds of the experiment.
+
+        Under `sensitivity` and `steps` every combination stands for itself.
+        """
+        entry = self.experiment(experiment)
+        if experiment not in self.grids or entry.keys() & {"sensitivity", "steps"}:
+            return {lm: lm for lm in entry["lms"]}
+        return {lm: about["lm"] for lm, about in self.grids[experiment]["lms"].items()}
+
+    def ranked_lms(self, experiment: str) -> list[dict]:
+        """Return the LMs that an experiment ranks, described: one for all of its seeds."""
+        return [self.described(lm) for lm in dict.fromkeys(self.one_for_seeds(experiment).values())]
+
+    def ranked_baseline(self, experiment: str) -> str:
+        """Return the LM that those of `ranked_lms` are compared with."""
+        return self.one_for_seeds(experiment)[self.experiment(experiment)["baseline"]]
+
+    def ranked_cells(self, experiment: str) -> list[dict]:
+        """Return every cell; of several seeds lm and label are one, beside `seed` and `variant`."""
+        cells, of = self.named_cells(experiment, "label"), self.one_for_seeds(experiment)
+        if not self.several_seeds(experiment):
+            return cells
+        return [
+            cell
+            | {"lm": of[cell["lm"]], "label": self.described(of[cell["lm"]])["label"]}
+            | {"seed": self.lms[cell["lm"]]["seed"], "variant": cell["lm"]}
+            for cell in cells
+        ]
+
+    def several_seeds(self, experiment: str) -> bool:
+        """Say whether an experiment's LMs are means over seeds."""
+        of = self.one_for_seeds(experiment)
+        return len(set(of.values())) < len(of)
+
+    def seeded_cells(self, experiment: str) -> list[dict]:
+        """Return every cell with the seed of its LM, and the first LM that is it but for the seed."""
+        return [
+            cell
+            | {"seed": self.lms[cell["lm"]]["seed"], "but_for_seed": self.but_for_seed(cell["lm"])}
+            for cell in self.named_cells(experiment)
+        ]
+
+    def base(self, experiment: str, beside: bool = False) -> str:
+        """Return the base of an experiment's ΔLogLik: fixed, all or several; "" where there is none.
+
+        With `beside` of those that stand beside the first, where a design has two.
+        """
+        asked = dict.fromkeys(r["design"] for r in self.all_responses(experiment))
+        found = [self.config["designs"][design] for design in asked]
+        if beside and all(len(designs.bases(design)) == 1 for design in found):
+            return ""
+        one = [{**d, "base": designs.bases(d)[-1 if beside else 0]} for d in found]
+        return bases.of(map(designs.kind_of_base, one))
+
+    def over(self, experiment: str) -> dict[str, str]:
+        """Return what an experiment's ΔLogLik are over, in words: `first`, and `beside` if there are two."""
+        both = (("first", False), ("beside", True))
+        return {key: bases.NAMED.get(self.base(experiment, beside), "") for key, beside in both}
