@@ -35,7 +35,7 @@ WITHOUT_EFFECT = {
     "sliding_window", "position_ids", "cache_position", "deterministic", "use_cache",
     "output_attentions", "output_hidden_states", "output_router_logits", "return_dict",
 }  # fmt: skip
-RECURRENT = {"mamba", "mamba2", "falcon_mamba", "rwkv", "xlstm"}
+RECURRENT = {"mamba", "mamba2", "falcon_mamba", "rwkv", "xlstm", "recency_recurrent"}
 
 
 def biased_attention(

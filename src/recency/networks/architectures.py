@@ -20,6 +20,7 @@ from transformers import (
 )
 
 from recency.attention.biased import put_on, verify
+from recency.networks import recurrent
 
 _NEEDS_BIAS = "has an attention bias, load it with recency.load: "
 
@@ -86,9 +87,12 @@ for _config, _model in BIASED.items():
 def new(architecture: dict, bias: dict, vocabulary: int, seed: int) -> PreTrainedModel:
     """Make a network of the config's `architectures:` entry with fresh weights.
 
-    `bias` is an entry of `biases:`. Weights depend on `seed` alone, not on the bias.
+    `bias` is an entry of `biases:`; a recurrent architecture has its `memory` within, an entry of
+    `memories:`. Weights depend on `seed` alone, not on the bias.
     """
     torch.manual_seed(seed)
+    if architecture["family"] == "recurrent":
+        return recurrent.new(architecture, vocabulary, seed)
     make = {"gpt_neox": _new_gpt_neox, "gpt2": _new_gpt2}[architecture["family"]]
     model = make(architecture, None if bias["form"] == "none" else bias, vocabulary, seed)
     if bias["form"] != "none" and model.device.type != "meta":  # there, weights have no values

@@ -1,0 +1,116 @@
+"""Memories that are carried from word to word, one file per form: state and word → state.
+
+A form's file holds `PARAMETERS`, the JSON schema of what the config may set, and a class `Form`.
+`start(batch)` gives the state before a text, a tuple of tensors whose first dimension is the text,
+and `forward(inputs, state, words)` reads `inputs` (batch, time, inputs) and the ids of their words
+(batch, time) and gives what it makes of them, (batch, time, width), and the state behind them. A
+text read in pieces, the state handed on, is the text read at once.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+from recency import plugins
+
+State = tuple[torch.Tensor, ...]
+
+
+class Memory(nn.Module):
+    """What every form shares: the widths of what it reads and gives, its start and its weights."""
+
+    #: Shapes of the state's tensors, each without its first dimension.
+    shapes: tuple[tuple[int, ...], ...] = ()
+
+    def __init__(self, inputs: int, width: int, vocabulary: int):
+        super().__init__()
+        self.inputs, self.width, self.vocabulary = inputs, width, vocabulary
+
+    def start(self, batch: int) -> State:
+        """Return the state before a text, of `batch` texts: nothing."""
+        like = next(self.parameters())
+        return tuple(like.new_zeros(batch, *shape) for shape in self.shapes)
+
+    def forward(
+        self, inputs: torch.Tensor, state: State, words: torch.Tensor
+    ) -> tuple[torch.Tensor, State]:
+        """Return what the memory gives after each of `inputs`, and the state after the last."""
+        raise TypeError(f"{type(self).__module__} defines no forward(inputs, state, words)")
+
+    @torch.no_grad()
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw fresh weights: matrices as Glorot & Bengio (2010) do, all else 0."""
+        for parameter in self.parameters():
+            if parameter.dim() < 2:
+                nn.init.zeros_(parameter)
+            else:
+                nn.init.xavier_uniform_(parameter, generator=generator)
+
+    def half_lives(self) -> torch.Tensor | None:
+        """Return the words in which half of a unit fades, a number a unit; None of other memories."""
+        return None
+
+
+class Fading(Memory):
+    """States P_t that fade unit by unit, read through H_t = relu(Σ_{i=1…n-1} V_i P_{t-i}).
+
+    Oualil et al. (2016a): `window` is n - 1, the states that are read. A form gives P.
+    """
+
+    def __init__(self, inputs: int, width: int, vocabulary: int, window: int):
+        super().__init__(inputs, width, vocabulary)
+        self.window = window
+        self.shapes = ((inputs,), (window - 1, inputs))
+        self.read = nn.Linear(window * inputs, width, bias=False)  # V_i side by side, latest last
+
+    def states(
+        self, inputs: torch.Tensor, before: torch.Tensor, words: torch.Tensor
+    ) -> torch.Tensor:
+        """Return P (batch, time, inputs), where `before` (batch, inputs) is the one before the first."""
+        raise TypeError(f"{type(self).__module__} defines no states(inputs, before, words)")
+
+    def forward(self, inputs, state, words):
+        """Return H (batch, time, width), and the last P with those that a window still sees."""
+        before, seen = state
+        states = self.states(inputs, before, words)
+        every = torch.cat([seen, states], 1)
+        windows = every.unfold(1, self.window, 1).transpose(2, 3).flatten(2)
+        return self.read(windows).relu(), (
+            states[:, -1],
+            every[:, every.shape[1] - self.window + 1 :],
+        )
+
+
+class Cell(Memory):
+    """A memory of PyTorch: one layer of nn.RNN, nn.GRU or nn.LSTM."""
+
+    kind: type[nn.RNNBase]
+
+    def __init__(self, inputs: int, width: int, vocabulary: int):
+        super().__init__(inputs, width, vocabulary)
+        self.cell = self.kind(inputs, width, batch_first=True)
+        self.shapes = ((width,),) * (2 if self.kind is nn.LSTM else 1)
+
+    def forward(self, inputs, state, words):
+        """Return H (batch, time, width), and the cell's own state."""
+        carried = tuple(each[None].contiguous() for each in state)
+        states, carried = self.cell(inputs, carried if len(carried) > 1 else carried[0])
+        carried = carried if isinstance(carried, tuple) else (carried,)
+        return states, tuple(each[0] for each in carried)
+
+    @torch.no_grad()
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw weights and biases as PyTorch does, from U(-1/√width, 1/√width)."""
+        bound = 1 / math.sqrt(self.width)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -bound, bound, generator=generator)
+
+
+def build(spec: dict, inputs: int, width: int, vocabulary: int) -> Memory:
+    """Make the memory that a config's `memories:` entry describes."""
+    parameters = {key: value for key, value in spec.items() if key != "form"}
+    module = plugins.load("recency.networks.memories", spec["form"], "form of memory", "PARAMETERS")
+    return module.Form(inputs, width, vocabulary, **parameters)

@@ -1,0 +1,13 @@
+"""A state that a gate rewrites in part (Cho et al. 2014): H_t = (1 - z_t) ⊙ H̃_t + z_t ⊙ H_{t-1}."""
+
+from torch import nn
+
+from recency.networks.memories import Cell
+
+PARAMETERS = {}
+
+
+class Form(Cell):
+    """PyTorch's nn.GRU, whose reset gate is applied behind the product with H_{t-1}."""
+
+    kind = nn.GRU

@@ -1,0 +1,68 @@
+"""Fading bent by a tanh, SRNN: P_t = tanh(u_t + C ⊙ P_{t-1}), C diagonal (Oualil et al. 2016a).
+
+C is one fixed number (WI-SRNN*), a learned vector (WI-SRNN) or a learned vector of the word (WD-SRNN).
+"""
+
+import math
+
+import torch
+from torch import nn
+
+from recency.networks.memories import Fading
+from recency.networks.recurrences import tanh_recurrence
+
+PARAMETERS = {
+    "context": {
+        "description": "C: a number for all units; `vector`, learned; `word`, a vector learned for each word",
+        "anyOf": [
+            {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
+            {"enum": ["vector", "word"]},
+        ],
+        "default": "vector",
+    },
+    "window": {
+        "description": "n - 1: states that are read",
+        "type": "integer",
+        "minimum": 1,
+        "default": 1,
+    },
+}
+
+
+class Form(Fading):
+    """Every unit keeps a share of itself; learned ones begin from U(0, 1)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        width: int,
+        vocabulary: int,
+        context: float | str = "vector",
+        window: int = 1,
+    ):
+        super().__init__(inputs, width, vocabulary, window)
+        self.fixed = None if isinstance(context, str) else float(context)
+        rows = {"vector": 1, "word": vocabulary}.get(context)
+        self.context = nn.Parameter(torch.empty(rows, inputs)) if rows else None
+
+    def states(self, inputs, before, words):
+        """Return P_t = tanh(u_t + C ⊙ P_{t-1}); the C of a word is that of the word being read."""
+        if self.context is None:
+            context = inputs.new_full((1, 1, 1), self.fixed)
+        elif len(self.context) == 1:
+            context = self.context[None]
+        else:
+            context = nn.functional.embedding(words, self.context)
+        return tanh_recurrence(context, inputs, before)
+
+    @torch.no_grad()
+    def draw(self, generator):
+        """Draw V, and C from U(0, 1)."""
+        super().draw(generator)
+        if self.context is not None:
+            nn.init.uniform_(self.context, 0, 1, generator=generator)
+
+    def half_lives(self):
+        """Return ln 2 / -ln |C|, which the tanh shortens; nothing of |C| ≥ 1, which does not fade."""
+        kept = torch.tensor([self.fixed]) if self.context is None else self.context.detach().abs()
+        return math.log(2) / -kept[kept < 1].log()

@@ -1,0 +1,82 @@
+"""A diagonal state space, the memory of today's recurrent LMs: h_t = e^(ΔA) h_{t-1} + ΔB u_t, y_t = C h_t + D u_t.
+
+As S4D (Gu et al. 2022) with real A; `selective` lets Δ, B and C depend on the word, as Mamba does (Gu
+& Dao 2023): then how much is forgotten depends on what is read. What is read is scaled to a mean
+square of 1 first, and a gate multiplies what is given.
+"""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from recency.networks.memories import Memory
+from recency.networks.recurrences import scan
+
+PARAMETERS = {
+    "states": {
+        "description": "numbers that each unit keeps",
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 256,
+        "default": 4,
+    },
+    "selective": {
+        "description": "whether Δ, B and C depend on the word",
+        "type": "boolean",
+        "default": False,
+    },
+}
+#: Δ at first, log-uniform: with A = -1, units that halve in 7 to 700 words.
+SHORTEST, LONGEST = 0.001, 0.1
+
+
+class Form(Memory):
+    """`width` units of `states` numbers each."""
+
+    def __init__(
+        self, inputs: int, width: int, vocabulary: int, states: int = 4, selective: bool = False
+    ):
+        super().__init__(inputs, width, vocabulary)
+        self.number, self.selective = states, selective
+        self.shapes = ((width, states),)
+        self.enter = nn.Linear(inputs, 2 * width, bias=False)  # u, and its gate
+        self.leave = nn.Linear(width, width, bias=False)
+        self.log_rate = nn.Parameter(torch.empty(width, states))  # log -A
+        self.step = nn.Parameter(torch.empty(width))  # Δ before its softplus
+        self.direct = nn.Parameter(torch.empty(width))  # D
+        if selective:
+            self.choose = nn.Linear(width, width + 2 * states, bias=False)  # of Δ, B and C
+        else:
+            self.into, self.out_of = (nn.Parameter(torch.empty(width, states)) for _ in range(2))
+
+    def forward(self, inputs, state, words):
+        """Return C h + D u, gated, (batch, time, width), and the last h (batch, width, states)."""
+        inputs = functional.rms_norm(inputs, (self.inputs,))
+        u, gate = self.enter(inputs).to(state[0].dtype).chunk(2, -1)
+        rate = -self.log_rate.exp()
+        if self.selective:
+            sizes = [self.width, self.number, self.number]
+            chosen, into, out_of = self.choose(u).to(u.dtype).split(sizes, -1)
+            step = functional.softplus(chosen + self.step)[..., None]
+            into, out_of = into[..., None, :], out_of[..., None, :]
+        else:
+            step = functional.softplus(self.step)[None, None, :, None]
+            into, out_of = self.into, self.out_of
+        states = scan((step * rate).exp(), (step * into) * u[..., None], state[0])
+        given = (states * out_of).sum(-1) + self.direct * u
+        return self.leave(given * functional.silu(gate)), (states[:, -1],)
+
+    @torch.no_grad()
+    def draw(self, generator):
+        """Draw matrices as Glorot & Bengio do; A = -1, -2 …, Δ log-uniform, B = 1, C normal, D = 1."""
+        super().draw(generator)
+        self.log_rate.copy_(torch.arange(1, self.number + 1.0).log().expand_as(self.log_rate))
+        bounds = math.log(SHORTEST), math.log(LONGEST)
+        step = torch.empty(self.width, dtype=torch.float64).uniform_(*bounds, generator=generator)
+        self.step.copy_(step.exp().expm1().log())  # the softplus of which is Δ
+        nn.init.ones_(self.direct)
+        if not self.selective:
+            nn.init.ones_(self.into)
+            nn.init.normal_(self.out_of, std=1 / math.sqrt(self.number), generator=generator)

@@ -1,0 +1,117 @@
+"""Recurrences over time, with gradients of their own: no graph of a node a step is ever built.
+
+Tensors are (batch, time, …). Each function equals its plain loop; what comes before the first step is
+`start`, of the shape of one step.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch.autograd.function import once_differentiable
+
+
+def scan(decay: torch.Tensor, inputs: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+    """Return P_t = a_t ⊙ P_{t-1} + u_t for all t, in parallel.
+
+    `inputs` u is (batch, time, …), `start` P_0 (batch, …); `decay` a broadcasts over u, and has one
+    step in time where it is the same in all.
+    """
+    return _Scan.apply(decay, inputs, start)
+
+
+def tanh_recurrence(
+    weight: torch.Tensor, inputs: torch.Tensor, start: torch.Tensor
+) -> torch.Tensor:
+    """Return P_t = tanh(u_t + c_t ⊙ P_{t-1}) for all t; `weight` c broadcasts over `inputs` u."""
+    return _Tanh.apply(weight, inputs, start)
+
+
+class _Scan(torch.autograd.Function):
+    """A linear recurrence is a linear recurrence backwards in time, too."""
+
+    @staticmethod
+    def forward(ctx, decay, inputs, start):
+        states = _blocked_scan(decay, inputs, start)
+        ctx.save_for_backward(decay, states, start)
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        decay, states, start = ctx.saved_tensors
+        # g_t = G_t + a_{t+1} g_{t+1}: flipped, each step has the decay of the step after it.
+        following = decay if decay.shape[1] == 1 else decay.roll(-1, 1).flip(1)
+        none = torch.zeros_like(start)
+        made = _blocked_scan(following, gradient.flip(1), none).flip(1)
+        of_decay = None
+        if ctx.needs_input_grad[0]:
+            before = torch.cat([start[:, None], states[:, :-1]], 1)
+            of_decay = (made * before).sum_to_size(decay.shape)
+        return of_decay, made, decay[:, 0] * made[:, 0]
+
+
+def _blocked_scan(decay: torch.Tensor, inputs: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+    """Scan √time steps in √time blocks at once, then carry each block's last state into the next."""
+    time = inputs.shape[1]
+    size = max(1, round(math.sqrt(time)))
+    blocks = -(-time // size)
+    spare = blocks * size - time
+    states = _padded(inputs, spare).unflatten(1, (blocks, size)).clone()
+    if decay.shape[1] == 1:
+        steps = decay[:, None].expand(-1, 1, size, *decay.shape[2:])
+    else:
+        steps = _padded(decay, spare).unflatten(1, (blocks, size))
+    faded = steps.clone()  # of what came before the block, at each of its steps
+    for step in range(1, size):
+        states[:, :, step].addcmul_(steps[:, :, step], states[:, :, step - 1])
+        faded[:, :, step].mul_(faded[:, :, step - 1])
+    carried = start
+    for block in range(blocks):
+        of_block = faded[:, 0 if decay.shape[1] == 1 else block]
+        states[:, block].addcmul_(of_block, carried[:, None])
+        carried = states[:, block, -1]
+    return states.flatten(1, 2)[:, :time]
+
+
+def _padded(tensor: torch.Tensor, spare: int) -> torch.Tensor:
+    """Return a tensor with so many steps of zeros behind its last."""
+    if not spare:
+        return tensor
+    return torch.cat([tensor, tensor.new_zeros(tensor.shape[0], spare, *tensor.shape[2:])], 1)
+
+
+class _Tanh(torch.autograd.Function):
+    """No scan is known for what a tanh bends: a loop, of two operations a step."""
+
+    @staticmethod
+    def forward(ctx, weight, inputs, start):
+        states = torch.empty_like(inputs)
+        weights = weight.expand(*weight.shape[:1], inputs.shape[1], *weight.shape[2:])
+        before = start
+        for step in range(inputs.shape[1]):
+            here = states[:, step]
+            torch.addcmul(inputs[:, step], weights[:, step], before, out=here)
+            before = here.tanh_()
+        ctx.save_for_backward(weight, states, start)
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        weight, states, start = ctx.saved_tensors
+        weights = weight.expand(*weight.shape[:1], states.shape[1], *weight.shape[2:])
+        slope = 1 - states.square()
+        made = torch.empty_like(states)
+        later = torch.zeros_like(start)
+        for step in reversed(range(states.shape[1])):
+            here = made[:, step]
+            torch.add(gradient[:, step], later, out=here)
+            here.mul_(slope[:, step])
+            later = here * weights[:, step]
+        of_weight = None
+        if ctx.needs_input_grad[0]:
+            before = torch.cat([start[:, None], states[:, :-1]], 1)
+            of_weight = (made * before).sum_to_size(weight.shape)
+        return of_weight, made, later
