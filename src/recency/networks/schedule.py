@@ -1,15 +1,24 @@
 """The learning rate at each step, as the paper's runs had it and as its text words it."""
 
 import math
+from collections.abc import Mapping
+from itertools import pairwise
+
+#: A loss on held-out text that falls by less than this share has stopped to fall; and for how many
+#: validations more the rate is halved (Oualil et al. 2016a; the share is that of the RNNLM toolkit).
+IMPROVEMENT, FURTHER = 0.003, 7
 
 
-def learning_rate(step: int, recipe: dict) -> float:
+def learning_rate(step: int, recipe: dict, validation: Mapping[int, float] | None = None) -> float:
     """Return the learning rate of step n = 1 … N.
 
+    `halving`: lr / 2^k, k being `halvings` of the losses on held-out text, `validation` (step → nats).
     `as_run`: lr·n/w up to step w; then max(lr/2 (cos(π (min(n, N - w) - w)/N) + 1), minimum).
     `as_worded`: linear warm-up over w steps, then a cosine from lr to the minimum at step N
     (Clark et al. 2025, Appendix B). `linear`: the same, but a straight line after the warm-up.
     """
+    if recipe["schedule"] == "halving":
+        return recipe["learning_rate"] / 2 ** halvings(recipe, validation or {})
     peak, minimum = recipe["learning_rate"], recipe["minimum_learning_rate"]
     warmup, steps = recipe["warmup_steps"], recipe["steps"]
     if step <= warmup:
@@ -21,3 +30,22 @@ def learning_rate(step: int, recipe: dict) -> float:
     if recipe["schedule"] == "linear":
         return peak + (minimum - peak) * place
     return minimum + (peak - minimum) / 2 * (math.cos(math.pi * place) + 1)
+
+
+def halvings(recipe: dict, validation: Mapping[int, float]) -> int:
+    """Return how often the rate was halved: at each validation, once one has hardly improved."""
+    settings = recipe.get("halving", {})
+    least = 1 - settings.get("improvement", IMPROVEMENT)
+    every = recipe.get("validation", {}).get("every", 1)  # it is taken at kept steps, too
+    losses = [validation[step] for step in sorted(validation) if step % every == 0]
+    stalled = [after > before * least for before, after in pairwise(losses)]
+    return len(stalled) - stalled.index(True) if any(stalled) else 0
+
+
+def finished(recipe: dict, done: int, validation: Mapping[int, float]) -> bool:
+    """Say whether a training ends after `done` steps: the last, or the last that `halving` leaves."""
+    if done >= recipe["steps"]:
+        return True
+    if recipe["schedule"] != "halving":
+        return False
+    return halvings(recipe, validation) > recipe.get("halving", {}).get("further", FURTHER)

@@ -15,19 +15,46 @@ from recency.errors import InputError
 PLACES = 8
 
 
+def stretches(tokens: np.ndarray, wanted: int, end: int | None) -> list[tuple[int, int]]:
+    """Return first and last (exclusive) tokens of PLACES stretches, together about `wanted` tokens.
+
+    They begin with a document and end with one, of which `end` is the last token, or in the midst of
+    one that is longer than the stretch by half.
+    """
+    size, total, found = -(-wanted // PLACES), len(tokens), []
+
+    def after_end(place: int, reach: int) -> int:
+        if end is None:
+            return place
+        ends = np.flatnonzero(tokens[max(place - 1, 0) : place + reach] == end)
+        return max(place - 1, 0) + int(ends[0]) + 1 if len(ends) else place
+
+    for place in range(PLACES):
+        start = after_end(place * total // PLACES, size) if place else 0
+        found.append((start, min(after_end(start + size, size // 2), total)))
+    return found
+
+
 class TokenStream:
     """Rows of `length` + 1 tokens, end to end, in the file's order or shuffled anew each epoch.
 
     Row r of step n is row n·batch + r of the order; after the last row it starts over. As in
     Pythia, rows do not overlap: the last target of one row is not the first input of the next.
 
-    Of `validation` tokens, taken from PLACES evenly spaced places of the text, nothing is trained
-    on: each stretch begins with a document and ends with one, or in the midst of one that is longer
-    than the stretch by half. Rows that have a token of a stretch are left out of the order.
+    Of `validation` tokens, taken from PLACES evenly spaced places of the text (`stretches`), nothing
+    is trained on: rows that have a token of a stretch are left out of the order. Or validation rows
+    are those of another file of tokens, `held_out`.
     """
 
     def __init__(
-        self, tokens: Path, info: Path, length: int, order: str, seed: int, validation: int = 0
+        self,
+        tokens: Path,
+        info: Path,
+        length: int,
+        order: str,
+        seed: int,
+        validation: int = 0,
+        held_out: Path | None = None,
     ):
         description = json.loads(Path(info).read_text())
         self.vocabulary: int = description["vocabulary"]
@@ -41,7 +68,11 @@ class TokenStream:
             )
         self._kept = None  # place in the order → row of the file, where some are left out
         self.validation = np.zeros(0, np.int64)  # first tokens of the validation rows
-        if validation:
+        self._validation_tokens = self.tokens
+        if held_out:
+            self._validation_tokens = np.memmap(held_out, dtype=description["dtype"], mode="r")
+            self.validation = np.arange(0, len(self._validation_tokens) - length, length + 1)
+        elif validation:
             self._hold_out(validation, description["end_of_document"], tokens)
         self._epoch, self._permutation = -1, None
 
@@ -56,20 +87,11 @@ class TokenStream:
         place = int(self._permutation[place])
         return place if self._kept is None else int(self._kept[place])
 
-    def _after_end(self, place: int, end: int | None, reach: int) -> int:
-        """Return the first token at or after `place` that begins a document, if one is in reach."""
-        if end is None:
-            return place
-        ends = np.flatnonzero(self.tokens[max(place - 1, 0) : place + reach] == end)
-        return max(place - 1, 0) + int(ends[0]) + 1 if len(ends) else place
-
     def _hold_out(self, wanted: int, end: int | None, tokens: Path) -> None:
         """Lay out the validation rows, and leave the rows that touch a stretch out of the order."""
-        width, size, total = self.length + 1, -(-wanted // PLACES), len(self.tokens)
+        width = self.length + 1
         kept, validation = np.ones(self.rows, bool), []
-        for place in range(PLACES):
-            start = self._after_end(place * total // PLACES, end, size) if place else 0
-            stop = min(self._after_end(start + size, end, size // 2), total)
+        for start, stop in stretches(self.tokens, wanted, end):
             kept[start // width : -(-stop // width)] = False
             validation += range(start, stop - width + 1, width)
         if 2 * kept.sum() < len(kept) or not validation:
@@ -89,10 +111,13 @@ class TokenStream:
 
     def validation_batch(self, first: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return inputs and targets of the validation rows from `first` on, `count` at most."""
-        return self._read(self.validation[first : first + count])
+        return self._read(self.validation[first : first + count], self._validation_tokens)
 
-    def _read(self, starts: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _read(
+        self, starts: Sequence[int], tokens: np.ndarray | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the rows that begin at these tokens, without their last and without their first."""
-        rows = [self.tokens[start : start + self.length + 1] for start in starts]
+        tokens = self.tokens if tokens is None else tokens
+        rows = [tokens[start : start + self.length + 1] for start in starts]
         rows = torch.from_numpy(np.stack(rows).astype(np.int64))
         return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()

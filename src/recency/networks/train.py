@@ -19,6 +19,7 @@ from recency.progress import progress
 LOOK_EVERY = 10.0  # seconds between looks at the losses, for which a GPU has to wait
 TIME_TO_SAVE = 0.05  # of a job's time, at most …
 SAVE_EVERY = 600.0  # … but no state is older than this many seconds and a step
+EXPLODED = 10.0  # times the loss of guessing every word alike: a training that went astray
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Job:
     device: str
     code: dict[str, str]
     tensorboard: bool
+    held_out: Path | None
 
 
 def main(
@@ -54,6 +56,7 @@ def main(
     gpus: int = 1,
     code: Mapping[str, str] | None = None,
     tensorboard: bool = False,
+    held_out: Path | None = None,
 ) -> None:
     """Train `lm` and write a folder that `recency.load` opens, with the losses in `training.csv`.
 
@@ -63,15 +66,17 @@ def main(
     `training.csv` (recency.networks.kept). On several GPUs of this machine each step's sequences are
     shared. `code` is module → fingerprint of
     what trains, and part of the specification. The losses are written as they come, and with
-    `tensorboard` as its files too, into the folder's `tensorboard/`.
+    `tensorboard` as its files too, into the folder's `tensorboard/`. `held_out` are the tokens of the
+    corpus that the recipe's `validation` names, if it names one.
     """
     import torch
 
     paths = map(Path, (tokens, info, tokenizer, out))
     device = _device(recipe["device"], gpus)
     job = Job(
-        *paths, lm, architecture, bias, recipe, seed, threads, device, dict(code or {}), tensorboard
-    )
+        *paths, lm, architecture, bias, recipe, seed, threads, device, dict(code or {}), tensorboard,
+        held_out and Path(held_out),
+    )  # fmt: skip
     if gpus == 1:
         _train(0, 1, job)
         return
@@ -89,26 +94,22 @@ def _train(rank: int, world: int, job: Job) -> None:
     """Train on one device of `world`; the first one alone saves and speaks."""
     import torch
 
-    from recency.networks import architectures, training
-    from recency.networks.stream import TokenStream
+    from recency.networks import architectures, carried, training
+    from recency.networks.schedule import finished
 
     device = _prepare(rank, world, job)
     folder, recipe = job.out.parent, job.recipe
-    held_out = recipe.get("validation", {})
-    stream = TokenStream(
-        job.tokens,
-        job.info,
-        recipe["sequence_length"],
-        recipe["order"],
-        job.seed,
-        held_out.get("tokens", 0),
-    )
+    streams = recipe["order"] == "streams"
+    stream = carried.streams(job, recipe) if streams else _rows(job, recipe)
     recipe = _with_steps(recipe, stream.rows)
+    held_out = recipe.get("validation", {})
     specification = _specification(job, recipe)
     model = architectures.new(job.architecture, job.bias, stream.vocabulary, job.seed)
-    run = training.Training(model, stream, recipe, device, rank, world)
-    state = folder.with_name(f".{folder.name}.state.pt")
+    kind = carried.CarriedTraining if streams else training.Training
+    run = kind(model, stream, recipe, device, rank, world)
+    state, named = folder.with_name(f".{folder.name}.state.pt"), _named(job)
     done, curve = training.resume(state, specification, run)
+    run.validation = curve.validation
     if rank == 0:
         kept.resumed(folder, curve.kept, state)
     steps, tokens_per_step = recipe["steps"], recipe["batch_sequences"] * recipe["sequence_length"]
@@ -118,7 +119,10 @@ def _train(rank: int, world: int, job: Job) -> None:
     saved = looked = time.monotonic()
     cost = 0.0  # of the last state, seconds
     unread = []  # reading a loss waits for the device
+    ended = finished(recipe, done, curve.validation)
     for step in range(done + 1, steps + 1):
+        if ended:
+            break
 
         def report(sequences: int, before: int = (step - 1) * tokens_per_step) -> None:
             shown.update(before + sequences * recipe["sequence_length"])
@@ -128,19 +132,22 @@ def _train(rank: int, world: int, job: Job) -> None:
         if held_out and (keeps or step % held_out["every"] == 0 or step == steps):
             curve.validation[step] = run.validation_loss()
         if keeps and rank == 0:  # before the state that says so
-            curve.kept[step] = kept.keep(partial(_save_model, model, job.tokenizer), folder, step)
-        if time.monotonic() - looked >= LOOK_EVERY or step == steps:
+            save = partial(_save_model, model, job.tokenizer, named)
+            curve.kept[step] = kept.keep(save, folder, step)
+        ended = finished(recipe, step, curve.validation)
+        if time.monotonic() - looked >= LOOK_EVERY or ended:
             curve.losses += torch.stack(unread).tolist()
             unread = []
-            if not all(map(math.isfinite, curve.losses)):
-                raise InputError(_no_number(job.lm, curve.losses, state, done))
+            most = EXPLODED * math.log(stream.vocabulary)
+            if not all(loss <= most for loss in curve.losses):
+                raise InputError(_no_number(job.lm, curve.losses, most, state, done))
             if rank == 0:
                 shown.update(step * tokens_per_step, f"loss {curve.losses[-1]:.3f}")
                 curve.write(folder / "training.csv", tokens_per_step)
                 if events:
                     events(curve, tokens_per_step)
                 waited = time.monotonic() - saved
-                if waited >= min(cost / TIME_TO_SAVE, SAVE_EVERY) or step == steps:
+                if waited >= min(cost / TIME_TO_SAVE, SAVE_EVERY) or ended:
                     before = time.monotonic()
                     training.save(state, specification, run, step, curve)
                     saved, done = time.monotonic(), step
@@ -150,7 +157,7 @@ def _train(rank: int, world: int, job: Job) -> None:
         torch.distributed.destroy_process_group()
     if rank == 0:
         curve.write(folder / "training.csv", tokens_per_step)
-        _save_model(model, job.tokenizer, folder)
+        _save_model(model, job.tokenizer, named, folder)
 
 
 def _prepare(rank: int, world: int, job: Job) -> str:
@@ -179,6 +186,7 @@ def _specification(job: Job, recipe: dict) -> dict:
         "seed": job.seed,
         # tokens of the same number need not be the same tokens
         "tokens": json.loads(job.info.read_text()) | {"sha256": kept.digest(job.tokens)},
+        **({"held_out": kept.digest(job.held_out)} if job.held_out else {}),
         "code": job.code,
     }
 
@@ -211,30 +219,49 @@ def _events(folder: Path, done: int) -> Callable:
     return write
 
 
-def _save_model(model, tokenizer: Path, folder: Path) -> None:
+def _save_model(model, tokenizer: Path, named: Mapping[str, str], folder: Path) -> None:
     """Write the network and its tokenizer as a folder that transformers knows."""
     from transformers import PreTrainedTokenizerFast
 
     model.save_pretrained(folder)
-    PreTrainedTokenizerFast(
-        tokenizer_file=str(tokenizer), bos_token="<|endoftext|>", eos_token="<|endoftext|>"
-    ).save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_file=str(tokenizer), **named).save_pretrained(folder)
     shutil.copyfile(tokenizer, folder / "tokenizer.json")
+
+
+def _named(job: Job) -> dict[str, str]:
+    """Return the tokenizer's names of the token that ends a text, and begins the next."""
+    from tokenizers import Tokenizer
+
+    number = json.loads(job.info.read_text())["end_of_document"]
+    end = None if number is None else Tokenizer.from_file(str(job.tokenizer)).id_to_token(number)
+    return dict.fromkeys(("bos_token", "eos_token"), end or "<|endoftext|>")
 
 
 def _with_steps(recipe: dict, rows: int) -> dict:
     """Turn `epochs` into steps; the last step of the last epoch may begin another."""
+    epoch = math.ceil(rows / recipe["batch_sequences"])
+    if recipe.get("validation", {}).get("every") == "epoch":
+        recipe = recipe | {"validation": recipe["validation"] | {"every": epoch}}
     if "epochs" not in recipe:
         return recipe
     rest = {key: value for key, value in recipe.items() if key != "epochs"}
     return rest | {"steps": math.ceil(recipe["epochs"] * rows / recipe["batch_sequences"])}
 
 
-def _no_number(lm: str, losses: list[float], state: Path, saved: int) -> str:
-    """Say where a loss ceased to be a number, and what is left."""
-    bad = next(n for n, loss in enumerate(losses, 1) if not math.isfinite(loss))
+def _rows(job: Job, recipe: dict):
+    """Return the rows of tokens that a network of attention is trained on."""
+    from recency.networks.stream import TokenStream
+
+    wanted = recipe.get("validation", {}).get("tokens", 0)
+    length, order = recipe["sequence_length"], recipe["order"]
+    return TokenStream(job.tokens, job.info, length, order, job.seed, wanted, job.held_out)
+
+
+def _no_number(lm: str, losses: list[float], most: float, state: Path, saved: int) -> str:
+    """Say where a loss ceased to be a number, or grew beyond all sense, and what is left."""
+    bad = next(n for n, loss in enumerate(losses, 1) if not loss <= most)
     return (
-        f"train {lm}: the loss is {losses[bad - 1]} at step {bad}; last good state: "
+        f"train {lm}: the loss is {losses[bad - 1]:.4g} at step {bad}; last good state: "
         f"{f'step {saved}' if saved else 'none'} ({state}). Lower the recipe's `learning_rate` or "
         "use `precision: fp32`"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from recency.attention import biased
 from recency.errors import InputError
 from recency.files import atomic
 from recency.networks.loss import cross_entropy_sum
-from recency.networks.schedule import learning_rate
+from recency.networks.schedule import finished, learning_rate
 from recency.networks.stream import TokenStream
 
 
@@ -33,24 +34,33 @@ class Curve:
     kept: dict[int, str] = field(default_factory=dict)
 
     def write(self, path: Path, tokens_per_step: int) -> None:
-        """Write step, tokens, loss_nats, validation_nats and checkpoint, empty where there is none."""
+        """Write step, tokens, loss_nats, of the validation nats and perplexity, and checkpoint.
+
+        What there is none of at a step is empty.
+        """
+        columns = ["step", "tokens", "loss_nats", "validation_nats", "validation_perplexity"]
         with atomic(path) as part, part.open("w", newline="") as file:
             table = csv.writer(file, lineterminator="\n")
-            table.writerow(["step", "tokens", "loss_nats", "validation_nats", "checkpoint"])
+            table.writerow([*columns, "checkpoint"])
             for step, loss in enumerate(self.losses, 1):
-                validation = repr(self.validation[step]) if step in self.validation else ""
+                held_out = ["", ""]
+                if step in self.validation:
+                    nats = self.validation[step]
+                    held_out = [repr(nats), repr(math.exp(min(nats, 700.0)))]
                 kept = self.kept.get(step, "")
-                table.writerow([step, step * tokens_per_step, repr(loss), validation, kept])
+                table.writerow([step, step * tokens_per_step, repr(loss), *held_out, kept])
 
 
-def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.AdamW:
-    """AdamW; no weight decay on biases, LayerNorms and learned weights of an attention bias."""
+def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.Optimizer:
+    """AdamW, or SGD; no weight decay on biases, LayerNorms and learned weights of an attention bias."""
     decayed = [p for p in model.parameters() if p.dim() >= 2]
     others = [p for p in model.parameters() if p.dim() < 2]
     groups = [
         {"params": decayed, "weight_decay": recipe["weight_decay"]},
         {"params": others, "weight_decay": 0.0},
     ]
+    if recipe.get("optimizer") == "sgd":
+        return torch.optim.SGD(groups, lr=0.0, momentum=recipe["momentum"], fused=True)
     return torch.optim.AdamW(
         groups, lr=0.0, betas=tuple(recipe["betas"]), eps=recipe["epsilon"], fused=True
     )
@@ -76,6 +86,8 @@ class Training:
         self.model, self.stream, self.recipe, self.device = model.to(device), stream, recipe, device
         self.rank, self.world = rank, world
         self.optimizer = optimizer(model, recipe)
+        self.validation: dict[int, float] = {}  # step → nats, on which a schedule may depend
+        self.carried = None  # what a recurrent network remembers from step to step
         self.network = model.base_model
         self.unchecked = compiled = device != "cpu" if compiled is None else compiled
         if compiled:
@@ -96,7 +108,7 @@ class Training:
         self.model.train()
         self._seed_dropout(number)
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(number, self.recipe)
+            group["lr"] = learning_rate(number, self.recipe, self.validation)
         sequences, at_once = self.recipe["batch_sequences"], self.recipe["micro_batch"]
         first, targets_in_step = (
             (number - 1) * sequences,
@@ -197,14 +209,15 @@ def save(
     curve: Curve,
 ) -> None:
     """Write the state whole; the one before stays until then. The last needs no optimiser."""
-    finished = done == specification["recipe"]["steps"]
+    ended = finished(specification["recipe"], done, curve.validation)
     # Into an open file: given a path, torch does not say that the disk is full.
     with atomic(path) as temporary, temporary.open("wb") as file:
         torch.save(
             {
                 "specification": json.dumps(specification, sort_keys=True),
                 "model": run.model.state_dict(),
-                "optimizer": None if finished else run.optimizer.state_dict(),
+                "optimizer": None if ended else run.optimizer.state_dict(),
+                "carried": run.carried,
                 "done": done,
                 "losses": curve.losses,
                 "validation": curve.validation,
@@ -226,7 +239,7 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
     state = torch.load(path, weights_only=True, map_location=run.device)
     made_for = json.loads(state["specification"])
     if made_for != specification:
-        if state["done"] == made_for["recipe"]["steps"]:
+        if state["optimizer"] is None:
             return 0, Curve()
         raise InputError(
             f"{path} is the state of a training run of another specification:\n"
@@ -236,6 +249,7 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
     run.model.load_state_dict(state["model"])
     if state["optimizer"] is not None:
         run.optimizer.load_state_dict(state["optimizer"])
+    run.carried = state.get("carried")
     return state["done"], Curve(state["losses"], state["validation"], state["kept"])
 
 

@@ -1,0 +1,209 @@
+"""Training a recurrent LM on parallel streams of text: what it remembers goes on from step to step.
+
+The text is cut into as many streams as a step has sequences, each read from its begin to its end,
+`sequence_length` words a step. The state after a step is where the next begins; no gradient goes
+back beyond the step (truncated backpropagation through time). The state is part of what a killed
+job goes on with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from recency.errors import InputError
+from recency.networks.loss import cross_entropy_sum
+from recency.networks.schedule import learning_rate
+from recency.networks.stream import PLACES, stretches
+from recency.networks.training import Training
+
+#: Words of held-out text that are read at once.
+VALIDATION_STEP = 128
+
+
+class Streams:
+    """A text as `streams` parallel streams of `length` words a step.
+
+    `parts` are (first, last) places of the file, end to end: of the text without what is held out.
+    Every word but the first of a stream is a target once an epoch; the words that do not fill a step
+    of all streams are left out.
+    """
+
+    def __init__(self, tokens: np.ndarray, parts: list[tuple[int, int]], streams: int, length: int):
+        self.tokens, self.parts = tokens, parts
+        self.streams, self.length = streams, length
+        self.ends = np.cumsum([last - first for first, last in parts])
+        self.size = (int(self.ends[-1]) - 1) // streams  # inputs of a stream
+        self.steps = self.size // length
+
+    def step(self, number: int, first: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return inputs and targets (count, length) of step `number` (from 0), of `count` streams."""
+        rows = []
+        for stream in range(first, min(first + count, self.streams)):
+            begin = stream * self.size + number * self.length
+            end = min(begin + self.length, (stream + 1) * self.size)
+            rows.append(self._read(begin, end + 1))
+        rows = torch.from_numpy(np.stack(rows).astype(np.int64))
+        return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()
+
+    def _read(self, begin: int, end: int) -> np.ndarray:
+        """Return tokens `begin` to `end` (exclusive) of the parts as one text."""
+        found = []
+        for (first, _), stop, size in zip(self.parts, self.ends, np.diff(self.ends, prepend=0)):
+            offset = first - (stop - size)
+            here = slice(max(begin, stop - size) + offset, min(end, stop) + offset)
+            if here.start < here.stop:
+                found.append(self.tokens[here])
+        return np.concatenate(found)
+
+
+class Text:
+    """The text of a training in streams, and that which its loss is taken on beside it."""
+
+    def __init__(
+        self,
+        tokens: Path,
+        info: Path,
+        streams: int,
+        length: int,
+        seed: int,
+        validation: int = 0,
+        held_out: Path | None = None,
+        reset: str = "never",
+    ):
+        """Read as `TokenStream` does; `reset` says whether a state ends with its `document`."""
+        description = json.loads(Path(info).read_text())
+        self.vocabulary: int = description["vocabulary"]
+        self.seed = seed
+        dtype, end = description["dtype"], description["end_of_document"]
+        text = np.memmap(tokens, dtype=dtype, mode="r")
+        if reset == "document" and end is None:
+            raise InputError(
+                f"{tokens}: nothing parts its documents, so that no state can be `reset: document`; "
+                "write `reset: never`"
+            )
+        self.end = end if reset == "document" else None
+        parts, left_out = [(0, len(text))], []
+        if validation and not held_out:
+            left_out = stretches(text, validation, end)
+            bounds = [0, *(place for stretch in left_out for place in stretch), len(text)]
+            parts = [each for each in zip(bounds[::2], bounds[1::2]) if each[0] < each[1]]
+        self.training = Streams(text, parts, streams, length) if parts else None
+        if not parts or self.training.steps == 0:
+            raise InputError(
+                f"{tokens}: {len(text):,} tokens do not fill {streams:,} streams of {length:,} words; "
+                "give the corpus more text, or the recipe fewer `batch_sequences`"
+            )
+        self.validation = None
+        if held_out:
+            text = np.memmap(held_out, dtype=dtype, mode="r")
+            left_out = [(0, len(text))]
+        if left_out:
+            self.validation = Streams(text, left_out, PLACES, VALIDATION_STEP)
+            if self.validation.size == 0:
+                raise InputError(
+                    f"{held_out or tokens}: {len(text):,} tokens are too few to validate on"
+                )
+
+    @property
+    def rows(self) -> int:
+        """The sequences of an epoch."""
+        return self.training.steps * self.training.streams
+
+    def begins(self, inputs: torch.Tensor) -> torch.Tensor | None:
+        """Say of each of `inputs` (streams, time) whether a text begins there; None if none is told.
+
+        The token that ends a document stands before the next, as it does when a text is scored.
+        """
+        return None if self.end is None else inputs == self.end
+
+
+def streams(job, recipe: dict) -> Text:
+    """Return the text that a job (recency.networks.train.Job) trains a recurrent network on."""
+    return Text(
+        job.tokens,
+        job.info,
+        recipe["batch_sequences"],
+        recipe["sequence_length"],
+        job.seed,
+        recipe.get("validation", {}).get("tokens", 0),
+        job.held_out,
+        recipe.get("reset", "never"),
+    )
+
+
+class CarriedTraining(Training):
+    """A training whose network goes on, at each step, from the state that the step before left."""
+
+    def __init__(self, model, stream: Text, recipe: dict, device="cpu", rank=0, world=1):
+        if world > 1:
+            raise InputError(
+                "`order: streams` trains on one GPU, where its states are; set `gpus: 1`"
+            )
+        super().__init__(model, stream, recipe, device, rank, world, compiled=False)
+
+    def step(self, number: int, report: Callable[[int], None] = lambda done: None) -> torch.Tensor:
+        """Do step `number` (from 1) and return its mean loss in nats, left on the device.
+
+        What is minimised is the mean over a step's words, or as the recipe's `loss` says the sum over
+        them, or over each stream's (`stream_sum`: the mean over streams of their sums).
+        """
+        self.model.train()
+        self._seed_dropout(number)
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate(number, self.recipe, self.validation)
+        text, at_once = self.stream.training, self.recipe["micro_batch"]
+        place, words = (number - 1) % text.steps, text.streams * text.length
+        divisor = {"sum": 1, "stream_sum": text.streams}.get(self.recipe.get("loss"), words)
+        if place == 0 or self.carried is None:  # an epoch begins: each stream at its first word
+            self.carried = self.model.model.start(text.streams)
+        total, after = torch.zeros((), device=self.device), []
+        for first in range(0, text.streams, at_once):
+            report(first)
+            inputs, targets = map(self._sent, text.step(place, first, at_once))
+            state = _map(lambda each, at=first: each[at : at + at_once], self.carried)
+            loss, state = self._loss(inputs, targets, state)
+            (loss / divisor).backward()
+            after.append(_map(torch.Tensor.detach, state))
+            total += loss.detach()
+        self.carried = _joined(after)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe["clip"])
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return total / words
+
+    @torch.no_grad()
+    def validation_loss(self) -> float:
+        """Return the mean loss in nats on the held-out text, in few long streams, without dropout."""
+        self.model.eval()
+        text = self.stream.validation
+        total, state = torch.zeros((), dtype=torch.float64, device=self.device), None
+        for number in range(-(-text.size // text.length)):
+            inputs, targets = map(self._sent, text.step(number, 0, text.streams))
+            loss, state = self._loss(inputs, targets, state)
+            total += loss
+        self.model.train()
+        return total.item() / (text.size * text.streams)
+
+    def _loss(self, inputs: torch.Tensor, targets: torch.Tensor, state) -> tuple:
+        """Return the summed cross-entropy in nats of targets (streams, length), and the state."""
+        with self._autocast():
+            output = self.network(inputs, state=state, resets=self.stream.begins(inputs))
+            hidden = output.last_hidden_state
+            hidden = hidden.to(torch.bfloat16) if self.recipe["precision"] == "bf16" else hidden
+            weight = self.model.get_output_embeddings().weight
+            return cross_entropy_sum(hidden, weight, targets), output.state
+
+
+def _map(function: Callable, state):
+    """Apply a function to every tensor of a network's state."""
+    return tuple(tuple(function(each) for each in layer) for layer in state)
+
+
+def _joined(states: list):
+    """Join the states of some streams with those of others."""
+    return tuple(tuple(torch.cat(tensors) for tensors in zip(*layers)) for layers in zip(*states))
