@@ -11,7 +11,7 @@ import torch
 from transformers import PreTrainedModel
 
 from recency.errors import InputError
-from recency.scoring import forward
+from recency.scoring import forward, one_pass
 from recency.scoring.output_layer import OutputLayer
 from recency.scoring.short_contexts import short_contexts
 from recency.scoring.windows import batches, sees_length, window_of, windows
@@ -55,7 +55,7 @@ def score(
     `kind` says of each entry of the vocabulary whether it begins with a space (SPACE), ends a text
     (END) or neither; `bos` is a token put before each text, or None; `stride` the number of tokens
     that each further window adds (half a window by default), `window` its size (the model's own by
-    default). Memory is bounded: no more than `tokens_at_once` inputs are run together (a window at
+    default); a recurrent network reads each text once, and has neither. Memory is bounded: no more than `tokens_at_once` inputs are run together (a window at
     least; by default what `forward.tokens_at_once` says, and less where memory does not last), and
     no more than a block of logits is held, whatever the texts' lengths. `report` gets
     the number of windows done and of all. With `precision` bf16 matrix products are in bfloat16. An
@@ -65,6 +65,7 @@ def score(
     """
     if precision not in ("fp32", "bf16"):
         raise InputError(f"precision {precision!r} is neither fp32 nor bf16")
+    one_pass.check(model, stride, window)
     size = window_of(model, window)
     stride = size // 2 if stride is None else stride
     if not 1 <= stride <= size:
@@ -83,8 +84,12 @@ def score(
     total = len(cut) + len(lengths) * sum(len(np.unique(each)) for each in words)  # at least
     done = 0
     shorter = short_contexts(texts, words, lengths, size, stride, bos)  # a length at a time
+    bf16, carried = precision == "bf16", ()
+    if one_pass.reads_on(model):
+        carried, cut = one_pass.run(model, cut, at_once, bf16), []
     cut_up = chain.from_iterable(batches(part, at_once, padded) for part in chain([cut], shorter))
-    for batch, output in forward.run(model, cut_up, precision == "bf16", output_layer.body):
+    in_windows = forward.run(model, cut_up, bf16, output_layer.body)
+    for batch, output in chain(carried, in_windows):
         hidden = output[0]
         rows, columns, places = [], [], []
         for row, each in enumerate(batch):
@@ -92,7 +97,7 @@ def score(
             rows.append(np.full(len(counted), row))
             columns.append(counted)
             places.append(begin[each.text] + each.start + counted)
-            context[places[-1]] = counted + 1
+            context[places[-1]] = each.before + counted + 1
         rows, columns = np.concatenate(rows), np.concatenate(columns)
         places = np.concatenate(places)
         for start in range(0, len(places), POSITIONS_AT_ONCE):

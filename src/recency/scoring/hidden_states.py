@@ -78,6 +78,11 @@ def of_words(
         count += np.bincount(word, minlength=len(count))
         for number, layer in enumerate(layers):
             found = output.hidden_states[layer][rows, columns].float().cpu()
+            if found.shape[1] != total.shape[2]:
+                raise InputError(
+                    f"{type(model).__name__}: the states of layer {layer} are {found.shape[1]} wide, "
+                    f"others {total.shape[2]}; states are compared where all are of one width"
+                )
             total[number].index_add_(0, torch.from_numpy(word), found)
         done += len(batch)
         report(done, len(cut))

@@ -49,9 +49,10 @@ class OutputLayer:
         self.row = torch.empty_like(order)  # token id → row
         self.row[order] = torch.arange(len(order), device=order.device)
         self.cuts = np.cumsum([0, *map(len, rows)]).tolist()
-        self.exact = weight[order].float()
+        exact = torch.promote_types(weight.dtype, torch.float32)  # float64 of a network in float64
+        self.exact = weight[order].to(exact)
         bias = getattr(linear, "bias", None)
-        self.bias = None if bias is None else bias.detach()[order].float()
+        self.bias = None if bias is None else bias.detach()[order].to(exact)
         self.weight = self.exact.bfloat16() if bf16 else self.exact
         self.cap = next((cap for name in CAPS if (cap := getattr(config, name, None))), None)
         self.scale = 1.0
@@ -84,7 +85,7 @@ class OutputLayer:
             states = self.body(input_ids=ids, use_cache=False)[0][0]
             if states.shape[-1] != self.exact.shape[-1]:
                 continue
-            logits = self.finish(states.float() @ self.exact.T)[:, self.row]
+            logits = self.finish(states.to(self.exact.dtype) @ self.exact.T)[:, self.row]
             if (logits - expected).abs().max() <= (3e-2 if half else 1e-4) * size:
                 return
         raise InputError(
@@ -109,11 +110,11 @@ class OutputLayer:
 
         What else of the distribution is `wanted` (recency.scoring.distribution) follows.
         """
-        rows, states = self.row[targets], states.float()
+        rows, states = self.row[targets], states.to(self.exact.dtype)
         chosen = (states.double() * self.own[targets].double()).sum(-1)
         chosen = self.finish(chosen, rows)
         ties = TIE * (1 + chosen.abs())
-        shift = chosen.float()[:, None] if self.far else None
+        shift = chosen.to(states.dtype)[:, None] if self.far else None
         if shift is not None:
             chosen = chosen - shift[:, 0].double()
         # Without a maximum to subtract there is one pass less; extremes are done again, with it.

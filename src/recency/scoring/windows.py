@@ -10,16 +10,23 @@ from transformers import PreTrainedModel
 
 from recency.errors import InputError
 
+#: The window of a network that reads a text of any length in one pass.
+EVERYTHING = 2**62
 #: Where a batch is as large as this, a window an eighth shorter than its longest begins a new one.
 ENOUGH = 1024
 
 
 def window_of(model: PreTrainedModel, window: int | None = None) -> int:
-    """Return how many inputs the model takes, or `window` if that is given (and less)."""
+    """Return how many inputs the model takes, or `window` if that is given (and less).
+
+    Of a network that reads on (`reads_on`) that is EVERYTHING.
+    """
     config = model.config.get_text_config()
     names = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len")
     sizes = [getattr(config, name, None) or 0 for name in names]
     size = next((size for size in sizes if size > 0), None)  # XLNet's is -1
+    if size is None and window is None and reads_on(model):
+        return EVERYTHING
     if size is None and window is None:
         raise InputError(f"{type(model).__name__} has no longest input; set `window` (tokens)")
     for name, module in model.named_modules():  # RoBERTa counts positions from behind its padding
@@ -27,6 +34,11 @@ def window_of(model: PreTrainedModel, window: int | None = None) -> int:
         if size is not None and padding is not None and name.endswith("position_embeddings"):
             size -= padding + 1
     return min(size or window, window or size)
+
+
+def reads_on(model: PreTrainedModel) -> bool:
+    """Say whether a network is recurrent: it carries a state, and needs no windows."""
+    return hasattr(model.base_model, "start")
 
 
 def sees_length(model: PreTrainedModel) -> bool:
@@ -47,6 +59,7 @@ class Window:
     ids: list[int]
     start: int  # place in the text of the token predicted by the window's first position
     fresh: int  # the window's first position whose prediction counts
+    before: int = 0  # tokens that the network had read already, of which it carries a state
 
 
 def windows(ids: np.ndarray, text: int, size: int, stride: int, bos: int | None) -> list[Window]:
