@@ -11,6 +11,7 @@ from recency import plugins, sources
 from recency.names import nearest
 
 BIASES = "recency.attention.biases"
+MEMORIES = "recency.networks.memories"
 PARSERS = "recency.reading.parsers"
 READERS = "recency.text.readers"
 #: What an lm may say otherwise than the study's scale.
@@ -33,6 +34,12 @@ def parsers() -> list[str]:
 def bias_parameters(form: str) -> dict:
     """Return the parameters of a form of bias: name → JSON schema."""
     return plugins.constant(BIASES, form, "PARAMETERS")
+
+
+@functools.cache
+def memory_parameters(form: str) -> dict:
+    """Return the parameters of a form of memory: name → JSON schema."""
+    return plugins.constant(MEMORIES, form, "PARAMETERS")
 
 
 def bias_of(config: dict, name: str) -> dict:
@@ -59,16 +66,19 @@ def language_model(config: dict, name: str) -> dict:
 
     An inference-only LM takes everything but its bias from the LM whose `weights` it has, a kept
     checkpoint everything from the LM that was trained. `bias` becomes the entry of the `biases:`
-    table, and `label` is filled in.
+    table, `memory` that of `memories:`, and `label` is filled in.
     """
     lm, bias = config["lms"][name], bias_of(config, name)
     of_scale = config["scales"][config["scale"]]
     scale = {key: of_scale.get(key) for key in SCALE_KEYS}
     scale |= {key: of_scale[key] for key in MEASURE_KEYS if key in of_scale}
+    carried = {**inherited(config, lm), **lm}.get("memory")
+    memory = {"memory": config["memories"][carried]} if carried else {}
     return {
         **scale,
         **inherited(config, lm),
         **lm,
+        **memory,
         "label": lm.get("label") or _label(config, name),
         "applied": "none" if bias["form"] == "none" else lm.get("applied", "training"),
         "bias": bias,
@@ -132,7 +142,8 @@ def _made_of(settings: dict) -> dict:
     kind = kind_of(settings)
     if kind == "network":
         network = {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")}
-        return {"network": network | {key: settings[key] for key in ("step",) if key in settings}}
+        own = {key: settings[key] for key in ("step", "memory") if key in settings}
+        return {"network": network | own}
     entry = settings[{"table": "surprisals", "ngram": "ngram"}[kind]]
     several = entry.get("columns", {}).keys() & {"token", "tokens"}
     several = several or entry.get("text_rule") == "split"
@@ -145,7 +156,9 @@ def chosen(config: dict, wildcards: object, root: Path) -> dict[str, list[str]]:
     """Return the modules that a job chooses by name, of what its wildcards say; see workflow.code."""
     found = {}
     if (lm := getattr(wildcards, "lm", None)) in config["lms"]:
-        found[BIASES] = [language_model(config, lm)["bias"]["form"], "none"]
+        settings = language_model(config, lm)
+        found[BIASES] = [settings["bias"]["form"], "none"]
+        found[MEMORIES] = [settings["memory"]["form"]] if "memory" in settings else []
     if (search := getattr(wildcards, "search", None)) in config.get("searches", {}):
         found[BIASES] = [config["searches"][search]["form"], "none"]
     if (dataset := getattr(wildcards, "dataset", None)) in config["datasets"]:

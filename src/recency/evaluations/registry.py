@@ -53,6 +53,7 @@ class Evaluation:
     alone: bool = True  # an experiment may have nothing but this
     uses_lms: bool = True  # it needs the experiment's LMs
     network: bool = False  # it opens networks, which tables of surprisals and n-grams have not
+    attention: bool = False  # it reads weights of attention, which recurrent networks have not
     wildcards: Mapping[str, str] = field(default_factory=dict)  # of its rules → the config's table
     data: Data | None = None
     inputs: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)

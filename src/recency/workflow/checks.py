@@ -22,6 +22,7 @@ from recency.workflow import (
     file_checks,
     lm_checks,
     loading,
+    memory_checks,
     schema_checks,
     selection,
     size_checks,
@@ -81,10 +82,10 @@ def _problems(config: dict, root: Path, tables: dict) -> list[str]:
         unknown.append(f"{where}: no {one} is called {nearest(name, config.get(table, {}))}")
         return False
 
-    biases = _bias_problems(config)
+    biases = _bias_problems(config) + memory_checks.memory_problems(config, known)
     found = _scale_problems(config, known) + _lm_problems(config, known)
     found += text_checks.problems(config, root, known) + dataset_checks.problems(config, known)
-    found += _data_problems(config)
+    found += _data_problems(config) + memory_checks.problems(config, known)
     found += _design_problems(config) + selection.power_problems(config, known)
     found += design_checks.problems(config, root, known) + measure_problems(config)
     for evaluation in registry.evaluations().values():
@@ -148,7 +149,7 @@ def _checkpoint(where: str, checkpoint: str | None) -> list[str]:
 def _unused(where: str, lm: dict) -> list[str]:
     """List settings of a training that is not done: the weights are there already."""
     of = next((key for key in lm_checks.ELSEWHERE if key in lm), None)
-    kept = ("architecture", "corpus", "tokenizer", "recipe", "seed")
+    kept = ("architecture", "memory", "corpus", "tokenizer", "recipe", "seed")
     return [
         f"{where} → {key}: with `{of}` nothing is trained, and this says nothing; leave it out"
         for key in kept

@@ -43,6 +43,8 @@ def _whole(config: dict, name: str) -> bool:
 def _architecture(name: str, architecture: Mapping) -> Iterator[str]:
     """Yield what is wrong with the shape of a network."""
     where = f"architectures → {name}"
+    if architecture["family"] == "recurrent":
+        return
     heads, width = architecture["heads"], architecture["width"]
     if width % heads:
         yield (
@@ -73,17 +75,17 @@ def _recipe(name: str, recipe: Mapping) -> Iterator[str]:
         yield f"{where} → micro_batch: {micro} sequences at once are more than a step's {batch}"
     if micro * recipe["sequence_length"] > MOST_TOKENS:
         yield f"{where} → micro_batch: {micro * recipe['sequence_length']:.0e} tokens at once; {MOST_TOKENS:.0e} are the most"
-    if recipe["minimum_learning_rate"] > recipe["learning_rate"]:
+    lowest = recipe.get("minimum_learning_rate", 0)
+    if lowest > recipe["learning_rate"]:
         yield (
-            f"{where} → minimum_learning_rate: {recipe['minimum_learning_rate']} is above the peak, "
-            f"{recipe['learning_rate']}"
+            f"{where} → minimum_learning_rate: {lowest} is above the peak, {recipe['learning_rate']}"
         )
     twice = [n for n in dict.fromkeys(recipe["checkpoints"]) if recipe["checkpoints"].count(n) > 1]
     if twice:
         yield f"{where} → checkpoints: {twice[0]} stands twice"
     if steps is None:
         return
-    warmup = recipe["warmup_steps"]
+    warmup = recipe.get("warmup_steps", 0)
     if recipe["schedule"] == "as_run" and 2 * warmup > steps:
         yield f"{where} → warmup_steps: with `as_run`, {warmup} are too many for {steps} steps; half at most"
     elif warmup >= steps:
@@ -115,7 +117,7 @@ def _network(config: dict, lm: Mapping) -> Iterator[str]:
         return
     architecture = config["architectures"].get(lm.get("architecture"))
     recipe = config["recipes"].get(lm.get("recipe"))
-    if architecture is None or recipe is None:
+    if architecture is None or recipe is None or architecture["family"] == "recurrent":
         return
     context, length = architecture["context"], recipe["sequence_length"]
     of = f"architectures → {lm['architecture']} → context, {context}"
@@ -177,7 +179,7 @@ def _experiment(config: dict, name: str) -> Iterator[str]:
             continue
         settings = configuration.language_model(config, lm)
         architecture = config["architectures"].get(settings.get("architecture"))
-        if architecture is None or "checkpoint" in settings:
+        if architecture is None or "checkpoint" in settings or "context" not in architecture:
             continue
         if lm in drawn and maps["layers"] > architecture["layers"]:
             yield (

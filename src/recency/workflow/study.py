@@ -305,14 +305,23 @@ class Study(Ranked):
         return {key: setting(key) for key in keys}
 
     def architecture(self, lm: str) -> dict | None:
-        """Return the architecture of an LM that is trained here."""
+        """Return the architecture of an LM that is trained here, a recurrent one's with its memory."""
         entry = self.lms[lm]
-        named = None if "checkpoint" in entry else entry["architecture"]
-        return named and self.config["architectures"][named]
+        if "checkpoint" in entry:
+            return None
+        memory = {"memory": entry["memory"]} if "memory" in entry else {}
+        return self.config["architectures"][entry["architecture"]] | memory
 
     def tokens(self, lm: str) -> tuple[str, str]:
         """Return the token file that an LM is trained on, and its description."""
         return self.files.token_stream(self.lms[lm]["corpus"], self.lms[lm]["tokenizer"])
+
+    def held_out(self, lm: str) -> list[str]:
+        """Return the tokens that an LM's training is validated on, where they are another corpus's."""
+        validation = self.config["recipes"][self.lms[lm]["recipe"]].get("validation", {})
+        if "corpus" not in validation:
+            return []
+        return [self.files.token_stream(validation["corpus"], self.lms[lm]["tokenizer"])[0]]
 
     # Text
 
@@ -329,7 +338,10 @@ class Study(Ranked):
             return [self.files.downloaded(row.url) for row in self.files.sources(corpus)]
         found = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
         if not found:
-            raise ConfigError(f"corpora → {name} → files: nothing matches {corpus['files']}")
+            placed = f" ({corpus['placed']})" if "placed" in corpus else ""
+            raise ConfigError(
+                f"corpora → {name} → files: nothing matches {corpus['files']}{placed}"
+            )
         return found
 
     def unigrams_with(self, key: str) -> list[str]:

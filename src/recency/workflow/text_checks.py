@@ -60,6 +60,7 @@ def _corpus(config: dict, root: Path, name: str) -> list[str]:
         found.append(f"{where} → reader: it goes with `files`")
     if "files" in corpus:
         matches = any(glob.glob(pattern) for pattern in corpus["files"] if "\0" not in pattern)
+        matches = matches or "placed" in corpus  # it is asked for where it is needed
         found += file_checks.patterns(f"{where} → files", corpus["files"], matches)
         if "reader" not in corpus:
             found.append(f"{where}: 'reader' is missing; it says how `files` are read")
@@ -107,9 +108,13 @@ def _sources(where: str, root: Path, corpus: dict) -> tuple[list[str], list[str]
 
 
 def _tokenizer(name: str, entry: dict) -> list[str]:
-    """List what is wrong with the file of a tokenizer."""
+    """List what is wrong with the file of a tokenizer, or with the entries that it names."""
+    if entry.get("kind") != "words" and (of := [k for k in ("unknown", "end") if k in entry]):
+        return [f"tokenizers → {name} → {of[0]}: it is of `kind: words`"]
     if "file" not in entry:
         return []
+    if "kind" in entry:
+        return [f"tokenizers → {name} → kind: the file says what it is; leave it out"]
     where = f"tokenizers → {name} → file"
     if "url" not in entry["file"]:
         return [f"{where}: 'url' is missing; a tokenizer's file is downloaded"]

@@ -9,6 +9,7 @@ if __name__ == "__main__":
             tokens=snakemake.input.tokens,
             info=snakemake.input.info,
             tokenizer=snakemake.input.tokenizer,
+            held_out=next(iter(snakemake.input.get("held_out", [])), None),
             out=snakemake.output.config,
             threads=snakemake.threads,
             gpus=max(1, snakemake.resources.gpu),

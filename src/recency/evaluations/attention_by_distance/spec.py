@@ -21,6 +21,7 @@ def _problems(config, name, known) -> list[str]:
 EVALUATION = Evaluation(
     key="attention",
     network=True,
+    attention=True,
     applies=lambda study, experiment: (
         study.experiment(experiment).get("attention") not in (None, *study.not_run)
         and "steps" not in study.experiment(experiment)

@@ -29,6 +29,7 @@ def _problems(config, name, known) -> list[str]:
 EVALUATION = Evaluation(
     key="attention_maps",
     network=True,
+    attention=True,
     wildcards={"sentence": "sentences"},
     applies=lambda study, experiment: "attention_maps" in study.experiment(experiment),
     inputs={"maps": lambda study, experiment: _maps(study, experiment, _drawn(study, experiment))},

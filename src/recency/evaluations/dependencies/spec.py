@@ -16,6 +16,7 @@ def _problems_of_tables(config, root, known) -> list[str]:
 EVALUATION = Evaluation(
     key="dependencies",
     network=True,
+    attention=True,
     applies=lambda study, experiment: study.has_data(experiment, "dependencies"),
     wildcards={"dependencies": "dependencies"},
     data=Data("dependencies", ("trees", "leaves")),
