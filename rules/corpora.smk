@@ -51,7 +51,7 @@ rule train_tokenizer:
         "../envs/lm.yaml"
     threads: 2
     params:
-        vocabulary=lambda wildcards: config["tokenizers"][wildcards.tokenizer]["vocabulary"],
+        settings=lambda wildcards: study.tokenizer_settings(wildcards.tokenizer),
     script:
         "../workflow/scripts/corpora/train_tokenizer.py"
 

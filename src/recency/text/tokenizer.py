@@ -1,7 +1,8 @@
-"""Train a byte-level BPE tokenizer on a corpus's text (Radford et al. 2019, section 2.2)."""
+"""Train a tokenizer on a corpus's text: byte-level BPE (Radford et al. 2019, section 2.2), or its words."""
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +16,19 @@ SMALLEST = 258
 PIECE = 1 << 14
 
 
-def main(text: str | Path, out: str | Path, vocabulary: int, threads: int = 1) -> None:
+def main(
+    text: str | Path,
+    out: str | Path,
+    vocabulary: int,
+    threads: int = 1,
+    kind: str = "bytes",
+    unknown: str = "<unk>",
+    end: str = "</s>",
+) -> None:
     """Write tokenizer.json with `vocabulary` entries, `<|endoftext|>` being id 0.
+
+    Of `kind` words, they are the text's most frequent words, with `unknown` for all others, and `end`,
+    which ends documents, as id 0.
 
     Words are parted as GPT-2 does, with no blank put before a text. Training draws no random
     numbers, and ties go by the pairs' ids, so the same text gives the same file.
@@ -25,6 +37,9 @@ def main(text: str | Path, out: str | Path, vocabulary: int, threads: int = 1) -
     os.environ["TOKENIZERS_PARALLELISM"] = "true"
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
+    if kind == "words":
+        _words(Path(text), Path(out), vocabulary, unknown, end)
+        return
     if vocabulary < SMALLEST:
         raise InputError(
             f"a vocabulary of {vocabulary} is too small: 256 bytes, {END_OF_DOCUMENT} and at least "
@@ -48,6 +63,30 @@ def main(text: str | Path, out: str | Path, vocabulary: int, threads: int = 1) -
             "`vocabulary`: make that smaller or the text longer"
         )
     print(f"{size:,} entries, {size - SMALLEST + 1:,} of them merges", file=sys.stderr)
+    with atomic(out) as temporary:
+        tokenizer.save(str(temporary))
+
+
+def _words(text: Path, out: Path, vocabulary: int, unknown: str, end: str) -> None:
+    """Write a tokenizer of the words between white space; ties go by the words themselves."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    counts = Counter(word for texts in _texts(text) for piece in texts for word in piece.split())
+    of_text = counts.total()
+    for own in (unknown, end):
+        counts.pop(own, None)
+    kept = sorted(counts, key=lambda word: (-counts[word], word))[: vocabulary - 2]
+    if len(kept) < vocabulary - 2:
+        raise InputError(
+            f"{text} has {len(kept):,} words beside {unknown} and {end}, which make {len(kept) + 2:,} "
+            f"entries, not the {vocabulary:,} of the tokenizer's `vocabulary`: make that smaller"
+        )
+    entries = {word: number for number, word in enumerate([end, unknown, *kept])}
+    tokenizer = Tokenizer(models.WordLevel(entries, unk_token=unknown))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.add_special_tokens([end])
+    beyond = of_text - sum(counts[word] for word in kept)
+    print(f"{vocabulary:,} entries; {beyond / of_text:.2%} of words are {unknown}", file=sys.stderr)
     with atomic(out) as temporary:
         tokenizer.save(str(temporary))
 

@@ -137,16 +137,17 @@ def main(
     out_info: str | Path,
     separators: bool = True,
     threads: int = 1,
-    end_of_document: str = END_OF_DOCUMENT,
+    end_of_document: str | None = None,
 ) -> None:
     """Write the tokens of all documents in order, and what they are as JSON beside them.
 
     Tokens are uint16, little-endian (uint32 above 65,535 entries). With `separators`, the token
-    `end_of_document` follows each document. `threads` are processes; memory is that of a row group
+    `end_of_document` follows each document: the tokenizer's own (`end_of`) unless given. `threads` are processes; memory is that of a row group
     of the text each.
     """
     text = Path(text)
     encoder = Encoder(tokenizer)
+    end_of_document = end_of_document or end_of(encoder.tokenizer)
     end = encoder.tokenizer.token_to_id(end_of_document)
     if separators and end is None:
         raise InputError(
@@ -179,6 +180,16 @@ def main(
         }
         info.write_text(json.dumps(facts, indent=1) + "\n")
     print(facts, file=sys.stderr)
+
+
+def end_of(tokenizer) -> str:
+    """Return the token that ends documents: <|endoftext|>, or the only special token that there is."""
+    if tokenizer.token_to_id(END_OF_DOCUMENT) is None:
+        added = tokenizer.get_added_tokens_decoder().values()
+        special = [token.content for token in added if token.special]
+        if len(special) == 1:
+            return special[0]
+    return END_OF_DOCUMENT
 
 
 def _row_groups(text: Path) -> int:

@@ -325,6 +325,11 @@ class Study(Ranked):
 
     # Text
 
+    def tokenizer_settings(self, name: str) -> dict:
+        """Return how a tokenizer is trained on its corpus."""
+        entry = self.config["tokenizers"][name]
+        return {key: entry[key] for key in entry if key != "corpus"}
+
     def corpora_with(self, *keys: str) -> list[str]:
         """Return the corpora that are made in one of these ways."""
         return [

@@ -1,4 +1,4 @@
-"""Train a byte-level BPE tokenizer on a corpus's text (Radford et al. 2019, section 2.2)."""
+"""Train a tokenizer on a corpus's text: byte-level BPE, or its words."""
 
 from recency.text.tokenizer import main
 from recency.workflow.job import logged
@@ -9,5 +9,5 @@ if __name__ == "__main__":
             text=snakemake.input.text,
             out=snakemake.output[0],
             threads=snakemake.threads,
-            **snakemake.params,
+            **snakemake.params.settings,
         )
