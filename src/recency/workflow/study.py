@@ -316,6 +316,14 @@ class Study(Ranked):
         """Return the token file that an LM is trained on, and its description."""
         return self.files.token_stream(self.lms[lm]["corpus"], self.lms[lm]["tokenizer"])
 
+    def reset(self, lm: str) -> str:
+        """Return what ended an LM's state in training, beside the text itself."""
+        return self.config["recipes"][self.lms[lm]["recipe"]].get("reset", "never")
+
+    def text_tokens(self, lm: str, corpus: str) -> tuple[str, str]:
+        """Return a corpus as tokens of an LM's tokenizer, and their description."""
+        return self.files.token_stream(corpus, self.lms[lm]["tokenizer"])
+
     def held_out(self, lm: str) -> list[str]:
         """Return the tokens that an LM's training is validated on, where they are another corpus's."""
         validation = self.config["recipes"][self.lms[lm]["recipe"]].get("validation", {})

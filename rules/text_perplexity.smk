@@ -1,0 +1,43 @@
+# Perplexity of a text, every word and end of sentence: networks on its tokens, n-grams on its words.
+
+
+rule text_perplexity:
+    input:
+        tokens=lambda wildcards: study.text_tokens(wildcards.lm, wildcards.corpus)[0],
+        info=lambda wildcards: study.text_tokens(wildcards.lm, wildcards.corpus)[1],
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/text_perplexity/{lm}/{corpus}.parquet",
+    log:
+        "<logs>/text_perplexity/{lm}/{corpus}.log",
+    benchmark:
+        "<benchmarks>/text_perplexity/{lm}/{corpus}.tsv"
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("network")),
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    params:
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
+        reset=lambda wildcards: study.reset(wildcards.lm),
+        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
+    script:
+        "../workflow/scripts/text_perplexity/score.py"
+
+
+rule ngram_text_perplexity:
+    input:
+        text="<results>/corpora/{corpus}/text.parquet",
+        arpa=lambda wildcards: study.ngram_file(wildcards.lm),
+    output:
+        "<results>/text_perplexity/{lm}/{corpus}.parquet",
+    log:
+        "<logs>/ngram_text_perplexity/{lm}/{corpus}.log",
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("ngram")),
+    conda:
+        "../envs/kenlm.yaml"
+    script:
+        "../workflow/scripts/text_perplexity/score_ngrams.py"

@@ -1,0 +1,54 @@
+"""Perplexity of a text that LMs are compared on in tables, alone and interpolated with another LM."""
+
+from recency import config as configuration
+from recency.evaluations.registry import Evaluation
+
+PARTS = ("validation", "test")
+
+
+def _lms(study, experiment: str) -> list[str]:
+    """Return an experiment's LMs, and last the one that they are interpolated with."""
+    settings = study.experiment(experiment)
+    other = settings["perplexity"].get("interpolated_with")
+    return list(dict.fromkeys([*settings["lms"], *([other] if other else [])]))
+
+
+def _scores(study, experiment: str) -> list[str]:
+    asked = study.experiment(experiment)["perplexity"]
+    return [
+        f"<results>/text_perplexity/{lm}/{asked[part]}.parquet"
+        for lm in _lms(study, experiment)
+        for part in PARTS
+    ]
+
+
+def _problems(config, name, known) -> list[str]:
+    asked, where = config["experiments"][name].get("perplexity"), f"experiments → {name}"
+    if not isinstance(asked, dict):
+        return []
+    for part in PARTS:
+        known(f"{where} → perplexity → {part}", asked[part], "corpora")
+    others = [lm for key in ("interpolated_with",) if (lm := asked.get(key))]
+    for lm in others:
+        known(f"{where} → perplexity → interpolated_with", lm, "lms")
+    return [
+        f"{where} → lms: {lm!r} is a table of surprisals, of no other text; give networks and n-grams"
+        for lm in [*config["experiments"][name]["lms"], *others]
+        if configuration.kind_of(config["lms"].get(lm, {})) == "table"
+    ]
+
+
+EVALUATION = Evaluation(
+    key="perplexity",
+    applies=lambda study, experiment: "perplexity" in study.experiment(experiment),
+    inputs={"scores": _scores},
+    settings={
+        "every_lm": lambda study, experiment: [
+            study.described(lm) for lm in _lms(study, experiment)
+        ],
+        "interpolated_with": lambda study, experiment: study.experiment(experiment)[
+            "perplexity"
+        ].get("interpolated_with"),
+    },
+    problems=_problems,
+)
