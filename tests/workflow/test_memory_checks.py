@@ -1,0 +1,101 @@
+"""Faults of memories, recurrent LMs and their training are met when the config is read, a line each."""
+
+import pytest
+import yaml
+from project import SCHEMA, load, merged
+
+from recency import config as configuration
+from recency.errors import InputError
+from recency.workflow import checks, memory_checks
+from recency.workflow.study import Study
+
+M, R, A = "memories: {mine: ", "recipes: {streams: ", "architectures: {recurrent-128: "
+L = "lms: {mine: {memory: LSTM, architecture: recurrent-128, recipe: streams, "
+FAULTS = {
+    M + "{form: fofe, decay: 1}}": "memories → mine → decay: 1 is greater than or equal to the maximum of 1",
+    M + "{form: fofe, decay: -0.1}}": "memories → mine → decay: -0.1 is less than the minimum of 0",
+    M + "{form: fofe, decai: 0.5}}": "memories → mine: unknown key 'decai'; did you mean 'decay'?",
+    M + "{form: foef, decay: 0.5}}": "memories → mine → form: none is called 'foef'; did you mean 'fofe'?",
+    M + "{form: fofe}}": "memories → mine: one of `decay` and `half_lives` says how fast it fades",
+    M + "{form: fofe, decay: 0.5, half_lives: [1, 9]}}": "one of `decay` and `half_lives`",
+    M + "{form: fofe, decay: 0, learned: true}}": "learned: a `decay` of 0 cannot be learned from",
+    M + "{form: fofe, decay: 0, window: 0}}": "memories → mine → window: 0 is less than the minimum of 1",
+    M + "{form: srnn, context: words}}": "memories → mine → context: 'words' fits none of what it may be",
+    M + "{form: lstm, layers: 2}}": "memories → mine: unknown key 'layers'",
+    "lms: {LSTM: {memory: LSMT}}": "lms → LSTM → memory: no memory is called 'LSMT'; did you mean 'LSTM'?",
+    L + "bias: ALiBi-mix}}": "bias: architectures → recurrent-128 is recurrent and has no attention to bias",
+    L + "stride: 64}}": "lms → mine → stride: a recurrent LM reads a text of any length in one pass",
+    L + "scoring: {window: 64}}}": "scoring → window: a recurrent LM reads a text of any length",
+    "lms: {mine: {architecture: recurrent-128, recipe: streams}}": "`memory:` must name what it carries",
+    "lms: {mine: {memory: LSTM}}": "memory: architectures → gpt-neox-2-4-128 has attention",
+    "lms: {mine: {recipe: streams}}": "streams carry a state, and architectures → gpt-neox-2-4-128 has none",
+    "lms: {LSTM: {recipe: cores}}": "shuffled rows carry no state from one to the next",
+    "lms: {mine: {bias: dVM, applied: inference, weights: LSTM}}": "is recurrent and has no attention to bias",
+    R + "{order: shuffled}}": "recipes → streams → reset: it is of `order: streams`; leave it out",
+    R + "{optimizer: sgd}}": "recipes → streams: 'momentum' is missing",
+    R + "{momentum: 0.9}}": "recipes → streams → momentum: it is of `optimizer: sgd`; leave it out",
+    R + "{schedule: halving}}": "recipes → streams → minimum_learning_rate: the schedule `halving` has none",
+    R + "{halving: {further: 3}}}": "recipes → streams → halving: it is of `schedule: halving`",
+    R + "{loss: sums}}": "recipes → streams → loss: 'sums' is not one of",
+    R + "{validation: {every: epochs}}}": "validation → every: 'epochs' fits none",
+    "recipes: {cores: {validation: {corpus: open_englisch, every: epoch}}}": "exclude each other; give one",
+    A + "{heads: 4}}": "architectures → recurrent-128 → heads: a network of family recurrent has none",
+    A + "{tied: true, embedding: 64}}": "tied: words are read in 64 numbers and predicted from 128",
+    "architectures: {gpt-neox-2-4-128: {tied: true}}": "tied: a network of family gpt_neox has none",
+    "architectures: {mine: {family: gpt2, layers: 1, width: 8}}": "'heads', 'feed_forward', 'context' is missing",
+    "experiments: {memories: {attention: ucl_spr}}": "attention: 'FNN-4' is recurrent and has no attention",
+    "experiments: {memories: {sensitivity: {stride: [null, 1]}}}": "stride: 'FNN-4' is recurrent and reads",
+    "searches: {open: {lm: LSTM}}": "'LSTM' is recurrent, and no bias of attention goes on it",
+    "tokenizers: {open-8192: {end: </s>}}": "tokenizers → open-8192 → end: it is of `kind: words`",
+    "tokenizers: {open-8192: {vocabulary: 100}}": "vocabulary: 100 is less than the minimum of 258",
+    "experiments: {blimp: {perplexity: {validation: ptb, test: ptp}}}": "perplexity → test: no corpus is called 'ptp'; did you mean 'ptb'?",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("overlay", FAULTS)
+def test_a_fault_is_met_when_the_config_is_read(overlay):
+    config = merged(load("config.open.yaml"), yaml.safe_load(overlay))
+    with pytest.raises(InputError) as error:
+        checks.check(config, SCHEMA)
+    lines = str(error.value).splitlines()[1:]
+    assert any(FAULTS[overlay] in line for line in lines), lines
+    assert all(len(line) < 300 for line in lines) and len(lines) < 25
+
+
+@pytest.mark.parametrize(
+    "names", [(), ("config.ptb.yaml",), ("config.ptb.yaml", "config.ptb-quick.yaml")]
+)
+def test_what_is_there_is_right(names):
+    checks.check(load(*names), SCHEMA)
+
+
+def test_a_job_gets_its_memory_and_the_module_of_its_form():
+    config = load("config.open.yaml")
+    study = Study(config, SCHEMA.parent)
+    memory = {"form": "fofe", "decay": 0.7}
+    assert study.architecture("FOFE-0_7") == config["architectures"]["recurrent-128"] | {
+        "memory": memory
+    }
+    assert "memory" not in study.architecture("Pythia")
+
+    class Wildcards:
+        lm = "FOFE-0_7"
+
+    chosen = configuration.chosen(config, Wildcards(), SCHEMA.parent)
+    assert chosen[configuration.MEMORIES] == ["fofe"]
+    Wildcards.lm = "Pythia"
+    assert configuration.chosen(config, Wildcards(), SCHEMA.parent)[configuration.MEMORIES] == []
+    assert study.described("LSTM")["network"]["memory"] == {"form": "lstm"}
+
+
+def test_held_out_text_may_be_another_corpus():
+    study = Study(load("config.ptb.yaml"), SCHEMA.parent)
+    assert study.held_out("PTB-WI-4") == ["<results>/corpora/ptb-valid/tokens/ptb.bin"]
+    assert study.held_out("Pythia") == []
+
+
+def test_what_one_family_alone_has_is_a_key_of_the_schema():
+    known = yaml.safe_load(SCHEMA.read_text())["$defs"]
+    of_network = {*memory_checks.ATTENTION, *memory_checks.RECURRENT}
+    assert of_network <= known["architecture"]["properties"].keys()
+    assert memory_checks.OF_ONE.keys() <= known["recipe"]["properties"].keys()
