@@ -1,6 +1,8 @@
 """Memories: each recursion against a plain loop in float64, and a text in pieces against one pass."""
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -242,3 +244,17 @@ def test_half_lives_are_the_words_in_which_half_is_left():
 def test_what_is_no_memory_is_refused(spec, message):
     with pytest.raises(InputError, match=message):
         made(spec)
+
+
+def test_the_form_that_the_docs_add_is_a_loop():
+    page = Path(__file__).resolve().parents[2] / "docs" / "memories.md"
+    names = {}
+    exec(re.search(r"```python\n(.*?)```", page.read_text(), re.DOTALL)[1], names)
+    memory = names["Form"](INPUTS, WIDTH, WORDS, decay=0.8)
+    memory.draw(torch.Generator().manual_seed(1))
+    u, words = text()
+    p, loop = torch.zeros(2, INPUTS), []
+    for t in range(9):
+        loop.append(p := u[:, t] + 0.8 * (1 - memory.gate(u[:, t]).sigmoid()) * p)
+    got, _ = memory(u, memory.start(2), words)
+    torch.testing.assert_close(got, (torch.stack(loop, 1) @ memory.read.weight.T).relu())

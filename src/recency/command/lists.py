@@ -127,6 +127,8 @@ def _model(config: dict, name: str) -> str:
     if "checkpoint_of" in config["lms"][name]:
         return f"{settings['checkpoint_of']} after step {settings['step']} of its training"
     trained = f"{settings['architecture']} trained on {settings['corpus']}"
+    if "memory" in settings:
+        trained = f"{settings['memory']['form']} in {trained}"
     return trained if form == "none" else f"{trained} with {biased}"
 
 

@@ -57,7 +57,13 @@ def main(
 def _with_code(network, bias: Mapping | None):
     """Return a network whose config names its bias and the classes that compute with it."""
     from recency.networks.architectures import BIASED
+    from recency.networks.recurrent import RecurrentForCausalLM
 
+    if isinstance(network, RecurrentForCausalLM):
+        raise InputError(
+            "a recurrent LM cannot be exported: transformers has no code for it, and none is brought "
+            "along; its folder in results/…/lms/ opens with recency.load"
+        )
     plain = {kind.__mro__[1]: kind for kind in BIASED}
     kind = type(network.config)
     if bias is not None and bias["form"] != "none":

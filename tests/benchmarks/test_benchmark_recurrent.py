@@ -1,0 +1,32 @@
+"""The benchmark of recurrent LMs, on the smallest sizes: every figure is there."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "recurrent.py"
+
+
+def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("no /proc here to measure memory by")
+    spec = importlib.util.spec_from_file_location("benchmark_recurrent", FILE)
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    monkeypatch.setattr(benchmark, "SIZES", {True: (2, 3, 1, 2)})
+    monkeypatch.setattr(benchmark, "SCANS", {True: ((2, 4, 3), 1)})
+    arguments = ["--quick", "--threads", "1", "--out", str(tmp_path / "b")]
+    monkeypatch.setattr(sys, "argv", ["recurrent.py", *arguments])
+    benchmark.main()
+    printed = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert printed == json.loads((tmp_path / "b").read_text())
+    metrics = printed["metrics"]
+    assert set(benchmark.TARGETS) <= set(metrics)
+    for vocabulary in ("10000", "50304"):
+        assert metrics[f"{vocabulary}.words_per_processor_second"] > 0
+        assert metrics[f"{vocabulary}.peak_mib"] > 10
+        # ours and torch's train the same LSTM on the same words
+        assert abs(metrics[f"{vocabulary}.first_loss_minus_torch"]) < 1e-4
