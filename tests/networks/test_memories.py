@@ -1,5 +1,6 @@
 """Memories: each recursion against a plain loop in float64, and a text in pieces against one pass."""
 
+import importlib.util
 import math
 import re
 from pathlib import Path
@@ -246,11 +247,14 @@ def test_what_is_no_memory_is_refused(spec, message):
         made(spec)
 
 
-def test_the_form_that_the_docs_add_is_a_loop():
+def test_the_form_that_the_docs_add_is_a_loop(tmp_path):
     page = Path(__file__).resolve().parents[2] / "docs" / "memories.md"
-    names = {}
-    exec(re.search(r"```python\n(.*?)```", page.read_text(), re.DOTALL)[1], names)
-    memory = names["Form"](INPUTS, WIDTH, WORDS, decay=0.8)
+    code = re.search(r"```python\n(.*?)```", page.read_text(), re.DOTALL)[1]
+    (tmp_path / "gated.py").write_text(code)
+    spec = importlib.util.spec_from_file_location("gated", tmp_path / "gated.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    memory = module.Form(INPUTS, WIDTH, WORDS, decay=0.8)
     memory.draw(torch.Generator().manual_seed(1))
     u, words = text()
     p, loop = torch.zeros(2, INPUTS), []

@@ -6,7 +6,7 @@ from project import SCHEMA, load, merged
 
 from recency import config as configuration
 from recency.errors import InputError
-from recency.workflow import checks, memory_checks
+from recency.workflow import checks, memory_checks, plan_checks
 from recency.workflow.study import Study
 
 M, R, A = "memories: {mine: ", "recipes: {streams: ", "architectures: {recurrent-128: "
@@ -99,3 +99,15 @@ def test_what_one_family_alone_has_is_a_key_of_the_schema():
     of_network = {*memory_checks.ATTENTION, *memory_checks.RECURRENT}
     assert of_network <= known["architecture"]["properties"].keys()
     assert memory_checks.OF_ONE.keys() <= known["recipe"]["properties"].keys()
+
+
+def test_a_text_with_other_words_is_met_when_a_run_is_planned(tmp_path):
+    config = load("config.ptb.yaml")
+    placed = tmp_path / "ptb.train.txt"
+    placed.write_text("one two <unk>\nthree\n")
+    config["corpora"]["ptb"]["files"] = [f"{placed}*"]
+    found = plan_checks.problems(Study(config, SCHEMA.parent))
+    (line,) = [each for each in found if "corpora" in each]
+    assert line.startswith(f"corpora → ptb → files: {placed}: 4 words, not the 887,521 that")
+    config["corpora"]["ptb"]["options"] = {"sentences": {"words": 4}}
+    assert not plan_checks.problems(Study(config, SCHEMA.parent))

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import copy
 import csv
+import glob
 import gzip
 import os
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from pathlib import Path
 
+from recency.errors import InputError
 from recency.names import nearest
 from recency.workflow import products
 from recency.workflow.study import Study
@@ -26,7 +29,34 @@ def problems(study: Study) -> list[str]:
     return [
         *_targets(study),
         *(p for name in study.config["datasets"] for p in _dataset(study, name)),
+        *(p for name in _read(study) for p in _corpus(study, name)),
     ]
+
+
+def _read(study: Study) -> list[str]:
+    """Return the corpora that LMs are trained, validated or compared on."""
+    named = [lm.get("corpus") for lm in study.config["lms"].values()]
+    named += [r.get("validation", {}).get("corpus") for r in study.config["recipes"].values()]
+    for experiment in study.config["experiments"].values():
+        asked = experiment.get("perplexity", {})
+        named += [asked.get("validation"), asked.get("test")]
+    return [name for name in dict.fromkeys(named) if name in study.config["corpora"]]
+
+
+def _corpus(study: Study, name: str) -> Iterator[str]:
+    """Yield what is wrong with a text that is here and whose words are to be so many."""
+    corpus = study.config["corpora"][name]
+    words = corpus.get("options", {}).get("sentences", {}).get("words")
+    files = sorted(path for pattern in corpus.get("files", []) for path in glob.glob(pattern))
+    if not words or not files:
+        return
+    from recency.text.readers import sentences
+
+    try:
+        for _ in sentences.read([Path(path) for path in files], words):
+            pass
+    except InputError as error:
+        yield f"corpora → {name} → files: {error}"
 
 
 def _targets(study: Study) -> Iterator[str]:
