@@ -28,7 +28,7 @@ rule prepare_text:
     log:
         "<logs>/prepare_text/{corpus}.log",
     wildcard_constraints:
-        corpus=any_of(study.corpora_with("sources", "files")),
+        corpus=any_of(study.corpora_with("sources", "files", "file")),
     priority: 50
     conda:
         "../envs/lm.yaml"

@@ -46,6 +46,8 @@ FAULTS = {
     "experiments: {memories: {attention: ucl_spr}}": "attention: 'FNN-4' is recurrent and has no attention",
     "experiments: {memories: {sensitivity: {stride: [null, 1]}}}": "stride: 'FNN-4' is recurrent and reads",
     "searches: {open: {lm: LSTM}}": "'LSTM' is recurrent, and no bias of attention goes on it",
+    "corpora: {ptb: {files: [README.md]}}": "exclude each other; give one",
+    "corpora: {mine: {file: {local: README.md}}}": "corpora → mine: 'reader' is missing; it says how `file` is read",
     "tokenizers: {open-8192: {end: </s>}}": "tokenizers → open-8192 → end: it is of `kind: words`",
     "tokenizers: {open-8192: {vocabulary: 100}}": "vocabulary: 100 is less than the minimum of 258",
     "experiments: {blimp: {perplexity: {validation: ptb, test: ptp}}}": "perplexity → test: no corpus is called 'ptp'; did you mean 'ptb'?",
@@ -105,9 +107,9 @@ def test_a_text_with_other_words_is_met_when_a_run_is_planned(tmp_path):
     config = load("config.ptb.yaml")
     placed = tmp_path / "ptb.train.txt"
     placed.write_text("one two <unk>\nthree\n")
-    config["corpora"]["ptb"]["files"] = [f"{placed}*"]
+    config["corpora"]["ptb"]["file"] = {"local": str(placed)}
     found = plan_checks.problems(Study(config, SCHEMA.parent))
     (line,) = [each for each in found if "corpora" in each]
-    assert line.startswith(f"corpora → ptb → files: {placed}: 4 words, not the 887,521 that")
+    assert line.startswith(f"corpora → ptb: {placed}: 4 words, not the 887,521 that")
     config["corpora"]["ptb"]["options"] = {"sentences": {"words": 4}}
     assert not plan_checks.problems(Study(config, SCHEMA.parent))

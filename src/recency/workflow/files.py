@@ -27,7 +27,7 @@ class Files:
         return sources.read(self.root / entry["sources"], entry.get("exclude", []))
 
     def dataset_file(self, dataset: str, role: str, file: dict) -> str:
-        """Return where one file of a dataset is."""
+        """Return where one file of a dataset, or of a corpus, is."""
         if "simulated" in file:
             return f"<results>/simulation/{dataset}/{file['simulated']}.csv"
         if os.path.exists(file.get("local", "")):
@@ -128,6 +128,8 @@ class Files:
         for name, corpus in self.config["corpora"].items():
             if "pretokenized" in corpus:
                 found[self.pretokenized(name)] = corpus["pretokenized"]
+            if "file" in corpus:
+                found[self.dataset_file(name, "text", corpus["file"])] = corpus["file"]
         for name, tokenizer in self.config["tokenizers"].items():
             if "file" in tokenizer:
                 found[self.tokenizer(name)] = tokenizer["file"]

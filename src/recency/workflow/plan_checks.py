@@ -47,7 +47,9 @@ def _corpus(study: Study, name: str) -> Iterator[str]:
     """Yield what is wrong with a text that is here and whose words are to be so many."""
     corpus = study.config["corpora"][name]
     words = corpus.get("options", {}).get("sentences", {}).get("words")
-    files = sorted(path for pattern in corpus.get("files", []) for path in glob.glob(pattern))
+    local = corpus.get("file", {}).get("local", "")
+    patterns = corpus.get("files", [glob.escape(local)])
+    files = sorted(path for pattern in patterns for path in glob.glob(pattern))
     if not words or not files:
         return
     from recency.text.readers import sentences
@@ -56,7 +58,7 @@ def _corpus(study: Study, name: str) -> Iterator[str]:
         for _ in sentences.read([Path(path) for path in files], words):
             pass
     except InputError as error:
-        yield f"corpora → {name} → files: {error}"
+        yield f"corpora → {name}: {error}"
 
 
 def _targets(study: Study) -> Iterator[str]:

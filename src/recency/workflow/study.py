@@ -349,6 +349,8 @@ class Study(Ranked):
         corpus = self.config["corpora"][name]
         if "sources" in corpus:
             return [self.files.downloaded(row.url) for row in self.files.sources(corpus)]
+        if "file" in corpus:
+            return [self.files.dataset_file(name, "text", corpus["file"])]
         found = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
         if not found:
             placed = f" ({corpus['placed']})" if "placed" in corpus else ""

@@ -56,11 +56,15 @@ def _corpus(config: dict, root: Path, name: str) -> list[str]:
         found, readers = _sources(where, root, corpus)
     elif "exclude" in corpus:
         found.append(f"{where} → exclude: parts are those of `sources`, which the corpus has not")
-    if "reader" in corpus and "files" not in corpus:
+    if "reader" in corpus and not {"files", "file"} & corpus.keys():
         found.append(f"{where} → reader: it goes with `files`")
+    if "file" in corpus:
+        found += file_checks.problems(f"{where} → file", corpus["file"])
+        if "reader" not in corpus:
+            found.append(f"{where}: 'reader' is missing; it says how `file` is read")
+        readers = [corpus["reader"]] if "reader" in corpus else []
     if "files" in corpus:
         matches = any(glob.glob(pattern) for pattern in corpus["files"] if "\0" not in pattern)
-        matches = matches or "placed" in corpus  # it is asked for where it is needed
         found += file_checks.patterns(f"{where} → files", corpus["files"], matches)
         if "reader" not in corpus:
             found.append(f"{where}: 'reader' is missing; it says how `files` are read")

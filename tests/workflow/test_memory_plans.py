@@ -1,0 +1,43 @@
+"""What is planned for memories: in the open study, and for the Penn Treebank's tables."""
+
+import pytest
+from project import copy_project, plan, planned, snakemake
+
+pytestmark = pytest.mark.apart
+PTB = ("ptb_table1", "ptb_table2", "ptb_table3")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return copy_project(tmp_path_factory.mktemp("project"))
+
+
+def test_twelve_memories_and_four_transformers_from_three_seeds(project):
+    made = plan(project, "memories", configs=["config.open.yaml"])
+    assert made.returncode == 0, made.stdout[-3000:]
+    jobs = planned(made.stdout)
+    assert (jobs["train"], jobs["train_tokenizer"]) == (16 * 3, 1)
+    assert jobs["surprisal"] == 16 * 3 * 4
+
+
+def test_a_text_that_is_not_placed_is_asked_for(project):
+    text = "results/ptb/paper/corpora/ptb/text.parquet"
+    run = snakemake(project, "--nocolor", text, configs=["config.ptb.yaml"], RECENCY_MIRROR="")
+    assert run.returncode != 0
+    said = "is not here: ptb.train.txt, ptb.valid.txt and ptb.test.txt of simple-examples.tgz"
+    assert said in run.stdout and "Put it at data/placed/ptb/ptb.train.txt" in run.stdout
+
+
+def test_tables_of_the_penn_treebank(project):
+    """41 networks, each scored on two parts, and n-grams of three orders."""
+    folder = project / "data" / "placed" / "ptb"
+    folder.mkdir(parents=True)
+    for part, words in (("train", 887_521), ("valid", 70_390), ("test", 78_669)):
+        (folder / f"ptb.{part}.txt").write_text("word " * words)
+    made = plan(project, *PTB, configs=["config.ptb.yaml"])
+    assert made.returncode == 0, made.stdout[-3000:]
+    jobs = planned(made.stdout)
+    assert (jobs["train"], jobs["text_perplexity"], jobs["table_perplexity"]) == (41, 82, 3)
+    assert (jobs["estimate_ngram_lm"], jobs["ngram_text_perplexity"]) == (3, 6)
+    quick = plan(project, *PTB, configs=["config.ptb.yaml", "config.ptb-quick.yaml"])
+    assert planned(quick.stdout)["train"] == 5
