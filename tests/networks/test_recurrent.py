@@ -72,7 +72,8 @@ def test_tied_embeddings_are_one(tmp_path, ids):
 def test_states_are_given_layer_by_layer(ids):
     model = network({"form": "rnn"}, embedding=12, feed_forward=7)
     output = model.model(ids, output_hidden_states=True)
-    assert [each.shape[-1] for each in output.hidden_states] == [12, 12, 7]
+    assert [each.shape[-1] for each in output.hidden_states] == [12, 12, 12, 7]
+    assert model.config.num_hidden_layers == 3
     assert torch.equal(output.hidden_states[-1], output.last_hidden_state)
     assert (output.last_hidden_state >= 0).all()
 

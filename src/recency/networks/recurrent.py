@@ -26,8 +26,8 @@ class RecurrentConfig(PreTrainedConfig):
     vocab_size: int = 2
     embedding_size: int = 1
     hidden_size: int = 1
-    num_hidden_layers: int = 1
-    feed_forward: int = 0  # width of the layer without memory; 0: there is none
+    num_hidden_layers: int = 1  # that without memory counted
+    feed_forward: int = 0  # width of the layer without memory, the last; 0: there is none
     dropout: float = 0.0
     memory: dict | None = None
 
@@ -59,12 +59,13 @@ class RecurrentModel(RecurrentPreTrainedModel):
         super().__init__(config)
         width, words = config.hidden_size, config.vocab_size
         self.embedding = nn.Embedding(words, config.embedding_size)
-        entering = [config.embedding_size] + [width] * (config.num_hidden_layers - 1)
+        further = config.feed_forward
+        layers = config.num_hidden_layers - bool(further)
+        entering = [config.embedding_size] + [width] * (layers - 1)
         self.layers = nn.ModuleList(
             memories.build(config.memory, inputs, width, words) for inputs in entering
         )
         self.dropout = nn.Dropout(config.dropout)
-        further = config.feed_forward
         self.feed_forward = nn.Linear(width, further, bias=False) if further else None
         self.post_init()
 
@@ -100,7 +101,7 @@ class RecurrentModel(RecurrentPreTrainedModel):
             after.append(last)
         if self.feed_forward is not None:
             hidden = self.feed_forward(self.dropout(hidden)).relu()
-            every[-1] = hidden
+            every.append(hidden)
         hidden = self.dropout(hidden)
         return RecurrentOutput(hidden, tuple(after), tuple(every) if output_hidden_states else None)
 
@@ -166,7 +167,7 @@ def new(architecture: dict, vocabulary: int, seed: int) -> RecurrentForCausalLM:
         vocab_size=vocabulary,
         embedding_size=architecture.get("embedding", width),
         hidden_size=width,
-        num_hidden_layers=architecture["layers"],
+        num_hidden_layers=architecture["layers"] + ("feed_forward" in architecture),
         feed_forward=architecture.get("feed_forward", 0),
         dropout=architecture.get("dropout", 0.0),
         tie_word_embeddings=architecture.get("tied", False),
