@@ -160,7 +160,7 @@ def chosen(config: dict, wildcards: object, root: Path) -> dict[str, list[str]]:
         found[BIASES] = [settings["bias"]["form"], "none"]
         found[MEMORIES] = [settings["memory"]["form"]] if "memory" in settings else []
     if (search := getattr(wildcards, "search", None)) in config.get("searches", {}):
-        found[BIASES] = [config["searches"][search]["form"], "none"]
+        found |= {BIASES: [config["searches"][search]["form"], "none"], MEMORIES: []}
     if (dataset := getattr(wildcards, "dataset", None)) in config["datasets"]:
         owner = owner_of_words(config, dataset)
         found[PARSERS] = [config["datasets"][name]["parser"] for name in {dataset: 0, owner: 0}]
