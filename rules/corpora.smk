@@ -51,7 +51,7 @@ rule train_tokenizer:
         "../envs/lm.yaml"
     threads: 2
     params:
-        settings=lambda wildcards: study.tokenizer_settings(wildcards.tokenizer),
+        settings=lambda wildcards: files.tokenizer_settings(wildcards.tokenizer),
     script:
         "../workflow/scripts/corpora/train_tokenizer.py"
 

@@ -7,7 +7,7 @@ rule train:
         tokens=lambda wildcards: study.tokens(wildcards.lm)[0],
         info=lambda wildcards: study.tokens(wildcards.lm)[1],
         tokenizer=lambda wildcards: files.tokenizer(study.lms[wildcards.lm]["tokenizer"]),
-        held_out=lambda wildcards: study.held_out(wildcards.lm),
+        held_out=lambda wildcards: files.held_out(study.lms[wildcards.lm]),
     output:
         config="<results>/lms/{lm}/config.json",
         weights="<results>/lms/{lm}/model.safetensors",

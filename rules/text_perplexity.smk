@@ -3,8 +3,8 @@
 
 rule text_perplexity:
     input:
-        tokens=lambda wildcards: study.text_tokens(wildcards.lm, wildcards.corpus)[0],
-        info=lambda wildcards: study.text_tokens(wildcards.lm, wildcards.corpus)[1],
+        tokens=lambda wildcards: study.tokens(wildcards.lm, wildcards.corpus)[0],
+        info=lambda wildcards: study.tokens(wildcards.lm, wildcards.corpus)[1],
         model=lambda wildcards: study.weights(wildcards.lm),
     output:
         "<results>/text_perplexity/{lm}/{corpus}.parquet",
@@ -20,7 +20,9 @@ rule text_perplexity:
     params:
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
         allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
-        reset=lambda wildcards: study.reset(wildcards.lm),
+        reset=lambda wildcards: config["recipes"][study.lms[wildcards.lm]["recipe"]].get(
+            "reset", "never"
+        ),
         bias=lambda wildcards: study.inference_bias(wildcards.lm),
         stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
     script:

@@ -92,8 +92,10 @@ def test_a_job_gets_its_memory_and_the_module_of_its_form():
 
 def test_held_out_text_may_be_another_corpus():
     study = Study(load("config.ptb.yaml"), SCHEMA.parent)
-    assert study.held_out("PTB-WI-4") == ["<results>/corpora/ptb-valid/tokens/ptb.bin"]
-    assert study.held_out("Pythia") == []
+    assert study.files.held_out(study.lms["PTB-WI-4"]) == [
+        "<results>/corpora/ptb-valid/tokens/ptb.bin"
+    ]
+    assert study.files.held_out(study.lms["Pythia"]) == []
 
 
 def test_what_one_family_alone_has_is_a_key_of_the_schema():

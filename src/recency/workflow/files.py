@@ -96,6 +96,16 @@ class Files:
             return self.pretokenized(corpus), f"{where}/pretokenized/{tokenizer}.json"
         return f"{where}/tokens/{tokenizer}.bin", f"{where}/tokens/{tokenizer}.json"
 
+    def held_out(self, lm: dict) -> list[str]:
+        """Return the tokens that an LM's training is validated on, where they are another corpus's."""
+        corpus = self.config["recipes"][lm["recipe"]].get("validation", {}).get("corpus")
+        return [self.token_stream(corpus, lm["tokenizer"])[0]] if corpus else []
+
+    def tokenizer_settings(self, name: str) -> dict:
+        """Return how a tokenizer is trained on its corpus."""
+        entry = self.config["tokenizers"][name]
+        return {key: entry[key] for key in entry if key != "corpus"}
+
     @cached_property
     def known(self) -> dict[str, dict]:
         """Path → what is known of it, for every file that the config has downloaded or placed."""

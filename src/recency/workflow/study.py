@@ -312,31 +312,12 @@ class Study(Ranked):
         memory = {"memory": entry["memory"]} if "memory" in entry else {}
         return self.config["architectures"][entry["architecture"]] | memory
 
-    def tokens(self, lm: str) -> tuple[str, str]:
-        """Return the token file that an LM is trained on, and its description."""
-        return self.files.token_stream(self.lms[lm]["corpus"], self.lms[lm]["tokenizer"])
-
-    def reset(self, lm: str) -> str:
-        """Return what ended an LM's state in training, beside the text itself."""
-        return self.config["recipes"][self.lms[lm]["recipe"]].get("reset", "never")
-
-    def text_tokens(self, lm: str, corpus: str) -> tuple[str, str]:
-        """Return a corpus as tokens of an LM's tokenizer, and their description."""
-        return self.files.token_stream(corpus, self.lms[lm]["tokenizer"])
-
-    def held_out(self, lm: str) -> list[str]:
-        """Return the tokens that an LM's training is validated on, where they are another corpus's."""
-        validation = self.config["recipes"][self.lms[lm]["recipe"]].get("validation", {})
-        if "corpus" not in validation:
-            return []
-        return [self.files.token_stream(validation["corpus"], self.lms[lm]["tokenizer"])[0]]
+    def tokens(self, lm: str, corpus: str | None = None) -> tuple[str, str]:
+        """Return the tokens that an LM is trained on, or another corpus's, and their description."""
+        lm = self.lms[lm]
+        return self.files.token_stream(corpus or lm["corpus"], lm["tokenizer"])
 
     # Text
-
-    def tokenizer_settings(self, name: str) -> dict:
-        """Return how a tokenizer is trained on its corpus."""
-        entry = self.config["tokenizers"][name]
-        return {key: entry[key] for key in entry if key != "corpus"}
 
     def corpora_with(self, *keys: str) -> list[str]:
         """Return the corpora that are made in one of these ways."""
@@ -353,10 +334,7 @@ class Study(Ranked):
             return [self.files.dataset_file(name, "text", corpus["file"])]
         found = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
         if not found:
-            placed = f" ({corpus['placed']})" if "placed" in corpus else ""
-            raise ConfigError(
-                f"corpora → {name} → files: nothing matches {corpus['files']}{placed}"
-            )
+            raise ConfigError(f"corpora → {name} → files: nothing matches {corpus['files']}")
         return found
 
     def unigrams_with(self, key: str) -> list[str]:
