@@ -75,5 +75,6 @@ def test_weights_that_several_lms_share_are_listed_once():
         lms=lms,
         experiment=lambda name: {"lms": ["a-I", "hub", "b", "a"]},
         weights=lambda lm: [] if lm == "hub" else [lm],
+        trained_as=lambda lm: lms[lm].get("weights", lm),
     )
     assert spec.trained(study, "mine") == ["a", "b"]

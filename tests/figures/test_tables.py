@@ -325,6 +325,8 @@ CONFIG = {
         "exp2": {"title": "Experiment 2", "lms": ["Pythia", "ALiBi-1_4-TI"], "baseline": "Pythia",
                  "responses": {"spr": ["ucl.SPR", "made.SPR"]}, "published": "clark2025_table2",
                  "minimal_pairs": "blimp", "probe": "ewt", "attention": "ucl",
+                 "measured_memory": {"dataset": "ucl"}, "temporal_correlation": {"dataset": "ucl"},
+                 "triggering": {"corpus": "made", "pairs": [["she", "she"]]},
                  "cross_validation": {"folds": 10, "by": "sentence"},
                  "attention_maps": {"sentence": "kettle", "lms": ["Pythia"], "layers": 2}},
         "exp3": {"title": "Experiment 3", "lms": [], "baseline": "", "responses": {}}},

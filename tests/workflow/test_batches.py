@@ -33,7 +33,7 @@ def test_whoever_asks_for_one_member_asks_for_all(name):
         for wanted in asked.values():
             assert len(wanted & set(batch.members)) in (0, len(batch.members))
         designs = [study.config["designs"][design] for design, _, _ in batch.members]
-        assert len({design["base"] for design in designs}) == 1
+        assert len({str(design["base"]) for design in designs}) == 1
         assert {design["engine"] for design in designs} <= set(batches.QUICK)
     for batch in batches.datasets(study)[:-1]:
         for wanted in asked.values():

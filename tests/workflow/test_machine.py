@@ -70,7 +70,8 @@ def test_smaller_studies_are_those_of_the_configs(tmp_path):
     config = load("config.open.yaml")
     config["scale"] = "gpu"
     commands = [command for command, _ in machine.smaller_studies(config, ROOT)]
-    assert commands == ["--config scale=cores", "--config scale=workstation", "make demo"]
+    scales = ["cores", "workstation", "night"]
+    assert commands == [*(f"--config scale={name}" for name in scales), "make demo"]
     (tmp_path / "config.mine.yaml").write_text(
         "scale: s\nscales: {s: {recipe: r, label: mine}}\nrecipes: {r: {device: cpu}}"
     )

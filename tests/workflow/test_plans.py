@@ -27,9 +27,10 @@ def test_paper_plans_without_any_data(project, paper):
     assert jobs["train"] == 10
     # 13 responses of 6 corpora, words once a corpus (UCL's two studies differ in spelling).
     assert (jobs["observations"], jobs["words"]) == (13, 7)
-    # A job an LM, and one more for each corpus that is not here; of regressions, bases likewise.
+    # A job an LM, and one more for each corpus that is not here; of regressions likewise, of each LM
+    # its own base too, and the one that all share.
     assert jobs["surprisal"] == 19 * (1 + 3)
-    assert jobs["regression"] == (19 + 1) * (1 + 3)
+    assert jobs["regression"] == (2 * 19 + 1) * (1 + 3)
     assert not (project / "results").exists()
 
 
@@ -118,7 +119,7 @@ def test_whole_datasets_plan_without_partitions_unigrams_or_training(project):
         run = plan(project, *arguments)
         assert run.returncode == 0, run.stdout[-3000:]
         jobs = planned(run.stdout)
-        assert (jobs["observations_whole"], jobs["surprisal"], jobs["regression"]) == (6, 18, 18)
+        assert (jobs["observations_whole"], jobs["surprisal"], jobs["regression"]) == (6, 3, 3)
         assert more == {"bias_search", "check_dataset", "summary"} & set(jobs)
         assert not {"observations", "estimate_ngrams", "train", "permutation"} & set(jobs)
         assert "held_out" not in run.stdout and "exploratory" not in run.stdout

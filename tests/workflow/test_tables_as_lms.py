@@ -144,7 +144,7 @@ def test_grids_and_figures_take_them_as_they_are(tmp_path):
     assert (needed.memory, needed.memory_for) == (1e9, "lms → five → ngram → memory")
 
     delta, perplexity = tmp_path / "delta.csv", tmp_path / "perplexity.csv"
-    about = {"dataset": "d", "measure": "SPR", "n_exploratory": 10, "converged": True}
+    about = {"dataset": "d", "measure": "SPR", "base": "fixed", "n_exploratory": 10, "converged": True}  # fmt: skip
     rows = [about | {"lm": lm["lm"], "delta_loglik": n} for n, lm in enumerate(told)]
     pd.DataFrame(rows).to_csv(delta, index=False)
     values = [{"lm": lm["lm"], "dataset": "all", "perplexity": 30 + n} for n, lm in enumerate(told)]
@@ -172,7 +172,7 @@ def test_they_stand_in_every_cell_of_a_grid(tmp_path):
     grid = grids.expand(config)["exp1"]
     assert len(grid["lms"]) == 3
     (design,) = list(grid["designs"])[:1]
-    about = {"dataset": "d", "measure": "SPR", "design": design, "n_exploratory": 9, "converged": True}  # fmt: skip
+    about = {"dataset": "d", "measure": "SPR", "base": "fixed", "design": design, "n_exploratory": 9, "converged": True}  # fmt: skip
     rows = [about | {"lm": lm, "delta_loglik": n} for n, lm in enumerate(grid["lms"])]
     pd.DataFrame(rows).to_csv(tmp_path / "delta.csv", index=False)
     plain = [configuration.described(lm, configuration.language_model(config, lm)) for lm in ("gpt3", "Pythia")]  # fmt: skip

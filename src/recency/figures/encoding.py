@@ -26,8 +26,9 @@ STYLES = {
     "ALiBi-learned": ("#332288", "X"),
     "identity": ("#882255", "P"),
     "temperature": ("#999933", "<"),
+    "half_life": ("#44AA99", "d"),
 }
-OTHERS = (("#AA4499", ">"), ("#661100", "8"), ("#44AA99", "d"), ("#888888", "*"), ("#6699CC", "H"))
+OTHERS = (("#AA4499", ">"), ("#661100", "8"), ("#888888", "*"), ("#6699CC", "H"))
 BASELINE = STYLES["none"][0]
 NAMES = {
     "exponential": "dVM",
