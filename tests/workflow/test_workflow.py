@@ -10,6 +10,7 @@ import subprocess
 import time
 from urllib.parse import unquote
 
+import job_server
 import pytest
 from browsing import browser, check_layout, walked  # noqa: F401, a fixture
 from project import TINY, command, copy_project, environment, load, plan, planned, snakemake
@@ -111,6 +112,7 @@ def test_every_figure_and_table_shows_in_the_report(browser, finished, tmp_path)
     assert all((results / link).exists() for link in linked)
 
 
+ALONE = {job_server.NAME: ""}  # each job in a Python of its own, as the users' jobs are
 #: One fit, and all that it needs from the text on: every kind of job that takes long in a study.
 FIT = "results/tiny/cores/regression/spr/simulated_spr.SPR/Pythia.full.json"
 
@@ -131,7 +133,7 @@ def killed_when(folder, reached):
     run = subprocess.Popen(
         command("--nolock", FIT, configs=TINY),
         cwd=folder,
-        env=environment(),
+        env=environment() | ALONE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -153,7 +155,7 @@ def test_a_killed_run_ends_with_the_same_bytes(request, tmp_path):
     ):
         assert killed_when(folder, begun.exists), f"the run was over before {kind} began"
         assert not (folder / FIT).exists()
-    run = snakemake(folder, "--nolock", FIT, configs=TINY)
+    run = snakemake(folder, "--nolock", FIT, configs=TINY, **ALONE)
     assert run.returncode == 0, run.stdout[-6000:]
     # The uninterrupted run may still be at work on another worker until here.
     made, expected = digests(folder), digests(request.getfixturevalue("finished"))
