@@ -11,6 +11,7 @@ import shutil
 import sysconfig
 from pathlib import Path
 
+import job_server
 import pytest
 from project import ROOT, TINY, copy_finished, copy_project, snakemake
 
@@ -49,6 +50,8 @@ LONGEST = (
 
 
 def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # one for all workers, which have it from here
+        os.environ[job_server.NAME] = job_server.start()
     config.addinivalue_line("markers", "apart: may run on another worker than the rest of its file")
 
 

@@ -34,7 +34,10 @@ LIMIT = 1 << 20  # bytes of what a job says of itself
 
 
 def start() -> str:
-    """Start a server that ends with this process; return its address."""
+    """Start a server that ends with this process; return its address.
+
+    It loads the libraries when the first job asks.
+    """
     import atexit
     import subprocess
     import tempfile
@@ -66,8 +69,6 @@ def ask() -> None:
 
 def serve(address: str) -> None:
     """Fork a process for every job that asks, until whoever started this is gone."""
-    for name in LIBRARIES:
-        importlib.import_module(name)
     parent = os.getppid()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
@@ -82,6 +83,8 @@ def serve(address: str) -> None:
             asker, _ = listener.accept()
         except TimeoutError:
             continue
+        for name in LIBRARIES:
+            importlib.import_module(name)
         if os.fork() == 0:
             listener.close()
             _be_job(asker)

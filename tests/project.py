@@ -5,7 +5,6 @@ the package of the project that it plans.
 """
 
 import copy
-import functools
 import multiprocessing
 import os
 import re
@@ -15,7 +14,6 @@ import sys
 from pathlib import Path
 
 import dry_run
-import job_server
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "config.schema.yaml"
@@ -55,21 +53,9 @@ def copy_finished(finished, folder):
 
 
 def environment():
-    """Return the variables of a run: the tools, and a server of which its jobs are forks."""
     tools = [ROOT / ".venv" / "bin", ROOT / ".tools" / "bin", ROOT / ".tools" / "kenlm" / "bin"]
     path = ":".join([str(Path(sys.executable).parent), *map(str, tools), os.environ["PATH"]])
-    return os.environ | {
-        "PATH": path,
-        "RPY2_CFFI_MODE": "ABI",
-        "OPENBLAS_NUM_THREADS": "1",
-        job_server.NAME: server(),
-    }
-
-
-@functools.cache
-def server():
-    """Start the server of jobs; this process needs one."""
-    return job_server.start()
+    return os.environ | {"PATH": path, "RPY2_CFFI_MODE": "ABI", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def command(*arguments, configs=()):

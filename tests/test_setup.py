@@ -261,20 +261,43 @@ def test_packages_cut_off_are_removed_before_pip_and_a_second_run_does_nothing(m
     for package in (whole, cut_off):
         package.mkdir(parents=True)
     (whole / "INSTALLER").touch()
-    result = machine.run("make_venv")
+    result = machine.run("new_venv; install_packages")
     assert result.returncode == 0, result.stderr
     assert whole.exists() and not cut_off.exists()
-    (install,) = [line for line in machine.called("python") if "pip install" in line]
-    assert install.endswith("-r requirements.lock")
+    hashed, rest = [line for line in machine.called("python") if "pip install" in line]
+    assert hashed.endswith("--no-compile --no-deps --require-hashes -r setup/hashes.txt")
+    assert rest.endswith("--no-compile -r requirements.lock")
 
     machine.calls.write_text("")
-    assert machine.run("make_venv").returncode == 0
+    assert machine.run("new_venv; install_packages").returncode == 0
     assert len(machine.called("python")) == 1 and not machine.called("python3.12 -m pip")
+
+
+PATIENT = """
+make_kenlm() {
+    local tries
+    for tries in {1..300}; do
+        [[ -e .venv/requirements.lock ]] && return
+        read -rt 0.1 <> <(:) || :
+    done
+    return 1
+}
+"""
+
+
+def test_kenlm_is_built_while_packages_are_installed(machine):
+    """A build that ends only once the packages are there is waited for; one that fails is told."""
+    machine.add(**{**EVERYTHING, "python3_12": VENV})
+    result = machine.run(PATIENT + "main")
+    assert result.returncode == 0 and "ready" in result.stdout, result.stderr
+    failed = machine.run("make_kenlm() { fail no such library; }; main")
+    assert failed.returncode == 1 and "no such library" in failed.stderr
+    assert "ready" not in failed.stdout
 
 
 def test_the_package_is_linked_once_and_anew_where_the_checkout_was_moved(machine):
     machine.add(**{**EVERYTHING, "python3_12": VENV})
-    assert machine.run("make_venv; link_package; link_package").returncode == 0
+    assert machine.run("new_venv; install_packages; link_package; link_package").returncode == 0
     (install,) = [line for line in machine.called("python") if line.endswith("-e .")]
     assert "--no-deps --no-build-isolation" in install
     moved = machine.folder.rename(machine.folder.with_name("moved"))
@@ -304,6 +327,17 @@ def test_lock_pins_every_package_to_one_version():
         assert re.fullmatch(r"[a-z0-9-]+", name), name
         assert re.fullmatch(r"[0-9][0-9a-z.]*", version), (name, version)
         assert not re.match(r"nvidia|cuda|triton", name), name
+
+
+def test_all_but_pytorch_has_hashes():
+    """Its builds for processors and for GPUs are of indexes of their own."""
+    text = (ROOT / "setup/hashes.txt").read_text().replace("\\\n", " ")
+    lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    assert {line[0] for line in lines} == {
+        f"{name}=={version}" for name, version in locked().items() if name != "torch"
+    }
+    for _, *hashes in lines:
+        assert hashes and all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", each) for each in hashes)
 
 
 def test_lock_has_what_pyproject_asks_for():
