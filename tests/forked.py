@@ -5,11 +5,11 @@ import sys
 
 
 def become_snakemake(arguments, folder, variables):
-    """Run Snakemake in a folder, its output in .plan.txt there; the package is the folder's own."""
+    """Run Snakemake in a folder, its output in .printed.txt there; the package is the folder's own."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
-    file = os.open(".plan.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    file = os.open(".printed.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 1)
     os.dup2(file, 2)
     for name in [name for name in sys.modules if name.split(".")[0] == "recency"]:
