@@ -247,6 +247,9 @@ install_packages() {
     # What is left is PyTorch, of which each index has builds of its own.
     logged pip-torch pip_install -r requirements.lock
     logged rpy2 .venv/bin/python -c 'from rpy2.robjects.packages import importr; importr("lme4")'
+    # Where no byte code may be written later, every process would compile what it imports.
+    [[ -z ${PYTHONDONTWRITEBYTECODE:-} ]] ||
+        logged imports env -u PYTHONDONTWRITEBYTECODE .venv/bin/python setup/imports.py
     rm -f .venv/package
     cp requirements.lock .venv/requirements.lock
 }

@@ -273,6 +273,16 @@ def test_packages_cut_off_are_removed_before_pip_and_a_second_run_does_nothing(m
     assert len(machine.called("python")) == 1 and not machine.called("python3.12 -m pip")
 
 
+def test_byte_code_of_imports_is_written_where_it_may_not_be_later(machine):
+    machine.add(**{**EVERYTHING, "python3_12": VENV})
+    assert machine.run("new_venv; install_packages").returncode == 0
+    assert not machine.called("python3.12 setup/imports.py")
+    (machine.folder / ".venv/requirements.lock").unlink()
+    forbidden = "export PYTHONDONTWRITEBYTECODE=1; install_packages"
+    assert machine.run(forbidden).returncode == 0
+    assert machine.called("python3.12 setup/imports.py")
+
+
 PATIENT = """
 make_kenlm() {
     local tries
