@@ -155,7 +155,7 @@ def test_a_killed_run_ends_with_the_same_bytes(request, tmp_path):
     ):
         assert killed_when(folder, begun.exists), f"the run was over before {kind} began"
         assert not (folder / FIT).exists()
-    run = snakemake(folder, "--nolock", FIT, configs=TINY, **ALONE)
+    run = snakemake(folder, "--nolock", FIT, configs=TINY)
     assert run.returncode == 0, run.stdout[-6000:]
     # The uninterrupted run may still be at work on another worker until here.
     made, expected = digests(folder), digests(request.getfixturevalue("finished"))
