@@ -6,6 +6,7 @@ environment and path, before it loads anything (record_modules.py). The package 
 fork anew, from its own project. A job that has no server runs by itself, as the users' do.
 """
 
+import functools
 import importlib
 import json
 import os
@@ -83,13 +84,27 @@ def serve(address: str) -> None:
             asker, _ = listener.accept()
         except TimeoutError:
             continue
-        for name in LIBRARIES:
-            importlib.import_module(name)
+        _load()
         if os.fork() == 0:
             listener.close()
             _be_job(asker)
         asker.close()
         forks += 1
+
+
+@functools.cache
+def _load() -> None:
+    """Load the libraries, and R with its packages where R is."""
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    os.environ.setdefault("RPY2_CFFI_MODE", "ABI")
+    try:
+        from rpy2.robjects import r
+    except (ImportError, OSError, ValueError):
+        return
+    r(
+        "suppressPackageStartupMessages({require(lme4, quietly = TRUE); require(mgcv, quietly = TRUE)})"
+    )
 
 
 def _be_job(asker: socket.socket) -> None:
@@ -101,6 +116,7 @@ def _be_job(asker: socket.socket) -> None:
 
     code = 1
     try:
+        atexit._clear()  # what the libraries registered would end the server's R
         asker.setblocking(True)
         message, files, *_ = socket.recv_fds(asker, LIMIT, 3)
         job = json.loads(message)
