@@ -1,5 +1,6 @@
 """What a fork that becomes Snakemake does; a module of its own, which loads nothing of the package."""
 
+import atexit
 import os
 import sys
 
@@ -17,4 +18,8 @@ def become_snakemake(arguments, folder, variables):
     from snakemake.cli import main
 
     sys.argv = ["snakemake", *arguments]
-    main(arguments)
+    atexit._clear()
+    try:
+        main(arguments)
+    finally:
+        atexit._run_exitfuncs()  # which a fork of multiprocessing leaves out
