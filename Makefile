@@ -63,6 +63,10 @@ notebook:
 lock:
 	@.venv/bin/python setup/lock.py >requirements.lock.part
 	@mv requirements.lock.part requirements.lock
+	@.venv/bin/python -m venv --clear .tools/hashes
+	@.tools/hashes/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@grep -v '^torch==' requirements.lock | .tools/hashes/bin/uv pip compile - --quiet --no-deps \
+		--universal --generate-hashes --no-annotate --no-header --output-file setup/hashes.txt
 
 # Results go; downloads and the set-up stay.
 clean:

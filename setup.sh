@@ -223,23 +223,33 @@ link_r() {
     say "R with lme4 and mgcv: $rscript"
 }
 
-make_venv() {
-    cmp -s requirements.lock .venv/requirements.lock && venv_works && return
-    if ! venv_works; then
-        local python
-        python=$(find_python)
-        say "virtual environment .venv with $("$python" --version 2>&1) (10 s)"
-        logged venv "$python" -m venv --clear .venv
-    fi
+new_venv() {
+    venv_works && return
+    local python
+    python=$(find_python)
+    say "virtual environment .venv with $("$python" --version 2>&1) (10 s)"
+    logged venv "$python" -m venv --clear .venv
+}
+
+# Byte code is written when a module is first imported, which most never are.
+pip_install() { .venv/bin/python -m pip install --no-compile "$@"; }
+
+install_packages() {
+    cmp -s requirements.lock .venv/requirements.lock && return
     # pip writes INSTALLER last: a package without it was cut off, and is installed again.
     local package
     for package in .venv/lib/python3*/site-packages/*.dist-info; do
         [[ -f $package/INSTALLER ]] || rm -rf "$package"
     done
-    say "Python packages into .venv (2 to 10 minutes; on Linux with 3 GB of CUDA libraries, unless" \
-        "PIP_EXTRA_INDEX_URL is PyTorch's index of CPU wheels); the output is in .tools/logs/pip.log"
-    logged pip .venv/bin/python -m pip install -r requirements.lock
+    say "Python packages into .venv (1 to 5 minutes; on Linux with 3 GB of CUDA libraries, unless" \
+        "PIP_EXTRA_INDEX_URL is PyTorch's index of CPU wheels); the output is in .tools/logs"
+    logged pip pip_install --no-deps --require-hashes -r setup/hashes.txt
+    # What is left is PyTorch, of which each index has builds of its own.
+    logged pip-torch pip_install -r requirements.lock
     logged rpy2 .venv/bin/python -c 'from rpy2.robjects.packages import importr; importr("lme4")'
+    # Where no byte code may be written later, every process would compile what it imports.
+    [[ -z ${PYTHONDONTWRITEBYTECODE:-} ]] ||
+        logged imports env -u PYTHONDONTWRITEBYTECODE .venv/bin/python setup/imports.py
     rm -f .venv/package
     cp requirements.lock .venv/requirements.lock
 }
@@ -248,7 +258,7 @@ make_venv() {
 # .venv/package holds the folder that it links to: of a checkout that was moved it is made anew.
 link_package() {
     [[ -f .venv/package && $(<.venv/package) == "$PWD" ]] && return
-    logged package .venv/bin/python -m pip install --no-deps --no-build-isolation -e .
+    logged package pip_install --no-deps --no-build-isolation -e .
     echo "$PWD" >.venv/package
 }
 
@@ -279,9 +289,12 @@ main() {
     get_missing
     link_r
     PATH=$PWD/.tools/bin:$PATH
-    make_venv
+    new_venv
+    make_kenlm & # takes processors while the packages take the network
+    local kenlm=$!
+    install_packages
     link_package
-    make_kenlm
+    wait "$kenlm"
     say "ready"
 }
 

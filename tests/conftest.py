@@ -11,6 +11,7 @@ import shutil
 import sysconfig
 from pathlib import Path
 
+import job_server
 import pytest
 from project import ROOT, TINY, copy_finished, copy_project, snakemake
 
@@ -25,12 +26,15 @@ needs_compiler = pytest.mark.skipif(
 #: Files, or tests that are marked `apart`, that take longest; they start first, in this order.
 LONGEST = (
     "workflow/test_workflow.py::test_whole_run",
-    "workflow/test_workflow.py::test_a_killed_run_ends_with_the_same_bytes",
+    "evaluations/test_models_workflow.py",
     "networks/test_training.py",
-    "reading/test_dataset_damage.py",
+    "workflow/test_workflow.py::test_a_killed_run_ends_with_the_same_bytes",
     "test_tutorial.py::test_every_command_runs",
     "evaluations/test_least_squares_workflow.py",
     "evaluations/test_nested_workflow.py",
+    "workflow/test_tables_as_lms.py::test_a_copied_model_is_fitted_and_tested_as_the_model_itself",
+    "reading/test_dataset_damage.py",
+    "reading/test_dataset_everything.py",
     "networks/test_network.py",
     "evaluations/test_minimal_pairs.py",
     "benchmarks/test_benchmark_train.py",
@@ -39,7 +43,6 @@ LONGEST = (
     "workflow/test_plans.py::test_the_paper_s_figures_and_tables_are_targets",
     "reading/test_datasets.py",
     "benchmarks/test_benchmark_regression_paper.py",
-    "reading/test_dataset_everything.py",
     "attention/test_biases.py",
     "reading/test_dataset_formats_eye_tracking.py",
     "figures/test_figures.py",
@@ -49,6 +52,8 @@ LONGEST = (
 
 
 def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # one for all workers, which have it from here
+        os.environ[job_server.NAME] = job_server.start()
     config.addinivalue_line("markers", "apart: may run on another worker than the rest of its file")
 
 

@@ -1,7 +1,7 @@
 """How tests run Snakemake: on a copy of the project, as a user would.
 
-Nothing of the package is imported here at the top: a plan is a fork that imports this module, and
-the package of the project that it plans.
+Nothing of the package is imported here at the top: a run is a fork that imports this module, and
+the package of the project that it runs.
 """
 
 import copy
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import dry_run
+import forked
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "config.schema.yaml"
@@ -41,6 +41,7 @@ def copy_project(folder):
         else:
             shutil.copy(source, folder / name)
     shutil.copy(ROOT / "tests" / "record_modules.py", folder / "src" / "sitecustomize.py")
+    shutil.copy(ROOT / "tests" / "job_server.py", folder / "src")
     for path in ROOT.glob("config*.yaml"):
         shutil.copy(path, folder)
     return folder
@@ -62,40 +63,32 @@ def command(*arguments, configs=()):
     return [sys.executable, "-m", "snakemake", "--cores", "2", *overlays, *arguments]
 
 
-def snakemake(folder, *arguments, configs=(), **variables):
-    """Run Snakemake as a user would; return what it printed and the status it ended with."""
-    return subprocess.run(
-        command(*arguments, configs=configs),
-        check=False,
-        cwd=folder,
-        env=environment() | variables,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-
-
 #: What Snakemake and the Snakefile import, but for the package itself, which is each folder's own.
 PRELOADED = ["snakemake.cli", "snakemake.dag", "snakemake.executors.dryrun", "jsonschema", "yaml"]
 
 
-def plan(folder, *arguments, configs=()):
-    """Do a dry run, as `snakemake(folder, "-n", …)` does, in a fork that has Snakemake loaded.
+def snakemake(folder, *arguments, configs=(), **variables):
+    """Run Snakemake, in a fork that has it loaded; return what it printed and how it ended.
 
-    It takes half the time of a process of its own: more than a second less.
+    A process of its own takes more than a second more; `./run` and killed runs have one.
     """
     forks = multiprocessing.get_context("forkserver")
     forks.set_forkserver_preload(PRELOADED)
-    printed = Path(folder) / ".plan.txt"
-    words = command("-n", *arguments, configs=configs)
+    printed = Path(folder) / ".printed.txt"
+    words = command(*arguments, configs=configs)
     process = forks.Process(
-        target=dry_run.become_snakemake, args=(words[3:], str(folder), environment())
+        target=forked.become_snakemake, args=(words[3:], str(folder), environment() | variables)
     )
     process.start()
     process.join()
     text = printed.read_text()
     printed.unlink()
     return subprocess.CompletedProcess(words, process.exitcode, text)
+
+
+def plan(folder, *arguments, configs=()):
+    """Do a dry run."""
+    return snakemake(folder, "-n", *arguments, configs=configs)
 
 
 def planned(output):

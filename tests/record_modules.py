@@ -1,12 +1,17 @@
 """Write down, when a job of Snakemake ends, which modules of the package it loaded and is tracked by.
 
-Projects that tests copy have this as src/sitecustomize.py, which Python imports when a job starts.
+Projects that tests copy have this as src/sitecustomize.py, which Python imports when a job starts;
+a job may go on as a fork of a server (job_server.py).
 """
 
 import atexit
 import json
 import os
 import sys
+
+import job_server
+
+job_server.ask()
 
 
 def write():

@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 import yaml
-from project import ROOT, SCHEMA, TINY, copy_project, load, planned, snakemake
+from project import ROOT, SCHEMA, TINY, copy_project, load, plan, planned
 
 from recency import plugins
 from recency.errors import InputError
@@ -98,7 +98,7 @@ def test_a_new_figure_is_one_file(tmp_path):
     target = {"label": "Figure 9", "experiment": "simulated", "of": ["figure_mine"]}
     (project / "mine.yaml").write_text(yaml.safe_dump({"targets": {"figure9": target}}))
     for name in ("simulated", "figure9"):
-        run = snakemake(project, "-n", name, configs=[*TINY, "mine.yaml"])
+        run = plan(project, name, configs=[*TINY, "mine.yaml"])
         assert run.returncode == 0, run.stdout[-3000:]
         assert planned(run.stdout)["figure_mine"] == 1
 
@@ -170,11 +170,11 @@ def test_a_new_evaluation_is_a_folder_a_rule_file_and_the_config(tmp_path):
     (project / "rules" / "lengths.smk").write_text(RULE)
     (project / "words.txt").write_text("one\nthree\n")
     (project / "mine.yaml").write_text(yaml.safe_dump(MINE))
-    run = snakemake(project, "-n", "mine", configs=[*TINY, "mine.yaml"])
+    run = plan(project, "mine", configs=[*TINY, "mine.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
     jobs = planned(run.stdout)
     assert (jobs["lengths"], jobs["figure_mine"]) == (1, 1) and "train" not in jobs
     MINE["experiments"]["mine"]["lengths"] = "mne"
     (project / "mine.yaml").write_text(yaml.safe_dump(MINE))
-    run = snakemake(project, "-n", "mine", configs=[*TINY, "mine.yaml"])
+    run = plan(project, "mine", configs=[*TINY, "mine.yaml"])
     assert "no list of words is called 'mne'; did you mean 'mine'?" in run.stdout

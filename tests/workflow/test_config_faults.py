@@ -197,6 +197,11 @@ PAPER = {
         "`./run check_brown` is of datasets → brown already"
     ),
     "datasets: {ucl_spr: {scored_by: [gpt]}}": "scored_by: no lm is called 'gpt'",
+    "dependencies: {natural_stories: {options: {rule: graf}}}": "rule: 'graf' is not one of ['graph', 'categories']; did you mean 'graph'?",
+    "dependencies: {natural_stories: {options: {raising: true}}}": (
+        "natural_stories → options → raising: an option of rule: categories, and the rule is graph"
+    ),
+    "dependencies: {natural_stories: {options: {quotes: true}}}": "unknown key 'quotes'",
     "surprisl: {}": "top level: unknown key 'surprisl'",
 }
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import yaml
-from project import ROOT, copy_project, snakemake
+from project import ROOT, copy_project, plan
 
 from recency.errors import InputError
 from recency.workflow import loading, strict_yaml
@@ -124,7 +124,7 @@ def test_snakemake_shows_the_fault_alone(project):
         "twice.yaml": "twice.yaml, line 2: the key 'lms' stands in line 1 already",
         "sources.yaml": "corpora → x → sources: ",
     }.items():
-        done = snakemake(project, "-n", configs=[name])
+        done = plan(project, configs=[name])
         assert done.returncode != 0 and said in done.stdout, done.stdout
         assert "Traceback" not in done.stdout and ", in " not in done.stdout
         assert "ConfigError" in done.stdout
@@ -145,7 +145,7 @@ datasets:
     measures: {SPR: {filters: []}, FP: {filters: []}}
 """
     )
-    done = snakemake(project, "-n", configs=["over.yaml"])
+    done = plan(project, configs=["over.yaml"])
     lines = [line.strip() for line in done.stdout.splitlines()]
     for said in (
         "targets → figure2 → of: the experiment exp4 makes no 'figure_delta_loglik'",

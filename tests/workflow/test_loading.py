@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 import yaml
-from project import ROOT, copy_project, load, snakemake
+from project import ROOT, copy_project, load, plan
 from snakemake.utils import update_config
 
 from recency.errors import InputError
@@ -116,7 +116,7 @@ def test_what_the_schema_refuses_is_named_by_file(tmp_path):
 def test_snakemake_names_a_broken_corpus_file(tmp_path):
     project = copy_project(tmp_path)
     (project / loading.FOLDER / "mine.yaml").write_text("datasets: {mine: }}")
-    run = snakemake(project, "-n")
+    run = plan(project)
     assert run.returncode != 0 and "Traceback" not in run.stdout
     assert re.search(r"(?m)^data/corpora/mine\.yaml, line 1: ", run.stdout), run.stdout
 

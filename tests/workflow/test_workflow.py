@@ -10,6 +10,7 @@ import subprocess
 import time
 from urllib.parse import unquote
 
+import job_server
 import pytest
 from browsing import browser, check_layout, walked  # noqa: F401, a fixture
 from project import TINY, command, copy_project, environment, load, plan, planned, snakemake
@@ -111,6 +112,7 @@ def test_every_figure_and_table_shows_in_the_report(browser, finished, tmp_path)
     assert all((results / link).exists() for link in linked)
 
 
+ALONE = {job_server.NAME: ""}  # each job in a Python of its own, as the users' jobs are
 #: One fit, and all that it needs from the text on: every kind of job that takes long in a study.
 FIT = "results/tiny/cores/regression/spr/simulated_spr.SPR/Pythia.full.json"
 
@@ -131,7 +133,7 @@ def killed_when(folder, reached):
     run = subprocess.Popen(
         command("--nolock", FIT, configs=TINY),
         cwd=folder,
-        env=environment(),
+        env=environment() | ALONE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

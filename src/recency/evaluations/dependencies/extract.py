@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -13,9 +12,21 @@ from recency.evaluations.dependencies.gcg.derivation import dependencies
 from recency.files import atomic
 
 FIRST, SECOND, COREFERENCE = TYPES = ("first_argument", "second_argument", "coreference")
-OPTIONS = ("antecedents", "raising")
 COLUMNS = ["type", "item", "sentence", "head", "dependent"]
 NUMBERS = {1: FIRST, 2: SECOND}
+
+#: Every reading of the trees, by the name it has in the table of counts.
+READINGS = {
+    "graph": {"rule": "graph"},
+    "categories": {"rule": "categories"},
+    "categories, antecedents": {"rule": "categories", "antecedents": True},
+    "categories, raising": {"rule": "categories", "raising": True},
+    "categories, antecedents, raising": {
+        "rule": "categories",
+        "antecedents": True,
+        "raising": True,
+    },
+}
 
 
 def main(
@@ -30,23 +41,25 @@ def main(
 
     `out` (parquet) has type, item, sentence, head, dependent, the last two being word_ids of
     `words`. `counts` (CSV) has reading, type, tokens, words, chosen: dependencies between tokens of
-    the trees and between words of the dataset, for each combination of the `options` antecedents
-    and raising of gcg/derivation.py. Third and further arguments are left out.
+    the trees and between words of the dataset, for each of READINGS. `options` are those of the
+    config: rule, antecedents and raising (gcg/derivation.py), and quoted, whether coreference of a
+    word behind an opening quotation mark counts. Third and further arguments, and those of
+    punctuation, are left out.
     """
-    options = {name: False for name in OPTIONS} | dict(options or {})
+    options = {"rule": "graph", "quoted": False} | dict(options or {})
+    quoted = options.pop("quoted")
+    wanted = {name: value for name, value in options.items() if value}
     stories = annotation.read(Path(trees), Path(leaves))
     known = _words(pd.read_parquet(words), Path(leaves))
     rows, chosen = [], []
-    for values in product((False, True), repeat=len(OPTIONS)):
-        reading = dict(zip(OPTIONS, values))
-        tokens = _between_tokens(stories, **reading)
+    for name, reading in READINGS.items():
+        tokens = _between_tokens(stories, quoted, **reading)
         found = _between_words(tokens, known)
-        if reading == options:
+        if reading == wanted:
             chosen = found
-        name = " and ".join(["arguments", *(name for name in OPTIONS if reading[name])])
         by_token = Counter(each[0] for each in tokens)
         by_word = Counter(each[0] for each in found)
-        rows += [(name, t, by_token[t], by_word[t], reading == options) for t in TYPES]
+        rows += [(name, t, by_token[t], by_word[t], reading == wanted) for t in TYPES]
     table = pd.DataFrame(chosen, columns=COLUMNS).sort_values(
         ["head", "type", "dependent"], kind="stable"
     )
@@ -73,19 +86,23 @@ Place = tuple[int, int]
 
 
 def _between_tokens(
-    stories: list[list[annotation.Sentence]], **reading: bool
+    stories: list[list[annotation.Sentence]], quoted: bool, **reading: bool | str
 ) -> list[tuple[str, Place, Place]]:
     """Return (type, the head's place, the dependent's) where the head's token is the later one."""
     found = []
     for story in stories:
         for sentence in story:
             for each in dependencies(sentence.tree, **reading):
+                if sentence.is_punctuation(each.head):
+                    continue
                 if each.dependent < each.head and each.number in NUMBERS:
                     pair = (sentence.places[each.head], sentence.places[each.dependent])
                     found.append((NUMBERS[each.number], *pair))
             for token, (number, other) in sentence.coreference():
                 if number >= len(story) or other >= len(story[number].places):
                     continue  # the tag points to no token
+                if not quoted and sentence.behind_quotation_mark(token):
+                    continue
                 if (number, other) < (sentence.number, token):
                     pair = (sentence.places[token], story[number].places[other])
                     found.append((COREFERENCE, *pair))

@@ -8,9 +8,17 @@ def _of(study, experiment: str) -> str:
 
 
 def _problems_of_tables(config, root, known) -> list[str]:
+    found = []
     for name, entry in config.get("dependencies", {}).items():
         known(f"dependencies → {name} → dataset", entry["dataset"], "datasets")
-    return []
+        options = entry.get("options", {})
+        given = [each for each in ("antecedents", "raising") if each in options]
+        if given and options.get("rule", "graph") == "graph":
+            found.append(
+                f"dependencies → {name} → options → {given[0]}: an option of rule: categories, and "
+                "the rule is graph; write rule: categories beside it, or take it out"
+            )
+    return found
 
 
 EVALUATION = Evaluation(

@@ -20,6 +20,7 @@ PRODUCT = {
 NOTES = [
     "dependencies whose head comes after its dependent; in bold the reading that is used",
     "between tokens of the trees; between words, without those inside a word (a possessor's 's)",
+    "graph: referents and what is said of them; categories: what fills the slots of categories",
     "antecedents: with what relative pronouns stand for",
     "raising: with the subjects of predicates under auxiliaries and raising verbs",
 ]

@@ -7,22 +7,33 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recency.errors import InputError
-from recency.evaluations.dependencies.gcg.categories import parse
+from recency.evaluations.dependencies.gcg.categories import is_bracket, parse
 from recency.evaluations.dependencies.gcg.trees import Tree
 from recency.evaluations.dependencies.gcg.trees import parse as read_trees
 
 #: What stands for a word in trees that were published without their words; begins a new story.
 LEAF, STORY = "LEAF!", "!ARTICLE"
+OPENING = ("``", "`")  # quotation marks of the Penn Treebank
 _CODE = re.compile(r"(.+)/(\d+)\.(\d+)(?:\.\w+)?")
 
 
 @dataclass
 class Sentence:
-    """A tree, its tokens' places (story, word of the story from 1), its number in the story."""
+    """A tree, its words and their places (story, word of the story from 1), its number there."""
 
     tree: Tree
+    words: list[str]
     places: list[tuple[int, int]]
     number: int  # in its story, from 0
+
+    def is_punctuation(self, token: int) -> bool:
+        """Whether a token is a mark (or a bracket, as -LRB-) and no word."""
+        word = self.words[token]
+        return is_bracket(word) or not any(letter.isalnum() for letter in word)
+
+    def behind_quotation_mark(self, token: int) -> bool:
+        """Whether an opening quotation mark stands right before a token."""
+        return token > 0 and self.words[token - 1] in OPENING
 
     def coreference(self) -> list[tuple[int, tuple[int, int]]]:
         """Return (token from 0, (sentence of the story from 0, token from 0) of its antecedent)."""
@@ -56,10 +67,10 @@ def read(trees: Path, leaves: Path) -> list[list[Sentence]]:
             for leaf, (word, _) in zip(tokens, here):
                 if leaf.word not in (LEAF, word):
                     raise InputError(f"{where}: {leaf.word!r} is {word!r} in {leaves}")
-            places = [place for _, place in here]
+            spelled, places = [word for word, _ in here], [place for _, place in here]
             if len({story for story, _ in places}) > 1:
                 raise InputError(f"{where}: the sentence runs over two stories of {leaves}")
-            stories[-1].append(Sentence(tree, places, len(stories[-1])))
+            stories[-1].append(Sentence(tree, spelled, places, len(stories[-1])))
     if used != len(words):
         raise InputError(f"{trees} has {used:,} words, {leaves} has {len(words):,}; get both again")
     return stories

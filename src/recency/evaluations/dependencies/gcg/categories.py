@@ -8,7 +8,9 @@ from dataclasses import dataclass
 #: What lacks an argument before (a) or after (b) it; other operators are non-local dependencies:
 #: a gap (g), what is shifted to the right (h), interrogative (i), relative (r), passive (v).
 LOCAL, NON_LOCAL = "ab", "ghirv"
-_COREFERENCE = re.compile(r"-n(\d{2})(\d{2})(?!\d)")  # sentence of the story from 0, token from 1
+_COREFERENCE = re.compile(
+    r"-[nm](\d{2})(\d{2})(?!\d)"
+)  # sentence of the story from 0, token from 1
 _TAGS = re.compile(r"-[nm]-?\d+")
 _BRACKET = re.compile(r"-[LR][RCS]B-")
 
@@ -43,6 +45,11 @@ def parse(label: str) -> Category:
             operators.append((kind, argument[1:-1] if braced else argument))
     antecedent = (int(found.group(1)), int(found.group(2))) if found else None
     return Category(primitive, tuple(operators), tag, antecedent)
+
+
+def is_bracket(label: str) -> bool:
+    """Whether a label or word is that of a bracket, such as `-LRB-`."""
+    return _BRACKET.fullmatch(label) is not None
 
 
 def _split(label: str) -> list[str]:

@@ -17,10 +17,19 @@ word fill with the head word of another constituent (Nguyen et al. 2012):
   its number and is filled by what fills the gap. A gap that no slot turned into, as
   `V-g{R-aN}` over `V`, is that of a modifier of this constituent.
 
-Two more readings are on request: with `antecedents`, what a relative pronoun stands for is an
-argument too (and the second one of a relative adverb such as "where"); with `raising`, the first
-argument of a functor over a predicate, as of an auxiliary (`V-aN-b{A-aN}`), is also that of the
-predicate.
+That is the rule "categories". Two more of its readings are on request: with `antecedents`, what a
+relative pronoun stands for is an argument too (and the second one of a relative adverb such as
+"where"); with `raising`, the first argument of a functor over a predicate, as of an auxiliary
+(`V-aN-b{A-aN}`), is also that of the predicate.
+
+The rule "graph" reads the same trees as a graph of referents (Shain et al. 2018), in which what is
+said of one referent is said of all words for it. It differs in four things:
+
+- What stands for something has its arguments: `antecedents`, always.
+- A word that marks a form and refers to nothing ("that", "of", the possessor's 's) leaves the head
+  to what it takes, as a determiner does (MARKERS).
+- A conjunction refers to its conjuncts together, and has the arguments that they share.
+- A noun that is made a predicate ("was a legend") names its subject and takes it as no argument.
 """
 
 from __future__ import annotations
@@ -29,6 +38,10 @@ from dataclasses import dataclass, replace
 
 from recency.evaluations.dependencies.gcg.categories import LOCAL, Category, parse
 from recency.evaluations.dependencies.gcg.trees import Tree
+
+#: Primitive, side and argument of functors that refer to nothing: "that" (C-bV), the clause's E-bB
+#: and F-bI ("for"), "of" (O-bN) and 's (D-aN).
+MARKERS = {("C", "b", "V"), ("E", "b", "B"), ("F", "b", "I"), ("O", "b", "N"), ("D", "a", "N")}
 
 
 @dataclass(frozen=True)
@@ -106,16 +119,21 @@ class Sign:
         return tuple(each for each in self.operators if not each.local)
 
 
-def dependencies(tree: Tree, antecedents: bool = False, raising: bool = False) -> list[Dependency]:
-    """Return the argument dependencies of a sentence, each once, in the order of its tokens."""
-    sentence = _Sentence(raising)
+def dependencies(
+    tree: Tree, rule: str = "graph", antecedents: bool = False, raising: bool = False
+) -> list[Dependency]:
+    """Return the argument dependencies of a sentence, each once, in the order of its tokens.
+
+    `rule` is graph or categories; `antecedents` and `raising` are readings of the rule "categories".
+    """
+    sentence = _Sentence(raising, graph=rule == "graph")
     sentence.sign(tree)
     found = {
         Dependency(head.word, slot.word, number)
         for head, number, slot in sentence.slots
         if head.word is not None and slot.word is not None and head.word != slot.word
     }
-    if antecedents:
+    if antecedents or sentence.graph:
         found |= sentence.of_antecedents(found)
     return sorted(found, key=lambda each: (each.head, each.number, each.dependent))
 
@@ -123,8 +141,8 @@ def dependencies(tree: Tree, antecedents: bool = False, raising: bool = False) -
 class _Sentence:
     """The slots of one sentence, collected on the way up from its words."""
 
-    def __init__(self, raising: bool):
-        self.raising = raising
+    def __init__(self, raising: bool, graph: bool):
+        self.raising, self.graph = raising, graph
         self.words = 0
         self.slots: list[tuple[Slot, int, Slot]] = []  # (predicate, number, argument)
         self.relatives: dict[int, tuple[str, Slot]] = {}  # a relative's primitive and antecedent
@@ -191,7 +209,7 @@ class _Sentence:
                 chosen[place] = Operator(kind, argument, Slot())
                 if modifier:
                     self.slots.append((chosen[place].slot, 1, sign.head))
-                elif kind in LOCAL:  # a predicate made of a noun: "was a legend"
+                elif kind in LOCAL and not self.graph:  # a noun as predicate: "was a legend"
                     number = sum(each in LOCAL for each, _ in wanted[: place + 1])
                     self.slots.append((sign.head, number, chosen[place].slot))
         return Sign(category.primitive, tuple(chosen), sign.head, category.tag)
@@ -208,6 +226,9 @@ class _Sentence:
         if "C" in (left.tag, right.tag):
             conjunct, rest = (left, right) if left.tag == "C" else (right, left)
             _share(conjunct, rest)
+            if self.graph:
+                for place, operator in enumerate(conjunct.local, 1):
+                    self.slots.append((rest.head, place, operator.slot))
             return Sign(conjunct.primitive, conjunct.operators, rest.head)
         if left.tag == "N":
             return _filled_from_left(left, right)
@@ -231,7 +252,9 @@ class _Sentence:
         if self.raising and side == "b" and "-aN" in used.category and argument.local and before:
             argument.local[0].slot.fill(before[0].slot)
         determiner = functor.primitive == "N" and used.category.startswith("N-aD")
-        head = argument.head if determiner else functor.head
+        kind = (functor.primitive, used.kind, used.category)
+        marker = self.graph and len(functor.operators) == 1 and kind in MARKERS
+        head = argument.head if determiner or marker else functor.head
         return Sign(functor.primitive, rest + argument.non_local, head)
 
 

@@ -1,0 +1,49 @@
+"""Import what runs and tests import, so that its byte code is written once and no other.
+
+pip is told to compile nothing, since of 100 packages a run imports a third of the modules. Python
+writes byte code when it first imports a module; where the environment forbids it
+(PYTHONDONTWRITEBYTECODE), `setup.sh` runs this once without that variable.
+"""
+
+import importlib
+import pkgutil
+import sys
+
+sys.path.insert(0, "src")
+import recency
+
+LATE = (  # what is imported within functions, and by the tools
+    "hypothesis",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "openpyxl",
+    "optuna",
+    "pandas",
+    "pyarrow.parquet",
+    "pytest",
+    "rpy2.robjects",
+    "scipy.stats",
+    "snakefmt.snakefmt",
+    "snakemake.cli",
+    "snakemake.dag",
+    "snakemake.executors.local",
+    "snakemake.script",
+    "statsmodels.api",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "transformers.models.gpt2.modeling_gpt2",
+    "transformers.models.gpt_neox.modeling_gpt_neox",
+    "transformers.models.roberta.modeling_roberta",
+    "xdist.plugin",
+)
+
+own = [module.name for module in pkgutil.walk_packages(recency.__path__, "recency.")]
+for name in [*LATE, *own]:
+    if not name.endswith("__main__"):
+        try:
+            importlib.import_module(name)
+        except ImportError as error:  # a run that needs it will say so
+            print(f"{name}: {error}", file=sys.stderr)
