@@ -125,6 +125,7 @@ def digests(folder):
         if path.is_file()
         and not {"logs", "benchmarks", ".kept"} & set(path.parts)
         and path.name[0] != "."
+        and path.name != "timings.txt"
     }
 
 
