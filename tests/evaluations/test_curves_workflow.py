@@ -64,7 +64,7 @@ def test_learning_curves_from_trainings_to_the_report(study):
 
     # By hand it is the same LM; gone, or asked for at a step that was not kept, it is refused.
     early = f"{RESULTS}/lms/early/config.json"
-    assert snakemake(study, early, configs=configs).returncode == 0
+    assert snakemake(study, "--nocolor", early, configs=configs).returncode == 0
     assert (lms / "early/model.safetensors").read_bytes() == kept_weights
     assert "Nothing to be done" in plan(study, configs=configs).stdout
     shutil.rmtree(lms / "early")
