@@ -40,6 +40,6 @@ rule ngram_text_perplexity:
     wildcard_constraints:
         lm=any_of(study.lms_that_are("ngram")),
     conda:
-        "../envs/kenlm.yaml"
+        "../envs/lm.yaml"
     script:
         "../workflow/scripts/text_perplexity/score_ngrams.py"

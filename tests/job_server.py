@@ -105,6 +105,7 @@ def _load() -> None:
     r(
         "suppressPackageStartupMessages({require(lme4, quietly = TRUE); require(mgcv, quietly = TRUE)})"
     )
+    r("invisible(solve(diag(2)))")  # R loads LAPACK when it is first used; a fork no longer can
 
 
 def _be_job(asker: socket.socket) -> None:

@@ -75,7 +75,9 @@ def main(
             row: dict[str, Any] = {"added": added, "over": over}
             row |= {key: names[key] for key in NAMES[2:]}
             compared = delta_loglik.compare(fit_both[index], fit)
-            row |= {key: value for key, value in compared.items() if key != "base"}  # two full models
+            row |= {
+                key: value for key, value in compared.items() if key != "base"
+            }  # two full models
             parts = delta_loglik.contributions(observations_both[index], observations)
             for cluster in delta_loglik.CLUSTERS:
                 of_rows = parts["delta_loglik"].to_numpy(), parts[cluster].to_numpy()
