@@ -105,7 +105,7 @@ def test_open_study_plans_at_another_scale(project):
 def made(output, kind, ending):
     """Count the files of a kind that a dry run would make: how they are dealt out to jobs is another matter."""
     listed = "\n".join(re.findall(r"^    output: (.*)$", output, re.MULTILINE))
-    return len(set(re.findall(rf"/{kind}/[^ ,]+{ending}", listed)))
+    return len(set(re.findall(rf"/{kind}/[^\s,]+{ending}", listed)))
 
 
 def test_studies_beyond_the_paper_plan(project):
