@@ -26,7 +26,7 @@ LOWEST = 0.3  # times: the axis begins here, since next to nothing follows itsel
 def draw(rows: pd.DataFrame) -> "Figure":
     """Draw c_d over distance, both logarithmic, chance as a line at 1."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     colours = [colour for colour, _ in (*STYLES.values(), *OTHERS)]
     pairs = list(dict.fromkeys(zip(rows["first"], rows["second"])))
@@ -49,6 +49,8 @@ def draw(rows: pd.DataFrame) -> "Figure":
         texts.append(f"{first} … {second}")
         last.append((middle.iloc[-1], line.times.iloc[-1]))
         used.append(colour)
+    axes.yaxis.set_major_locator(FixedLocator([0.5, 1, 2, 5, 10, 20, 50, 100]))
+    axes.yaxis.set_minor_locator(NullLocator())
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
     axes.set_xlabel("Distance (words)")
