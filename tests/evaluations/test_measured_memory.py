@@ -1,12 +1,22 @@
 """The measured memory: made memories, whose half-life is known, and networks that see so far and no further."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from small_networks import NONE, TINY, byte_tokenizer
 
 from recency.errors import InputError
-from recency.evaluations.measured_memory import figure, half_life, replace, score, table
+from recency.evaluations.measured_memory import (
+    figure,
+    figure_half_life,
+    half_life,
+    replace,
+    score,
+    table,
+)
+from recency.figures import intervals as interval_files
 from recency.networks import architectures
 from recency.scoring.surprisal import Model, score_words
 
@@ -27,7 +37,7 @@ def fading(half_life):
         bits = np.zeros(len(table))
         for rows in table.groupby("item", sort=False).indices.values():
             distance = np.subtract.outer(np.arange(len(rows)), np.arange(len(rows)))
-            weight = np.where(distance > 0, np.exp2(-distance / half_life), 0.0)
+            weight = np.where(distance > 0, np.exp2(-np.maximum(distance, 0) / half_life), 0.0)
             bits[rows] = weight @ values[rows]
         return bits, np.ones(len(table), int)
 
@@ -155,3 +165,42 @@ def test_figure_and_table_of_two_memories(tmp_path):
     found = pd.read_csv(set_out[0]).set_index("lm")
     assert found.half_life_words.to_dict() == pytest.approx({"a": 30, "b": 2}, rel=0.005)
     assert "30 (30 to 30)" in set_out[1].read_text()
+
+
+def test_delta_loglik_by_half_life(tmp_path):
+    """Two LMs at their true half-lives; one whose memory is too short to tell is named below."""
+    lms, files, words = [], [], texts()
+    for name, bias, life in (
+        ("a", {"form": "none"}, 30),
+        ("b", {"form": "linear", "slopes": 0.25}, 2),
+        ("c", {"form": "linear", "slopes": 16}, 0.02),
+    ):
+        applied = "none" if name == "a" else "training"
+        lms.append({"lm": name, "label": f"LM {name}", "bias": bias, "applied": applied})
+        found = replace.changes(words, one_token(words), fading(life), 20, 64, 16, seed=3)
+        found.to_parquet(tmp_path / f"{name}.parquet")
+        files.append(tmp_path / f"{name}.parquet")
+    about = {
+        "dataset": "d",
+        "measure": "SPR",
+        "base": "fixed",
+        "n_exploratory": 9,
+        "converged": True,
+    }
+    rows = [about | {"lm": lm["lm"], "delta_loglik": 10.0 * n} for n, lm in enumerate(lms)]
+    pd.DataFrame(rows).to_csv(tmp_path / "delta.csv", index=False)
+    pd.DataFrame(columns=interval_files.COLUMNS).to_csv(tmp_path / "sure.csv", index=False)
+    out = [tmp_path / "figure.svg", tmp_path / "figure.csv"]
+    figure_half_life.main(
+        memories=files, delta_loglik=tmp_path / "delta.csv", intervals=tmp_path / "sure.csv",
+        out=out, lms=lms, responses=[{"dataset": "d", "measure": "SPR", "label": "D"}], baseline="a",
+    )  # fmt: skip
+    found = pd.read_csv(out[1]).set_index("lm")
+    assert found.half_life_words[["a", "b"]].tolist() == pytest.approx([30, 2], rel=0.005)
+    assert found.delta_loglik.tolist() == [0, 10, 20]
+    assert found.stated_half_life_tokens[["b", "c"]].tolist() == pytest.approx(
+        [np.log(2) / 0.25, np.log(2) / 16]
+    )
+    assert np.isnan(found.stated_half_life_tokens["a"])
+    assert {"label a", "label b"} <= set(re.findall(r'id="(label \w)"', out[0].read_text()))
+    assert "label c" not in out[0].read_text()

@@ -1,0 +1,140 @@
+"""ΔLogLik against the half-life of each LM's memory, measured from outside: attention, windows, states alike."""
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from recency.evaluations.measured_memory.figure import read
+from recency.evaluations.measured_memory.half_life import SHORTEST, Memory
+from recency.evaluations.reading_times.figure_perplexity import series
+from recency.figures import bases, comparison, encoding, labels, style
+from recency.figures import intervals as interval_files
+from recency.figures.comparison import Comparison
+from recency.figures.intervals import TOTAL, Intervals, against, columns, explained
+
+PRODUCT = {
+    "makes": {"out": ("figure_half_life", "ΔLogLik by half-life of the memory")},
+    "reads": [
+        "memories=ranked_memories",
+        "delta_loglik",
+        "intervals=delta_loglik_intervals",
+        "not_run",
+    ],
+    "settings": ["lms=ranked", "responses", "baseline=ranked_baseline"],
+    "when": "ranked",
+}
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def stated(bias: Mapping) -> float:
+    """Return the half-life in tokens that a bias states: ln 2/m of a slope for all heads; NaN of others."""
+    slope = encoding.slope(bias)
+    return math.log(2) / slope if slope else math.nan
+
+
+def draw(
+    result: Comparison, known: Intervals, memories: Mapping[str, Memory], baseline: str
+) -> "Figure":
+    """Draw the scatter, half-lives on a logarithmic axis, with intervals both ways."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    lives = {lm: m.half_life for lm, m in memories.items() if m.half_life > 1.05 * SHORTEST}
+    lms = [lm for lm in result.lms if lm.lm in lives]
+    looks, totals = style.looks(result.lms), result.totals
+    figure = Figure(figsize=(style.WIDTH, 3.2 + 0.1 * min(len(lms), 19)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set_xscale("log")
+    first = next((lm for lm in lms if lm.lm == baseline), None)
+    if first:
+        axes.axhline(totals[baseline], color=encoding.BASELINE, ls=(0, (4, 2)), lw=1, zorder=1.2)
+    bars = []
+    for lm in lms:
+        memory, key = memories[lm.lm], lm.lm
+        pale = {"lw": 0.9, "ms": 4, "zorder": 2, "color": style.tint(looks[key].colour, 0.6)}
+        low, high = against(known, result, key, TOTAL)
+        if not math.isnan(low):
+            axes.plot([lives[key]] * 2, [low, high], "_-", gid=f"interval {key}", **pale)
+            bars.append((lives[key], low, high))
+        axes.plot([memory.half_life_low, memory.half_life_high], [totals[key]] * 2, "|-", **pale)
+        look = looks[key]
+        axes.plot(
+            lives[key], totals[key], look.marker, mfc=look.face, mec=look.colour, ms=6, zorder=4
+        )
+    chains = [[lm.lm for lm in group] for group in series(lms)]
+    for chain in chains:
+        how = "-" if next(lm.applied for lm in lms if lm.lm == chain[0]) == "training" else ":"
+        xs, ys = [lives[key] for key in chain], [totals[key] for key in chain]
+        axes.plot(xs, ys, color=looks[chain[0]].colour, lw=1, ls=how, zorder=3)
+    axes.margins(0.14)
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    axes.grid()
+    many = len(result.summed)
+    over = result.summed[0] if many == 1 else f"summed over {many} responses"
+    axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
+    axes.set_xlabel("Half-life of the memory, measured (words, log scale)")
+    told = [bases.SHORT.get(result.base, ""), explained(known, first and first.label)]
+    short = [lm.label for lm in result.lms if lm.lm in memories and lm not in lms]
+    notes = ["; ".join(filter(None, told)), *result.missing]
+    if short:
+        notes.insert(1, f"shorter than can be told, or none: {', '.join(short)}")
+    style.notes(figure, notes)
+    if lms:
+        labels.write(
+            axes,
+            {lm.lm: (lives[lm.lm], totals[lm.lm]) for lm in lms},
+            {lm.lm: lm.label for lm in lms},
+            {lm.lm: style.shade(looks[lm.lm].colour) for lm in lms},
+            chains,
+            bars,
+            [totals[baseline]] if first else [],
+        )
+    return figure
+
+
+def main(
+    *,
+    memories: Iterable[str | Path],
+    delta_loglik: str | Path,
+    intervals: str | Path,
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    baseline: str,
+    not_run: str | Path | None = None,
+) -> None:
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv with the half-lives measured and stated).
+
+    `memories` are files of rule measured_memory in the order of `lms`, of several seeds one.
+    """
+    lms = list(lms)
+    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+    known = interval_files.read(intervals, result)
+    models, _ = comparison.records(lms, [])
+    found = read(memories, models)
+    shown = {lm.lm: found[lm.lm] for lm in result.lms if len(result.totals)}
+    data = pd.DataFrame(
+        {"lm": lm.lm, "label": lm.label}
+        | {
+            "half_life_words": shown[lm.lm].half_life,
+            "half_life_low": shown[lm.lm].half_life_low,
+            "half_life_high": shown[lm.lm].half_life_high,
+            "stated_half_life_tokens": stated(lm.bias),
+            "delta_loglik": result.totals[lm.lm],
+        }
+        | columns(known, lm.lm, TOTAL)
+        for lm in result.lms
+        if lm.lm in shown
+    )
+    with style.use():
+        figure = draw(result, known, shown, baseline) if shown else style.empty(result.missing)
+        style.save(figure, out, data)
