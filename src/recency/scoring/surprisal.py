@@ -39,6 +39,19 @@ class Model:
         """The kind of each entry of the vocabulary."""
         return alignment.kinds(self.tokenizer)
 
+    def texts(self, words: pd.DataFrame) -> dict[Any, alignment.Text]:
+        """Return item → its tokens, in the order of `words` (contract 1)."""
+        return {
+            item: alignment.align(
+                list(rows["word"]),
+                self.tokenizer,
+                f"item {item}: ",
+                kind=self.kind,
+                spaces=spaces_of(rows),
+            )
+            for item, rows in words.groupby("item", sort=False)
+        }
+
 
 def main(
     words: Path | Sequence[Path],

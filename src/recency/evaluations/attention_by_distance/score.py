@@ -83,11 +83,9 @@ def main(
     """
     import torch
 
-    from recency.scoring import alignment
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token
     from recency.scoring.surprisal import load
-    from recency.scoring.texts import spaces_of
     from recency.scoring.windows import window_of
 
     torch.set_num_threads(threads)
@@ -104,17 +102,7 @@ def main(
     known = network.heads(opened.network)
     layers = known[-1].layer
     width = len(known) // layers
-    items = table.groupby("item", sort=False)
-    texts = [
-        alignment.align(
-            list(rows.word),
-            opened.tokenizer,
-            f"item {item}: ",
-            kind=opened.kind,
-            spaces=spaces_of(rows),
-        )
-        for item, rows in items
-    ]
+    texts = opened.texts(table).values()
     windows = [w for text in texts for w in network.cut(text, opened.network, start, stride)]
     longest = max(len(window.ids) for window in windows)
     totals = Totals(layers, width, min(longest, window_of(opened.network)))

@@ -112,11 +112,9 @@ def main(
     """
     import torch
 
-    from recency.scoring import alignment
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token
     from recency.scoring.surprisal import load
-    from recency.scoring.texts import spaces_of
 
     torch.set_num_threads(threads)
     table, pairs = pd.read_parquet(words), pd.read_parquet(dependencies)
@@ -133,16 +131,11 @@ def main(
     drawn = np.zeros((layers, width, len(kinds), PLACEMENTS))  # sums over dependencies
     kind_of = pairs.type.map({kind: number for number, kind in enumerate(kinds)}).to_numpy()
     distance = np.full(len(pairs), np.nan)
-    items = table[table["item"].isin(pairs["item"])].groupby("item", sort=False)
+    chosen = table[table["item"].isin(pairs["item"])]
+    items, texts = chosen.groupby("item", sort=False), opened.texts(chosen)
     shown, cuts = progress(len(items), f"attention heads of {lm}", "texts"), 0
     for number, (item, rows) in enumerate(items):
-        text = alignment.align(
-            list(rows.word),
-            opened.tokenizer,
-            f"item {item}: ",
-            kind=opened.kind,
-            spaces=spaces_of(rows),
-        )
+        text = texts[item]
         places = list(network.tokens_of_words(text, shift))
         mine = np.flatnonzero((pairs["item"] == item).to_numpy())
         first = int(rows.word_id.iloc[0])

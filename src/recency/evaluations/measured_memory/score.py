@@ -13,26 +13,15 @@ from recency.errors import InputError
 from recency.evaluations.measured_memory.replace import changes
 from recency.files import atomic
 from recency.progress import progress
-from recency.scoring import alignment
 from recency.scoring.surprisal import load, score_words
-from recency.scoring.texts import spaces_of
 
 COLUMNS = ["item", "word"]
 
 
 def tokens_of(words: pd.DataFrame, opened) -> np.ndarray:
     """Return how many tokens (words,) each word is read as in its item."""
-    found = []
-    for item, rows in words.groupby("item", sort=False):
-        text = alignment.align(
-            list(rows["word"]),
-            opened.tokenizer,
-            f"item {item}: ",
-            kind=opened.kind,
-            spaces=spaces_of(rows),
-        )
-        found.append(np.bincount(text.word, minlength=len(rows)))
-    return np.concatenate(found)
+    texts = opened.texts(words).values()
+    return np.concatenate([np.bincount(text.word, minlength=text.words) for text in texts])
 
 
 def main(

@@ -63,9 +63,8 @@ def main(
     """
     import torch
 
-    from recency.scoring import alignment, hidden_states
+    from recency.scoring import hidden_states
     from recency.scoring.begin_token import begin_token
-    from recency.scoring.texts import spaces_of
 
     torch.set_num_threads(threads)
     table = pd.read_parquet(words)
@@ -74,14 +73,7 @@ def main(
     layers = list(range(1, hidden_states.layers_of(opened.network) + 1))
     found = []
     for number, version in enumerate((table, shuffled(table, seed))):
-        groups = version.groupby("item", sort=False)
-        texts = [
-            alignment.align(
-                list(rows["word"]), opened.tokenizer, f"item {item}: ", kind=opened.kind,
-                spaces=spaces_of(rows),
-            )
-            for item, rows in groups
-        ]  # fmt: skip
+        texts = list(opened.texts(version).values())
         shown = progress(1, f"states of {lm}{', words shuffled' if number else ''}", "windows")
 
         def report(done: int, total: int, shown=shown) -> None:
