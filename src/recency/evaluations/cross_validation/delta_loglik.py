@@ -24,7 +24,7 @@ from recency.files import atomic
 NAMES = ("lm", "label", "dataset", "measure", "design")
 COLUMNS = [
     *NAMES,
-    *("by", "folds", "seed", "unit", "n", "delta_loglik", "delta_loglik_per_observation"),
+    *("by", "folds", "seed", "unit", "base", "n", "delta_loglik", "delta_loglik_per_observation"),
     *(
         "delta_loglik_at_zero",
         "delta_loglik_marginal",
@@ -79,6 +79,7 @@ def compare(full: str | PathLike, base: str | PathLike) -> dict[str, Any]:
     notes = [f"{fit['model']}: {fit['note']}" for fit in (with_lm, without_lm) if fit["note"]]
     return {
         **{key: with_lm[key] for key in ("by", "folds", "seed", "unit", "n")},
+        "base": without_lm.get("base", ""),
         "delta_loglik": delta,
         "delta_loglik_per_observation": None if delta is None else delta / with_lm["n"],
         "delta_loglik_at_zero": minus("at_zero"),

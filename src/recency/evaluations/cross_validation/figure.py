@@ -77,7 +77,7 @@ def draw(
         Line2D([], [], color=style.GREY, ls=(0, (4, 2)), lw=0.9, label=f"baseline: {label}")
     )
     figure.legend(handles=handles, loc="outside upper left", ncols=3)
-    style.notes(figure, [f"on {table.folds(rows)}", *words])
+    style.notes(figure, [f"ΔLogLik{table.over(rows)}, on {table.folds(rows)}", *words])
     return figure
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.evaluations.cross_validation import delta_loglik
-from recency.figures import comparison, style, tables
+from recency.figures import bases, comparison, style, tables
 from recency.figures.comparison import LM, Response
 from recency.figures.tables import Cell, Table
 
@@ -60,6 +60,11 @@ def folds(rows: pd.DataFrame) -> str:
     return f"{row.folds} folds of whole {row.by}s, drawn from seed {row.seed}, the same for all LMs"
 
 
+def over(rows: pd.DataFrame) -> str:
+    """Say over which base ΔLogLik is."""
+    return bases.over(bases.of(rows.base.dropna()))
+
+
 def interval(row: pd.Series, cluster: str) -> str:
     """Write an interval, or nothing where there is none."""
     low, high = row[f"per_low_{cluster}"], row[f"per_high_{cluster}"]
@@ -98,7 +103,7 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
     said = []
     if len(rows):
         said = [
-            f"ΔLogLik in nats on {folds(rows)}",
+            f"ΔLogLik in nats{over(rows)}, on {folds(rows)}",
             (
                 "each fold is scored by the fit to all the others, each observation by itself: what the fit "
                 "has not seen of its subject, sentence or item adds to the variance; at 0: these effects "
@@ -116,13 +121,19 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
 
 def summary(path: Path) -> Table:
     """Give ΔLogLik by LM and response, from this table's CSV, for the summary."""
-    rows = comparison.table(path, ["label", "response", "per_delta_loglik", "folds", "by", "seed"])
+    rows = comparison.table(
+        path, ["label", "response", "per_delta_loglik", "base", "folds", "by", "seed"]
+    )
     names = list(dict.fromkeys(rows.response))
     grid = []
     for label, mine in rows.groupby("label", sort=False):
         values = mine.set_index("response").per_delta_loglik.astype(float).reindex(names)
         grid.append([Cell(label, left=True), *(Cell(style.number(value, 2)) for value in values)])
-    notes = [f"ΔLogLik of {PER:,} observations, in nats, on {folds(rows)}"] if len(rows) else []
+    notes = (
+        [f"ΔLogLik of {PER:,} observations, in nats{over(rows)}, on {folds(rows)}"]
+        if len(rows)
+        else []
+    )
     header = [Cell("LM", left=True), *(Cell(name) for name in names)]
     return Table("", [header], grid, notes)
 

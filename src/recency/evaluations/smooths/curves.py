@@ -21,7 +21,7 @@ from recency.files import atomic
 NAMES = ("lm", "label", "dataset", "measure", "design")
 COLUMNS = [
     *NAMES,
-    *("predictor", "unit", "edf", "ref_df", "statistic", "p", "slope", "slope_se"),
+    *("predictor", "unit", "base", "edf", "ref_df", "statistic", "p", "slope", "slope_se"),
     *("delta_smooth", "delta_linear", "delta_nonlinear", *INTERVALS, "n_exploratory", "n_fit"),
     *("aic_smooth", "aic_linear", "aic_base", "converged", "note"),
 ]
@@ -91,6 +91,7 @@ def compared(full: Mapping, linear: Mapping, base: Mapping) -> dict[str, Any]:
     notes = [f"{fit['model']}: {fit['note']}" for fit in (full, linear, base) if fit["note"]]
     return {
         "unit": observed if full["response"] == "raw" else f"log {observed}",
+        "base": base.get("base", ""),
         "delta_smooth": minus(full, base),
         "delta_linear": minus(linear, base),
         "delta_nonlinear": minus(full, linear),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from recency.evaluations.smooths import curves
-from recency.figures import comparison, style, tables
+from recency.figures import bases, comparison, style, tables
 from recency.figures.comparison import LM, Response
 from recency.figures.tables import Cell, Table
 
@@ -90,8 +90,8 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
     ]
     if parted:
         said.append(
-            "ΔLogLik in nats on the exploratory partition, over the base, of the additive model and "
-            "of the same with lines; by sentence: 95 % bootstrap interval of smooth over line"
+            f"ΔLogLik in nats on the exploratory partition{bases.over(bases.of(rows.base.dropna()))}, of the additive "
+            "model and of the same with lines; by sentence: 95 % bootstrap interval of smooth over line"
         )
     said += [f"{row.label}: {row.note}" for _, row in rows.iterrows() if isinstance(row.note, str)]
     return Table(title, [header], grid, [*said, *notes], tuple(rules))
