@@ -123,7 +123,9 @@ def test_folds_cover_every_observation_once(results):
     )
     assert set(rows.unit) == {"time_ms", "event"} and set(rows.seed) == {2}
     said = (folder / "experiments" / "whole" / "table_cross_validation.html").read_text()
-    assert set(rows.base) == {"fixed"} and "nats over the paper's base" in html.unescape(said)  # no slopes
+    assert set(rows.base) == {"fixed"} and "nats over the paper's base" in html.unescape(
+        said
+    )  # no slopes
     where = folder / "cross_validation" / "mixed" / "made_whole.FP" / "sentence-3-seed-2"
     parts = {
         name: pd.read_parquet(where / f"{name}.parquet") for name in ("gpt2.full", "none.base")

@@ -11,6 +11,7 @@ import pandas as pd
 
 from recency import plugins
 from recency.export.modelling import FILE
+from recency.figures import bases
 
 BIASES = "recency.attention.biases"
 ENDS = ("subject", "sentence")  # what the bootstrap drew anew: the wider interval is shown
@@ -27,8 +28,9 @@ def text(
     """Return the card as Markdown, the Hub's metadata in front.
 
     `about` has label, study, applied (of the bias), and where there are any checkpoint, corpus
-    (label, licence, cite), recipe, seed, licence, cite, and `datasets` (name → label). The tables
-    are training.csv, and perplexity.csv and delta_loglik.csv of experiments with this LM.
+    (label, licence, cite), recipe, seed, licence, cite, `ranked` (what the LM is called where it
+    stands for several seeds), and `datasets` (name → label). The tables are training.csv, and
+    perplexity.csv and delta_loglik.csv of experiments with this LM.
     """
     bias = getattr(network.config, "bias", None)
     licence = [f"license: {about['licence']}"] if about.get("licence") else []
@@ -42,7 +44,7 @@ def text(
         _opened(lm, bias),
         _made(about, network, training),
         _perplexities(lm, labels, perplexity),
-        _fits(lm, labels, delta_loglik),
+        _fits(about.get("ranked", lm), labels, delta_loglik),
         _rights(about),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -133,13 +135,19 @@ def _fits(lm: str, labels: Mapping, tables: Iterable[str | Path]) -> str:
             interval = f"{ends[by][0]:.1f} to {ends[by][1]:.1f}, by {by}" if by else ""
             label = f"{labels.get(row['dataset'], row['dataset'])}, {row['measure']}"
             figures = f"{row['n_exploratory']:,}", f"{row['delta_loglik']:.1f}"
-            rows[label, row["design"]] = (label, row["design"], *figures, interval)
+            of = (bases.SHORT.get(row["base"], ""), str(row["seeds"]))
+            rows[label, row["design"]] = (label, row["design"], *of, *figures, interval)
     if not rows:
         return ""
     return (
-        "## Fit to reading times\n\nΔLogLik in nats over a regression without surprisal, on "
-        "observations that it was not fitted to, with a 95 % bootstrap interval.\n\n"
-        + _table(["response", "design", "observations", "ΔLogLik", "interval"], rows.values())
+        "## Fit to reading times\n\nΔLogLik in nats over a base regression without surprisal's effect "
+        "(base: all, without its by-subject slopes as well; base: fixed, with them), on observations "
+        "that neither was fitted to, with a 95 % bootstrap interval. Of several trainings, from other "
+        "seeds, it is the mean.\n\n"
+        + _table(
+            ["response", "design", "base", "trainings", "observations", "ΔLogLik", "interval"],
+            rows.values(),
+        )
     )
 
 

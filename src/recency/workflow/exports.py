@@ -61,9 +61,15 @@ def about(study: Study, lm: str) -> dict:
             "label": entry["label"],
             "study": config["study"],
             "applied": entry["applied"],
+            "ranked": next((of[lm] for of in _ranked(study) if lm in of), lm),
             "datasets": {name: labels[name] for name in sorted(study.asked)},
         }
     )
+
+
+def _ranked(study: Study) -> list[dict[str, str]]:
+    """Return of each of the run's experiments each LM → the one that it is but for its seed."""
+    return [study.one_for_seeds(experiment) for experiment in study.config["run"]]
 
 
 def repository(study: Study, lm: str) -> str:
