@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import zlib
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
@@ -223,8 +224,9 @@ def _draw(model: RobertaForMaskedLM, seed: int) -> None:
         if name.endswith("token_type_embeddings.weight"):
             parameter.zero_()
         elif parameter.dim() == 2:
-            own = (seed * 2**32 + zlib.crc32(name.encode())) % 2**63
-            parameter.normal_(std=0.02, generator=torch.Generator().manual_seed(own))
+            # Of a seed beyond 32 bits PyTorch's generator takes the lowest alone.
+            own = np.random.SeedSequence([seed, zlib.crc32(name.encode())]).generate_state(1)
+            parameter.normal_(std=0.02, generator=torch.Generator().manual_seed(int(own[0])))
             if name.endswith(("word_embeddings.weight", "position_embeddings.weight")):
                 parameter[PAD] = 0.0
 
