@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from recency.attention import biased
+from recency.attention import biased, blocks, dropout
 from recency.attention.biases import build
 from recency.attention.biases.linear import mixed_slopes
 from recency.errors import InputError
@@ -113,3 +113,50 @@ def test_a_gpu_takes_flex_for_both_directions():
     assert biased._fastest("cuda", shape, False, False, True) == "flex"
     assert biased._fastest("cuda", shape, False, True, True) is None
     assert biased._fastest("cpu", shape, False, False, True) is None
+
+
+def test_dropout_of_attention_on_a_cpu_is_that_of_its_draws(monkeypatch):
+    """Outputs and gradients, rows with padding behind, against autograd with the same weights kept."""
+    kept, drawn = [], blocks.Dropping.drawn
+    monkeypatch.setattr(
+        blocks.Dropping, "drawn", lambda self, shape: kept.append(drawn(self, shape)) or kept[-1]
+    )
+    monkeypatch.setattr(blocks, "QUERIES_AT_ONCE", 16)
+    module, lengths = Module(build({"form": "one_sided"}, 4)), [40, 25]
+    q, k, v, to = torch.randn(4, 2, 4, 40, 8, dtype=torch.float64)
+    to[1, :, 25:] = 0.0
+    there = torch.arange(40) < torch.tensor(lengths)[:, None]
+    mask = there[:, None, None].expand(2, 1, 40, 40)
+    ours, theirs = ([each.clone().requires_grad_() for each in (q, k, v)] for _ in range(2))
+    output, _ = biased.biased_attention(module, *ours, mask, dropout=0.25)
+    (output.transpose(1, 2) * to).sum().backward()
+    assert not output[1, 25:].any()
+    _, b = module.recency_bias.dense(40, 40, q.device, q.dtype, causal=False)
+    total = 0.0
+    for row, length in enumerate(lengths):
+        query, key, value = (each[row, :, :length] for each in theirs)
+        weights = torch.softmax(query @ key.mT / 8**0.5 + b[0, :, :length, :length], -1)
+        blocks_of_row = [kept.pop(0) for _ in range(-(-length // 16))]
+        left = weights * torch.cat(blocks_of_row, 1) / 0.75
+        expected = left @ value
+        torch.testing.assert_close(output[row, :length].transpose(0, 1), expected)
+        total = total + (expected * to[row, :, :length]).sum()
+    total.backward()
+    for one, other in zip(ours, theirs):
+        torch.testing.assert_close(one.grad, other.grad)
+    assert not kept
+
+
+def test_dropout_drops_as_often_as_it_says_and_keeps_the_mean():
+    layer = dropout.Dropout(0.1)
+    torch.manual_seed(1)
+    numbers = torch.ones(1001, 999, requires_grad=True)
+    found = layer(numbers)
+    share = (found == 0).double().mean().item()
+    assert share == pytest.approx(0.1, abs=5 * (0.09 / found.numel()) ** 0.5)
+    assert found.max().item() == pytest.approx(1 / 0.9, rel=1e-4)
+    found.sum().backward()
+    assert torch.equal(numbers.grad, found)
+    assert layer.eval()(numbers) is numbers
+    torch.manual_seed(1)
+    assert torch.equal(layer.train()(numbers), found)

@@ -7,7 +7,7 @@ flex     `flex_attention`, in training on a GPU: a and b are compiled into the k
          causal bias hides are skipped; for biases without learned parts, no dropout of attention, and
          texts without padding unless both directions are seen
 blocks   recency.attention.blocks: on a CPU, where a is a number; for causal networks and texts of
-         more than a block without padding
+         more than a block without padding, and for both directions with dropout of attention
 sdpa     `scaled_dot_product_attention` with an additive mask: elsewhere, where a is a number
 softmax  written out: where a varies, the model caps its scores or has sinks, or where the
          attention weights are wanted
@@ -78,6 +78,10 @@ def biased_attention(
     if softcap is not None or s_aux is not None:
         backend = "softmax"
     fused = not weights and not dropout and (attention_mask is None or not causal)
+    lengths = None
+    if backend is None and dropout and not (causal or weights) and query.device.type == "cpu":
+        lengths = blocks.lengths_of(attention_mask, query.shape)
+        backend = "blocks" if lengths else None
     if backend in (None, "dense") and fused:
         flex_too = backend is None
         backend = (
@@ -88,11 +92,14 @@ def biased_attention(
         return output.transpose(1, 2).contiguous(), None
     if backend == "blocks":
         exact = torch.promote_types(value.dtype, torch.float32)
-        a, b = bias.dense(query.shape[2], key.shape[2], query.device, exact)
+        a, b = bias.dense(query.shape[2], key.shape[2], query.device, exact, lengths is None)
         if isinstance(a, float):
             # Rotary embedding leaves float32 under autocast.
             query, key = query.to(value.dtype), key.to(value.dtype)
-            output = blocks.attend(query, key, value, b[0], scaling * a, bias.reach)
+            dropped = dropout if lengths else 0.0
+            output = blocks.attend(
+                query, key, value, b[0], scaling * a, bias.reach, lengths, dropped
+            )
             return output.transpose(1, 2).contiguous(), None
     a, b = bias.dense(query.shape[2], key.shape[2], query.device, query.dtype, causal)
     if attention_mask is not None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import torch
 
+from recency.attention import biased, dropout
 from recency.errors import InputError
 from recency.networks.loss import cross_entropy_sum
 from recency.networks.roberta import output_factors
@@ -18,6 +19,15 @@ class MaskedTraining(Training):
 
     A step's loss is the mean over the masked places of all its rows, whatever its micro-batches.
     """
+
+    def __init__(self, model, stream, recipe: dict, device="cpu", rank=0, world=1, compiled=None):
+        super().__init__(model, stream, recipe, device, rank, world, compiled)
+        if device == "cpu" and compiled is None and _drops(model):
+            dropout.replace(model)
+            if not any(hasattr(module, "recency_bias") for module in model.modules()):
+                biased.attach(
+                    model, {"form": "none"}
+                )  # its attention with dropout keeps no weights
 
     def targets_in(self, first: int, sequences: int) -> int:
         """Return how many places are masked in the rows from `first` on."""
@@ -44,6 +54,12 @@ class MaskedTraining(Training):
             return states.flatten(0, 1)[places]
         with _last_layer_at(self.model, places):
             return self.network(input_ids=inputs, attention_mask=seen).last_hidden_state[0]
+
+
+def _drops(model) -> bool:
+    """Say whether a network has dropout anywhere."""
+    config = model.config
+    return bool(config.hidden_dropout_prob or config.attention_probs_dropout_prob)
 
 
 @contextmanager
