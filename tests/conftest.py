@@ -15,7 +15,7 @@ import job_server
 import pytest
 from project import ROOT, TINY, copy_finished, copy_project, snakemake
 
-pytest_plugins = ["training_job"]  # its fixtures
+pytest_plugins = ["training_job", "masked_job"]  # its fixtures
 HEADERS = Path(sysconfig.get_path("include"), "Python.h")
 needs_compiler = pytest.mark.skipif(
     not (shutil.which("g++") and HEADERS.exists()),

@@ -51,6 +51,18 @@ def literal(package: str, name: str, constant: str) -> object:
         return None
 
 
+def attribute(package: str, name: str, attribute: str) -> object:
+    """Return a literal attribute of the class `Form` of a module; None if it sets none."""
+    file = _file(package, name)
+    for form in _statements(file, file.stat().st_mtime_ns):
+        if isinstance(form, ast.ClassDef) and form.name == "Form":
+            for node in form.body:
+                targets = node.targets if isinstance(node, ast.Assign) else []
+                if any(isinstance(each, ast.Name) and each.id == attribute for each in targets):
+                    return ast.literal_eval(node.value)
+    return None
+
+
 def keywords(package: str, name: str, function: str) -> dict[str, str]:
     """Return the arguments with a default that a module's function takes: name → its annotation."""
     node = _defined(_file(package, name), function)

@@ -100,7 +100,9 @@ def test_a_bias_equals_the_definition(name):
 @pytest.mark.parametrize("name", [name for name in GOOD if FAMILIES[name].outcome != "works"])
 @pytest.mark.parametrize("form", ["linear mix", "exponential", "window"])
 def test_forms_without_later_keys_are_refused_where_they_are_seen(name, form):
-    with pytest.raises(recency.InputError, match=r"sees both directions.*linear_both does$"):
+    with pytest.raises(
+        recency.InputError, match=r"sees both directions.*linear_both, two_slopes and one_sided do$"
+    ):
         recency.attention.attach(make(name), CAUSAL[form][0])
 
 

@@ -8,8 +8,8 @@ from transformers import PreTrainedTokenizerFast
 
 import recency
 from recency.evaluations.minimal_pairs.score import score
-from recency.networks import architectures
-from recency.scoring.surprisal import Model, score_words
+from recency.networks import architectures, train
+from recency.scoring.surprisal import Model, load, score_words
 
 SHAPE = {
     "family": "gpt_neox",
@@ -265,3 +265,26 @@ def test_minicons_has_the_same_distributions(minicons, model, tokenizer):
         assert row.renyi_inf_bits == pytest.approx(-logs.max().item() / np.log(2), abs=1e-4)
         half = 2 * p.sqrt().sum().log().item() / np.log(2)
         assert rows.loc[row.Index, "renyi_0.5_bits"] == pytest.approx(half, abs=1e-4)
+
+
+@pytest.mark.parametrize("metric", ["original", "within_word_l2r"])
+def test_minicons_agrees_on_a_masked_lm_that_was_trained_here(masked_job, metric):
+    """Pseudo-log-likelihood of each token, with a CLAP head and a bias, and without."""
+    scorer = pytest.importorskip("minicons.scorer")
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    clap = {"head": "clap", "positions": "none"}
+    for own, bias in (({}, {"form": "none"}), (clap, {"form": "linear_both"})):
+        masked_job |= {"architecture": masked_job["architecture"] | own, "bias": bias}
+        masked_job["out"] = masked_job["out"].parent.with_name(f"lm{len(own)}") / "config.json"
+        train.main(**masked_job)
+        folder = str(masked_job["out"].parent)
+        opened = AutoModelForMaskedLM.from_pretrained(folder).eval()
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        tokenizer.batch_encode_plus = tokenizer.__call__  # minicons knows transformers 4 alone
+        peer = scorer.MaskedLMScorer(opened, "cpu", tokenizer=tokenizer)
+        text = "the cat saw a dog then he"
+        expected = peer.token_score([text], surprisal=True, base_two=True, PLL_metric=metric)[0]
+        expected = [score for token, score in expected if token not in tokenizer.all_special_tokens]
+        got = score_words([text.split()], load(folder), metric=metric, tokens=True).tokens
+        np.testing.assert_allclose(got["surprisal_bits"], expected, atol=1e-4)

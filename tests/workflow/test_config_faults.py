@@ -157,6 +157,36 @@ PAPER = {
     "experiments: {working_memory: {attention_maps: {layers: 13}}}": (
         "attention_maps → layers: 13 are more than GPT-2 has, 12"
     ),
+    # Masked LMs: network, objective, tokenizer and bias.
+    "lms: {MLM-baseline: {recipe: pythia}}": (
+        "lms → MLM-baseline: recipes → pythia has each next token predicted, which architectures → "
+        "roberta-base, an encoder, sees; take a recipe of `objective: masked`"
+    ),
+    "lms: {Pythia: {recipe: mlm-pile}}": (
+        "recipes → mlm-pile masks tokens, and architectures → pythia-2-4-256, of family gpt_neox, does not see"
+    ),
+    "lms: {MLM-baseline: {tokenizer: babylm-10M}}": (
+        "lms → MLM-baseline → tokenizer: 'babylm-10M' has no <mask>; take one of `kind: masked`"
+    ),
+    "lms: {MLM-alibi: {bias: ALiBi-mix}}": (
+        "roberta-none is an encoder, and the form 'linear' says nothing of what comes after"
+    ),
+    "lms: {MLM-alibi: {bias: none}}": "has `positions: none` and the LM no bias, so that nothing tells it the order",
+    "architectures: {roberta-base: {heads: 3}}\nlms: {MLM-baseline: {bias: ALiBi-one-sided}}": (
+        "lms → MLM-baseline → bias: one_sided parts the heads in halves, and 3 have none"
+    ),
+    "recipes: {mlm-pile: {masking: {share: 1.5}}}": "masking → share: 1.5 is greater than or equal to the maximum of 1",
+    "recipes: {mlm-pile: {masking: {share: 0}}}": "masking → share: 0 is less than or equal to the minimum of 0",
+    "recipes: {mlm-pile: {masking: {random: -0.1}}}": "masking → random: -0.1 is less than the minimum of 0",
+    "recipes: {mlm-pile: {masking: {random: 0.3}}}": "0.8 masked and 0.3 random are more than 1",
+    "recipes: {mlm-pile: {masking: {chance: 0.3}}}": "unknown key 'chance'",
+    "recipes: {mlm-pile: {order: streams}}": "mlm-pile → order: streams carry a state, and masked words have none",
+    "recipes: {mlm-pile: {rows: full}}": "mlm-pile → longer: it is of `rows: examples`; leave it out",
+    "recipes: {pythia: {masking: {share: 0.2}}}": "pythia → masking: it is of `objective: masked`; leave it out",
+    "recipes: {pythia: {stretch: 1.1}}": "pythia → stretch: it is of `schedule: stretched`; leave it out",
+    "architectures: {gpt2-small: {head: clap}}": "gpt2-small → head: a network of family gpt2 has none; leave it out",
+    "architectures: {roberta-base: {rotary_fraction: 0.5}}": "roberta has no rotary positions",
+    "tokenizers: {t: {corpus: openwebtext, vocabulary: 260, kind: masked}}": "t → vocabulary: 260 are too few",
     # Numbers that are none, of another type, or without an end.
     "recipes: {pythia: {learning_rate: .nan}}": "recipes → pythia → learning_rate: nan is no finite number",
     "recipes: {pythia: {clip: .inf}}": "recipes → pythia → clip: inf is no finite number",

@@ -3,10 +3,11 @@
 `attach` puts a bias on a model; its attention modules then hold it as `recency_bias`, and the
 function registered as "recency" computes softmax(a·s + b) v. One definition, four backends:
 
-flex     `flex_attention`, in training on a GPU: a and b are compiled into the kernel, blocks of keys that the
-         bias hides are skipped; for biases without learned parts, texts without padding
+flex     `flex_attention`, in training on a GPU: a and b are compiled into the kernel, blocks of keys that a
+         causal bias hides are skipped; for biases without learned parts, no dropout of attention, and
+         texts without padding unless both directions are seen
 blocks   recency.attention.blocks: on a CPU, where a is a number; for causal networks and texts of
-         more than a block without padding
+         more than a block without padding, and for both directions with dropout of attention
 sdpa     `scaled_dot_product_attention` with an additive mask: elsewhere, where a is a number
 softmax  written out: where a varies, the model caps its scores or has sinks, or where the
          attention weights are wanted
@@ -76,18 +77,29 @@ def biased_attention(
     causal = getattr(module, "is_causal", True)
     if softcap is not None or s_aux is not None:
         backend = "softmax"
-    plain = not weights and attention_mask is None and not dropout and causal
-    if backend in (None, "dense") and plain:
-        backend = _fastest(query.device.type, query.shape, bias.learned, backend is None) or backend
+    fused = not weights and not dropout and (attention_mask is None or not causal)
+    lengths = None
+    if backend is None and dropout and not (causal or weights) and query.device.type == "cpu":
+        lengths = blocks.lengths_of(attention_mask, query.shape)
+        backend = "blocks" if lengths else None
+    if backend in (None, "dense") and fused:
+        flex_too = backend is None
+        backend = (
+            _fastest(query.device.type, query.shape, causal, bias.learned, flex_too) or backend
+        )
     if backend == "flex":
-        return _flex(bias, query, key, value, scaling).transpose(1, 2).contiguous(), None
+        output = _flex(bias, query, key, value, scaling, causal, attention_mask)
+        return output.transpose(1, 2).contiguous(), None
     if backend == "blocks":
         exact = torch.promote_types(value.dtype, torch.float32)
-        a, b = bias.dense(query.shape[2], key.shape[2], query.device, exact)
+        a, b = bias.dense(query.shape[2], key.shape[2], query.device, exact, lengths is None)
         if isinstance(a, float):
             # Rotary embedding leaves float32 under autocast.
             query, key = query.to(value.dtype), key.to(value.dtype)
-            output = blocks.attend(query, key, value, b[0], scaling * a, bias.reach)
+            dropped = dropout if lengths else 0.0
+            output = blocks.attend(
+                query, key, value, b[0], scaling * a, bias.reach, lengths, dropped
+            )
             return output.transpose(1, 2).contiguous(), None
     a, b = bias.dense(query.shape[2], key.shape[2], query.device, query.dtype, causal)
     if attention_mask is not None:
@@ -115,14 +127,16 @@ def biased_attention(
     return torch.matmul(attention, value).transpose(1, 2).contiguous(), attention
 
 
-def _fastest(device: str, shape: tuple[int, ...], learned: bool, flex_too: bool) -> str | None:
-    """Return the backend for plain causal attention to queries of a shape, None for the others.
+def _fastest(
+    device: str, shape: tuple[int, ...], causal: bool, learned: bool, flex_too: bool
+) -> str | None:
+    """Return the backend for attention without dropout to queries of a shape, None for the others.
 
     `flex` is compiled anew for each length, for minutes in a scoring of texts, and needs Python's
     headers: it is for training, whose lengths are one.
     """
     if device == "cpu":
-        return "blocks" if shape[2] > blocks.QUERIES_AT_ONCE else None
+        return "blocks" if causal and shape[2] > blocks.QUERIES_AT_ONCE else None
     trains = torch.is_grad_enabled() or torch.compiler.is_compiling()
     usable = device == "cuda" and shape[-1] >= 16 and not learned and trains
     return "flex" if flex_too and usable else None
@@ -152,8 +166,13 @@ def _bias_of(module: nn.Module, mask: torch.Tensor | None, arguments: dict) -> B
     return bias
 
 
-def _flex(bias: Bias, query, key, value, scaling: float) -> torch.Tensor:
-    """Attend by `flex_attention`, fused where PyTorch compiles for the device."""
+def _flex(
+    bias: Bias, query, key, value, scaling: float, causal: bool = True, mask=None
+) -> torch.Tensor:
+    """Attend by `flex_attention`, fused where PyTorch compiles for the device.
+
+    A network that sees both directions may have a `mask` (batch, 1, queries, keys): its padding.
+    """
     queries, keys = query.shape[2], key.shape[2]
     # Rotary embedding leaves float32 under autocast. Compiled, PyTorch 2.13 takes the strides of
     # one input for another's where they differ: the output is wrong without any error.
@@ -161,10 +180,14 @@ def _flex(bias: Bias, query, key, value, scaling: float) -> torch.Tensor:
 
     def changed(score, batch, head, i, j):
         a, b = bias(head, i + (keys - queries), j, keys)
-        return a * score + b
+        score = a * score + b
+        if mask is None:
+            return score
+        seen = mask[batch, 0, i, j] | (i + (keys - queries) == j)
+        return torch.where(seen, score, float("-inf"))
 
     attend = _compiled_flex() if query.is_cuda else flex.flex_attention
-    blocks = visible_blocks(bias.reach, queries, keys, query.device)
+    blocks = visible_blocks(bias.reach, queries, keys, query.device) if causal else None
     return attend(query, key, value, score_mod=changed, block_mask=blocks, scale=scaling)
 
 
@@ -296,7 +319,7 @@ def put_on(model: PreTrainedModel, spec: dict) -> None:
     if not (biased.both_directions or all(module.is_causal for module in modules)):
         raise InputError(
             f"{kind} sees both directions, and the form {spec['form']!r} says nothing "
-            "of what comes after; linear_both does"
+            "of what comes after; linear_both, two_slopes and one_sided do"
         )
     for number, module in enumerate(modules):
         if number not in layers:

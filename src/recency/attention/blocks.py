@@ -1,7 +1,7 @@
-"""Causal attention with an additive bias on a CPU, by blocks of queries: softmax(q kᵀ · scale + b) v.
+"""Attention with an additive bias on a CPU, by blocks of queries: softmax(q kᵀ · scale + b) v.
 
-A block of queries is multiplied with the keys that some of them see and with no others: half of all,
-and of a bias with a reach a band. Its scores stay in the processor's cache. As in FlashAttention
+A block of queries is multiplied with the keys that some of them see and with no others: of causal
+attention half of all, and of a bias with a reach a band. Its scores stay in the processor's cache. As in FlashAttention
 (Dao et al. 2022) they are not kept for the backward pass but made again from the log of their sum.
 Beside PyTorch's attention with a mask, forward and backward take 0.7 of the time at 512 tokens.
 """
@@ -13,6 +13,8 @@ from collections.abc import Iterator
 
 import torch
 
+from recency.attention.dropout import Dropping
+
 #: Queries in a block.
 QUERIES_AT_ONCE = 128
 #: exp(x) = 2^(x log₂ e), which PyTorch computes up to three times as fast.
@@ -20,24 +22,31 @@ LOG2_E = 1 / math.log(2)
 
 
 class BiasedAttention(torch.autograd.Function):
-    """softmax(q kᵀ · scale + b) v with gradients of q, k, v and b."""
+    """softmax(q kᵀ · scale + b) v with gradients of q, k, v and b; dropout is of the weights."""
 
     @staticmethod
     @torch.autocast("cpu", enabled=False)
-    def forward(ctx, query, key, value, bias, scale: float, reach: int | None):
+    def forward(ctx, query, key, value, bias, scale: float, reach: int | None, lengths, dropout):
         """Take query, key, value (batch, heads, length, head width) and b (heads, queries, keys).
 
         The three are of one type, b is of float32 at least and -inf where a key is not seen; the
         last query sees the last key, and each its own. Returns as the query's shape.
         """
         ctx.scale, ctx.reach, learns = scale, reach, any(ctx.needs_input_grad)
+        ctx.lengths, ctx.dropout, ctx.kept = lengths, Dropping(dropout), []
         rows, _, queries, _ = query.shape
-        output = query.new_empty(rows, queries, *query.shape[1::2]).transpose(1, 2)
+        fresh = query.new_empty if lengths is None else query.new_zeros
+        output = fresh(rows, queries, *query.shape[1::2]).transpose(1, 2)
         logs = bias.new_empty(*query.shape[:3], 1) if learns else None
-        for row, here, seen in _blocks(query, key, reach):
+        for row, here, seen in _blocks(query, key, reach, lengths):
             scores = _scores(query[row, :, here], key[row, :, seen], bias[:, here, seen], scale)
             largest = scores.amax(-1, keepdim=True)
             total = scores.sub_(largest).mul_(LOG2_E).exp2_().sum(-1, keepdim=True)
+            if dropout:
+                kept = ctx.dropout.drawn(scores.shape)
+                scores.mul_(ctx.dropout.factor(kept, scores.dtype))
+                if learns:
+                    ctx.kept.append(kept)
             weighed = torch.bmm(scores.to(value.dtype), value[row, :, seen])
             output[row, :, here] = weighed.to(bias.dtype).div_(total)
             if learns:
@@ -50,16 +59,23 @@ class BiasedAttention(torch.autograd.Function):
     def backward(ctx, gradient):
         """Return the gradients; the weights p are made again, d s = p (d p - Σ p d p)."""
         query, key, value, bias, output, logs = ctx.saved_tensors
-        to_query = torch.empty_like(query)
+        to_query = torch.empty_like(query) if ctx.lengths is None else torch.zeros_like(query)
         to_key, to_value = (torch.zeros_like(each, dtype=bias.dtype) for each in (key, value))
         to_bias = torch.zeros_like(bias) if ctx.needs_input_grad[3] else None
         mean = (gradient.to(bias.dtype) * output).sum(-1, keepdim=True)
-        for row, here, seen in _blocks(query, key, ctx.reach):
+        drawn = iter(ctx.kept)
+        for row, here, seen in _blocks(query, key, ctx.reach, ctx.lengths):
             asked, keys, given = query[row, :, here], key[row, :, seen], gradient[row, :, here]
             weights = _scores(asked, keys, bias[:, here, seen], ctx.scale)
             weights.sub_(logs[row, :, here]).mul_(LOG2_E).exp2_()
-            _add(to_value[row, :, seen], weights.to(value.dtype).transpose(1, 2), given)
+            left, factor = weights, None
+            if ctx.kept:
+                factor = ctx.dropout.factor(next(drawn), weights.dtype)
+                left = weights * factor
+            _add(to_value[row, :, seen], left.to(value.dtype).transpose(1, 2), given)
             scores = torch.bmm(given, value[row, :, seen].transpose(1, 2)).to(bias.dtype)
+            if factor is not None:
+                scores.mul_(factor)
             scores.sub_(mean[row, :, here]).mul_(weights)
             if to_bias is not None:
                 to_bias[:, here, seen] += scores
@@ -67,16 +83,25 @@ class BiasedAttention(torch.autograd.Function):
             to_query[row, :, here] = torch.bmm(scores, keys)
             _add(to_key[row, :, seen], scores.transpose(1, 2), asked)
         to_key, to_value = to_key.mul_(ctx.scale).to(key.dtype), to_value.to(value.dtype)
-        return to_query.mul_(ctx.scale), to_key, to_value, to_bias, None, None
+        return to_query.mul_(ctx.scale), to_key, to_value, to_bias, None, None, None, None
 
 
-def _blocks(query, key, reach: int | None) -> Iterator[tuple[int, slice, slice]]:
-    """Yield a row of the batch, queries, and the keys that they see."""
+def _blocks(
+    query, key, reach: int | None, lengths: list[int] | None = None
+) -> Iterator[tuple[int, slice, slice]]:
+    """Yield a row of the batch, queries, and the keys that they see.
+
+    With `lengths`, one a row, that is both directions: all keys of a row's text, padding left out.
+    """
     queries, keys = query.shape[2], key.shape[2]
     before = keys - queries
     for row in range(len(query)):
-        for start in range(0, queries, QUERIES_AT_ONCE):
-            end = min(start + QUERIES_AT_ONCE, queries)
+        there = queries if lengths is None else lengths[row]
+        for start in range(0, there, QUERIES_AT_ONCE):
+            end = min(start + QUERIES_AT_ONCE, there)
+            if lengths is not None:
+                yield row, slice(start, end), slice(0, there)
+                continue
             first = 0 if reach is None else max(0, before + start + 1 - reach)
             yield row, slice(start, end), slice(first, before + end)
 
@@ -96,6 +121,39 @@ def _add(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
         total += torch.bmm(left, right)
 
 
-def attend(query, key, value, bias, scale: float, reach: int | None) -> torch.Tensor:
-    """Return softmax(q kᵀ · scale + b) v, (batch, heads, queries, head width)."""
-    return BiasedAttention.apply(query, key, value, bias, scale, reach)
+def attend(
+    query,
+    key,
+    value,
+    bias,
+    scale: float,
+    reach: int | None,
+    lengths: list[int] | None = None,
+    dropout: float = 0.0,
+) -> torch.Tensor:
+    """Return softmax(q kᵀ · scale + b) v, (batch, heads, queries, head width).
+
+    Causal, or with `lengths` (each row's tokens, without padding behind) both directions: there as
+    many queries as keys, and what padding sees is 0.
+    """
+    return BiasedAttention.apply(query, key, value, bias, scale, reach, lengths, dropout)
+
+
+def lengths_of(mask: torch.Tensor | None, shape: torch.Size) -> list[int] | None:
+    """Return each row's tokens where a mask (batch, 1, queries, keys) hides padding behind a text.
+
+    None where it hides anything else. `shape` is that of the queries, of as many as there are keys.
+    """
+    rows, _, queries, _ = shape
+    if mask is None:
+        return [queries] * rows
+    seen = mask[:, 0, 0]
+    lengths = seen.sum(-1)
+    behind = torch.arange(queries) < lengths[:, None]
+    if (
+        mask.shape[-1] != queries
+        or not torch.equal(seen, behind)
+        or not (mask == mask[:, :, :1]).all()
+    ):
+        return None
+    return lengths.tolist()

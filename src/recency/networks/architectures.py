@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from recency.attention.biased import put_on, verify
-from recency.networks import recurrent
+from recency.networks import recurrent, roberta
 
 _NEEDS_BIAS = "has an attention bias, load it with recency.load: "
 
@@ -93,7 +93,9 @@ def new(architecture: dict, bias: dict, vocabulary: int, seed: int) -> PreTraine
     torch.manual_seed(seed)
     if architecture["family"] == "recurrent":
         return recurrent.new(architecture, vocabulary, seed)
-    make = {"gpt_neox": _new_gpt_neox, "gpt2": _new_gpt2}[architecture["family"]]
+    make = {"gpt_neox": _new_gpt_neox, "gpt2": _new_gpt2, "roberta": roberta.new}[
+        architecture["family"]
+    ]
     model = make(architecture, None if bias["form"] == "none" else bias, vocabulary, seed)
     if bias["form"] != "none" and model.device.type != "meta":  # there, weights have no values
         verify(model)

@@ -171,9 +171,7 @@ class CarriedTraining(Training):
             after.append(_map(torch.Tensor.detach, state))
             total += loss.detach()
         self.carried = _joined(after)
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe["clip"])
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self._update()
         return total / words
 
     @torch.no_grad()

@@ -24,7 +24,10 @@ from recency.attention.biased import attach, verify
 from recency.errors import InputError
 from recency.networks.architectures import BIASED
 from recency.networks.hub import is_gguf, place
+from recency.networks.roberta import RecencyRobertaForMaskedLM
 
+#: Networks that may have been trained with a bias.
+MADE_HERE = (*BIASED.values(), RecencyRobertaForMaskedLM)
 SAFE = ("model.safetensors", "model.safetensors.index.json")
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 #: Weights that a checkpoint may have beyond its language model: they take no part in its logits.
@@ -81,7 +84,7 @@ def load(
     if getattr(model, "_hf_peft_config_loaded", False):  # of the Hub, where PEFT is installed
         raise InputError(_adapter(source))
     _check_weights(source, config, network.__name__, found)
-    trained = isinstance(model, tuple(BIASED.values()))
+    trained = isinstance(model, MADE_HERE) and model.config.bias
     if bias is not None and bias["form"] != "none":
         if trained:
             raise InputError(f"{source} was trained with a bias ({model.config.bias}) already")

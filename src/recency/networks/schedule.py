@@ -7,6 +7,8 @@ from itertools import pairwise
 #: A loss on held-out text that falls by less than this share has stopped to fall; and for how many
 #: validations more the rate is halved (Oualil et al. 2016a; the share is that of the RNNLM toolkit).
 IMPROVEMENT, FURTHER = 0.003, 7
+#: How much longer than the training the cosine of `stretched` is.
+STRETCH = 1.1
 
 
 def learning_rate(step: int, recipe: dict, validation: Mapping[int, float] | None = None) -> float:
@@ -16,11 +18,18 @@ def learning_rate(step: int, recipe: dict, validation: Mapping[int, float] | Non
     `as_run`: lr·n/w up to step w; then max(lr/2 (cos(π (min(n, N - w) - w)/N) + 1), minimum).
     `as_worded`: linear warm-up over w steps, then a cosine from lr to the minimum at step N
     (Clark et al. 2025, Appendix B). `linear`: the same, but a straight line after the warm-up.
+    `stretched`, as fairseq has a cosine: warm-up from the minimum, then a cosine that would be at the
+    minimum `stretch`·N steps later.
     """
     if recipe["schedule"] == "halving":
         return recipe["learning_rate"] / 2 ** halvings(recipe, validation or {})
     peak, minimum = recipe["learning_rate"], recipe["minimum_learning_rate"]
     warmup, steps = recipe["warmup_steps"], recipe["steps"]
+    if recipe["schedule"] == "stretched":
+        if step <= warmup:
+            return minimum + (peak - minimum) * step / warmup
+        place = (step - warmup) / (recipe.get("stretch", STRETCH) * steps)
+        return minimum + (peak - minimum) / 2 * (math.cos(math.pi * place) + 1)
     if step <= warmup:
         return peak * step / warmup
     if recipe["schedule"] == "as_run":

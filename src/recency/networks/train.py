@@ -94,18 +94,17 @@ def _train(rank: int, world: int, job: Job) -> None:
     """Train on one device of `world`; the first one alone saves and speaks."""
     import torch
 
-    from recency.networks import architectures, carried, training
+    from recency.networks import architectures, training
     from recency.networks.schedule import finished
 
     device = _prepare(rank, world, job)
     folder, recipe = job.out.parent, job.recipe
-    streams = recipe["order"] == "streams"
-    stream = carried.streams(job, recipe) if streams else _rows(job, recipe)
+    kind, read = _objective(recipe)
+    stream = read(job, recipe)
     recipe = _with_steps(recipe, stream.rows)
     held_out = recipe.get("validation", {})
     specification = _specification(job, recipe)
     model = architectures.new(job.architecture, job.bias, stream.vocabulary, job.seed)
-    kind = carried.CarriedTraining if streams else training.Training
     run = kind(model, stream, recipe, device, rank, world)
     state, named = folder.with_name(f".{folder.name}.state.pt"), _named(job)
     done, curve = training.resume(state, specification, run)
@@ -229,9 +228,21 @@ def _save_model(model, tokenizer: Path, named: Mapping[str, str], folder: Path) 
 
 
 def _named(job: Job) -> dict[str, str]:
-    """Return the tokenizer's names of the token that ends a text, and begins the next."""
+    """Return the tokenizer's names of the token that ends a text, and begins the next.
+
+    Of a masked LM they are RoBERTa's.
+    """
     from tokenizers import Tokenizer
 
+    if job.recipe.get("objective") == "masked":
+        names = {
+            "<s>": ("bos", "cls"),
+            "</s>": ("eos", "sep"),
+            "<pad>": ("pad",),
+            "<unk>": ("unk",),
+        }
+        names["<mask>"] = ("mask",)
+        return {f"{role}_token": name for name, roles in names.items() for role in roles}
     number = json.loads(job.info.read_text())["end_of_document"]
     end = None if number is None else Tokenizer.from_file(str(job.tokenizer)).id_to_token(number)
     return dict.fromkeys(("bos_token", "eos_token"), end or "<|endoftext|>")
@@ -246,6 +257,17 @@ def _with_steps(recipe: dict, rows: int) -> dict:
         return recipe
     rest = {key: value for key, value in recipe.items() if key != "epochs"}
     return rest | {"steps": math.ceil(recipe["epochs"] * rows / recipe["batch_sequences"])}
+
+
+def _objective(recipe: dict) -> tuple[type, Callable]:
+    """Return what trains by a recipe, and what reads the text for it."""
+    from recency.networks import carried, masked_rows, masked_training, training
+
+    if recipe.get("objective") == "masked":
+        return masked_training.MaskedTraining, masked_rows.rows
+    if recipe["order"] == "streams":
+        return carried.CarriedTraining, carried.streams
+    return training.Training, _rows
 
 
 def _rows(job: Job, recipe: dict):

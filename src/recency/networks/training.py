@@ -52,9 +52,13 @@ class Curve:
 
 
 def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.Optimizer:
-    """AdamW, or SGD; no weight decay on biases, LayerNorms and learned weights of an attention bias."""
-    decayed = [p for p in model.parameters() if p.dim() >= 2]
-    others = [p for p in model.parameters() if p.dim() < 2]
+    """AdamW, or SGD; weight decay on matrices alone, or on `all` as the recipe's `decayed` says.
+
+    Biases, LayerNorms and learned weights of an attention bias are no matrices.
+    """
+    least = 0 if recipe.get("decayed") == "all" else 2
+    decayed = [p for p in model.parameters() if p.dim() >= least]
+    others = [p for p in model.parameters() if p.dim() < least]
     groups = [
         {"params": decayed, "weight_decay": recipe["weight_decay"]},
         {"params": others, "weight_decay": 0.0},
@@ -91,10 +95,11 @@ class Training:
         self.network = model.base_model
         self.unchecked = compiled = device != "cpu" if compiled is None else compiled
         if compiled:
-            if not any(hasattr(m, "recency_bias") for m in model.modules()):
+            length, modules = recipe["sequence_length"], biased.attention_modules(model)
+            modules = [module for module in modules if module.is_causal]
+            if modules and not any(hasattr(m, "recency_bias") for m in model.modules()):
                 biased.attach(model, {"form": "none"})  # its causal mask is free when compiled
-            length = recipe["sequence_length"]
-            for module in biased.attention_modules(model):  # made before, not while, compiling
+            for module in modules:  # made before, not while, compiling
                 biased.visible_blocks(module.recency_bias.reach, length, length, model.device)
             self.network = torch.compile(model.base_model, dynamic=False)
 
@@ -110,27 +115,23 @@ class Training:
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(number, self.recipe, self.validation)
         sequences, at_once = self.recipe["batch_sequences"], self.recipe["micro_batch"]
-        first, targets_in_step = (
-            (number - 1) * sequences,
-            sequences * self.recipe["sequence_length"],
-        )
+        first = (number - 1) * sequences
+        targets_in_step = self.targets_in(first, sequences)
         total = torch.zeros((), device=self.device)
         for start in range(self.rank * at_once, sequences, self.world * at_once):
             report(start)
             batch = self.stream.batch(first + start, min(at_once, sequences - start))
-            inputs, targets = (self._sent(tokens) for tokens in batch)
+            batch = [self._sent(tokens) for tokens in batch]
             if self.unchecked:
-                self._check_compiled(inputs)
-            loss = self.loss_sum(inputs, targets) / targets_in_step
+                self._check_compiled(batch[0])
+            loss = self.loss_sum(*batch) / targets_in_step
             loss.backward()
             total += loss.detach()
         if self.world > 1:
             for gradient in self._gradients():
                 distributed.all_reduce(gradient)
             distributed.all_reduce(total)
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe["clip"])
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self._update()
         return total
 
     @torch.no_grad()
@@ -138,14 +139,26 @@ class Training:
         """Return the mean loss in nats on the stream's validation rows, without dropout."""
         self.model.eval()
         at_once, rows = self.recipe["micro_batch"], len(self.stream.validation)
-        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        total = torch.zeros(2, dtype=torch.float64, device=self.device)
         for start in range(self.rank * at_once, rows, self.world * at_once):
-            inputs, targets = map(self._sent, self.stream.validation_batch(start, at_once))
-            total += self.loss_sum(inputs, targets)
+            batch = [self._sent(tokens) for tokens in self.stream.validation_batch(start, at_once)]
+            total[0] += self.loss_sum(*batch)
+            total[1] += batch[-1].numel()
         if self.world > 1:
             distributed.all_reduce(total)
         self.model.train()
-        return total.item() / (rows * self.recipe["sequence_length"])
+        return (total[0] / total[1]).item()
+
+    def _update(self) -> None:
+        """Clip the gradients, if the recipe does, and take the optimiser's step."""
+        if self.recipe["clip"] is not None:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe["clip"])
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
+    def targets_in(self, first: int, sequences: int) -> int:
+        """Return how many tokens are predicted in the rows from `first` on."""
+        return sequences * self.recipe["sequence_length"]
 
     def loss_sum(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the summed cross-entropy in nats of targets (batch, length)."""
@@ -181,9 +194,9 @@ class Training:
                 "another version"
             )
 
-    def _sent(self, tokens: torch.Tensor) -> torch.Tensor:
+    def _sent(self, tokens: torch.Tensor | None) -> torch.Tensor | None:
         """Send tokens to the device without waiting for it."""
-        if self.device == "cpu":
+        if self.device == "cpu" or tokens is None:
             return tokens
         return tokens.pin_memory().to(self.device, non_blocking=True)
 

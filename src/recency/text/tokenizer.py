@@ -1,4 +1,7 @@
-"""Train a tokenizer on a corpus's text: byte-level BPE (Radford et al. 2019, section 2.2), or its words."""
+"""Train a tokenizer on a corpus's text: byte-level BPE (Radford et al. 2019, section 2.2), or its words.
+
+For masked LMs, byte-level BPE with RoBERTa's entries beside: <s> text </s>, <pad>, <unk> and <mask>.
+"""
 
 import os
 import sys
@@ -10,8 +13,8 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.text.tokens import END_OF_DOCUMENT, documents, pieces
 
-# The 256 bytes, the end of document and a merge.
-SMALLEST = 258
+# What a tokenizer for masked LMs has first, in this order, in place of the end of document.
+MASKED = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 # Characters to a piece of text, the share of a thread.
 PIECE = 1 << 14
 
@@ -27,6 +30,7 @@ def main(
 ) -> None:
     """Write tokenizer.json with `vocabulary` entries, `<|endoftext|>` being id 0.
 
+    Of `kind` masked, the first are MASKED, and a text is <s> … </s> where special tokens are asked for.
     Of `kind` words, they are the text's most frequent words, with `unknown` for all others, and `end`,
     which ends documents, as id 0.
 
@@ -40,18 +44,25 @@ def main(
     if kind == "words":
         _words(Path(text), Path(out), vocabulary, unknown, end)
         return
-    if vocabulary < SMALLEST:
+    special = list(MASKED) if kind == "masked" else [END_OF_DOCUMENT]
+    smallest = 256 + len(special) + 1
+    if vocabulary < smallest:
         raise InputError(
-            f"a vocabulary of {vocabulary} is too small: 256 bytes, {END_OF_DOCUMENT} and at least "
-            f"one merge make {SMALLEST}"
+            f"a vocabulary of {vocabulary} is too small: 256 bytes, {', '.join(special)} and at least "
+            f"one merge make {smallest}"
         )
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    if kind == "masked":
+        begin, end = (MASKED.index(token) for token in ("<s>", "</s>"))
+        tokenizer.post_processor = processors.RobertaProcessing(
+            ("</s>", end), ("<s>", begin), trim_offsets=False, add_prefix_space=False
+        )
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
-        special_tokens=[END_OF_DOCUMENT],
+        special_tokens=special,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
@@ -62,7 +73,7 @@ def main(
             f"{text} yields only {size:,} entries, not the {vocabulary:,} of the tokenizer's "
             "`vocabulary`: make that smaller or the text longer"
         )
-    print(f"{size:,} entries, {size - SMALLEST + 1:,} of them merges", file=sys.stderr)
+    print(f"{size:,} entries, {size - smallest + 1:,} of them merges", file=sys.stderr)
     with atomic(out) as temporary:
         tokenizer.save(str(temporary))
 

@@ -183,12 +183,14 @@ def main(
 
 
 def end_of(tokenizer) -> str:
-    """Return the token that ends documents: <|endoftext|>, or the only special token that there is."""
+    """Return what ends documents: <|endoftext|>, the only special token, or </s> beside a <mask>."""
     if tokenizer.token_to_id(END_OF_DOCUMENT) is None:
         added = tokenizer.get_added_tokens_decoder().values()
         special = [token.content for token in added if token.special]
         if len(special) == 1:
             return special[0]
+        if {"<mask>", "</s>"} <= set(special):
+            return "</s>"
     return END_OF_DOCUMENT
 
 

@@ -22,6 +22,7 @@ from recency.workflow import (
     file_checks,
     lm_checks,
     loading,
+    masked_checks,
     memory_checks,
     schema_checks,
     selection,
@@ -86,6 +87,7 @@ def _problems(config: dict, root: Path, tables: dict) -> list[str]:
     found = _scale_problems(config, known) + _lm_problems(config, known)
     found += text_checks.problems(config, root, known) + dataset_checks.problems(config, known)
     found += _data_problems(config) + memory_checks.problems(config, known)
+    found += masked_checks.problems(config)
     found += _design_problems(config) + selection.power_problems(config, known)
     found += design_checks.problems(config, root, known) + measure_problems(config)
     for evaluation in registry.evaluations().values():

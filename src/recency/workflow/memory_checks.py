@@ -16,6 +16,10 @@ OF_ONE = {
     "loss": ("order", "streams"),
     "momentum": ("optimizer", "sgd"),
     "halving": ("schedule", "halving"),
+    "stretch": ("schedule", "stretched"),
+    "masking": ("objective", "masked"),
+    "rows": ("objective", "masked"),
+    "longer": ("rows", "examples"),
 }
 #: What a recurrent architecture has not, and what it alone has.
 ATTENTION, RECURRENT = ("heads", "context", "rotary_fraction"), ("embedding", "tied")
@@ -62,7 +66,7 @@ def problems(config: dict, known) -> list[str]:
     found += [p for name, recipe in config["recipes"].items() for p in _recipe(name, recipe, known)]
     recurrent = set()
     for name in config["lms"]:
-        lm = _settings(config, name)
+        lm = settings_of(config, name)
         if lm is not None:
             found += _lm(config, f"lms → {name}", lm)
             if config["architectures"][lm["architecture"]]["family"] == "recurrent":
@@ -75,7 +79,7 @@ def problems(config: dict, known) -> list[str]:
     ]
 
 
-def _settings(config: dict, name: str) -> dict | None:
+def settings_of(config: dict, name: str) -> dict | None:
     """Return an LM that is trained here, or another's weights; None where what it names is not there."""
     lm, tables = config["lms"][name], (("bias", "biases"), ("memory", "memories"))
     if configuration.kind_of(lm) != "network" or "checkpoint" in lm:

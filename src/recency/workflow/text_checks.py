@@ -13,6 +13,7 @@ from recency.names import nearest
 from recency.workflow import file_checks, option_checks
 from recency.workflow.schema_checks import short
 
+LEAST_MASKED = 262  # entries
 LEAST_MEMORY = 50  # MB, for lmplz to sort with
 
 
@@ -115,6 +116,10 @@ def _tokenizer(name: str, entry: dict) -> list[str]:
     """List what is wrong with the file of a tokenizer, or with the entries that it names."""
     if entry.get("kind") != "words" and (of := [k for k in ("unknown", "end") if k in entry]):
         return [f"tokenizers → {name} → {of[0]}: it is of `kind: words`"]
+    if entry.get("kind") == "masked" and entry.get("vocabulary", LEAST_MASKED) < LEAST_MASKED:
+        parts = "256 bytes, the five entries of a masked LM and one merge"
+        few = f"{entry['vocabulary']} are too few; {parts} make {LEAST_MASKED}"
+        return [f"tokenizers → {name} → vocabulary: {few}"]
     if "file" not in entry:
         return []
     if "kind" in entry:

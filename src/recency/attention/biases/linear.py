@@ -43,6 +43,14 @@ def slopes_of(slopes: str | float | list[float], heads: int) -> list[float]:
     return slopes
 
 
+def by_head(slopes: list[float], head: torch.Tensor) -> torch.Tensor:
+    """Return the slope of each head of `head`, by operations that a kernel can do."""
+    slope = torch.full_like(head, slopes[0], dtype=torch.float32)
+    for number, other in enumerate(slopes[1:], 1):
+        slope = torch.where(head == number, other, slope)
+    return slope
+
+
 class Form(Bias):
     """Scores fall by the head's slope for every token of distance."""
 
@@ -57,7 +65,4 @@ class Form(Bias):
 
     def slope(self, head: torch.Tensor) -> torch.Tensor:
         """Return m_h of each head of `head`."""
-        slope = torch.full_like(head, self.slopes[0], dtype=torch.float32)
-        for number, other in enumerate(self.slopes[1:], 1):
-            slope = torch.where(head == number, other, slope)
-        return slope
+        return by_head(self.slopes, head)

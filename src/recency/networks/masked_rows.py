@@ -1,0 +1,228 @@
+"""Rows of text for masked LMs: <s>, then a text's tokens, with places of it masked.
+
+Rows are `full`, the text end to end, or of whole `examples`: as many documents, each with its </s>,
+as fit in a row, which is padded. An example that is longer than a row is cut, its </s> kept, or
+dropped; how many were is counted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from recency.errors import InputError
+from recency.networks.masking import Masking, entries
+from recency.networks.roberta import BEGIN, END, PAD
+from recency.networks.stream import stretches
+
+#: Stands for the epoch of validation rows, whose masks are the same for every seed and epoch.
+VALIDATION = 2**32 - 1
+#: Tokens that are looked through at once for the ends of documents.
+AT_ONCE = 1 << 24
+
+
+@dataclass
+class Batch:
+    """Rows of a micro-batch: what a network reads, and what is asked of it.
+
+    `inputs` (rows, length); `seen` the same, false for padding, or None where there is none;
+    `places` (asked) number the rows' tokens end to end; `targets` (asked) are what stood there.
+    """
+
+    inputs: torch.Tensor
+    seen: torch.Tensor | None
+    places: torch.Tensor
+    targets: torch.Tensor
+
+    def __iter__(self):
+        return iter((self.inputs, self.seen, self.places, self.targets))
+
+
+class Text:
+    """Parts of a file of tokens, laid out in rows of at most `length` - 1, before which comes <s>.
+
+    Row r is made of segments, stretches of the file one after another: `first[r]` to
+    `first[r + 1]` of `begin`, `end`. A segment that is `cut` has </s> for its last token.
+    """
+
+    def __init__(self, tokens: np.ndarray, parts: Sequence[tuple[int, int]], length: int, rows: str,
+                 longer: str = "cut"):  # fmt: skip
+        self.tokens, self.length = tokens, length
+        self.longer = self.documents = 0
+        make = {"full": self._full, "examples": self._examples}[rows]
+        self.begin, self.end, self.first = make(parts, length - 1, longer)
+        held = np.concatenate([[0], np.cumsum(self.end - self.begin)])
+        self.sizes = 1 + np.diff(held[self.first])  # tokens of each row, <s> counted
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
+    def _full(self, parts, room: int, longer: str):
+        """Lay the text of each part end to end; what does not fill a last row is left out."""
+        begin = np.concatenate([np.arange(a, b - room + 1, room) for a, b in parts] or [[]])
+        begin = begin.astype(np.int64)
+        return begin, begin + room, np.arange(len(begin) + 1)
+
+    def _examples(self, parts, room: int, longer: str):
+        """Lay out whole documents, as many to a row as fit."""
+        bounds = [self._documents(a, b) for a, b in parts]
+        begin, end = (np.concatenate([each[k] for each in bounds] or [[]]).astype(np.int64)
+                      for k in (0, 1))  # fmt: skip
+        long = end - begin > room
+        self.documents, self.longer = len(begin), int(long.sum())
+        if longer == "drop":
+            begin, end = begin[~long], end[~long]
+        end = np.minimum(end, begin + room)
+        total = np.cumsum(end - begin)
+        first = [0]
+        while first[-1] < len(begin):
+            held = total[first[-1] - 1] if first[-1] else 0
+            first.append(int(np.searchsorted(total, held + room, side="right")))
+        return begin, end, np.array(first)
+
+    def _documents(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return first and last (exclusive) tokens of the documents of a part; </s> ends each."""
+        found = [np.zeros(0, np.int64)]
+        for place in range(start, stop, AT_ONCE):
+            here = self.tokens[place : min(place + AT_ONCE, stop)]
+            found.append(np.flatnonzero(here == END) + place + 1)
+        ends = np.concatenate(found)
+        begins = np.concatenate([[start], ends[:-1]]).astype(np.int64)[: len(ends)]
+        kept = ends - begins > 1  # a document of no text is none
+        return begins[kept], ends[kept]
+
+    def row(self, number: int) -> np.ndarray:
+        """Return the tokens of a row, <s> first, without padding."""
+        segments = range(self.first[number], self.first[number + 1])
+        parts = [np.array([BEGIN])]
+        for each in segments:
+            parts.append(self.tokens[self.begin[each] : self.end[each]].astype(np.int64))
+            if self.documents:
+                parts[-1][-1] = END  # of one that was cut
+        return np.concatenate(parts)
+
+
+class MaskedRows:
+    """The rows that a masked LM is trained on, and those that it is validated on."""
+
+    def __init__(
+        self,
+        tokens: Path,
+        info: Path,
+        tokenizer: Path,
+        recipe: dict,
+        seed: int,
+        held_out: Path | None = None,
+    ):
+        """Read as `TokenStream` does; the recipe says what rows are, and what is masked."""
+        description = json.loads(Path(info).read_text())
+        self.vocabulary: int = description["vocabulary"]
+        self.masking = Masking(recipe.get("masking", {}), entries(tokenizer, self.vocabulary))
+        self.length, self.order, self.seed = recipe["sequence_length"], recipe["order"], seed
+        dtype, ends = description["dtype"], description["end_of_document"]
+        text = np.memmap(tokens, dtype=dtype, mode="r")
+        layout = (self.length, recipe.get("rows", "full"), recipe.get("longer", "cut"))
+        if layout[1] == "examples" and ends != END:
+            raise InputError(
+                f"{tokens}: no </s> parts its documents, so that no row is of whole examples; write "
+                "`rows: full` in the recipe"
+            )
+        parts, left_out = [(0, len(text))], []
+        wanted = recipe.get("validation", {}).get("tokens", 0)
+        if wanted and not held_out:
+            left_out = stretches(text, wanted, ends)
+            bounds = [0, *(place for stretch in left_out for place in stretch), len(text)]
+            parts = [each for each in zip(bounds[::2], bounds[1::2]) if each[0] < each[1]]
+        self.text = Text(text, parts, *layout)
+        self.rows = len(self.text)
+        if self.rows == 0:
+            raise InputError(
+                f"{tokens}: {len(text):,} tokens do not fill one row of {self.length:,}; give the corpus "
+                "more text, or the recipe a smaller `sequence_length`"
+            )
+        if held_out:
+            text = np.memmap(held_out, dtype=dtype, mode="r")
+            left_out = [(0, len(text))]
+        self.validation = Text(text, left_out, *layout)
+        if left_out and not len(self.validation):
+            raise InputError(
+                f"{held_out or tokens}: the text to validate on does not fill one row of "
+                f"{self.length:,} tokens; give `validation` more"
+            )
+        self._epoch, self._permutation = -1, None
+        self.say(layout[2])
+
+    def say(self, longer: str) -> None:
+        """Say how many examples were longer than a row, and how many rows have nothing masked."""
+        text, notes = self.text, []
+        if text.documents:
+            done = {"cut": "cut", "drop": "dropped"}[longer]
+            notes.append(
+                f"{text.documents:,} examples in {self.rows:,} rows; {text.longer:,} of them "
+                f"({text.longer / text.documents:.1%}) longer than {self.length - 1:,} tokens, and {done}"
+            )
+        short = np.flatnonzero(self.masking.share * text.sizes < 1)
+        draws = (self.masking.generator(self.seed, 0, int(row)) for row in short)
+        empty = sum(not self.masking.count(int(text.sizes[row]), d) for row, d in zip(short, draws))
+        if empty:
+            notes.append(f"{empty:,} of {self.rows:,} rows have nothing masked in the first epoch")
+        print(*notes, sep="\n", end="\n" * bool(notes), file=sys.stderr)
+
+    def _place(self, number: int) -> tuple[int, int]:
+        """Return the epoch of row `number` of the training, and its place in the text."""
+        epoch, place = divmod(number, self.rows)
+        if self.order == "sequential":
+            return epoch, place
+        if epoch != self._epoch:
+            generator = np.random.default_rng([self.seed, epoch])
+            self._epoch, self._permutation = epoch, generator.permutation(self.rows)
+        return epoch, int(self._permutation[place])
+
+    def asked(self, first: int, count: int) -> int:
+        """Return how many places are asked for in rows `first` … `first` + `count` - 1."""
+        total = 0
+        for number in range(first, first + count):
+            epoch, row = self._place(number)
+            draw = self.masking.generator(self.seed, epoch, row)
+            total += self.masking.count(int(self.text.sizes[row]), draw)
+        return total
+
+    def batch(self, first: int, count: int) -> Batch:
+        """Return rows `first` … `first` + `count` - 1 of the training's order."""
+        places = [self._place(number) for number in range(first, first + count)]
+        return self._masked(self.text, [(row, (self.seed, epoch, row)) for epoch, row in places])
+
+    def validation_batch(self, first: int, count: int) -> Batch:
+        """Return the validation rows from `first` on, `count` at most; masks are always the same."""
+        rows = range(first, min(first + count, len(self.validation)))
+        return self._masked(self.validation, [(row, (VALIDATION, row)) for row in rows])
+
+    def _masked(self, text: Text, rows: list[tuple[int, tuple[int, ...]]]) -> Batch:
+        """Read rows and mask them; each comes with what its draws depend on."""
+        inputs = np.full((len(rows), self.length), PAD)
+        seen = np.zeros_like(inputs, dtype=bool)
+        found, targets = [], []
+        for at, (number, drawn_of) in enumerate(rows):
+            row = text.row(number)
+            original = row.copy()
+            places = self.masking.apply(row, self.masking.generator(*drawn_of))
+            inputs[at, : len(row)], seen[at, : len(row)] = row, True
+            found.append(places + at * self.length)
+            targets.append(original[places])
+        return Batch(
+            torch.from_numpy(inputs),
+            None if seen.all() else torch.from_numpy(seen),
+            torch.from_numpy(np.concatenate(found)),
+            torch.from_numpy(np.concatenate(targets)),
+        )
+
+
+def rows(job, recipe: dict) -> MaskedRows:
+    """Return the rows that a job (recency.networks.train.Job) trains a masked LM on."""
+    return MaskedRows(job.tokens, job.info, job.tokenizer, recipe, job.seed, job.held_out)

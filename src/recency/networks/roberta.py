@@ -1,0 +1,245 @@
+"""RoBERTa and its relatives: masked LMs with other positions, a bias of attention, or a CLAP head.
+
+A network that differs in nothing from RoBERTa is transformers' own RobertaForMaskedLM. Another one
+is `RecencyRobertaForMaskedLM`, whose `config.json` says what is otherwise; plain transformers refuses
+it, so that it is never scored without its bias, its positions or its head. Ê are the rows of the
+embedding E at length 1, T is E or, where embeddings are `normalised`, Ê:
+
+    x₀ = dropout(LN(T[word]·scale + position))        `scale` is √d or 1, LN may be left out
+    roberta   logits = T LN(gelu(W x + c)) + b         Liu et al. (2019)
+    clap      logits = β T x                           β is trained, from 1
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+from transformers import AutoConfig, AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM
+from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
+
+from recency.attention.biased import put_on
+from recency.errors import InputError
+
+#: Entries of a vocabulary of kind `masked`, as RoBERTa has them.
+BEGIN, PAD, END = 0, 1, 2
+_NEEDS_RECENCY = "is no plain RoBERTa, load it with recency.load: "
+
+
+class RecencyRobertaConfig(RobertaConfig):
+    """RoBERTa's config, with what a network has otherwise; `bias` is an entry of `biases:`."""
+
+    model_type = "recency_roberta"
+    bias: dict | None = None
+    positions: str = "learned"
+    head: str = "roberta"
+    embedding_norm: bool = True
+    embedding_scale: bool = False
+    normalised_embeddings: bool = False
+
+    def __post_init__(self, **kwargs):
+        self.hidden_act = self.hidden_act.removeprefix(_NEEDS_RECENCY)
+        super().__post_init__(**kwargs)
+
+    def to_dict(self) -> dict:
+        """Return what is saved; the activation's name stops RobertaForMaskedLM from loading it."""
+        return super().to_dict() | {"hidden_act": _NEEDS_RECENCY + self.hidden_act}
+
+
+def unit_rows(weight: torch.Tensor) -> torch.Tensor:
+    """Return the rows of a matrix at length 1; a row of zeros stays one, with a finite gradient."""
+    length = weight.norm(dim=-1, keepdim=True)
+    return weight / torch.where(length > 0, length, torch.ones_like(length))
+
+
+def sinusoids(places: torch.Tensor, width: int) -> torch.Tensor:
+    """Return the sinusoidal positions (…, width) of places (…), sines then cosines.
+
+    As in fairseq: wavelengths from 2π to 10,000·2π; padding, whose place is `PAD`, has zeros.
+    """
+    half = width // 2
+    falling = torch.arange(half, device=places.device) * (-math.log(10_000) / max(half - 1, 1))
+    angles = places[..., None] * falling.exp()
+    found = torch.cat([angles.sin(), angles.cos()], dim=-1)
+    return functional.pad(found, (0, width % 2)) * (places != PAD)[..., None]
+
+
+class Embeddings(nn.Module):
+    """What the first layer reads: words and positions."""
+
+    def __init__(self, config: RecencyRobertaConfig):
+        super().__init__()
+        width, pad = config.hidden_size, config.pad_token_id
+        self.normalised, self.positions = config.normalised_embeddings, config.positions
+        self.scale = math.sqrt(width) if config.embedding_scale else 1.0
+        self.padding_idx = pad
+        self.word_embeddings = nn.Embedding(config.vocab_size, width, padding_idx=pad)
+        if self.positions == "learned":
+            places = config.max_position_embeddings
+            self.position_embeddings = nn.Embedding(places, width, padding_idx=pad)
+        norm = nn.LayerNorm(width, eps=config.layer_norm_eps)
+        self.LayerNorm = norm if config.embedding_norm else nn.Identity()
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    def forward(self, input_ids=None, position_ids=None, inputs_embeds=None, **unused):
+        """Return x₀ (batch, length, width) of words (batch, length)."""
+        if inputs_embeds is None:
+            inputs_embeds = self.word_embeddings(input_ids)
+            if self.normalised:
+                inputs_embeds = unit_rows(inputs_embeds)
+        hidden = inputs_embeds * self.scale if self.scale != 1.0 else inputs_embeds
+        if self.positions != "none":
+            if position_ids is None:  # padding has no place: the first word's is the one behind PAD
+                count = RobertaEmbeddings.create_position_ids_from_input_ids
+                position_ids = count(input_ids, self.padding_idx)
+            if self.positions == "learned":
+                hidden = hidden + self.position_embeddings(position_ids)
+            else:
+                hidden = hidden + sinusoids(position_ids, hidden.shape[-1]).to(hidden.dtype)
+        return self.dropout(self.LayerNorm(hidden))
+
+
+class Decoder(nn.Module):
+    """The output embedding, tied to the one that words are read by: logits = T x + b."""
+
+    def __init__(self, config: RecencyRobertaConfig, bias: nn.Parameter | None = None):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(config.vocab_size, config.hidden_size))
+        self.register_parameter("bias", bias)
+        self.normalised = config.normalised_embeddings
+
+    @property
+    def table(self) -> torch.Tensor:
+        """T: the rows as they are, or at length 1."""
+        return unit_rows(self.weight) if self.normalised else self.weight
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the logits (…, entries) of states (…, width)."""
+        return functional.linear(states, self.table, self.bias)
+
+
+class ClapHead(nn.Module):
+    """Logits β T x of the last states x: nothing but a scalar is trained beside the embedding."""
+
+    def __init__(self, config: RecencyRobertaConfig):
+        super().__init__()
+        self.beta = nn.Parameter(torch.ones(()))
+        self.decoder = Decoder(config)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the logits (…, entries) of states (…, width)."""
+        return self.decoder(self.beta * states)
+
+
+class RecencyRobertaForMaskedLM(RobertaForMaskedLM):
+    """RoBERTa with the positions, the head, the embedding and the bias of its config."""
+
+    config_class = RecencyRobertaConfig
+
+    def __init__(self, config: RecencyRobertaConfig):
+        super().__init__(config)
+        self.roberta.embeddings = Embeddings(config)
+        if config.head == "clap":
+            self.lm_head = ClapHead(config)
+        elif config.normalised_embeddings:
+            self.lm_head.decoder = Decoder(config, self.lm_head.bias)
+        biased = {"lm_head.decoder.bias": "lm_head.bias"} if config.head == "roberta" else {}
+        table = "roberta.embeddings.word_embeddings.weight"
+        self._tied_weights_keys = {"lm_head.decoder.weight": table} | biased
+        self.post_init()
+        if config.bias:
+            put_on(self, config.bias)  # checked by `new` and `load`: there are no weights yet
+
+    def _init_weights(self, module):
+        super()._init_weights(module)
+        if isinstance(module, ClapHead):
+            nn.init.ones_(module.beta)
+
+
+AutoConfig.register(RecencyRobertaConfig.model_type, RecencyRobertaConfig)
+AutoModelForMaskedLM.register(RecencyRobertaConfig, RecencyRobertaForMaskedLM)
+
+
+def new(architecture: dict, bias: dict | None, vocabulary: int, seed: int) -> RobertaForMaskedLM:
+    """Make a network of an `architectures:` entry of family `roberta` with fresh weights.
+
+    Weights depend on `seed` and on their own names alone: networks of one shape share all that both
+    have. Raises InputError for a network that nothing tells the order of words.
+    """
+    clap = architecture.get("head", "roberta") == "clap"
+    own = {
+        "bias": bias,
+        "positions": architecture.get("positions", "learned"),
+        "head": architecture.get("head", "roberta"),
+        "embedding_norm": architecture.get("embedding_norm", True),
+        "embedding_scale": architecture.get("embedding_scale", False),
+        "normalised_embeddings": architecture.get("normalised_embeddings", clap),
+    }
+    if own["positions"] == "none" and bias is None:
+        raise InputError(NO_ORDER)
+    dropout = architecture.get("dropout", 0.0)
+    settings = {
+        "vocab_size": vocabulary,
+        "hidden_size": architecture["width"],
+        "num_hidden_layers": architecture["layers"],
+        "num_attention_heads": architecture["heads"],
+        "intermediate_size": architecture["feed_forward"],
+        "max_position_embeddings": architecture["context"] + PAD + 1,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": dropout,
+        "attention_probs_dropout_prob": architecture.get("attention_dropout", dropout),
+        "type_vocab_size": 1,
+        "layer_norm_eps": 1e-5,
+        "pad_token_id": PAD,
+        "bos_token_id": BEGIN,
+        "eos_token_id": END,
+    }
+    plain = all(own[key] == getattr(RecencyRobertaConfig, key) for key in own)
+    if plain:
+        model = RobertaForMaskedLM(RobertaConfig(**settings))
+        # RoBERTa has one kind of segment, and fairseq's no vector for it: here it is zero for good.
+        model.roberta.embeddings.token_type_embeddings.weight.requires_grad_(False)
+    else:
+        model = RecencyRobertaForMaskedLM(RecencyRobertaConfig(**settings, **own))
+    if model.device.type != "meta":
+        _draw(model, seed)
+    return model
+
+
+NO_ORDER = (
+    "`positions: none` without a bias of attention: nothing tells the network the order of words, and "
+    "it would see each text as a bag of them; give it a `bias`, or positions that are learned or "
+    "sinusoidal"
+)
+
+
+@torch.no_grad()
+def _draw(model: RobertaForMaskedLM, seed: int) -> None:
+    """Draw matrices from N(0, 0.02), as BERT and fairseq do; padding has zeros."""
+    for name, parameter in model.named_parameters():
+        if name.endswith("token_type_embeddings.weight"):
+            parameter.zero_()
+        elif parameter.dim() == 2:
+            # Of a seed beyond 32 bits PyTorch's generator takes the lowest alone.
+            own = np.random.SeedSequence([seed, zlib.crc32(name.encode())]).generate_state(1)
+            parameter.normal_(std=0.02, generator=torch.Generator().manual_seed(int(own[0])))
+            if name.endswith(("word_embeddings.weight", "position_embeddings.weight")):
+                parameter[PAD] = 0.0
+
+
+def output_factors(model: RobertaForMaskedLM, states: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Return u (tokens, n) and V (entries, n) with logits = u·Vᵀ of last states (tokens, width).
+
+    So the loss is taken without the logits being held; b is a further column of V, of which u is 1.
+    """
+    head = model.lm_head
+    if isinstance(head, ClapHead):
+        return head.beta * states, head.decoder.table
+    states = head.layer_norm(functional.gelu(head.dense(states)))
+    table = head.decoder.table if isinstance(head.decoder, Decoder) else head.decoder.weight
+    ones = states.new_ones(len(states), 1)
+    return torch.cat([states, ones], -1), torch.cat([table, head.bias[:, None]], -1)
