@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -11,24 +12,64 @@ from pathlib import Path
 
 from recency.errors import InputError
 
+#: What a system refuses a job, and the way out; what is complete stays, and the same command goes on.
+REFUSED = {
+    errno.ENOSPC: "the disk is full; make room there",
+    errno.EDQUOT: "a quota of disk is used up; make room there",
+    errno.EFBIG: "a file may not grow so large here; raise the limit (ulimit -f)",
+    errno.EROFS: "its disk can only be read; mount it for writing",
+    errno.EACCES: "this account may not; give it the right",
+    errno.EPERM: "this account may not; give it the right",
+    errno.EIO: "the disk failed; look at the system's messages (dmesg)",
+    errno.EMFILE: "too many files are open; raise the limit (ulimit -n)",
+    errno.ENOMEM: "no memory was left; use fewer --cores, or more memory",
+}
+#: How PyTorch and R say that there was no memory.
+NO_MEMORY = ("can't allocate memory", "CUDA out of memory", "cannot allocate vector of size")
+AGAIN = "then give the same command again, which goes on from what is complete"
+
 
 @contextmanager
 def logged(log: str | os.PathLike) -> Iterator[None]:
-    """Send stderr and tracebacks to the rule's log; of an InputError, the message alone."""
+    """Send stderr and tracebacks to the rule's log; of an InputError, the message alone.
+
+    What the system refuses (disk, memory, rights) is said in a line too, under its traceback.
+    """
     terminal = sys.stderr
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     with open(log, "w", buffering=1) as sys.stderr:
         try:
             yield
         except InputError as error:
-            print(f"error: {error}", file=sys.stderr)
-            print(f"\nerror: {error}\n", file=terminal, flush=True)
+            _say(str(error), terminal)
             raise SystemExit(1) from None
-        except Exception:  # noqa: BLE001, whatever it is belongs into the log
+        except Exception as error:  # noqa: BLE001, whatever it is belongs into the log
             traceback.print_exc()  # into the log, whose end Snakemake shows
+            if message := refused(error):
+                _say(message, terminal)
             raise SystemExit(1) from None
         finally:
             sys.stderr = terminal
+
+
+def _say(message: str, terminal) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    print(f"\nerror: {message}\n", file=terminal, flush=True)
+
+
+def refused(error: BaseException | None) -> str | None:
+    """Say in a line what the system refused and the way out; None if `error` is nothing of that kind."""
+    while error is not None:
+        number = errno.ENOMEM if _no_memory(error) else getattr(error, "errno", None)
+        if number in REFUSED and not isinstance(error, InputError):
+            what = getattr(error, "filename", None) or os.strerror(number)
+            return f"{what}: {REFUSED[number]}, {AGAIN}"
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _no_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or any(text in str(error) for text in NO_MEMORY)
 
 
 def code_of(params) -> dict[str, str]:
