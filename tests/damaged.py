@@ -102,16 +102,14 @@ def changed(before, after):
 
     def keyed(result):
         words, times = result[:2]
-        columns = [name for name in ("item", "position", "word") if name in words]
-        named = times.merge(words[["word_id", *columns]], on="word_id")
-        named = named.assign(nth=named.groupby(["subject", *columns]).cumcount())
+        place = [name for name in ("item", "position", "word") if name in words]
+        words = words.assign(again=words.groupby(place).cumcount())
+        named = times.merge(words[["word_id", *place, "again"]], on="word_id")
+        subject = named.subject.astype(str).str.lstrip("0")  # names of numbers are padded
+        keys = [subject, *(named[name].astype(str) for name in place), named.again]
+        nth = named.groupby(["subject", "word_id"]).cumcount()  # a word may be fixated again
         value = next(name for name in times.columns if name.startswith(("time_ms", "amplitude")))
-        index = [
-            named.subject.astype(str).str.lstrip("0"),
-            *(named[name].astype(str) for name in columns),
-            named.nth,
-        ]
-        return pd.Series(named[value].to_numpy(), index=pd.MultiIndex.from_arrays(index))
+        return pd.Series(named[value].to_numpy(), index=pd.MultiIndex.from_arrays([*keys, nth]))
 
     one, other = keyed(before), keyed(after)
     both = one.index.intersection(other.index)

@@ -132,20 +132,37 @@ def project(folder):
     return folder
 
 
-def start(folder, *words):
-    """Start a run as README says, which asks Slurm more often than one would."""
-    often = [
-        "--slurm-init-seconds-before-status-checks",
-        "2",
-        "--seconds-between-status-checks",
-        "2",
-    ]
-    profile = ["--workflow-profile", "profiles/slurm", "--slurm-no-account", "--latency-wait", "10"]
-    words = ["./run", *profile, *often, *words, "--configfile", *TINY]
-    return faulty.started(folder, *words, environment=environment() | ALONE)
+@pytest.fixture
+def start(slurm):
+    """Return what starts a run as README says, which asks Slurm more often than one would."""
+    runs = []
+
+    def starts(folder, *words, configs=TINY):
+        often = [
+            "--slurm-init-seconds-before-status-checks",
+            "2",
+            "--seconds-between-status-checks",
+            "2",
+        ]
+        profile = [
+            "--workflow-profile",
+            "profiles/slurm",
+            "--slurm-no-account",
+            "--latency-wait",
+            "10",
+        ]
+        words = ["./run", *words, *profile, *often, "--configfile", *configs]
+        runs.append(faulty.started(folder, *words, environment=environment() | ALONE))
+        return runs[-1]
+
+    yield starts
+    for run in runs:
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGKILL)
+    call("scancel", "--user=root", check=False)
 
 
-def test_the_study_through_all_of_it(slurm, finished, tmp_path):
+def test_the_study_through_all_of_it(slurm, start, finished, tmp_path):
     """One run: a training that needs more memory, a node drained, the controller restarted, the run killed."""
     folder = project(tmp_path / "study")
     small = ["--set-resources", "train:mem_mb=attempt**3*250"]
@@ -156,7 +173,7 @@ def test_the_study_through_all_of_it(slurm, finished, tmp_path):
         lambda: any(c.startswith("rule_train_w") and s != "PD" for s, c in queue("%t")), 300, run
     )
     wait_for(
-        lambda: ["250M", "2000M"] <= [m for m, c in queue("%m") if "rule_train_w" in c], 300, run
+        lambda: {"250M", "2000M"} <= {m for m, c in queue("%m") if "rule_train_w" in c}, 300, run
     )
     states = {
         state for state, memory, c in queue("%T", "%m") if "rule_train_w" in c and memory == "250M"
@@ -202,19 +219,13 @@ def test_the_study_through_all_of_it(slurm, finished, tmp_path):
     assert run.wait() == 0 and "Nothing to be done" in faulty.printed(folder)
 
 
-def test_a_training_that_its_time_ends_goes_on_at_the_next_attempt(slurm, tmp_path):
+def test_a_training_that_its_time_ends_goes_on_at_the_next_attempt(start, tmp_path):
     """Slurm ends it after a minute; it saves its state, and the second attempt has two."""
     folder = project(tmp_path / "long")
     (folder / "long.yaml").write_text("recipes: {demo: {steps: 30000}}\n")
     weights = "results/tiny/cores/lms/Pythia/model.safetensors"
     limits = ["--set-resources", "train:runtime=1", "--retries", "1"]
-    run = faulty.started(
-        folder,
-        *["./run", weights, "--workflow-profile", "profiles/slurm", "--slurm-no-account", *limits],
-        *["--slurm-init-seconds-before-status-checks", "2", "--seconds-between-status-checks", "2"],
-        *["--configfile", *TINY, "long.yaml"],
-        environment=environment() | ALONE,
-    )  # fmt: skip
+    run = start(folder, weights, *limits, configs=[*TINY, "long.yaml"])
     assert run.wait() != 0  # both attempts have a minute here, for more than two minutes of work
     text = "".join(
         path.read_text() for path in (folder / ".snakemake" / "slurm_logs").rglob("*.log")

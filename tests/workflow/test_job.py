@@ -3,6 +3,7 @@
 import errno
 import logging
 import resource
+import sys
 
 import faulty
 import pytest
@@ -24,6 +25,7 @@ from recency.workflow.job import logged, refused
         (OSError(errno.EROFS, "read-only", "a.csv"), "^a.csv: its disk can only be read"),
         (MemoryError(), "no memory was left; use fewer --cores"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes"), "no memory was left"),
+        (Exception("No space left on device (os error 28)"), "the disk is full"),  # of Rust
         (FileNotFoundError(errno.ENOENT, "absent", "a.csv"), None),
         (ValueError("of the code"), None),
     ],
@@ -53,6 +55,18 @@ def test_a_file_that_may_not_grow(tmp_path, capfd):
     log = (tmp_path / "log").read_text()
     assert "Traceback" in log and "raise the limit (ulimit -f)" in log
     assert "raise the limit (ulimit -f), then give the same command" in capfd.readouterr().err
+
+
+def test_a_log_that_cannot_be_written(tmp_path, capsys):
+    """On a full disk there is no room for the log either."""
+    with pytest.raises(SystemExit), logged(tmp_path / "absent" / "job.log"):
+        sys.stderr = open("/dev/full", "w", buffering=1)  # noqa: SIM115
+        raise OSError(errno.ENOSPC, "no space", "a.csv")
+    assert "error: a.csv: the disk is full; make room there" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit), logged(tmp_path / "file" / "job.log"):
+        raise AssertionError("never reached")
+    assert "File exists" in capsys.readouterr().err
 
 
 def test_a_run_says_what_ended_a_job(tmp_path, caplog):
