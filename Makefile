@@ -1,13 +1,14 @@
 # make demo    the simulated study, with all its own set-up: minutes on two cores, downloads no data
 # make test    the tests, with all their own set-up
 # make open    real, openly available text and reading times: hours on a workstation
+# make test-faults | test-slurm    what takes long: jobs killed, disks full, files damaged; a Slurm of its own
 # make docs    the documentation as a site, in build/site: Python 3.11 and two minutes
 # make setup | lint | notebook | lock | clean
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo open test lint docs notebook lock clean
+.PHONY: help setup demo open test test-faults test-slurm lint docs notebook lock clean
 
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 export CORES
@@ -36,6 +37,14 @@ open: setup
 
 test: setup
 	@$(tools) python -m pytest --numprocesses $(CORES) --dist loadgroup --no-loadscope-reorder
+
+# All the faults that docs/faults.md lists, of which `make test` tries a sample: half an hour on four cores.
+test-faults: setup
+	@$(tools) RECENCY_FAULTS=all python -m pytest --numprocesses $(CORES) -o python_files='test_*.py faults_*.py' tests/faults
+
+# A Slurm on this machine alone, brought up and taken down again: Debian's packages, as root.
+test-slurm: setup
+	@$(tools) python -m pytest -o python_files='slurm_*.py' tests/faults
 
 lint: setup
 	@$(tools) ruff check

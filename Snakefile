@@ -19,6 +19,7 @@ os.environ["PYTHONPATH"] = sys.path[0]
 from recency.evaluations import registry
 from recency.workflow import (
     batches,
+    cluster,
     code,
     exports,
     products,
@@ -76,11 +77,17 @@ for path in start.rule_files(workflow.basedir):
 onstart:
     training_guard.check(config, workflow)
     start.require_machine(study, workflow)
+    cluster.end_orphans(workflow)
+    start.tidy(workflow)
     start.say_what(study, workflow)
 
 
 onsuccess:
     start.say_where(study, workflow)
+
+
+onerror:
+    start.say_why(log)
 
 
 # `snakemake` makes what `run` selects; `snakemake exp1` makes one experiment, `snakemake figure2` one
@@ -121,6 +128,10 @@ code.track(
 
 # How long each job takes is kept, for `./run timings` and the report.
 timings.track(workflow.rules)
+
+# On a cluster a job asks for memory and time by what it does; what takes a second is made here.
+cluster.asks(workflow.rules, workflow.resource_settings._parsed_overwrite_resources)
+workflow.localrules(*cluster.seconds_long(workflow.rules))
 
 # A name that no rule has is refused here, with the nearest one.
 start.require_targets(study, workflow)

@@ -94,3 +94,15 @@ def test_commands_and_files_exist():
         assert (root / name).exists(), name
     for name in re.findall(r"\bmake (\w+)`?", README):
         assert re.search(rf"^{name}:", (root / "Makefile").read_text(), re.MULTILINE), name
+
+
+def test_claims_about_faults_name_tests_that_there_are():
+    """Each row of docs/faults.md, and what it names of a file."""
+    root = Path(__file__).resolve().parents[1]
+    text = (root / "docs" / "faults.md").read_text()
+    rows = [row for row in re.findall(r"^\|.*\|$", text, re.MULTILINE) if "---" not in row]
+    for row in rows:
+        assert "`tests/" in row or row.startswith("| what"), row
+    for name, _, test in re.findall(r"`(tests/[\w/.]+)(::(\w+))?`", text):
+        assert (root / name).exists(), name
+        assert f"def {test}" in (root / name).read_text(), test

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from recency.errors import InputError
 from recency.reading import parsers
-from recency.reading.contracts import check_responses, check_words
+from recency.reading import words as reading_words
+from recency.reading.contracts import check_responses
 
 SENTENCES = [["It", "rained", "all", "day."], ["We", "saw", "nothing."], ["Then", "Ann", "left."]]
 WORDS = [(s, p, w) for s, words in enumerate(SENTENCES, 1) for p, w in enumerate(words, 1)]
@@ -194,8 +195,8 @@ def outcome(sample, damaged: bytes | None = None):
         parser = parsers.parser(sample.parser)
         try:
             options = parsers.accepted(parser, parser.words, sample.options)
-            words = parser.words({r: paths[r] for r in sample.words}, **options)
-            words = check_words(words, sample.parser)
+            files = {r: paths[r] for r in sample.words}
+            words = reading_words.read(parser, sample.parser, files, options)
             options = parsers.accepted(parser, parser.responses, sample.options)
             files = {r: paths[r] for r in sample.responses}
             times = parser.responses(files, words, sample.measure, **options)

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from recency.errors import InputError
-from recency.networks import kept
+from recency.networks import kept, stopping
 from recency.progress import progress
 
 LOOK_EVERY = 10.0  # seconds between looks at the losses, for which a GPU has to wait
@@ -84,7 +84,10 @@ def main(
         free.bind(("127.0.0.1", 0))
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
     try:
-        torch.multiprocessing.spawn(_train, (gpus, job), nprocs=gpus)
+        devices = torch.multiprocessing.spawn(_train, (gpus, job), nprocs=gpus, join=False)
+        with stopping.passed_on(devices.processes):
+            while not devices.join():
+                pass
     except torch.multiprocessing.ProcessRaisedException as error:
         _, ours, message = str(error).partition("recency.errors.InputError: ")
         raise InputError(message.strip()) if ours else error from None
@@ -119,39 +122,57 @@ def _train(rank: int, world: int, job: Job) -> None:
     cost = 0.0  # of the last state, seconds
     unread = []  # reading a loss waits for the device
     ended = finished(recipe, done, curve.validation)
-    for step in range(done + 1, steps + 1):
-        if ended:
-            break
 
-        def report(sequences: int, before: int = (step - 1) * tokens_per_step) -> None:
-            shown.update(before + sequences * recipe["sequence_length"])
+    def read(step: int) -> None:
+        """Read the losses up to `step` off the device, and write them."""
+        nonlocal unread
+        curve.losses += torch.stack(unread).tolist() if unread else []
+        unread = []
+        most = EXPLODED * math.log(stream.vocabulary)
+        if not all(loss <= most for loss in curve.losses):
+            raise InputError(_no_number(job.lm, curve.losses, most, state, done))
+        if rank == 0:
+            curve.write(folder / "training.csv", tokens_per_step)
+            if events:
+                events(curve, tokens_per_step)
 
-        unread.append(run.step(step, report if device == "cpu" and rank == 0 else _silent))
-        keeps = step in recipe["checkpoints"]
-        if held_out and (keeps or step % held_out["every"] == 0 or step == steps):
-            curve.validation[step] = run.validation_loss()
-        if keeps and rank == 0:  # before the state that says so
-            save = partial(_save_model, model, job.tokenizer, named)
-            curve.kept[step] = kept.keep(save, folder, step)
-        ended = finished(recipe, step, curve.validation)
-        if time.monotonic() - looked >= LOOK_EVERY or ended:
-            curve.losses += torch.stack(unread).tolist()
-            unread = []
-            most = EXPLODED * math.log(stream.vocabulary)
-            if not all(loss <= most for loss in curve.losses):
-                raise InputError(_no_number(job.lm, curve.losses, most, state, done))
-            if rank == 0:
-                shown.update(step * tokens_per_step, f"loss {curve.losses[-1]:.3f}")
-                curve.write(folder / "training.csv", tokens_per_step)
-                if events:
-                    events(curve, tokens_per_step)
-                waited = time.monotonic() - saved
-                if waited >= min(cost / TIME_TO_SAVE, SAVE_EVERY) or ended:
-                    before = time.monotonic()
-                    training.save(state, specification, run, step, curve)
-                    saved, done = time.monotonic(), step
-                    cost = saved - before
-            looked = time.monotonic()
+    with stopping.asked(rank) as stop:
+        for step in range(done + 1, steps + 1):
+            if ended:
+                break
+
+            def report(sequences: int, before: int = (step - 1) * tokens_per_step) -> None:
+                stop.check()
+                if device == "cpu" and rank == 0:  # on a GPU what is begun is not what is done
+                    shown.update(before + sequences * recipe["sequence_length"])
+
+            try:
+                unread.append(run.step(step, report))
+            except stopping.Stopped as signal:
+                read(step - 1)
+                training.save(state, specification, run, step - 1, curve)
+                raise InputError(
+                    f"train {job.lm}: ended by {signal} after step {step - 1} of {steps}; its state is saved, "
+                    "and the same command goes on from there"
+                ) from None
+            keeps = step in recipe["checkpoints"]
+            if held_out and (keeps or step % held_out["every"] == 0 or step == steps):
+                curve.validation[step] = run.validation_loss()
+            if keeps and rank == 0:  # before the state that says so
+                save = partial(_save_model, model, job.tokenizer, named)
+                curve.kept[step] = kept.keep(save, folder, step)
+            ended = finished(recipe, step, curve.validation)
+            if time.monotonic() - looked >= LOOK_EVERY or ended:
+                read(step)
+                if rank == 0:
+                    shown.update(step * tokens_per_step, f"loss {curve.losses[-1]:.3f}")
+                    waited = time.monotonic() - saved
+                    if waited >= min(cost / TIME_TO_SAVE, SAVE_EVERY) or ended:
+                        before = time.monotonic()
+                        training.save(state, specification, run, step, curve)
+                        saved, done = time.monotonic(), step
+                        cost = saved - before
+                looked = time.monotonic()
     if world > 1:
         torch.distributed.destroy_process_group()
     if rank == 0:
@@ -188,10 +209,6 @@ def _specification(job: Job, recipe: dict) -> dict:
         **({"held_out": kept.digest(job.held_out)} if job.held_out else {}),
         "code": job.code,
     }
-
-
-def _silent(sequences: int) -> None:
-    """Report nothing: on a GPU what is begun is not what is done."""
 
 
 def _events(folder: Path, done: int) -> Callable:

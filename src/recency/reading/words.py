@@ -3,9 +3,22 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
+
+from recency.errors import InputError
 from recency.files import atomic
 from recency.reading import parsers
 from recency.reading.contracts import check_words
+
+
+def read(module, parser: str, files: Mapping[str, Path], options: Mapping) -> pd.DataFrame:
+    """Read and check words by a parser's module; an error names a file, or all that it is about."""
+    try:
+        return check_words(module.words(files, **options), f"parser {parser}")
+    except InputError as error:
+        if any(str(path) in str(error) for path in files.values()):
+            raise
+        raise InputError(f"{', '.join(map(str, files.values()))}: {error}") from error
 
 
 def main(
@@ -24,7 +37,6 @@ def main(
     chosen = parsers.accepted(module, module.words, dict(options or {}))
     if module.MEASURES is None:
         chosen["measures"] = list(measures)
-    frame = module.words({role: Path(path) for role, path in files.items()}, **chosen)
-    frame = check_words(frame, f"parser {parser}")
+    frame = read(module, parser, {role: Path(path) for role, path in files.items()}, chosen)
     with atomic(out) as part:
         frame.to_parquet(part, compression="zstd", index=False)

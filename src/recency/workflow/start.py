@@ -15,6 +15,7 @@ from recency.evaluations import registry
 from recency.workflow import (
     checks,
     costs,
+    leftovers,
     loading,
     machine,
     plan_checks,
@@ -24,6 +25,14 @@ from recency.workflow import (
 )
 from recency.workflow.faults import ConfigError
 from recency.workflow.study import Study
+
+#: What it most often means that a signal ended a job.
+SIGNALS = {
+    "SIGKILL": "memory ran out, or someone killed it; fewer --cores run fewer jobs side by side",
+    "SIGBUS": "the disk is full, or a file was changed while it was read",
+    "": "someone, or the system, ended it, or a library crashed; its log is named above",
+}
+GO_ON = "What is complete stays, and the same command goes on from there"
 
 
 def study(config: dict, workflow) -> Study:
@@ -111,6 +120,29 @@ def say_what(study: Study, workflow) -> None:
     cost = costs.of_run(workflow, study)
     if cost.left:
         logger.info(f"To make: {cost.line(workflow.cores or 1)}")
+
+
+def tidy(workflow) -> None:
+    """Remove what killed jobs left half written, and say so."""
+    if workflow.touch:
+        return
+    folders = map(workflow.pathvars.apply, ("<results>", "<resources>/downloads"))
+    gone = leftovers.sweep(folders, here=workflow.local_exec)
+    if gone:
+        more = f" and {len(gone) - 3:,} more" if len(gone) > 3 else ""
+        logger.info(
+            f"Left half written by killed jobs, removed: {', '.join(map(str, gone[:3]))}{more}"
+        )
+
+
+def say_why(logs: Iterable[str]) -> None:
+    """Say of jobs that a signal ended what that most often means, and how to go on.
+
+    `logs` are Snakemake's of this run. Such a job could say nothing itself.
+    """
+    text = "".join(Path(log).read_text(errors="replace") for log in logs if Path(log).exists())
+    for name in sorted(set(re.findall(r"died with <Signals\.(\w+)", text))):
+        logger.error(f"A job was ended by {name}: {SIGNALS.get(name, SIGNALS[''])}. {GO_ON}")
 
 
 def say_where(study: Study, workflow) -> None:

@@ -190,12 +190,23 @@ def _fixations(path: Path, durations: str | None) -> tuple[pd.DataFrame, bool]:
     if again.any():
         warn(path, f"{again.sum():,} fixations dropped, of passages shown a second time")
     frame = frame[~again & frame.place.gt(0)]
-    order = ["subject", "trial", "onset"] if report else []
-    frame = frame.sort_values(order, kind="stable") if order else frame
+    order = ["subject", "trial", "onset"]
+    if report or _turned(frame, order):
+        frame = frame.sort_values(order, kind="stable")
+    if not report and (moved := (frame.index != frame.line.sort_values().index).sum()):
+        warn(path, f"{moved:,} fixations were out of order, and are sorted by their number")
     if report and durations != "fixation":
         following = frame.groupby(["subject", "text"], sort=False).onset.shift(-1)
         frame["duration"] = (following - frame.onset).fillna(frame.duration)
     return frame.astype({"place": "int64"}).reset_index(drop=True), report
+
+
+def _turned(frame: pd.DataFrame, order: list[str]) -> bool:
+    """Say whether a passage's fixations are not in their order, or its rows not beside each other."""
+    *keys, onset = order
+    new = (frame[keys] != frame[keys].shift()).any(axis=1)
+    back = ~new & (frame[onset].diff() < 0)
+    return bool(back.any() or frame[new].duplicated(keys).any())
 
 
 def _encoding(path: Path) -> str:

@@ -1,0 +1,116 @@
+"""Jobs and runs of the tiny study, killed again and again: it ends with the bytes of an undisturbed run."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import faulty
+import job_server
+import pytest
+from project import ROOT, TINY, command, copy_project, environment
+
+from recency.workflow import leftovers
+
+ALONE = {job_server.NAME: ""}  # each job in a Python of its own, as the users' jobs are
+
+
+def project(folder):
+    """Copy the project, with jobs that may die."""
+    copy_project(folder)
+    shutil.copy(ROOT / "tests" / "faulty.py", folder / "src")
+    (folder / "src" / "sitecustomize.py").write_text("import faulty\n\nfaulty.doom()\n")
+    return folder
+
+
+def run(folder, *words, **variables):
+    """Run the study; return how it ended and what it printed."""
+    process = faulty.started(
+        folder,
+        *command("--nolock", *words, configs=TINY),
+        environment=environment() | ALONE | variables,
+    )
+    return process.wait(), faulty.printed(folder)
+
+
+def parts(folder):
+    """Return the files that killed jobs left half written."""
+    return list(leftovers._found([folder / "results"]))
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+def test_every_rule_s_script_killed_once(finished, tmp_path, by):
+    """At a change of a file or a time that its name draws; `--keep-going` lets many die in a run."""
+    folder, code, runs, said = project(tmp_path / "killed"), 1, 0, 0
+    while code and runs < 30:
+        code, text = run(folder, "--keep-going", **{faulty.DOOMED: f"1:{by.value}"})
+        runs += 1
+        said += f"A job was ended by {by.name}" in text or f"ended by {by.name} after step" in text
+    dead = sorted(os.listdir(folder / ".doomed"))
+    assert code == 0, text[-4000:]
+    scripts = {path.name for path in (ROOT / "workflow" / "scripts").rglob("*.py")}
+    assert set(dead) <= scripts and len(dead) > 15, dead
+    assert runs > 5 and said >= runs - 2, (runs, said)
+    assert faulty.digests(folder) == faulty.digests(finished)
+    assert parts(folder) == []
+
+
+def test_the_run_killed_at_any_time(finished, tmp_path):
+    folder, draw, kills = project(tmp_path / "killed"), random.Random(1), 0
+    while True:
+        process = faulty.started(
+            folder, *command("--nolock", configs=TINY), environment=environment() | ALONE
+        )
+        try:
+            code = process.wait(draw.uniform(3, 20) if kills < 8 else None)
+            break
+        except subprocess.TimeoutExpired:
+            by = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[kills % 3]
+            os.killpg(process.pid, by)
+            process.wait()
+            kills += 1
+    assert code == 0 and kills > 3, faulty.printed(folder)[-4000:]
+    assert faulty.digests(folder) == faulty.digests(finished) and parts(folder) == []
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_lmplz_is_said_and_counted_anew(finished, tmp_path, by):
+    folder = project(tmp_path / "killed")
+    tools = folder / "tools"
+    tools.mkdir()
+    (tools / "lmplz").write_text(f"#!/bin/sh\nread line\nkill -{by.value} $$\n")
+    (tools / "lmplz").chmod(0o755)
+    arpa = "results/tiny/cores/unigrams/simulated.arpa"
+    path = environment()["PATH"]
+    code, text = run(folder, arpa, PATH=f"{tools}:{path}")
+    assert code and "lmplz failed on" in text and f"(status {-by.value})" in text, text[-3000:]
+    assert not (folder / arpa).exists()
+    code, text = run(folder, arpa)
+    assert code == 0, text[-3000:]
+    made, expected = faulty.digests(folder), faulty.digests(finished)
+    assert arpa in made and made == {name: expected.get(name) for name in made}
+    assert parts(folder) == []
+
+
+def test_a_second_run_waits_for_the_first(finished, tmp_path):
+    """As users start them, by ./run: the second finds all done."""
+    folder = project(tmp_path / "twice")
+    shutil.copy(ROOT / "run", folder)
+    for name in (".venv", ".tools"):
+        (folder / name).symlink_to(ROOT / name)
+    words = ["./run", "--cores", "2", "--configfile", *TINY]
+    other = folder / "other"
+    other.mkdir()
+    first = faulty.started(folder, *words, environment=environment() | ALONE)
+    time.sleep(3)
+    with open(folder / "second.txt", "w") as text:
+        second = subprocess.run(
+            words, check=False, cwd=folder, env=environment() | ALONE, stdout=text, stderr=text
+        )
+    assert first.wait() == 0 and second.returncode == 0
+    text = (folder / "second.txt").read_text()
+    assert "another run, or a job that a stopped run left, is at work here" in text
+    assert "Nothing to be done" in text
+    assert faulty.digests(folder) == faulty.digests(finished)

@@ -1,0 +1,104 @@
+"""Faults for tests: processes killed at a file operation of theirs or at any time, results compared."""
+
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+#: Whether all of the faults are tried (make test-faults), and not a sample.
+FULL = bool(os.environ.get("RECENCY_FAULTS"))
+#: The variable that has each job of a run die once: a seed and a signal's number.
+DOOMED = "RECENCY_FAULTS_DOOMED"
+
+#: What changes files, as Python's audit events call it; an "open" counts where it may write.
+CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate"}
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+def die_at(number, below, by=signal.SIGKILL):
+    """End this process by a signal just before its `number`th change of a file below a folder."""
+    left, below = [number], os.fspath(below)
+
+    def audit(event, arguments):
+        changes = event in CHANGES or (event == "open" and (arguments[2] or 0) & WRITES)
+        if not changes or not isinstance(arguments[0], str | os.PathLike):
+            return
+        if os.path.abspath(arguments[0]).startswith(below):
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), by)
+
+    sys.addaudithook(audit)
+
+
+def doom():
+    """Let this job of Snakemake die once, at a change of a file or at a time drawn by its script's name.
+
+    Projects under test have a src/sitecustomize.py that calls this.
+    """
+    words = sys.orig_argv[1:]
+    if DOOMED not in os.environ or len(words) != 1 or "/.snakemake/scripts/" not in words[0]:
+        return
+    script = os.path.basename(words[0]).partition(".")[2]
+    seed, by = os.environ[DOOMED].split(":")
+    os.makedirs(".doomed", exist_ok=True)
+    try:
+        os.close(os.open(os.path.join(".doomed", script), os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    draw = random.Random(f"{seed} {script}")
+    if draw.random() < 0.5:
+        die_at(draw.randint(2, 5), os.path.abspath("results"), int(by))
+    else:
+        timer = threading.Timer(draw.uniform(0.3, 3.0), os.kill, (os.getpid(), int(by)))
+        timer.daemon = True
+        timer.start()
+
+
+def forked(work):
+    """Do some work in a fork; return the number of the signal that ended it, or 0."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, os.WEXITSTATUS(status)
+    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+
+
+def digests(folder):
+    """Return the digest of every result; logs and benchmarks tell of a run, not of a result."""
+    folder = Path(folder)
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted((folder / "results").rglob("*"))
+        if path.is_file()
+        and not {"logs", "benchmarks", ".kept"} & set(path.relative_to(folder).parts)
+        and path.name[0] != "."
+        and path.name != "timings.txt"
+    }
+
+
+def started(folder, *words, environment, **options):
+    """Start a command in a process group of its own, what it prints in .printed.txt of `folder`."""
+    with open(Path(folder, ".printed.txt"), "w") as printed:
+        return subprocess.Popen(
+            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=printed,
+            stderr=subprocess.STDOUT, start_new_session=True, **options,
+        )  # fmt: skip
+
+
+def printed(folder):
+    """Return what the last command in a folder printed."""
+    return Path(folder, ".printed.txt").read_text(errors="replace")
