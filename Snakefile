@@ -21,6 +21,7 @@ from recency.workflow import (
     batches,
     code,
     exports,
+    mixes,
     products,
     regressions,
     reporting,
