@@ -22,6 +22,7 @@ from recency.workflow import (
     cluster,
     code,
     exports,
+    mixes,
     products,
     regressions,
     reporting,

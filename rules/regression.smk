@@ -179,6 +179,7 @@ rule permutation:
         unpack(lambda wildcards: regressions.permutation_files(study, wildcards.experiment)),
     output:
         "<results>/experiments/{experiment}/permutation.csv",
+        kinds="<results>/experiments/{experiment}/permutation_kinds.csv",
     log:
         "<logs>/permutation/{experiment}.log",
     conda:
@@ -186,6 +187,7 @@ rule permutation:
     params:
         comparisons=lambda wildcards: regressions.named_comparisons(study, wildcards.experiment),
         baselines=lambda wildcards: regressions.ranked_baselines(study, wildcards.experiment),
+        kinds=lambda wildcards: regressions.memory_kinds(study, wildcards.experiment),
         named=lambda wildcards: regressions.named_lms(study, study.responses(wildcards.experiment)),
         permutations=10_000,
         seed=study.scale["seed"],

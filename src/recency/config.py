@@ -14,6 +14,8 @@ BIASES = "recency.attention.biases"
 MEMORIES = "recency.networks.memories"
 PARSERS = "recency.reading.parsers"
 READERS = "recency.text.readers"
+#: What an LM's scores of a text are of where they are not of tokens.
+WORDS = "words"
 #: What an lm may say otherwise than the study's scale.
 SCALE_KEYS = ("architecture", "corpus", "tokenizer", "recipe", "bos", "stride", "seed")
 #: What else is taken of a word than its surprisal; of the scale, too, unless the LM says otherwise.
@@ -107,8 +109,35 @@ def is_trained(lm: dict) -> bool:
 
 
 def kind_of(lm: dict) -> str:
-    """Say what an LM is: a `table` of surprisals, an `ngram` model, or a `network`."""
-    return "table" if "surprisals" in lm else "ngram" if "ngram" in lm else "network"
+    """Say what an LM is: a `table` of surprisals, an `ngram` model, a `mix` of LMs, or a `network`."""
+    kinds = {"surprisals": "table", "ngram": "ngram", "interpolate": "mix"}
+    return next((kind for key, kind in kinds.items() if key in lm), "network")
+
+
+def rows_of(config: dict, lm: str) -> str | None:
+    """Say what the rows of an LM's scores of a text are: WORDS, tokens of a name; None if it has none."""
+    settings = language_model(config, lm)
+    kind = kind_of(settings)
+    if kind == "ngram":
+        return WORDS if settings["ngram"].get("text_rule", "displayed") == "displayed" else None
+    if kind != "network":
+        return None
+    if "checkpoint" in settings:
+        return f"checkpoint {settings['checkpoint']}"
+    words = config["tokenizers"].get(settings["tokenizer"], {}).get("kind") == "words"
+    return WORDS if words else f"tokenizer {settings['tokenizer']}"
+
+
+def mix_over_tokens(config: dict, lm: str) -> str:
+    """Say why a mix's LMs cannot be interpolated token by token of a text; "" if they can."""
+    entry = config["lms"][lm]
+    rows = {each: rows_of(config, each) for each in entry["interpolate"]}
+    if none := [each for each, row in rows.items() if row is None]:
+        return f"{none[0]!r} has no rows of a text's words"
+    others = [each for each, row in rows.items() if row != WORDS]
+    if "cache" in entry and others:
+        return f"a cache is of words, and {others[0]!r} is of other tokens"
+    return f"{' and '.join(map(repr, rows))} are of other tokens" * (len(set(rows.values())) > 1)
 
 
 def fixed_settings(lm: dict) -> set[str]:
@@ -122,7 +151,11 @@ def training_words(config: dict, name: str) -> str:
     """Return how many words an LM was trained on, as papers write it (10M); "" if unsaid."""
     lm = language_model(config, name)
     corpus = lm["ngram"].get("corpus") if "ngram" in lm else lm["corpus"]
-    known = corpus in config["corpora"] and not lm.keys() & {"checkpoint", "surprisals"}
+    known = corpus in config["corpora"] and not lm.keys() & {
+        "checkpoint",
+        "surprisals",
+        "interpolate",
+    }
     return config["corpora"][corpus].get("words", "") if known else ""
 
 
@@ -144,6 +177,10 @@ def _made_of(settings: dict) -> dict:
         network = {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")}
         own = {key: settings[key] for key in ("step", "memory") if key in settings}
         return {"network": network | own}
+    if kind == "mix":
+        made = ("interpolate", "shares", "held_out", "cache")
+        of = {key: settings[key] for key in made if key in settings}
+        return {"network": {"mix": of}, "perplexity_of": "word"}
     entry = settings[{"table": "surprisals", "ngram": "ngram"}[kind]]
     several = entry.get("columns", {}).keys() & {"token", "tokens"}
     several = several or entry.get("text_rule") == "split"

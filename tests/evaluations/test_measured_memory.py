@@ -15,7 +15,9 @@ from recency.evaluations.measured_memory import (
     replace,
     score,
     table,
+    table_half_life,
 )
+from recency.evaluations.reading_times import permutation
 from recency.figures import intervals as interval_files
 from recency.networks import architectures
 from recency.scoring.surprisal import Model, score_words
@@ -174,10 +176,16 @@ def test_delta_loglik_by_half_life(tmp_path):
         ("a", {"form": "none"}, 30),
         ("b", {"form": "linear", "slopes": 0.25}, 2),
         ("c", {"form": "linear", "slopes": 16}, 0.02),
+        ("d", {"form": "fofe", "decay": 0.7}, 3),
+        ("e", {"form": "fofe", "decay": 0, "window": 5}, 1),
+        ("f", {"form": "lstm"}, 5),
     ):
-        applied = "none" if name == "a" else "training"
-        lms.append({"lm": name, "label": f"LM {name}", "bias": bias, "applied": applied})
+        applied = "none" if name in "adef" else "training"
+        of = {"network": {"memory": bias}, "bias": {"form": "none"}} if name in "def" else {}
+        lms.append({"lm": name, "label": f"LM {name}", "bias": bias, "applied": applied} | of)
         found = replace.changes(words, one_token(words), fading(life), 20, 64, 16, seed=3)
+        if name == "d":
+            found.attrs["unit_half_lives"] = [1.0, 1.94, 2.0]
         found.to_parquet(tmp_path / f"{name}.parquet")
         files.append(tmp_path / f"{name}.parquet")
     about = {
@@ -197,10 +205,33 @@ def test_delta_loglik_by_half_life(tmp_path):
     )  # fmt: skip
     found = pd.read_csv(out[1]).set_index("lm")
     assert found.half_life_words[["a", "b"]].tolist() == pytest.approx([30, 2], rel=0.005)
-    assert found.delta_loglik.tolist() == [0, 10, 20]
+    assert found.delta_loglik.tolist() == [0, 10, 20, 30, 40, 50]
+    assert found.kind.tolist() == [
+        *("attention", "biased attention", "biased attention"),
+        *("fading", "window of words", "gated"),
+    ]
+    assert (found.stated_half_life_tokens["d"], found.window_tokens["e"]) == (1.94, 5)
     assert found.stated_half_life_tokens[["b", "c"]].tolist() == pytest.approx(
         [np.log(2) / 0.25, np.log(2) / 16]
     )
     assert np.isnan(found.stated_half_life_tokens["a"])
     assert {"label a", "label b"} <= set(re.findall(r'id="(label \w)"', out[0].read_text()))
-    assert "label c" not in out[0].read_text()
+    drawn = out[0].read_text()
+    assert "label c" not in drawn and {'id="stated d"', 'id="window e"'} <= set(
+        re.findall(r'id="(?:stated|window) \w"', drawn)
+    )
+    tests = pd.DataFrame(
+        [["fading", "gated", "all", "all", 9, 2.0, 1.0, 1.0, 0.01, 99, 0.02, 0.03, 0.01]],
+        columns=permutation.COLUMNS,
+    )
+    tests.to_csv(tmp_path / "kinds.csv", index=False)
+    made = [[tmp_path / f"{stem}.{end}" for end in ("csv", "html", "tex")] for stem in ("t", "k")]
+    table_half_life.main(
+        memories=files, delta_loglik=tmp_path / "delta.csv", intervals=tmp_path / "sure.csv",
+        kinds=tmp_path / "kinds.csv", out=made[0], out_kinds=made[1], lms=lms,
+        responses=[{"dataset": "d", "measure": "SPR", "label": "D"}],
+    )  # fmt: skip
+    rows = pd.read_csv(made[0][0])
+    assert rows.lm.tolist() == ["e", "d", "f", "a", "c", "b"]  # by kind, the best first
+    assert rows.stated.tolist()[:2] == ["window of 5", "1.9 (1 to 2)"]
+    assert "<b>gated</b>" in made[1][1].read_text()

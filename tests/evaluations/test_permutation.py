@@ -157,6 +157,48 @@ def test_table(tmp_path):
     assert table[2]["p"] == table[2]["mse_b"] == table[2]["p_holm"] == ""
 
 
+def test_kinds_are_tested_by_the_means_of_their_lms(tmp_path, monkeypatch):
+    random = np.random.default_rng(4)
+    names = ["a", "b", "c", "base"]
+    kinds = {"a": "fading", "b": "fading", "c": "gated", "base": "attention"}
+    levels = Levels(np.arange(50) % 5, list("stuvw"))
+    squared = {
+        (lm, measure): random.gamma(2, 1 + (lm == "c"), 50) for lm in names for measure in "xy"
+    }
+
+    def errors(held_out, words, unigram, surprisal, fit, others):
+        return Errors(squared[surprisal, held_out], dict.fromkeys(permutation.CLUSTERS, levels))
+
+    monkeypatch.setattr(permutation, "squared_errors", errors)
+    pairs = [(lm, measure) for lm in names[:3] for measure in "xy"]
+    permutation.main(
+        held_out=[measure for _, measure in pairs],
+        words=["w"] * 6,
+        unigram=[],
+        surprisal_a=[lm for lm, _ in pairs],
+        surprisal_b=["base"] * 6,
+        fit_a=["f"] * 6,
+        fit_b=["f"] * 6,
+        out=tmp_path / "p.csv",
+        comparisons=[{"lm_a": a, "lm_b": "base", "dataset": "d", "measure": m} for a, m in pairs],
+        kinds=kinds,
+        out_kinds=tmp_path / "kinds.csv",
+        permutations=999,
+    )
+    rows = pd.read_csv(tmp_path / "kinds.csv").set_index(["lm_a", "lm_b", "measure"])
+    assert len(rows) == 3 * 3 and set(rows[rows.dataset == "all"].n) == {100}
+    found = rows.loc["fading", "gated", "all"]
+    fading = [(squared["a", m] + squared["b", m]) / 2 for m in "xy"]
+    gated = [squared["c", m] for m in "xy"]
+    assert found.difference == pytest.approx(np.mean(fading) - np.mean(gated))
+    p = rows[rows.dataset == "all"].p.tolist()
+    assert rows[rows.dataset == "all"].p_holm.tolist() == pytest.approx(holm(p))
+    # A kind of which an LM has no fit is not tested.
+    errors = {"a": Errors(gated[0], {}), "b": None, "c": Errors(gated[1], {})}
+    made = permutation._by_kind({("d", "x", ""): errors}, {k: kinds[k] for k in "abc"})
+    assert permutation._tested(made, 99, 0)[0]["n"] == 0
+
+
 def test_lms_against_the_baseline_are_a_family_of_their_own(tmp_path, monkeypatch):
     """Three tests against the baseline by Holm's method, and one of another pair as it is."""
     p = {"a": 0.01, "b": 0.02, "c": 0.4}

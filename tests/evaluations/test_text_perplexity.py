@@ -10,13 +10,12 @@ import pandas as pd
 import pytest
 import torch
 from project import ROOT
-from scipy.optimize import minimize_scalar
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from recency.errors import InputError
-from recency.evaluations.text_perplexity import interpolation, score, table
+from recency.evaluations.text_perplexity import score, table
 from recency.networks import architectures
-from recency.scoring import estimate_ngrams
+from recency.scoring import estimate_ngrams, interpolation
 from recency.text import prepare
 
 PTB = ROOT.parent / "shared" / "data" / "ptb_mikolov"
@@ -26,17 +25,6 @@ PTB = ROOT.parent / "shared" / "data" / "ptb_mikolov"
 def nats():
     rng = np.random.default_rng(1)
     return rng.gamma(3, 2, 5000), rng.gamma(4, 1.5, 5000)
-
-
-def test_the_weight_is_the_best_there_is(nats):
-    def loss(share):
-        return -np.log(share * np.exp(-nats[0]) + (1 - share) * np.exp(-nats[1])).mean()
-
-    found = interpolation.weight(*nats)
-    best = minimize_scalar(loss, bounds=(1e-6, 1 - 1e-6), method="bounded", options={"xatol": 1e-9})
-    assert 0.05 < found < 0.95 and found == pytest.approx(best.x, abs=1e-4)
-    assert interpolation.interpolated(*nats, found).mean() == pytest.approx(best.fun, abs=1e-9)
-    assert interpolation.weight(nats[0] - 9, nats[0]) == pytest.approx(1, abs=1e-6)
 
 
 @pytest.fixture
@@ -66,6 +54,7 @@ def test_every_word_and_end_of_sentence_is_scored(text, reset):
     found = pd.read_parquet(folder / "o.parquet")
     assert found.token_id.tolist() == ids.tolist()
     assert set(found.parameters) == {architectures.parameter_count(network)}
+    assert found.known.tolist() == (ids != 1).tolist()
     cuts = [0, 3, 5, 9] if reset == "document" else [0, 9]
     expected = []
     for first, last in pairwise(cuts):
@@ -79,7 +68,7 @@ def scores(tmp_path, name, nats, parameters):
     paths = []
     for part, values in zip(("validation", "test"), nats):
         paths.append(tmp_path / f"{name}.{part}.parquet")
-        score.write(paths[-1], np.zeros(len(values)), values, parameters)
+        score.write(paths[-1], np.zeros(len(values)), values, values > 0, parameters)
     return paths
 
 
@@ -98,8 +87,8 @@ def test_the_table_has_what_was_published_beneath(tmp_path, nats):
     rows = pd.read_csv(out[0]).set_index("lm")
     fofe = rows.loc["PTB-FOFE-4"]
     assert fofe.test_ppl == pytest.approx(np.exp(nats[0][2000:].mean()))
-    share = interpolation.weight(nats[0][:2000], nats[1][:2000])
-    together = interpolation.interpolated(nats[0][2000:], nats[1][2000:], share)
+    shares = interpolation.best_shares(np.array(nats)[:, :2000])
+    together = interpolation.mixed(np.array(nats)[:, 2000:], shares)
     assert fofe.interpolated_ppl == pytest.approx(np.exp(together.mean()))
     assert (fofe.published_ppl, fofe.published_interpolated_ppl) == (112, 101)
     assert rows.loc["PTB-KN5"].published_ppl == 141 and np.isnan(rows.loc["mine"].published_ppl)

@@ -107,6 +107,22 @@ def test_kinds(bias, kind):
     assert encoding.kind(bias) == kind
 
 
+def test_recurrent_lms_are_drawn_by_their_kind_of_memory():
+    """None looks like unbiased attention; every memory of the config has a style of its own."""
+    memories = load("config.open.yaml")["memories"]
+    rows = [
+        {"lm": name, "label": name, "bias": {"form": "none"}, "applied": "none"}
+        | {"network": {"memory": memory}}
+        for name, memory in memories.items()
+    ]
+    lms, _ = comparison.records(rows, [])
+    kinds = {lm.lm: lm.memory for lm in lms}
+    assert kinds["window-4"] == "window of words" and kinds["FOFE-units"] == kinds["SRNN"]
+    assert (kinds["FOFE-0_7"], kinds["RNN"], kinds["LSRC"]) == ("fading", "rewritten", "gated")
+    assert set(kinds.values()) <= encoding.STYLES.keys()
+    assert "#404040" not in {look.colour for look in style.looks(lms).values()}
+
+
 def test_every_form_of_the_config_has_a_style_of_its_own():
     kinds = {encoding.kind(bias) for bias in load()["biases"].values()}
     assert kinds - encoding.STYLES.keys() == {"dVM, last layer"}
@@ -115,7 +131,7 @@ def test_every_form_of_the_config_has_a_style_of_its_own():
 
 def test_biases_without_a_style_take_what_is_free():
     primacy = {"form": "primacy_recency", "parts": "primacy"}
-    styles = encoding.styles([{"form": "new"}, primacy, {"form": "newer"}])
+    styles = encoding.styles(["new", encoding.kind(primacy), "newer"])
     assert styles["primacy"] == encoding.STYLES["primacy"] and len(set(styles.values())) == 3
 
 

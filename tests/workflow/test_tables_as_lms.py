@@ -60,6 +60,29 @@ BROKEN = {
     "lms: {five: {ngram: {file: {local: x.arpa}, order: 5}}}": "order: this is of n-grams estimated here",
     "lms: {five: {ngram: {file: {local: x.arpa}}}}": "lms → five → ngram → file → local: no file 'x.arpa'",
     "lms: {five: {ngram: {corpus: openwebtext, smoothing: katz}}}": "smoothing: 'katz'",
+    "lms: {m: {interpolate: [Pythia, Pithia], shares: [0.5, 0.5]}}": "lms → m → interpolate: no lm is called 'Pithia'",
+    "lms: {m: {interpolate: [Pythia], shares: [1]}}": "one LM is no mix; name another, or give a `cache`",
+    "lms: {m: {interpolate: [Pythia, dVM-TI]}}": "lms → m: either `held_out` names the corpus or the dataset",
+    "lms: {m: {interpolate: [Pythia], cache: {words: 9}, shares: [0.5, 0.4]}}": "shares: 2 numbers that make 1, one for each",
+    "lms: {m: {interpolate: [Pythia, dVM-TI], shares: [0.5, 0.5], bias: dVM}}": "lms → m: `bias` does not go with `interpolate`",
+    "lms: {m: {held_out: {corpus: pile}}}": "lms → m → held_out: it goes with `interpolate`",
+    "lms: {five: {ngram: {corpus: openwebtext, text_rule: lower}}, m: {interpolate: [Pythia, five], shares: [0.5, 0.5]}}": (
+        "'five' reads words by `text_rule: lower`, so that its probabilities are of other words"
+    ),
+    "lms: {m: {interpolate: [Pythia, dVM-TI], shares: [0.5, 0.5]}, n: {interpolate: [m, Pythia], shares: [0.5, 0.5]}}": (
+        "lms → n → interpolate: 'm' is a mix itself"
+    ),
+    "lms: {roberta: {checkpoint: roberta-base, scoring: {metric: original}}, m: {interpolate: [Pythia, roberta], shares: [0.5, 0.5]}}": (
+        "'roberta' is masked; what it gives a word is no share"
+    ),
+    "lms: {m: {interpolate: [Pythia, dVM-TI], held_out: {dataset: provo}}}\n"
+    "experiments: {mine: {title: M, lms: [m, Pythia], baseline: Pythia, responses: {spr: [provo.SP]}}}": (
+        "experiments → mine → responses: 'm' has its shares from provo's text, and is compared on it"
+    ),
+    "lms: {five: {ngram: {corpus: openwebtext}}, m: {interpolate: [Pythia, five], held_out: {corpus: openwebtext}}}\n"
+    "experiments: {mine: {title: M, lms: [m], baseline: m, perplexity: {validation: openwebtext, test: openwebtext}}}": (
+        "'m' has no perplexity of a text: 'Pythia' and 'five' are of other tokens"
+    ),
     "datasets: {provo: {scored_by: [gpt33]}}": "datasets → provo → scored_by: no lm is called 'gpt33'",
     GPT3 + "experiments: {mine: {title: M, lms: [gpt3, Pythia], baseline: Pythia, minimal_pairs: blimp}}": (
         "experiments → mine → minimal_pairs: 'gpt3' is a table of surprisals, and this needs a network"
@@ -192,11 +215,13 @@ lms:
       unit: bits
   lacking:
     surprisals: {tables: {simulated_spr: {local: mine/lacking.csv}}, columns: {surprisal: bits, word_id: word_id}, unit: bits, missing: 0.2}
-  trigram: {label: trigram, ngram: {order: 3, corpus: simulated, memory: 100M, text_rule: bare}}
+  trigram: {label: trigram, ngram: {order: 3, corpus: simulated, memory: 100M, text_rule: split}}
+  mix: {interpolate: [Pythia, trigram], held_out: {corpus: mixed_on}}
+corpora: {mixed_on: {files: [mine/text.txt], reader: plain}}
 experiments:
   mine:
     title: Tables
-    lms: [Pythia, ALiBi-mix-TI, copied, trigram]
+    lms: [Pythia, ALiBi-mix-TI, copied, trigram, mix]
     baseline: Pythia
     responses: {spr: [simulated_spr.SPR], eye_tracking: [simulated_eye_tracking.FP]}
     compare: [[copied, Pythia], [trigram, copied]]
@@ -217,12 +242,14 @@ def test_plans_no_training_for_them(tmp_path):
     (project / "mine").mkdir()
     for name in ("spr.csv", "lacking.csv", "eye.parquet"):
         (project / "mine" / name).write_text("item,place,word,bits,word_id\n")
+    (project / "mine" / "text.txt").write_text("words")
     (project / "mine.yaml").write_text(MINE.replace("Pythia, ALiBi-mix-TI, ", "").replace("baseline: Pythia", "baseline: copied", 1).replace("[copied, Pythia], ", ""))  # fmt: skip
     run = plan(project, "mine", configs=[*TINY, "mine.yaml"])
     jobs = planned(run.stdout)
-    # The readers are simulated by an LM of their own, which is trained.
+    # The readers are simulated by an LM of their own, which is trained, and Pythia is in the mix.
     assert jobs["surprisal_table"] == 2 and jobs["ngram_lm_surprisal"] == 2, run.stdout[-3000:]
-    assert jobs["estimate_ngram_lm"] == 1 and jobs["train"] == 1 and jobs["surprisal"] == 2
+    assert jobs["estimate_ngram_lm"] == 1 and jobs["train"] == 2
+    assert jobs["mix_surprisal"] == 2 and jobs["mix_shares"] == 1
 
 
 @pytest.mark.apart
@@ -242,6 +269,10 @@ def test_a_copied_model_is_fitted_and_tested_as_the_model_itself(study):
             third[["word_id", "bits"]].to_csv(study / "mine" / "lacking.csv", index=False)
         else:
             shuffled.to_parquet(study / "mine" / name)
+    held_out = "\n".join(
+        pd.read_parquet(results / "corpora" / "simulated" / "text.parquet").text[:9]
+    )
+    (study / "mine" / "text.txt").write_text(held_out)
     (study / "mine.yaml").write_text(MINE)
     run = snakemake(study, "--nocolor", "mine", configs=[*TINY, "mine.yaml"])
     assert run.returncode == 0 and "rule train:" not in run.stdout, run.stdout[-3000:]
@@ -249,7 +280,17 @@ def test_a_copied_model_is_fitted_and_tested_as_the_model_itself(study):
     delta = pd.read_csv(where / "delta_loglik.csv").set_index(["lm", "dataset"])["delta_loglik"]
     assert delta["copied"].tolist() == delta["ALiBi-mix-TI"].tolist()
     perplexity = pd.read_csv(where / "perplexity.csv")
-    assert set(perplexity.lm) == {"Pythia", "ALiBi-mix-TI", "copied", "trigram"}
+    assert set(perplexity.lm) == {"Pythia", "ALiBi-mix-TI", "copied", "trigram", "mix"}
+    shares = json.loads((results / "lms" / "mix" / "shares.json").read_text())["shares"]
+    words = {
+        lm: pd.read_parquet(results / "surprisal" / lm / "simulated_spr.parquet").surprisal_bits
+        for lm in ("Pythia", "trigram", "mix")
+    }
+    parts = {lm: share * 2 ** -words[lm] for lm, share in shares.items()}
+    ledger = pd.read_csv(results / "surprisal" / "mix" / "simulated_spr.ledger.csv")
+    parts["trigram"][ledger.word_id[ledger.reason == "unknown"]] = 0  # it has none of such a word
+    mixed = (parts["Pythia"] + parts["trigram"]).to_numpy()
+    assert 2 ** -words["mix"].to_numpy() == pytest.approx(mixed, rel=1e-6)
     tested = pd.read_csv(where / "permutation.csv")
     pairs = list(zip(tested.lm_a, tested.lm_b))
     assert pairs[2:4] == [("copied", "Pythia")] * 2 and ("trigram", "copied") in pairs

@@ -111,6 +111,10 @@ def _model(config: dict, name: str) -> str:
     biased = f"{form} ({given})" if given else form
     if "surprisals" in settings:
         return "surprisals from a table"
+    if "interpolate" in settings:
+        cache = settings.get("cache")
+        beside = [] if cache is None else [f"a cache of {cache.get('words', 500)} words"]
+        return f"mix of {', '.join([*settings['interpolate'], *beside])}"
     if "ngram" in settings:
         entry = settings["ngram"]
         of = (

@@ -29,8 +29,22 @@ class LM:
 
     @property
     def kind(self) -> str:
-        """The kind of bias, as legends and the figures' data name it."""
-        return encoding.kind(self.bias)
+        """The kind of bias, of an LM without attention that of its memory, as legends name it."""
+        if "memory" in self.network:
+            return encoding.memory_kind(self.network["memory"])
+        of = {"ngram": "n-gram", "mix": "mix"}
+        return next(
+            (kind for key, kind in of.items() if key in self.network), encoding.kind(self.bias)
+        )
+
+    @property
+    def memory(self) -> str:
+        """What carries the words before: a kind of recurrent memory, attention, or that biased."""
+        if "memory" in self.network or self.kind in ("n-gram", "mix"):
+            return self.kind
+        if "table" in self.network:
+            return ""  # who knows
+        return "attention" if self.kind == "none" else "biased attention"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How figures draw a bias: its kind, colour and marker, of its form and parameters alone.
+"""How figures draw an LM: its kind, colour and marker, of its bias's or memory's form and parameters alone.
 
 What the config calls a bias or an LM plays no part. Biases of one kind differ in strength only
 (the width of a window, the slope that all heads share): they have one colour, and figures may join
@@ -27,6 +27,12 @@ STYLES = {
     "identity": ("#882255", "P"),
     "temperature": ("#999933", "<"),
     "half_life": ("#44AA99", "d"),
+    "fading": ("#117733", "<"),
+    "rewritten": ("#B8860B", "h"),
+    "gated": ("#AA3377", "P"),
+    "window of words": ("#CC6677", "v"),
+    "n-gram": ("#777777", "*"),
+    "mix": ("#777777", "X"),
 }
 OTHERS = (("#AA4499", ">"), ("#661100", "8"), ("#888888", "*"), ("#6699CC", "H"))
 BASELINE = STYLES["none"][0]
@@ -35,6 +41,23 @@ NAMES = {
     "learned_linear": "ALiBi-learned",
     "primacy_recency": "primacy-recency",
 }
+
+#: Forms of recurrent memory by what becomes of a state; another form is a kind of its own.
+MEMORIES = {
+    **dict.fromkeys(("fofe", "srnn"), "fading"),
+    "rnn": "rewritten",
+    **dict.fromkeys(("gru", "lstm", "lsrc", "state_space"), "gated"),
+}
+
+
+def memory_kind(memory: Mapping[str, object]) -> str:
+    """Name the kind of a recurrent memory: what fades at once is a window of the last words.
+
+    >>> memory_kind({"form": "fofe", "decay": 0.7}), memory_kind({"form": "fofe", "decay": 0})
+    ('fading', 'window of words')
+    """
+    form = str(memory["form"])
+    return "window of words" if memory.get("decay") == 0 else MEMORIES.get(form, form)
 
 
 def kind(bias: Bias) -> str:
@@ -69,12 +92,12 @@ def slope(bias: Bias) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def styles(biases: Iterable[Bias]) -> dict[str, tuple[str, str]]:
-    """Return the colour and marker of each kind among `biases`.
+def styles(kinds: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return the colour and marker of each of these kinds.
 
     Kinds without a style of their own take the `OTHERS` in order, those first that no kind here has.
     """
-    kinds = dict.fromkeys(map(kind, biases))
+    kinds = dict.fromkeys(kinds)
     known = {name: STYLES[name] for name in kinds if name in STYLES}
     free = [other for other in OTHERS if other not in known.values()] or OTHERS
     rest = [name for name in kinds if name not in known]

@@ -82,9 +82,9 @@ def use() -> Iterator[None]:
 
 
 def looks(lms: Iterable[LM]) -> dict[str, Look]:
-    """Give every LM its look, by the kind of its bias."""
+    """Give every LM its look, by its kind."""
     lms = list(lms)
-    styles, result = encoding.styles(lm.bias for lm in lms), {}
+    styles, result = encoding.styles(lm.kind for lm in lms), {}
     for lm in lms:
         colour, marker = styles[lm.kind]
         hollow = lm.applied == "inference"

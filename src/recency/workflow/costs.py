@@ -39,6 +39,7 @@ KINDS = {
     "ngram_surprisal": "surprisal",
     "frequency_surprisal": "surprisal",
     "ngram_lm_surprisal": "surprisal",
+    "mix_surprisal": "surprisal",
     "regression": "regression",
     "nested_regression": "regression",
     "cross_validation": "cross-validation",

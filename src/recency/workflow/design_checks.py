@@ -339,7 +339,7 @@ def _not_given(config: dict, lm: str, used: list[str]) -> list[str]:
     own = config["lms"][lm]
     scale = config["scales"].get(config["scale"], {})
     entry = {**scale, **configuration.inherited(config, own), **own}
-    if "ngram" in own:
+    if "ngram" in own or "interpolate" in own:
         entry = {}
     if "surprisals" in own:  # of a table are what it is said to have
         entry = {"measures": own["surprisals"].get("measures")}

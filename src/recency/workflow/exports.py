@@ -171,7 +171,7 @@ def _what(lm: dict) -> str:
     """Say in a line what an LM is."""
     kind = configuration.kind_of(lm)
     if kind != "network":
-        return {"table": "surprisals from a table", "ngram": "n-grams"}[kind]
+        return {"table": "surprisals from a table", "ngram": "n-grams", "mix": "LMs mixed"}[kind]
     made = f"checkpoint {lm['checkpoint']}" if "checkpoint" in lm else f"trained on {lm['corpus']}"
     bias = ", ".join(f"{key} {value}" for key, value in lm["bias"].items())
     put_on = " put on at inference" if lm["applied"] == "inference" else ""

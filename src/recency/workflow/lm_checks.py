@@ -1,4 +1,4 @@
-"""Checks of language models that are not trained: tables, n-grams, and what a training kept."""
+"""Checks of language models that are not trained: tables, n-grams, mixes, and what a training kept."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from pathlib import Path
 from recency import config as configuration
 from recency.evaluations import registry
 from recency.names import nearest
+from recency.workflow import mixes
 
 #: What such an LM may say beside what it is.
-BESIDE = {"label", "surprisals", "ngram"}
+BESIDE = {"label", "surprisals", "ngram", "interpolate"}
 #: Where weights come from that an LM is not trained to.
 ELSEWHERE = ("checkpoint", "weights", "checkpoint_of")
-CALLED = {"table": "a table of surprisals", "ngram": "an n-gram model"}
-KEY = {"table": "surprisals", "ngram": "ngram"}
+CALLED = {"table": "a table of surprisals", "ngram": "an n-gram model", "mix": "a mix of LMs"}
+KEY = {"table": "surprisals", "ngram": "ngram", "mix": "interpolate"}
 
 
 def problems(config: dict, known) -> list[str]:
@@ -27,12 +28,21 @@ def problems(config: dict, known) -> list[str]:
                 is_a = CALLED[configuration.kind_of(other)]
                 found.append(f"{where} → weights: {lm['weights']!r} is {is_a} and has no weights")
             found += _kept_problems(config, where, lm, known)
+            found += [
+                f"{where} → {key}: it goes with `interpolate`, which names the LMs that are mixed"
+                for key in mixes.KEYS
+                if key in lm
+            ]
             continue
         found += [
             f"{where}: `{key}` does not go with `{KEY[kind]}`; {CALLED[kind]} is no network"
             for key in lm
-            if key not in BESIDE or (key in KEY.values() and key != KEY[kind])
+            if key not in BESIDE | (set(mixes.KEYS) if kind == "mix" else set())
+            or (key in KEY.values() and key != KEY[kind])
         ]
+        if kind == "mix":
+            found += mixes.problems(config, name, known)
+            continue
         own = _table_problems if kind == "table" else _ngram_problems
         found += own(config, f"{where} → {KEY[kind]}", lm[KEY[kind]], known)
     return found
@@ -223,6 +233,7 @@ def experiment_problems(config: dict, name: str) -> list[str]:
         if lm in config["lms"] and configuration.kind_of(config["lms"][lm]) != "network"
     }
     found = step_problems(config, name) if "steps" in experiment else []
+    found += mixes.experiment_problems(config, name)
     for evaluation in registry.evaluations().values():
         if evaluation.network and evaluation.key in experiment:
             found += [
@@ -237,6 +248,7 @@ def experiment_problems(config: dict, name: str) -> list[str]:
     varied = "corrected" in grid.get("surprisal", [])
     for lm, kind in kinds.items():
         has = kind == "table" and "corrected" in config["lms"][lm]["surprisals"]["columns"]
+        has = has or (kind == "mix" and mixes.has_corrected(config, lm))
         if (corrected and "surprisal" not in grid or varied) and not has:
             what = "sensitivity → surprisal" if varied else f"responses → {min(corrected)}"
             way = "map a `corrected` column, or take" if kind == "table" else "take"
@@ -245,8 +257,12 @@ def experiment_problems(config: dict, name: str) -> list[str]:
                 "`surprisal: plain`"
             )
         datasets = dict.fromkeys(r["dataset"] for r in asked)
-        if kind == "table":
-            found += _dataset_problems(where, lm, config["lms"][lm]["surprisals"], list(datasets))
+        for table in [lm, *config["lms"][lm].get("interpolate", [])]:
+            if "surprisals" not in config["lms"].get(table, {}):
+                continue
+            found += _dataset_problems(
+                where, table, config["lms"][table]["surprisals"], list(datasets)
+            )
     return found
 
 

@@ -7,7 +7,7 @@ from recency.errors import InputError
 from recency.scoring import measures
 
 #: LMs that no network scores the words for.
-GIVEN = ("ngram", "surprisals")
+GIVEN = ("ngram", "surprisals", "interpolate")
 
 
 def measure_problems(config: dict) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from recency import config as configuration
 from recency import grids
+from recency.figures import comparison
 from recency.mixed.formula import Formula
 from recency.regression import designs, names
 from recency.workflow.study import Study
@@ -203,6 +204,14 @@ def ranked_baselines(study: Study, experiment: str) -> dict[str, str]:
     """Return LM → the baseline that it is compared with, of the LMs that the experiment ranks."""
     of = study.one_for_seeds(experiment)
     return {of[lm]: of[other] for lm, other in baselines(study, experiment).items()}
+
+
+def memory_kinds(study: Study, experiment: str) -> dict[str, str]:
+    """Return LM → the kind of its memory, where an experiment measures memories; they are tested too."""
+    if "measured_memory" not in study.experiment(experiment):
+        return {}
+    lms, _ = comparison.records(study.ranked_lms(experiment), [])
+    return {lm.lm: lm.memory for lm in lms if lm.memory}
 
 
 def comparisons(study: Study, experiment: str) -> list[tuple[dict, str, str]]:

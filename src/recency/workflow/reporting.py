@@ -189,6 +189,10 @@ def _lms(study: Study) -> list[tuple[str, str, str]]:
             source = f"checkpoint {lm['checkpoint']}"
         elif "ngram" in lm:
             source = "an n-gram model"
+        elif "interpolate" in lm:
+            source = (
+                f"a mix of {' and '.join([*lm['interpolate'], *(['a cache'] * ('cache' in lm))])}"
+            )
         else:
             recipe = study.config["recipes"][lm["recipe"]]
             steps = lm.get("step", recipe.get("steps", 0))

@@ -15,6 +15,8 @@ if __name__ == "__main__":
             fit_b=snakemake.input.fit_b,
             others=snakemake.input.get("others", ()),
             out=snakemake.output[0],
+            out_kinds=snakemake.output.kinds,
+            kinds=snakemake.params.kinds,
             comparisons=snakemake.params.comparisons,
             named=snakemake.params.named,
             baselines=snakemake.params.baselines,

@@ -1,6 +1,7 @@
 """What a replaced word changes so many words further on, a line an LM."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from recency.evaluations.measured_memory.half_life import Memory, measured
+from recency.evaluations.measured_memory.stated import UNITS
 from recency.figures import comparison, ends, style
 from recency.figures.comparison import LM
 
@@ -27,9 +29,10 @@ SMALLEST = 1e-4  # bits: what is below is not drawn
 
 def read(memories: Iterable[str | Path], lms: list[LM]) -> dict[str, Memory]:
     """Return LM → its memory, from the files of rule measured_memory in the LMs' order."""
+    tables = [pd.read_parquet(path, columns=COLUMNS) for path in memories]
     return {
-        lm.lm: measured(pd.read_parquet(path, columns=COLUMNS))
-        for lm, path in zip(lms, memories, strict=True)
+        lm.lm: replace(measured(table), units=table.attrs.get(UNITS))
+        for lm, table in zip(lms, tables, strict=True)
     }
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from recency.evaluations.measured_memory.figure import read
 from recency.evaluations.measured_memory.half_life import SHORTEST, Memory
+from recency.evaluations.measured_memory.stated import stated
 from recency.evaluations.reading_times.figure_perplexity import series
 from recency.figures import bases, comparison, encoding, labels, style
 from recency.figures import intervals as interval_files
@@ -31,18 +32,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def stated(bias: Mapping) -> float:
-    """Return the half-life in tokens that a bias states: ln 2/m of a slope for all heads; NaN of others."""
-    slope = encoding.slope(bias)
-    return math.log(2) / slope if slope else math.nan
-
-
 def draw(
     result: Comparison, known: Intervals, memories: Mapping[str, Memory], baseline: str
 ) -> "Figure":
     """Draw the scatter, half-lives on a logarithmic axis, with intervals both ways."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     lives = {lm: m.half_life for lm, m in memories.items() if m.half_life > 1.05 * SHORTEST}
@@ -64,15 +60,37 @@ def draw(
             axes.plot([lives[key]] * 2, [low, high], "_-", gid=f"interval {key}", **pale)
             bars.append((lives[key], low, high))
         axes.plot([memory.half_life_low, memory.half_life_high], [totals[key]] * 2, "|-", **pale)
-        look = looks[key]
+        look, said = looks[key], stated(lm, memory.units)
         axes.plot(
             lives[key], totals[key], look.marker, mfc=look.face, mec=look.colour, ms=6, zorder=4
         )
+        if said.window > 0:
+            axes.plot([1, said.window], [totals[key]] * 2, lw=5, alpha=0.35, zorder=1.5,
+                      color=look.colour, solid_capstyle="butt", gid=f"window {key}")  # fmt: skip
+        if not math.isnan(said.half_life):
+            axes.plot(
+                said.half_life,
+                totals[key],
+                "x",
+                ms=5,
+                gid=f"stated {key}",
+                **{k: pale[k] for k in ("color", "zorder")},
+            )
+            axes.plot([said.low, said.high], [totals[key]] * 2, ":", **pale)
     chains = [[lm.lm for lm in group] for group in series(lms)]
     for chain in chains:
         how = "-" if next(lm.applied for lm in lms if lm.lm == chain[0]) == "training" else ":"
         xs, ys = [lives[key] for key in chain], [totals[key] for key in chain]
         axes.plot(xs, ys, color=looks[chain[0]].colour, lw=1, ls=how, zorder=3)
+    if any("memory" in lm.network for lm in lms):
+        names = {"biased attention": None, "": None}
+        kinds = {names.get(lm.memory, lm.memory) or lm.kind: looks[lm.lm] for lm in lms}
+        handles = [
+            Line2D([], [], ls="", marker=look.marker, color=look.colour, mfc=look.face, label=kind)
+            for kind, look in sorted(kinds.items())
+        ]
+        figure.legend(handles=handles, loc="outside upper left", ncols=4, columnspacing=1.2,
+                      handletextpad=0.3)  # fmt: skip
     axes.margins(0.14)
     axes.xaxis.set_minor_formatter(NullFormatter())
     for axis in (axes.xaxis, axes.yaxis):
@@ -87,6 +105,11 @@ def draw(
     notes = ["; ".join(filter(None, told)), *result.missing]
     if short:
         notes.insert(1, f"shorter than can be told, or none: {', '.join(short)}")
+    said = [stated(lm, memories[lm.lm].units) for lm in lms]
+    if any(each.half_life > 0 for each in said):
+        notes.append("×: the half-life that a slope or a fading state has, in tokens")
+    if any(each.window > 0 for each in said):
+        notes.append("broad bars: the tokens of a window")
     style.notes(figure, notes)
     if lms:
         labels.write(
@@ -128,7 +151,9 @@ def main(
             "half_life_words": shown[lm.lm].half_life,
             "half_life_low": shown[lm.lm].half_life_low,
             "half_life_high": shown[lm.lm].half_life_high,
-            "stated_half_life_tokens": stated(lm.bias),
+            "kind": lm.memory,
+            "stated_half_life_tokens": stated(lm, shown[lm.lm].units).half_life,
+            "window_tokens": stated(lm, shown[lm.lm].units).window,
             "delta_loglik": result.totals[lm.lm],
         }
         | columns(known, lm.lm, TOTAL)

@@ -31,6 +31,7 @@ class Memory:
     half_life_high: float
     half_within: float  # words within which half of the summed effect falls, the next word left out
     places: int
+    units: list[float] | None = None  # quartiles of the half-lives of units that fade, tokens
 
 
 def fitted(distance: np.ndarray, effects: np.ndarray) -> np.ndarray:

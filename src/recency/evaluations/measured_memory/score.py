@@ -11,6 +11,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.evaluations.measured_memory.replace import changes
+from recency.evaluations.measured_memory.stated import QUANTILES, UNITS
 from recency.files import atomic
 from recency.progress import progress
 from recency.scoring.surprisal import load, score_words
@@ -22,6 +23,17 @@ def tokens_of(words: pd.DataFrame, opened) -> np.ndarray:
     """Return how many tokens (words,) each word is read as in its item."""
     texts = opened.texts(words).values()
     return np.concatenate([np.bincount(text.word, minlength=text.words) for text in texts])
+
+
+def unit_half_lives(network) -> list[float] | None:
+    """Return the quartiles, in tokens, of the half-lives of a network's units; None where none fade."""
+    import torch
+
+    found = [each.half_lives() for each in network.modules() if hasattr(each, "half_lives")]
+    found = [each.float().flatten() for each in found if each is not None]
+    if not found:
+        return None
+    return torch.cat(found).quantile(torch.tensor(QUANTILES)).tolist()
 
 
 def main(
@@ -42,6 +54,8 @@ def main(
     allow_pickle: bool = False,
 ) -> None:
     """Write place, distance (words, 1 the next one) and change_bits to a Parquet file.
+
+    Of a memory whose units fade it has the quartiles of their half-lives as well, in its metadata.
 
     `places` words of the texts are replaced, one at a time, with `before` words of context before
     each; of `reach` words behind it surprisal is compared. The other settings are those of
@@ -69,5 +83,7 @@ def main(
         raise InputError(
             f"{lm}: no word could be replaced by one of as many tokens; take longer texts"
         )
+    if units := unit_half_lives(opened.network):
+        found.attrs[UNITS] = units
     with atomic(out) as part:
         found.astype({"change_bits": "float32"}).to_parquet(part, index=False, compression="zstd")

@@ -4,15 +4,17 @@ Two models' squared errors of an observation are swapped at random, observation 
 statistic is the difference of their means, two-sided. The same with all observations of a subject
 or of a sentence swapped together keeps the dependence within them. Of LMs that were trained from
 several seeds the errors are means over these, and what further seeds might add is in p as well
-(recency.stats.permutation). Only this rule reads the held-out partition.
+(recency.stats.permutation). Kinds of memory are tested as LMs are, the errors of a kind being means over
+its LMs. Only this rule reads the held-out partition.
 """
 
 import csv
 import math
 import sys
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from os import PathLike
 from typing import Any
 
@@ -46,8 +48,8 @@ class Errors:
     seed: str = ""
 
 
-Pair = tuple[str, Errors, Errors]
-"""A dataset and the errors of two LMs on the same observations of it."""
+Pair = tuple[str, Errors | None, Errors | None]
+"""A dataset and the errors of two LMs on the same observations of it; None without a fit."""
 
 
 def main(
@@ -66,6 +68,8 @@ def main(
     seed: int = 0,
     others: Sequence[str | PathLike] = (),
     named: Sequence[Mapping[str, str]] = (),
+    kinds: Mapping[str, str] | None = None,
+    out_kinds: str | PathLike | None = None,
 ) -> None:
     """Write one row for each of `comparisons` (lm_a, lm_b, dataset, measure) and one per pair.
 
@@ -76,7 +80,8 @@ def main(
     nothing to pool: n = 0 and empty figures. A response for which one LM has no fit has the same,
     and no part in that row. p_holm is p corrected by Holm's method, in four families: LMs against
     their baseline (`baselines`, lm → lm) over all responses, the same by response, and other pairs
-    in these two ways. `others` are the files of surprisal of LMs that formulas name: of each of
+    in these two ways. `out_kinds` has the same of each pair of `kinds` (lm → kind), in two families
+    of its own: over all responses, and by response. `others` are the files of surprisal of LMs that formulas name: of each of
     `named`, an lm and a dataset.
     """
     shown = progress(len(comparisons), "permutation test", "comparisons")
@@ -89,23 +94,51 @@ def main(
         return done[key]
 
     by_response: dict[tuple[str, ...], list[Pair]] = {}
-    pooled: dict[tuple[str, str], list[Pair]] = {}
-    failed = set()
+    of_lm: dict[tuple[str, ...], dict[str, Errors | None]] = {}
     for index, names in enumerate(comparisons):
         shared = held_out[index], words[index], unigram[index] if unigram else None
         a = errors(names["dataset"], *shared, surprisal_a[index], fit_a[index])
         b = errors(names["dataset"], *shared, surprisal_b[index], fit_b[index])
         key = tuple(names[each] for each in COLUMNS[:4])
-        found = by_response.setdefault(key, [])
-        if a and b:
-            trained = str(names.get("seed", ""))
-            found.append((names["dataset"], replace(a, seed=trained), replace(b, seed=trained)))
-        else:
-            failed.add(key)
+        trained = str(names.get("seed", ""))
+        a, b = (replace(each, seed=trained) if each else None for each in (a, b))
+        by_response.setdefault(key, []).append((names["dataset"], a, b))
+        about = names["dataset"], names["measure"], trained
+        of_lm.setdefault(about, {}).update({names["lm_a"]: a, names["lm_b"]: b})
         shown.update(index + 1)
-    single = []
+    known = baselines or {}
+    _write(out, _tested(by_response, permutations, seed, lambda a, b: known.get(a) == b))
+    if out_kinds is not None:
+        _write(out_kinds, _tested(_by_kind(of_lm, kinds or {}), permutations, seed))
+
+
+def _by_kind(
+    of_lm: Mapping[tuple[str, ...], Mapping[str, Errors | None]], kinds: Mapping[str, str]
+) -> dict[tuple[str, ...], list[Pair]]:
+    """Return the pairs of each two kinds by response, the errors of a kind means over its LMs."""
+    found: dict[tuple[str, ...], list[Pair]] = {}
+    for (dataset, measure, _), errors in of_lm.items():
+        means: dict[str, Errors | None] = {}
+        for kind in dict.fromkeys(kinds.values()):
+            own = [errors.get(lm) for lm, of in kinds.items() if of == kind]
+            whole = all(own)
+            squared = np.mean([each.squared for each in own], axis=0) if whole else None
+            means[kind] = replace(own[0], squared=squared) if whole else None
+        for a, b in combinations(means, 2):
+            found.setdefault((a, b, dataset, measure), []).append((dataset, means[a], means[b]))
+    return found
+
+
+def _tested(
+    by_response: Mapping[tuple[str, ...], Sequence[Pair]],
+    permutations: int,
+    seed: int,
+    first: Callable[[str, str], bool] = lambda a, b: True,
+) -> list[dict[str, Any]]:
+    """Return a row a response and pair, then one a pair; those with `first` are a family of their own."""
+    single, pooled = [], {}
     for key, pairs in by_response.items():
-        pairs = [] if key in failed else pairs  # an LM is all of its seeds
+        pairs = pairs if all(a and b for _, a, b in pairs) else []  # an LM is all of its seeds
         pooled.setdefault(key[:2], []).extend(pairs)
         row = dict(zip(COLUMNS, key))
         single.append(row | compare(pairs, permutations, _seed(row, seed)))
@@ -117,16 +150,19 @@ def main(
             print(f"{lm_a}, {lm_b}: errors of {listed} are not tested together", file=sys.stderr)
             pairs = []
         together.append(row | compare(pairs, permutations, _seed(row, seed)))
-    known = baselines or {}
     for tests in (single, together):
         for asked in (True, False):
-            family = [row for row in tests if (known.get(row["lm_a"]) == row["lm_b"]) == asked]
+            family = [row for row in tests if first(row["lm_a"], row["lm_b"]) == asked]
             for row, p in zip(family, holm([row["p"] for row in family]), strict=True):
                 row["p_holm"] = p
+    return single + together
+
+
+def _write(out: str | PathLike, rows: Sequence[Mapping[str, Any]]) -> None:
     with atomic(out) as path, path.open("w", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         table.writeheader()
-        for row in single + together:
+        for row in rows:
             table.writerow({key: _text(value) for key, value in row.items()})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ def main(
     threads: int = 1,
     allow_pickle: bool = False,
 ) -> None:
-    """Write token_id, nats and the LM's number of parameters for each token of a corpus, in order.
+    """Write token_id, nats, known and the LM's number of parameters for each token of a corpus, in order.
 
     The text is one, read in one pass or in windows, behind the token that ends documents; with
     `reset` document each document is a text of its own.
@@ -52,7 +53,9 @@ def main(
     texts = np.split(ids, cuts)
     scores = causal.score(opened.network, texts, opened.kind, end, stride, report=report)
     nats = -np.concatenate([each.log_probability for each in scores])
-    write(out, ids, nats, parameter_count(opened.network))
+    unknown = opened.tokenizer.token_to_id(getattr(opened.tokenizer.model, "unk_token", None) or "")
+    known = ids != (-1 if unknown is None else unknown)
+    write(out, ids, nats, known, parameter_count(opened.network))
 
 
 def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "</s>") -> None:
@@ -64,14 +67,39 @@ def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "<
     ]
     scores = ngram.score(arpa, sentences)
     nats = -np.log(10) * np.concatenate([each.log10 for each in scores])
-    write(out, np.full(len(nats), -1), nats, _listed(Path(arpa)))
+    known = np.concatenate([each.known for each in scores])
+    write(out, np.full(len(nats), -1), nats, known, _listed(Path(arpa)))
 
 
-def write(out: str | Path, ids: np.ndarray, nats: np.ndarray, parameters: int) -> None:
+def of_mix(
+    scores: Sequence[str | Path],
+    shares: str | Path,
+    text: str | Path,
+    out: str | Path,
+    lms: Sequence[str],
+    unknown_as: Sequence[str | None],
+    cache: Mapping | None = None,
+) -> None:
+    """Write the same for LMs interpolated, from their own files of the same tokens."""
+    from recency.scoring import mix
+    from recency.scoring.interpolation import mixed
+
+    nats, unknown, parameters = mix.of_text(text, lms, scores, unknown_as, cache)
+    made = mixed(mix.without_unknown(nats, unknown), mix.read_shares(shares))
+    if np.isinf(made).any():
+        raise InputError(f"{int(np.isinf(made).sum()):,} words of {text}: {mix.IMPOSSIBLE}")
+    write(out, np.full(len(made), -1), made, ~unknown.all(0), parameters)
+
+
+def write(
+    out: str | Path, ids: np.ndarray, nats: np.ndarray, known: np.ndarray, parameters: int
+) -> None:
     """Write a row a token."""
-    table = pd.DataFrame({"token_id": ids.astype(np.int32), "nats": nats, "parameters": parameters})
+    columns = {"token_id": ids.astype(np.int32), "nats": nats, "known": known}
     with atomic(out) as part:
-        table.to_parquet(part, index=False, compression="zstd")
+        pd.DataFrame(columns | {"parameters": parameters}).to_parquet(
+            part, index=False, compression="zstd"
+        )
 
 
 def _listed(arpa: Path) -> int:

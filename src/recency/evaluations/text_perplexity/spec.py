@@ -31,11 +31,25 @@ def _problems(config, name, known) -> list[str]:
     others = [lm for key in ("interpolated_with",) if (lm := asked.get(key))]
     for lm in others:
         known(f"{where} → perplexity → interpolated_with", lm, "lms")
-    return [
-        f"{where} → lms: {lm!r} is a table of surprisals, of no other text; give networks and n-grams"
-        for lm in [*config["experiments"][name]["lms"], *others]
-        if configuration.kind_of(config["lms"].get(lm, {})) == "table"
+    lms = [
+        lm for lm in [*config["experiments"][name]["lms"], *others] if lm in config.get("lms", {})
     ]
+    found = [
+        f"{where} → lms: {lm!r} is a table of surprisals, of no other text; give networks and n-grams"
+        for lm in lms
+        if configuration.kind_of(config["lms"][lm]) == "table"
+    ]
+    for lm in lms:
+        entry = config["lms"][lm]
+        if "interpolate" not in entry or not set(entry["interpolate"]) <= set(config["lms"]):
+            continue
+        if why := configuration.mix_over_tokens(config, lm):
+            found.append(f"{where} → lms: {lm!r} has no perplexity of a text: {why}")
+        if entry.get("held_out", {}).get("corpus") == asked.get("test"):
+            found.append(
+                f"{where} → test: {lm!r} has its shares from this text; take another `held_out`"
+            )
+    return found
 
 
 EVALUATION = Evaluation(

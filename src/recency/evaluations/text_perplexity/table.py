@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.evaluations.text_perplexity.interpolation import interpolated, weight
 from recency.figures import comparison, tables
 from recency.figures.comparison import LM
 from recency.figures.tables import Cell, Table
+from recency.scoring.interpolation import best_shares, mixed
 
 PRODUCT = {
     "makes": {"out": ("table_perplexity", "Table of perplexity on the test text")},
@@ -50,9 +50,9 @@ def computed(
                     f"{lm.lm} scored {len(test):,} words of the test text, {other} {len(with_test):,}: "
                     "LMs are interpolated word by word, and need the same words"
                 )
-            row["weight"] = weight(validation, with_validation)
-            together = interpolated(test, with_test, row["weight"])
-            row["interpolated_ppl"] = perplexity(together)
+            shares = best_shares(np.array([validation, with_validation]))
+            together = mixed(np.array([test, with_test]), shares)
+            row |= {"weight": shares[0], "interpolated_ppl": perplexity(together)}
         rows.append(row)
     return pd.DataFrame(rows).reindex(columns=COLUMNS)
 

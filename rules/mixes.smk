@@ -1,0 +1,115 @@
+# LMs that mix others: their shares by EM on held-out text, and what they give words and texts.
+
+
+rule mix_shares:
+    input:
+        unpack(lambda wildcards: mixes.Mix(study, wildcards.lm).held_out()),
+    output:
+        "<results>/lms/{lm}/shares.json",
+    log:
+        "<logs>/mix_shares/{lm}.log",
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("mix")),
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: mixes.Mix(study, wildcards.lm).lms,
+        cache=lambda wildcards: study.lms[wildcards.lm].get("cache"),
+        given=lambda wildcards: study.lms[wildcards.lm].get("shares"),
+        unknown_as=lambda wildcards: mixes.Mix(study, wildcards.lm).unknown_as,
+    script:
+        "../workflow/scripts/mixes/shares.py"
+
+
+rule mix_surprisal:
+    input:
+        unpack(lambda wildcards: mixes.Mix(study, wildcards.lm).words(wildcards.dataset)),
+        shares="<results>/lms/{lm}/shares.json",
+    output:
+        "<results>/surprisal/{lm}/{dataset}.parquet",
+        ledger="<results>/surprisal/{lm}/{dataset}.ledger.csv",
+    log:
+        "<logs>/mix_surprisal/{lm}/{dataset}.log",
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("mix")),
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: mixes.Mix(study, wildcards.lm).lms,
+        cache=lambda wildcards: study.lms[wildcards.lm].get("cache"),
+    script:
+        "../workflow/scripts/mixes/surprisal.py"
+
+
+rule mix_text_perplexity:
+    input:
+        unpack(lambda wildcards: mixes.Mix(study, wildcards.lm).text(wildcards.corpus)),
+        shares="<results>/lms/{lm}/shares.json",
+    output:
+        "<results>/text_perplexity/{lm}/{corpus}.parquet",
+    log:
+        "<logs>/mix_text_perplexity/{lm}/{corpus}.log",
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("mix")),
+    conda:
+        "../envs/lm.yaml"
+    params:
+        lms=lambda wildcards: mixes.Mix(study, wildcards.lm).lms,
+        cache=lambda wildcards: study.lms[wildcards.lm].get("cache"),
+        unknown_as=lambda wildcards: mixes.Mix(study, wildcards.lm).unknown_as,
+    script:
+        "../workflow/scripts/text_perplexity/score_mix.py"
+
+
+# LMs of other tokens are weighed on the words of a corpus, each document a text.
+rule corpus_words:
+    input:
+        text="<results>/corpora/{corpus}/text.parquet",
+    output:
+        "<results>/mixes/{corpus}/words.parquet",
+    log:
+        "<logs>/corpus_words/{corpus}.log",
+    conda:
+        "../envs/plot.yaml"
+    script:
+        "../workflow/scripts/mixes/words.py"
+
+
+rule corpus_surprisal:
+    input:
+        words=["<results>/mixes/{corpus}/words.parquet"],
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        surprisal=["<results>/mixes/{corpus}/{lm}.parquet"],
+        ledger=["<results>/mixes/{corpus}/{lm}.ledger.csv"],
+    log:
+        "<logs>/corpus_surprisal/{corpus}/{lm}.log",
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("network")),
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    params:
+        **batches.scoring(study),
+        datasets=lambda wildcards: [wildcards.corpus],
+    script:
+        "../workflow/scripts/lms/surprisal.py"
+
+
+rule corpus_ngram_surprisal:
+    input:
+        words="<results>/mixes/{corpus}/words.parquet",
+        arpa=lambda wildcards: study.ngram_file(wildcards.lm),
+    output:
+        "<results>/mixes/{corpus}/{lm}.parquet",
+        ledger="<results>/mixes/{corpus}/{lm}.ledger.csv",
+    log:
+        "<logs>/corpus_ngram_surprisal/{corpus}/{lm}.log",
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("ngram")),
+    conda:
+        "../envs/kenlm.yaml"
+    params:
+        **study.ngram_parameters("context", "bos", "text_rule"),
+    script:
+        "../workflow/scripts/ngrams/ngram_surprisal.py"

@@ -1,0 +1,148 @@
+"""What each LM remembers beside how well it predicts, by the kind of its memory; the kinds tested."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from recency.evaluations.measured_memory.figure import read, words
+from recency.evaluations.measured_memory.stated import Stated, stated
+from recency.evaluations.measured_memory.table import interval
+from recency.evaluations.reading_times.table_significance import write_p
+from recency.figures import comparison, style, tables
+from recency.figures import intervals as interval_files
+from recency.figures.intervals import TOTAL, columns
+from recency.figures.tables import Cell, Table
+
+PRODUCT = {
+    "makes": {
+        "out": ("table_half_life", "Half-lives and ΔLogLik by the kind of memory"),
+        "out_kinds": ("table_memory_kinds", "Kinds of memory, tested on the held-out partition"),
+    },
+    "reads": [
+        "memories=ranked_memories",
+        "delta_loglik",
+        "intervals=delta_loglik_intervals",
+        "kinds=permutation_kinds",
+        "not_run",
+    ],
+    "settings": ["lms=ranked", "responses"],
+    "when": "ranked",
+}
+
+ORDER = ["window of words", "fading", "rewritten", "gated", "attention", "biased attention"]
+TESTS = [
+    "two-sided permutation tests of squared errors on the held-out partition; those of a kind are means over its LMs, and their seeds",
+    "Holm: p corrected for the pairs of kinds, over all responses and apart from these by response; below 0.05 in bold, with the kind that has less error",
+]
+
+
+def in_words(said: Stated) -> str:
+    """Write what an LM's settings state."""
+    if said.window > 0:
+        return f"window of {said.window:g}"
+    if not said.half_life > 0:
+        return "–"
+    spread = f" ({words(said.low)} to {words(said.high)})" if said.low < said.high else ""
+    return words(said.half_life) + spread
+
+
+def rows(result, known, memories, models) -> pd.DataFrame:
+    """Return a row an LM, by kind, then by ΔLogLik."""
+    found = pd.DataFrame(
+        {
+            "lm": lm.lm,
+            "label": lm.label,
+            "kind": lm.memory,
+            "half_life_words": memories[lm.lm].half_life,
+            "half_life": interval(memories[lm.lm]),
+            "stated": in_words(stated(lm, memories[lm.lm].units)),
+            "delta_loglik": result.totals.get(lm.lm),
+        }
+        | columns(known, lm.lm, TOTAL)
+        for lm in models
+    )
+    place = {kind: number for number, kind in enumerate(ORDER)}
+    order = found.assign(place=found.kind.map(place).fillna(len(place)))
+    order = order.sort_values(["place", "kind", "delta_loglik"], ascending=[True, True, False])
+    return order.drop(columns="place").reset_index(drop=True)
+
+
+def layout(data: pd.DataFrame, base: str) -> Table:
+    """Set out a row an LM, a rule between kinds."""
+    header = ["LM", "Kind of memory", "Half-life (words)", "Stated (tokens)", "ΔLogLik (nats)"]
+    grid, rules = [], []
+    for number, row in enumerate(data.itertuples(index=False)):
+        if number and row.kind != data.kind[number - 1]:
+            rules.append(number)
+        grid.append(
+            [
+                Cell(row.label, left=True),
+                Cell(row.kind or "–", left=True),
+                Cell(row.half_life),
+                Cell(row.stated),
+                Cell(style.signed(row.delta_loglik)),
+            ]
+        )
+    notes = [
+        "Half-life: measured, with 95 % intervals; of several seeds the first one's",
+        "Stated: ln 2/m of a slope for all heads, ln 2/−ln α of a fading state, of units the median and the quartiles",
+        *filter(None, [base]),
+    ]
+    return Table("Memory and ΔLogLik", [[Cell(each) for each in header]], grid, notes, tuple(rules))
+
+
+def tested(tests: pd.DataFrame, names: Mapping[tuple[str, str], str]) -> Table:
+    """Set out the tests of each two kinds, those over all responses first."""
+    grid, pooled = [], int((tests.dataset == "all").sum())
+    for row in tests.itertuples(index=False):
+        sure = row.p_holm < 0.05
+        grid.append(
+            [
+                Cell(names.get((row.dataset, row.measure), row.dataset), left=True),
+                Cell(row.lm_a, bold=sure and row.mse_a < row.mse_b, left=True),
+                Cell(row.lm_b, bold=sure and row.mse_b < row.mse_a, left=True),
+                Cell(style.signed(row.difference, 2)),
+                *(Cell(write_p(p)) for p in (row.p, row.p_subject, row.p_sentence)),
+                Cell(write_p(row.p_holm), bold=sure),
+                Cell(f"{row.n:,.0f}"),
+            ]
+        )
+    header = [
+        "Response",
+        "Kind A",
+        "Kind B",
+        "MSE A − MSE B",
+        "p",
+        "p, by subject",
+        "p, by sentence",
+    ]
+    header = [Cell(each, left=place < 3) for place, each in enumerate([*header, "p (Holm)", "n"])]
+    return Table("Kinds of memory, on the held-out partition", [header], grid, TESTS,
+                 (pooled,) if 0 < pooled < len(tests) else ())  # fmt: skip
+
+
+def main(
+    *,
+    memories: Iterable[str | Path],
+    delta_loglik: str | Path,
+    intervals: str | Path,
+    kinds: str | Path,
+    out: Iterable[str | Path],
+    out_kinds: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    not_run: str | Path | None = None,
+) -> None:
+    """Write the LMs' table to `out` and the kinds' to `out_kinds` (.csv, .html, .tex)."""
+    lms, responses = list(lms), list(responses)
+    models, measured = comparison.records(lms, responses)
+    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+    data = rows(result, interval_files.read(intervals, result), read(memories, models), models)
+    tables.write(out, layout(data, result.base), data)
+    tests = comparison.table(kinds, ["lm_a", "lm_b", "dataset", "measure", "p_holm"])
+    tests = tests.iloc[(tests.dataset != "all").argsort(kind="stable")].reset_index(drop=True)
+    names = {(r.dataset, r.measure): r.label for r in measured} | {("all", "all"): "all responses"}
+    tables.write(
+        out_kinds, tested(tests, names), tests.rename(columns={"lm_a": "kind_a", "lm_b": "kind_b"})
+    )

@@ -1,0 +1,146 @@
+"""LMs that mix others: what their shares are found on, and what of the config goes together in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from recency import config as configuration
+
+#: What a mix may say beside its LMs.
+KEYS = ("shares", "held_out", "cache")
+
+
+class Mix:
+    """One mix of a study, as its rules ask for it."""
+
+    def __init__(self, study, lm: str):
+        self.config, self.lm, self.entry = study.config, lm, study.config["lms"][lm]
+        self.lms: list[str] = self.entry["interpolate"]
+
+    @property
+    def unknown_as(self) -> list[str | None]:
+        """Return how each LM writes words beyond its vocabulary: those of networks of words."""
+        return [self._unknown(lm) for lm in self.lms]
+
+    def _unknown(self, lm: str) -> str | None:
+        words = configuration.rows_of(self.config, lm) == configuration.WORDS
+        if not words or "ngram" in self.config["lms"][lm]:
+            return None
+        named = configuration.language_model(self.config, lm)["tokenizer"]
+        return self.config["tokenizers"][named].get("unknown", "<unk>")
+
+    def text(self, corpus: str) -> dict[str, object]:
+        """Return the files that a text is read from, token by token."""
+        return {
+            "scores": [f"<results>/text_perplexity/{lm}/{corpus}.parquet" for lm in self.lms],
+            "text": f"<results>/corpora/{corpus}/text.parquet",
+        }
+
+    def words(self, dataset: str) -> dict[str, object]:
+        """Return the files that a dataset is read from, word by word."""
+        where = [f"<results>/surprisal/{lm}/{dataset}" for lm in self.lms]
+        return {
+            "words": f"<results>/datasets/{dataset}/words.parquet",
+            "scores": [f"{each}.parquet" for each in where],
+            "ledgers": [f"{each}.ledger.csv" for each in where],
+        }
+
+    def held_out(self) -> dict[str, object]:
+        """Return the files that the shares are found on; none where they are given."""
+        on = self.entry.get("held_out", {})
+        if "dataset" in on:
+            return self.words(on["dataset"])
+        if "corpus" not in on:
+            return {}
+        if not configuration.mix_over_tokens(self.config, self.lm):
+            return self.text(on["corpus"])
+        where = [f"<results>/mixes/{on['corpus']}/{lm}" for lm in self.lms]
+        return {
+            "words": f"<results>/mixes/{on['corpus']}/words.parquet",
+            "scores": [f"{each}.parquet" for each in where],
+            "ledgers": [f"{each}.ledger.csv" for each in where],
+        }
+
+
+def has_corrected(config: Mapping, lm: str) -> bool:
+    """Say whether a mix has corrected surprisals: all of its LMs have, which are networks then."""
+    kinds = {
+        configuration.kind_of(config["lms"].get(each, {}))
+        for each in config["lms"][lm]["interpolate"]
+    }
+    return kinds == {"network"}
+
+
+def problems(config: Mapping, name: str, known) -> list[str]:
+    """List what is wrong with an LM's `interpolate`."""
+    entry, where = config["lms"][name], f"lms → {name}"
+    lms, number = entry["interpolate"], len(entry["interpolate"]) + ("cache" in entry)
+    found = []
+    named = [known(f"{where} → interpolate", lm, "lms") for lm in lms]
+    if not all(named):
+        return found
+    if number < 2:
+        found.append(f"{where} → interpolate: one LM is no mix; name another, or give a `cache`")
+    found += [
+        f"{where} → interpolate: {lm!r} is a mix itself; name the LMs that it is made of"
+        for lm in lms
+        if "interpolate" in config["lms"][lm]
+    ]
+    if ("shares" in entry) == ("held_out" in entry):
+        found.append(
+            f"{where}: either `held_out` names the corpus or the dataset on whose text the LMs' shares are "
+            "found, or `shares` gives them"
+        )
+    given = entry.get("shares")
+    if given is not None and (len(given) != number or abs(sum(given) - 1) > 1e-6):
+        of = f"{number} LMs" + ", the cache the last" * ("cache" in entry)
+        found.append(f"{where} → shares: {number} numbers that make 1, one for each of the {of}")
+    found += _vocabulary_problems(config, where, lms)
+    for table, each in (("corpora", "corpus"), ("datasets", "dataset")):
+        if each in entry.get("held_out", {}):
+            known(f"{where} → held_out → {each}", entry["held_out"][each], table)
+    if "corpus" in entry.get("held_out", {}):
+        tables = [lm for lm in lms if configuration.kind_of(config["lms"][lm]) == "table"]
+        found += [
+            f"{where} → held_out → corpus: {lm!r} is a table of surprisals, of no other text; give a `dataset`, "
+            "or `shares`"
+            for lm in tables
+        ]
+    return found
+
+
+def _vocabulary_problems(config: Mapping, where: str, lms: list[str]) -> list[str]:
+    """List LMs whose probabilities are not of the words that the others' are of."""
+    found, rules = [], {}
+    for lm in lms:
+        own = config["lms"][lm]
+        rule = own.get("ngram", {}).get("text_rule", "displayed")
+        rules[lm] = "displayed" if rule == "split" else rule
+        if {"metric", "future"} & own.get("scoring", {}).keys():
+            found.append(
+                f"{where} → interpolate: {lm!r} is masked; what it gives a word is no share of what could "
+                "stand there, and mixes with nothing"
+            )
+    if len(set(rules.values())) > 1:
+        lm, rule = next((lm, rule) for lm, rule in rules.items() if rule != "displayed")
+        found.append(
+            f"{where} → interpolate: {lm!r} reads words by `text_rule: {rule}`, so that its probabilities are "
+            "of other words than the rest's; take displayed or split"
+        )
+    return found
+
+
+def experiment_problems(config: Mapping, name: str) -> list[str]:
+    """List mixes of an experiment whose shares are found on the text that they are compared on."""
+    experiment, found = config["experiments"][name], []
+    scored = {r["dataset"] for r in configuration.responses(config, name)}
+    scored |= {configuration.owner_of_words(config, d) for d in scored if d in config["datasets"]}
+    for lm in experiment["lms"]:
+        entry = config["lms"].get(lm, {})
+        on = entry.get("held_out", {}).get("dataset")
+        if on in config["datasets"] and configuration.owner_of_words(config, on) in scored:
+            found.append(
+                f"experiments → {name} → responses: {lm!r} has its shares from {on}'s text, and is compared on "
+                "it here; take another `held_out`"
+            )
+    return found
