@@ -46,6 +46,8 @@ class Solution:
     """conditional modes of factor b (H, j)"""
     root: np.ndarray
     """lower triangular, root root' = X'V^-1 X (p, p)"""
+    penalty: float
+    """the sum of the squares of the spherical random effects u of both factors"""
 
 
 def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) -> Solution:
@@ -131,6 +133,7 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
         modes_a=Lua,
         modes_b=Lub,
         root=E[:p, :p],
+        penalty=float((ua**2).sum() + (ub**2).sum()),
     )
 
 

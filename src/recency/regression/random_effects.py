@@ -16,7 +16,7 @@ import pandas as pd
 from recency.figures import tables
 from recency.figures.tables import Cell, Table
 from recency.mixed.cross_products import Products, selected
-from recency.mixed.fit import Factor, crossed_factors
+from recency.mixed.factors import Factor, crossed_factors
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, parse
 from recency.mixed.theta_search import SINGULAR, descend, search
 from recency.regression import categories

@@ -19,10 +19,11 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.mixed import likelihood
 from recency.mixed.deviance import solve
-from recency.mixed.fit import crossed_factors, nested_group, products_of
+from recency.mixed.factors import crossed_factors, nested_group
 from recency.mixed.formula import Formula, column
 from recency.mixed.levels import levels
 from recency.mixed.scaling import scaled, scaling_of
+from recency.mixed.sums import products_of
 from recency.mixed.theta_search import descend
 from recency.progress import progress
 from recency.reading.observations import partition
