@@ -138,7 +138,7 @@ def _timed_search(*arguments: Any) -> Found:
     optimum = found.optimum
     print(
         f"theta: {optimum.evaluations} evaluations, {time.perf_counter() - started:.2f} s, "
-        f"deviance {optimum.deviance!r}, a Newton step would gain {optimum.gain:.1e}",
+        f"deviance {optimum.deviance!r}, a step would gain {optimum.gain:.1e}",
         file=sys.stderr,
     )
     return found
@@ -176,10 +176,7 @@ def search_notes(optimum: Optimum) -> list[str]:
     if optimum.singular:
         notes.append("singular fit: a variance or a correlation is at its limit")
     if not optimum.converged:
-        notes.append(
-            f"not converged: a step would lower the deviance by {optimum.gain:.2g}, "
-            f"smallest curvature {optimum.curvature:.2g}"
-        )
+        notes.append(f"not converged: a step would lower the deviance by {optimum.gain:.2g}")
     return notes
 
 
