@@ -27,7 +27,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from recency.mixed.cross_products import Products
-from recency.mixed.crossed import Dense
+from recency.mixed.crossed import Dense, Sparse
 
 SAFE = 1e4
 """Condition number of Lb up to which the gradient by its square follows from that by Lb."""
@@ -71,7 +71,7 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
     aa, bb, ab, aw, bw = products.aa, products.bb, products.ab, products.aw, products.bw
     G, i, H, j = ab.shape
     n, p, K = products.n, products.ww.shape[0] - 1, H * j
-    ab = Dense(ab.reshape(G, i, K))
+    crossed = ab if isinstance(ab, Sparse) else Dense(ab.reshape(G, i, K))
 
     # P = [A, B; B', D]; A = C C' is block-diagonal. Z_a is eliminated by T = C^-1 Lambda_a', so that
     # Lambda_b, K columns wide at most, comes in after the sums over the levels of a.
@@ -82,14 +82,14 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
     flat_W = MW.reshape(G * i, p + 1)
 
     # The Schur complement on b, S = Lambda_b'(Z_b'Z_b - M'M) Lambda_b + I = F F' with M = T Z_a'Z_b.
-    schur = ab.gram(T)
+    schur = crossed.gram(T)
     schur *= -1
     levels = np.arange(H)
     schur.reshape(H, j, H, j)[levels, :, levels, :] += bb
-    S = _rows(Lb.T, _rows(Lb.T, schur).T)
+    S = _rows(Lb.T, _rows(Lb.T, schur.copy()).T)
     S.flat[:: K + 1] += 1
     F = _cholesky(S)
-    R = _solve(F, _rows(Lb.T, bw.reshape(K, p + 1) - ab.left(back @ MW)))
+    R = _solve(F, _rows(Lb.T, bw.reshape(K, p + 1) - crossed.left(back @ MW)))
 
     # What is left of W'W belongs to the fixed effects; its corner is r^2.
     E = np.linalg.cholesky(products.ww - flat_W.T @ flat_W - R.T @ R)
@@ -104,21 +104,21 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
     # Random effects Lambda u and w = Z'V^-1 e by level, where u = Lambda'w.
     ub = _solve(F, R @ weights, transposed=True).reshape(H, j)
     Lub = ub @ Lb.T
-    of_b = ab.dot(Lub.ravel())
+    of_b = crossed.dot(Lub.ravel())
     Lua = (back @ (MW @ weights - (T @ of_b[:, :, None])[:, :, 0])[:, :, None])[:, :, 0]
     wa = aw @ weights - (aa @ Lua[:, :, None])[:, :, 0] - of_b
     wb = bw @ weights - (bb @ Lub[:, :, None])[:, :, 0]
-    wb -= ab.left(Lua[:, :, None]).reshape(H, j)
+    wb -= crossed.left(Lua[:, :, None]).reshape(H, j)
     ua = wa @ La
 
     # With U = Lambda_b S^-1 Lambda_b', Q = I - Z_a'Z_a T'T and X = Z_a'Z_b U Z_b'Z_a:
     # Z_a'V^-1 Z_a is Q Z_a'Z_a - Q X Q', Z_b'V^-1 Z_b is D - D U D, where D is what `schur` holds.
     half = _rows(Lb, _inverse(F))
+    trace_b = np.einsum("hjk,hlk->jl", schur.reshape(H, j, K), half.T.reshape(H, j, K))
     U = _rows(Lb, half.T)
-    X = ab.quadratic(U)
+    X = crossed.quadratic(U)
     Q = np.eye(i) - aa @ back @ T
     by_Sa = (Q @ aa - Q @ X @ Q.transpose(0, 2, 1)).sum(0) - n / r2 * wa.T @ wa
-    trace_b = np.einsum("hjk,hlk->jl", schur.reshape(H, j, K), half.T.reshape(H, j, K))
     by_Lb = 2 * (trace_b - n / r2 * wb.T @ ub)
     if j and np.linalg.cond(Lb) < SAFE:
         by_Sb = np.linalg.solve(Lb.T, by_Lb.T / 2).T
@@ -138,7 +138,7 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
         inside = ((sa @ (back @ (T + T @ X @ back @ T))) * sa).sum(2)
         Ub = U.reshape(H, j, H, j)[levels, :, levels, :]
         inside += np.einsum("ghj,hjk,ghk->gh", sb, Ub, sb)
-        between = (back @ T @ ab.values @ U).reshape(G, i, H, j)
+        between = (back @ T @ crossed.values @ U).reshape(G, i, H, j)
         inside -= 2 * np.einsum("ghi,gihj,ghj->gh", sa, between, sb)
         trace = (cells[:, :, 0] / shrunk - inside / shrunk**2).sum()
         by_tt = float(trace - n / r2 * ((wc / shrunk) ** 2).sum())
@@ -200,9 +200,9 @@ def _without_cells(products: Products, t: float) -> Products:
 
 
 def _rows(L: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Multiply each level's rows of `values` (levels * k, c) by L (k, k)."""
+    """Multiply each level's rows of `values` (levels * k, c), which may be lost, by L (k, k)."""
     if len(L) < 2:
-        return L.sum() * values
+        return np.multiply(L.sum(), values, out=values)
     return (L @ values.reshape(-1, len(L), values.shape[1])).reshape(values.shape)
 
 
@@ -221,9 +221,9 @@ def _solve(F: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.nda
 
 
 def _inverse(F: np.ndarray) -> np.ndarray:
-    """Return (F F')^-1, both triangles filled."""
+    """Return (F F')^-1, both triangles filled; F is lost."""
     if not len(F):
         return F
-    half = lapack.dpotri(F, lower=1)[0]
+    half = lapack.dpotri(F, lower=1, overwrite_c=1)[0]
     half.T.flat[:: len(F) + 1] /= 2
     return half + half.T

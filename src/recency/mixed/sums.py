@@ -14,8 +14,12 @@ from recency.mixed.levels import Levels
 
 ROWS = 65_536
 """Rows in a block while cross-products are summed."""
-CELLS = 50_000_000
-"""Elements of the largest array of cross-products above which lme4's optimiser takes over."""
+CELLS = 250_000_000
+"""Elements of the largest array of a search above which lme4's optimiser takes over: 2 GB."""
+SMALL = 4_000_000
+"""Elements of Z_a'Z_b up to which it is held whole, however few of its cells are filled."""
+FILLED = 0.1
+"""Share of filled cells from which it is held whole where there is room: it is faster then."""
 
 Part = tuple[Mapping[str, np.ndarray], np.ndarray, Mapping[str, np.ndarray]]
 """Some of the rows: scaled predictors by name, the response, the codes of each factor."""
@@ -62,10 +66,18 @@ def sum_products(
     G, H = sizes[crossed[0].group], sizes[crossed[1].group] if len(crossed) > 1 else 1
     i, j = len(crossed[0].columns), len(crossed[1].columns) if len(crossed) > 1 else 0
     within = 2 + i + j + len(formula.fixed) if nested else 0
-    if G * H * max(i * j, within) > CELLS:
+    if max(G * H * within, (H * j) ** 2) > CELLS:
         raise NotSearchable(f"{G} x {H} levels are too many for cross-products")
     blocks = (_block(formula, crossed, part) for part in parts)
-    return independent(cross_products(blocks, G, H, nested))
+    sparse = not nested and G * H * i * j > SMALL
+    products = cross_products(blocks, G, H, nested, sparse)
+    if sparse:
+        filled, whole = len(products.ab.cells), G * H
+        if filled * i * j > CELLS:
+            raise NotSearchable(f"{filled} pairs of levels are too many for cross-products")
+        if filled > FILLED * whole and whole * i * j <= CELLS:
+            products.ab = products.ab.whole()
+    return independent(products)
 
 
 def squares_left(

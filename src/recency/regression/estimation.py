@@ -17,6 +17,7 @@ from recency.mixed.scaling import scaled, scaling_of
 from recency.mixed.summary import FitSummary
 from recency.regression import categories
 from recency.regression.coding import NOTHING, Coding
+from recency.regression.confirmation import ROWS
 from recency.regression.predictors import Rows
 from recency.regression.texts import Texts
 
@@ -50,6 +51,7 @@ def estimate(
         found = summary if summary.converged else None
         result = Result(found, summary.converged, "; ".join(notes), by="least squares")
     else:
+        confirm = confirm and len(rows.y) <= ROWS
         result = fit_model(
             formula, predictors, rows.y, rows.groups, design["engine"], family, confirm
         )

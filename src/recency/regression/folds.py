@@ -11,7 +11,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,21 +77,15 @@ def main(
                 "cross_validation: words' means over subjects have no folds by subject"
             )
         rows = word_means(rows)
-    kind = ("cross-validation", Path(fit).parent.name, by)
+    confirm = drawn(design, lm, model, "cross-validation")
     fold = assigned(rows.groups[by], folds, seed, by)
     loglik, at_zero = np.full((2, len(rows.y)), np.nan)
     fits: list[dict[str, Any]] = []
     shown = progress(len(rows.y), f"{lm}, {model}: cross-validation", "observations")
     for number in range(folds):
         inside = fold == number
-        record, summary = estimate(
-            formula,
-            texts,
-            subset(rows, ~inside),
-            design,
-            coding,
-            drawn(design, lm, model, *kind, number),
-        )
+        others = subset(rows, ~inside)
+        record, summary = estimate(formula, texts, others, design, coding, confirm and not number)
         test, anew = subset(rows, inside), math.nan
         if summary is not None:
             loglik[inside] = predictive(record, test)

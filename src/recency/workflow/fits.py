@@ -46,7 +46,7 @@ def main(
             others[beside] = files[f"beside_{number}"]
         design = dict(response["design"])
         asked = {"lm": lm, "model": model, "design": design, "beside": beside}
-        asked["confirm"] = drawn(design, lm, model, response["name"], beside or "")
+        asked["confirm"] = drawn(design, lm, model, beside or "")
         read = {**given, "others": list(others.values())}
         settings = asked | {"others": list(others)}
         part = Part(response["name"], tuple(map(Path, outputs)), kept.key(read, settings, code))
