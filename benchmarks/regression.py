@@ -37,9 +37,11 @@ sys.path.append(str(ROOT / "benchmarks"))
 from result import keep, processor
 
 from recency.mixed import lme4
-from recency.mixed.fit import crossed_factors, fit_model, products_of
+from recency.mixed.factors import crossed_factors
+from recency.mixed.fit import fit_model
 from recency.mixed.formula import parse
 from recency.mixed.levels import Levels
+from recency.mixed.sums import products_of
 from recency.mixed.theta_search import search
 
 PREDICTORS = ("length", "position", "unigram", "surprisal", "previous_surprisal")

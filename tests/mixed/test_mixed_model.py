@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from recency.mixed import fit as fit_module
-from recency.mixed import likelihood, lme4, prediction, theta_search
+from recency.mixed import likelihood, lme4, prediction
+from recency.mixed import search as search_module
 from recency.mixed.cross_products import Block, cross_products, independent
 from recency.mixed.deviance import deviance
-from recency.mixed.fit import crossed_factors, figures, fit_model
+from recency.mixed.factors import crossed_factors
+from recency.mixed.fit import figures, fit_model
 from recency.mixed.formula import column, parse
 from recency.mixed.levels import Levels, joined
+from recency.mixed.sums import products_of
 from recency.mixed.theta_search import search
 
 NAMES = ("length", "position", "surprisal")
@@ -181,18 +183,17 @@ def test_search_is_no_worse_than_lme4_tightened(R, data, formula):
         assert summary.singular and "singular" in ours.note
 
 
-def test_search_leaves_columns_of_zeros(monkeypatch):
+def test_search_leaves_columns_of_zeros():
     """Where all variances are zero the gradient vanishes, wherever the optimum is."""
     predictors, y, groups = simulate(5)
     formula = parse(CORRELATED)
     a, b = crossed_factors(formula)
-    products = fit_module.products_of(formula, [a, b], predictors, y, groups)
+    products = products_of(formula, [a, b], predictors, y, groups)
     zero, by_a, by_b = deviance(products, np.zeros((3, 3)), np.zeros((1, 1)))
     assert np.tril(by_a) == pytest.approx(0) and by_b == pytest.approx(0)
     optimum = search(products, a.free, b.free)
     assert optimum.converged and optimum.deviance < zero - 100
-    monkeypatch.setattr(theta_search, "STARTS", (0.0,))
-    from_zero = search(products, a.free, b.free)
+    from_zero = search(products, a.free, b.free, (np.zeros((3, 3)), np.zeros((1, 1))))
     assert from_zero.deviance == pytest.approx(optimum.deviance, abs=1e-6)
 
 
@@ -202,7 +203,7 @@ def test_two_searches_agree_to_the_last_digits():
     crossed = crossed_factors(formula)
     found = [
         search(
-            fit_module.products_of(formula, crossed, predictors, y * scale, groups),
+            products_of(formula, crossed, predictors, y * scale, groups),
             crossed[0].free,
             crossed[1].free,
         )
@@ -220,7 +221,7 @@ def test_lme4_takes_over_where_the_deviances_differ(R, monkeypatch):
         optimum = search(*arguments)
         return replace(optimum, deviance=optimum.deviance * (1 + 2e-6))
 
-    monkeypatch.setattr(fit_module, "search", wrong)
+    monkeypatch.setattr(search_module, "search", wrong)
     result = fit_model(formula, predictors, y, groups, "cross_products")
     assert "lme4's optimiser was used" in result.note and result.optimum is None
     assert result.summary.loglik == pytest.approx(searched.summary.loglik, abs=1e-3)

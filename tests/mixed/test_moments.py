@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from recency.mixed import moments
+from recency.mixed.charts import Chart, blocks_of, escape
 from recency.mixed.cross_products import Block, cross_products
-from recency.mixed.moments import alone
-from recency.mixed.theta_search import by_moments, descend, search
+from recency.mixed.deviance import solve
+from recency.mixed.moments import alone, precision_at
+from recency.mixed.theta_search import by_moments, search
 
 
 def products_of_factor(X, y, codes, Z):
@@ -31,27 +32,20 @@ def test_balanced_one_way_is_the_maximum_likelihood_of_the_textbook():
     assert found.L[0, 0] == pytest.approx(np.sqrt(between / error), rel=1e-3)
 
 
-def test_information_is_that_of_the_dense_model(monkeypatch):
-    monkeypatch.setattr(moments, "SWEEPS", 30)  # the last one's weights are at the L before
+def test_expected_derivatives_are_those_of_the_dense_model():
     random = np.random.default_rng(5)
     codes = random.integers(0, 40, 600)
-    X = np.column_stack([np.ones(600), random.normal(size=(600, 2))])
-    Z, free = X[:, :2], np.tril(np.ones((2, 2), dtype=bool))
-    y = X @ [1, 2, 3] + (Z * random.normal(size=(40, 2))[codes]).sum(1) + random.normal(size=600)
-    found = alone(*products_of_factor(X, y, codes, Z), free)
+    Z = np.column_stack([np.ones(600), random.normal(size=600)])
+    L = np.array([[0.8, 0.0], [0.3, 0.5]])
+    zz = products_of_factor(Z, np.ones(600), codes, Z)[0]
     same = codes[:, None] == codes
-
-    def dense(L):
-        return np.eye(600) + same * (Z @ L @ L.T @ Z.T)
-
-    inverse = np.linalg.inv(dense(found.L))
-    changes = []
-    for element in np.argwhere(free):
-        step = np.zeros((2, 2))
-        step[tuple(element)] = 1e-6
-        changes.append(inverse @ (dense(found.L + step) - dense(found.L - step)) / 2e-6)
-    expected = [[np.trace(one @ other) for other in changes] for one in changes]
-    assert found.information == pytest.approx(np.array(expected), rel=1e-4, abs=1e-4)
+    inverse = np.linalg.inv(np.eye(600) + same * (Z @ L @ L.T @ Z.T))
+    for _ in range(3):
+        change = random.normal(size=(2, 2))
+        change = change + change.T
+        turned = inverse @ (same * (Z @ change @ Z.T))
+        found = change.ravel() @ precision_at(zz, L) @ change.ravel()
+        assert found == pytest.approx(np.trace(turned @ turned), rel=1e-9)
 
 
 def test_uncorrelated_terms_stay_so_and_no_variance_is_zero():
@@ -63,37 +57,85 @@ def test_uncorrelated_terms_stay_so_and_no_variance_is_zero():
     found = alone(*products_of_factor(X, y, codes, X), free)
     assert (found.L[~free] == 0).all()
     assert (np.diagonal(found.L) > 0.01).all()
-    assert found.information.shape == (3, 3)
+
+
+def crossed(seed, rows=4000, sds=(0.6, 0.2), levels=(30, 40)):
+    """Return cross-products of two factors, slopes by one of them, and what varies in their L."""
+    random = np.random.default_rng(seed)
+    a, b = (random.integers(0, many, rows) for many in levels)
+    k = len(sds)
+    X = np.column_stack([np.ones(rows), random.normal(size=(rows, max(k - 1, 2)))])
+    y = X.sum(1) + (X[:, :k] * (random.normal(size=(levels[0], k)) * sds)[a]).sum(1)
+    y += random.normal(size=rows) + 0.3 * random.normal(size=levels[1])[b]
+    products = cross_products([Block(X, y, a, X[:, :k], b, X[:, :1])], *levels)
+    return products, (np.tril(np.ones((k, k), dtype=bool)), np.ones((1, 1), dtype=bool))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_search_from_moments_is_short_and_ends_where_the_gradient_vanishes(seed):
-    random = np.random.default_rng(seed)
-    a, b = random.integers(0, 30, 4000), random.integers(0, 40, 4000)
-    X = np.column_stack([np.ones(4000), random.normal(size=(4000, 2))])
-    slopes = random.normal(size=(30, 2)) * [0.6, 0.2]
-    y = X @ [1, 2, 3] + (X[:, :2] * slopes[a]).sum(1) + random.normal(size=4000)
-    y += 0.3 * random.normal(size=40)[b]
-    products = cross_products([Block(X, y, a, X[:, :2], b, X[:, :1])], 30, 40)
-    free = np.tril(np.ones((2, 2), dtype=bool)), np.ones((1, 1), dtype=bool)
-    start, inverse = by_moments(products, list(free))
+    products, free = crossed(seed)
+    start = by_moments(products, free)
     found = search(products, *free)
-    optimum = np.concatenate([found.La[free[0]], found.Lb[free[1]]])
-    assert start == pytest.approx(optimum, abs=0.05)
-    assert np.linalg.eigvalsh(inverse).min() > 0
-    assert found.converged and found.gain < 1e-7
-    assert found.evaluations <= 12  # 4 of them for the Hessian at the end
+    assert start[0] @ start[0].T == pytest.approx(found.La @ found.La.T, abs=0.05)
+    assert found.converged and found.gain < 1e-9 and found.evaluations <= 10
+    at = solve(products, found.La, found.Lb)
+    assert np.abs(np.tril(at.by_La)).max() < 1e-3 and np.abs(at.by_Lb).max() < 1e-3
 
 
-@pytest.mark.parametrize("seed", [3, 7, 50])
-def test_near_a_limit_the_best_of_several_starts_is_taken(seed):
+@pytest.mark.parametrize("seed", range(6))
+def test_at_the_edge_every_start_ends_at_one_optimum(seed):
+    products, free = crossed(seed, 150, (1.0, 0.1, 0.1, 0.0), (8, 10))
+    found = search(products, *free)
+    assert found.converged and found.singular
     random = np.random.default_rng(seed)
-    a, b = random.integers(0, 8, 150), random.integers(0, 10, 150)
-    X = np.column_stack([np.ones(150), random.normal(size=(150, 3))])
-    u = random.normal(size=(8, 4)) * [1, 0.1, 0.1, 0]
-    y = X.sum(1) + (X * u[a]).sum(1)
-    y += random.normal(size=150)
-    products = cross_products([Block(X, y, a, X, b, X[:, :1])], 8, 10)
-    free = np.tril(np.ones((4, 4), dtype=bool)), np.ones((1, 1), dtype=bool)
-    others = [descend(products, *free, np.eye(4) * at, np.eye(1) * at)[0] for at in (0.1, 1.0)]
-    assert search(products, *free).deviance <= min(others) + 1e-5
+    starts = [(np.eye(4) * at, np.eye(1) * at) for at in (0.0, 0.02, 1.0)]
+    starts.append((np.tril(random.normal(size=(4, 4))), np.eye(1)))
+    for start in starts:
+        other = search(products, *free, start)
+        assert other.converged and other.deviance == pytest.approx(found.deviance, abs=1e-5)
+        assert other.evaluations < 60
+
+
+def test_covariances_have_no_way_off_the_optimum_and_one_off_a_saddle():
+    products, free = crossed(1, 600, (0.8, 0.4, 0.0), (12, 15))
+    blocks, zz = blocks_of(free), (products.aa, products.bb)
+    found = search(products, *free)
+
+    def way(La, Lb):
+        at = solve(products, La, Lb)
+        return at.deviance, escape(blocks, (La, Lb), (at.by_Sa, at.by_Sb), zz)
+
+    end = way(found.La, found.Lb)[1]
+    assert end is None or end.gain < 1e-6
+    deviance, off = way(np.zeros((3, 3)), found.Lb)
+    assert off.block.factor == 0 and off.gain > 1
+    assert way(*off.taken((np.zeros((3, 3)), found.Lb), 0.25))[0] < deviance - 1
+    # Sigma goes down along the cone's edge and not within it: no random covariance is better.
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        root = random.normal(size=(3, 3))
+        Sigma = found.La @ found.La.T + 1e-3 * random.random() * root @ root.T
+        assert solve(products, np.linalg.cholesky(Sigma), found.Lb).deviance > found.deviance
+
+
+@pytest.mark.parametrize("correlated", [True, False])
+def test_a_chart_has_the_gradient_of_differences(correlated):
+    products, free = crossed(2, 600, (0.8, 0.4, 0.1), (12, 15))
+    free = free if correlated else (np.eye(3, dtype=bool), free[1])
+    blocks, random = blocks_of(free), np.random.default_rng(3)
+    Ls = [np.where(f, random.normal(size=f.shape), 0.0) for f in free]
+    chart = Chart(blocks, Ls)
+    for L, again in zip(Ls, chart.factors(chart.start), strict=True):
+        assert again @ again.T == pytest.approx(L @ L.T)
+    theta = chart.start + 0.1 * random.normal(size=len(chart.start))
+
+    def value(theta):
+        return solve(products, *chart.factors(theta))
+
+    at = value(theta)
+    gradient = chart.gradient(theta, (at.by_Sa, at.by_Sb))
+    for element, slope in enumerate(gradient):
+        step = np.zeros(len(theta))
+        step[element] = 1e-5
+        around = value(theta + step).deviance - value(theta - step).deviance
+        assert slope == pytest.approx(around / 2e-5, rel=1e-4, abs=1e-4)

@@ -6,8 +6,10 @@ from test_mixed_model import CORRELATED, simulate
 
 from recency.mixed.cross_products import Block, cross_products, selected
 from recency.mixed.deviance import solve
-from recency.mixed.fit import NotSearchable, crossed_factors, fit_model, products_of
+from recency.mixed.factors import NotSearchable, crossed_factors
+from recency.mixed.fit import fit_model
 from recency.mixed.formula import parse
+from recency.mixed.sums import products_of
 
 NESTED = CORRELATED + " + (1 | sentence:subject)"
 

@@ -13,10 +13,11 @@ import yaml
 
 from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik, seeds
-from recency.mixed.fit import crossed_factors, products_of
+from recency.mixed.factors import crossed_factors
 from recency.mixed.formula import parse
 from recency.mixed.levels import levels
 from recency.mixed.scaling import scaled, scaling_of
+from recency.mixed.sums import products_of
 from recency.regression import fit as regression
 from recency.regression import random_effects
 from recency.regression.predictors import read_rows, read_texts

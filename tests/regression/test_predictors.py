@@ -8,10 +8,11 @@ import pytest
 
 from recency.errors import InputError
 from recency.mixed.cross_products import Products
-from recency.mixed.fit import crossed_factors, products_of
+from recency.mixed.factors import crossed_factors
 from recency.mixed.model import lmer
 from recency.mixed.polynomials import basis_of
 from recency.mixed.scaling import scaled, scaling_of
+from recency.mixed.sums import products_of
 from recency.regression import categories, names, prediction, random_effects
 from recency.regression import fit as regression
 from recency.regression.coding import coding_of

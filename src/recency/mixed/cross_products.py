@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from recency.mixed.crossed import Cells, Sparse
+
 
 @dataclass
 class Block:
@@ -33,7 +35,7 @@ class Products:
     """Z_a'Z_a by level, (G, i, i)"""
     bb: np.ndarray
     """Z_b'Z_b by level, (H, j, j)"""
-    ab: np.ndarray
+    ab: np.ndarray | Sparse | None
     """Z_a'Z_b, (G, i, H, j)"""
     aw: np.ndarray
     """Z_a'W, (G, i, p + 1)"""
@@ -48,26 +50,36 @@ class Products:
     """the columns of X that are left, where `independent` has left others out"""
 
 
-def cross_products(blocks: Iterable[Block], G: int, H: int, nested: bool = False) -> Products:
+def cross_products(
+    blocks: Iterable[Block], G: int, H: int, nested: bool = False, sparse: bool = False
+) -> Products:
     """Sum over `blocks`, whose codes run below G and H; rows may be cut into blocks anywhere.
 
-    With `nested` the sums within each pair of levels are kept, for an intercept of each pair.
+    With `nested` the sums within each pair of levels are kept, for an intercept of each pair. With
+    `sparse` Z_a'Z_b is held of the pairs that rows have.
     """
-    products = None
+    products, cells, shape = None, Cells(), (0, 0)
     for block in blocks:
-        part = _of_block(block, G, H, nested)
+        part = _of_block(block, G, H, nested, sparse)
+        if sparse:
+            shape = block.Za.shape[1], block.Zb.shape[1]
+            pairs = [z * w for z in block.Za.T for w in block.Zb.T]
+            cells.add(block.a * H + block.b, np.array(pairs).reshape(-1, len(block.y)))
         if products is None:
             products = part
             continue
         for name, value in vars(part).items():
             if value is not None:
                 setattr(products, name, getattr(products, name) + value)
+    if sparse:
+        found, sums = cells.sums()
+        products.ab = Sparse((G, H), found, np.ascontiguousarray(sums.T).reshape(-1, *shape))
     return products
 
 
 def selected(products: Products, a: Sequence[int], b: Sequence[int]) -> Products:
     """Return the cross-products of a model with these columns of Z_a and Z_b alone."""
-    a, b = list(a), list(b)
+    a, b, ab = list(a), list(b), products.ab
     i, cells = products.aa.shape[1], products.cells
     if cells is not None:
         after = range(1 + i + products.bb.shape[1], cells.shape[2])
@@ -76,7 +88,7 @@ def selected(products: Products, a: Sequence[int], b: Sequence[int]) -> Products
         products,
         aa=products.aa[:, a][:, :, a],
         bb=products.bb[:, b][:, :, b],
-        ab=products.ab[:, a][:, :, :, b],
+        ab=ab.selected(a, b) if isinstance(ab, Sparse) else ab[:, a][:, :, :, b],
         aw=products.aw[:, a],
         bw=products.bw[:, b],
         cells=cells,
@@ -109,15 +121,17 @@ def independent(products: Products) -> Products:
     )
 
 
-def _of_block(block: Block, G: int, H: int, nested: bool) -> Products:
+def _of_block(block: Block, G: int, H: int, nested: bool, sparse: bool) -> Products:
     W = np.column_stack([block.X, block.y])
     i, j = block.Za.shape[1], block.Zb.shape[1]
-    ab = np.empty((i, j, G, H))
-    cell = block.a * H + block.b
-    for c in range(i):
-        for d in range(j):
-            weights = block.Za[:, c] * block.Zb[:, d]
-            ab[c, d] = np.bincount(cell, weights, G * H).reshape(G, H)
+    cell, ab = block.a * H + block.b, None
+    if not sparse:
+        ab = np.empty((i, j, G, H))
+        for c in range(i):
+            for d in range(j):
+                weights = block.Za[:, c] * block.Zb[:, d]
+                ab[c, d] = np.bincount(cell, weights, G * H).reshape(G, H)
+        ab = ab.transpose(2, 0, 3, 1).copy()
     cells = None
     if nested:
         columns = (np.ones(len(block.y)), *block.Za.T, *block.Zb.T, *W.T)
@@ -125,7 +139,7 @@ def _of_block(block: Block, G: int, H: int, nested: bool) -> Products:
         cells = np.stack(sums, axis=-1).reshape(G, H, -1)
     aa, aw = _by_level(block.a, block.Za, W, G)
     bb, bw = _by_level(block.b, block.Zb, W, H)
-    return Products(len(block.y), aa, bb, ab.transpose(2, 0, 3, 1).copy(), aw, bw, W.T @ W, cells)
+    return Products(len(block.y), aa, bb, ab, aw, bw, W.T @ W, cells)
 
 
 def _by_level(

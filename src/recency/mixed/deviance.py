@@ -10,9 +10,9 @@ eliminated first (its part of P is block-diagonal), so that what is factored is 
 complement on factor b. With V = I + Z Lambda Lambda'Z', e = y - X b, u the spherical random effects
 (P u = Lambda'Z'e) and w = Z'V^-1 e = Z'e - Z'Z Lambda u, the gradient is
 
-    d deviance / d L_f = 2 sum_g (Z'Z Lambda P^-1)_gg - 2 (n / r^2) sum_g w_g u_g',
+    d deviance / d (L_f L_f') = sum_g (Z'V^-1 Z)_gg - (n / r^2) sum_g w_g w_g',
 
-the sums running over the levels g of f.
+the sums running over the levels g of f, and by L_f it is twice this times L_f.
 
 A nested intercept (of each pair of levels of a and b, with relative sd t) is eliminated before all
 else: a pair's n rows have V_c^-1 = I - t^2 / (1 + t^2 n) 1 1', so every cross-product loses
@@ -27,6 +27,10 @@ import numpy as np
 from scipy.linalg import lapack
 
 from recency.mixed.cross_products import Products
+from recency.mixed.crossed import Dense, Sparse
+
+SAFE = 1e4
+"""Condition number of Lb up to which the gradient by its square follows from that by Lb."""
 
 
 @dataclass
@@ -37,6 +41,12 @@ class Solution:
     by_La: np.ndarray
     by_Lb: np.ndarray
     by_t: float
+    by_Sa: np.ndarray
+    """the gradient by a's relative covariance La La' (i, i); by_La is 2 by_Sa La"""
+    by_Sb: np.ndarray
+    """the same of b (j, j)"""
+    by_tt: float
+    """the gradient by t squared"""
     beta: np.ndarray
     """fixed effects (p,)"""
     sigma: float
@@ -46,10 +56,12 @@ class Solution:
     """conditional modes of factor b (H, j)"""
     root: np.ndarray
     """lower triangular, root root' = X'V^-1 X (p, p)"""
+    penalty: float
+    """the sum of the squares of the spherical random effects u of both factors"""
 
 
 def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) -> Solution:
-    """Solve the penalised least squares at lower triangular La and Lb and the nested sd t.
+    """Solve the penalised least squares at La and Lb (any square roots) and the nested sd t.
 
     Raises numpy.linalg.LinAlgError where X is short of full rank or the residuals vanish.
     """
@@ -59,24 +71,25 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
     aa, bb, ab, aw, bw = products.aa, products.bb, products.ab, products.aw, products.bw
     G, i, H, j = ab.shape
     n, p, K = products.n, products.ww.shape[0] - 1, H * j
+    crossed = ab if isinstance(ab, Sparse) else Dense(ab.reshape(G, i, K))
 
-    # P = [A, B; B', D]; A = C C' is block-diagonal. M = C^-1 Lambda_a' Z_a'[Z_b, W], so that
+    # P = [A, B; B', D]; A = C C' is block-diagonal. Z_a is eliminated by T = C^-1 Lambda_a', so that
     # Lambda_b, K columns wide at most, comes in after the sums over the levels of a.
     C = np.linalg.cholesky(La.T @ aa @ La + np.eye(i))
-    inverse_C = np.linalg.inv(C)
-    T, back = inverse_C @ La.T, inverse_C.transpose(0, 2, 1)
-    ab = ab.reshape(G, i, K)
-    M, MW = T @ ab, T @ aw
-    flat, flat_W = M.reshape(G * i, K), MW.reshape(G * i, p + 1)
+    T = np.linalg.inv(C) @ La.T
+    back = T.transpose(0, 2, 1)
+    MW = T @ aw
+    flat_W = MW.reshape(G * i, p + 1)
 
-    # The Schur complement on b, S = Lambda_b'(Z_b'Z_b - M'M) Lambda_b + I = F F'.
-    schur = -(flat.T @ flat)
+    # The Schur complement on b, S = Lambda_b'(Z_b'Z_b - M'M) Lambda_b + I = F F' with M = T Z_a'Z_b.
+    schur = crossed.gram(T)
+    schur *= -1
     levels = np.arange(H)
     schur.reshape(H, j, H, j)[levels, :, levels, :] += bb
-    S = _rows(Lb.T, _rows(Lb.T, schur).T)
+    S = _rows(Lb.T, _rows(Lb.T, schur.copy()).T)
     S.flat[:: K + 1] += 1
     F = _cholesky(S)
-    R = _solve(F, _rows(Lb.T, bw.reshape(K, p + 1) - flat.T @ flat_W))
+    R = _solve(F, _rows(Lb.T, bw.reshape(K, p + 1) - crossed.left(back @ MW)))
 
     # What is left of W'W belongs to the fixed effects; its corner is r^2.
     E = np.linalg.cholesky(products.ww - flat_W.T @ flat_W - R.T @ R)
@@ -88,49 +101,61 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
     )
     value = log_determinant + n * (1 + np.log(2 * np.pi * r2 / n))
 
-    # Spherical random effects u and w = Z'V^-1 e, by level.
+    # Random effects Lambda u and w = Z'V^-1 e by level, where u = Lambda'w.
     ub = _solve(F, R @ weights, transposed=True).reshape(H, j)
     Lub = ub @ Lb.T
-    ua = MW @ weights - M @ Lub.ravel()
-    ua = (back @ ua[:, :, None])[:, :, 0]
-    Lua = ua @ La.T
-    wa = aw @ weights - (aa @ Lua[:, :, None])[:, :, 0] - ab @ Lub.ravel()
+    of_b = crossed.dot(Lub.ravel())
+    Lua = (back @ (MW @ weights - (T @ of_b[:, :, None])[:, :, 0])[:, :, None])[:, :, 0]
+    wa = aw @ weights - (aa @ Lua[:, :, None])[:, :, 0] - of_b
     wb = bw @ weights - (bb @ Lub[:, :, None])[:, :, 0]
-    wb -= (Lua.ravel() @ ab.reshape(G * i, K)).reshape(H, j)
+    wb -= crossed.left(Lua[:, :, None]).reshape(H, j)
+    ua = wa @ La
 
-    # With U = Lambda_b S^-1 Lambda_b' and N = M U, the blocks of Lambda P^-1 Lambda' that matter:
-    # b with b is U, a with b is -La C^-T N, a with a is La (A^-1 + C^-T N M' C^-1) La'.
+    # With U = Lambda_b S^-1 Lambda_b', Q = I - Z_a'Z_a T'T and X = Z_a'Z_b U Z_b'Z_a:
+    # Z_a'V^-1 Z_a is Q Z_a'Z_a - Q X Q', Z_b'V^-1 Z_b is D - D U D, where D is what `schur` holds.
     half = _rows(Lb, _inverse(F))
+    trace_b = np.einsum("hjk,hlk->jl", schur.reshape(H, j, K), half.T.reshape(H, j, K))
     U = _rows(Lb, half.T)
-    N = (flat @ U).reshape(G, i, K)
-    inverse_aa = back @ (np.eye(i) + N @ M.transpose(0, 2, 1)) @ inverse_C
-    trace_a = (aa @ La @ inverse_aa).sum(0) - (ab @ N.transpose(0, 2, 1) @ inverse_C).sum(0)
-    trace_b = (schur.reshape(H, j, K) @ half.T.reshape(H, j, K).transpose(0, 2, 1)).sum(0)
+    X = crossed.quadratic(U)
+    Q = np.eye(i) - aa @ back @ T
+    by_Sa = (Q @ aa - Q @ X @ Q.transpose(0, 2, 1)).sum(0) - n / r2 * wa.T @ wa
+    by_Lb = 2 * (trace_b - n / r2 * wb.T @ ub)
+    if j and np.linalg.cond(Lb) < SAFE:
+        by_Sb = np.linalg.solve(Lb.T, by_Lb.T / 2).T
+    else:
+        left = (schur @ U).reshape(H, j, K)
+        by_Sb = schur.reshape(H, j, H, j)[levels, :, levels, :].sum(0)
+        by_Sb -= np.einsum("hjk,hlk->jl", left, schur.reshape(H, j, K))
+        by_Sb -= n / r2 * wb.T @ wb
 
-    slope = 2 * n / r2
-    by_t = 0.0
+    by_tt = 0.0
     if cells is not None:
         # Z_c'V^-1 e by pair, and the trace of Z_c'V^-1 Z_c.
         shrunk = 1 + t * t * cells[:, :, 0]
         value += np.log(shrunk).sum()
         sa, sb, sw = np.split(cells[:, :, 1:], [i, i + j], axis=2)
         wc = sw @ weights - np.einsum("ghi,gi->gh", sa, Lua) - np.einsum("ghj,hj->gh", sb, Lub)
-        qa, Ub = sa @ La, U.reshape(H, j, H, j)[levels, :, levels, :]
-        inside = ((qa @ inverse_aa) * qa).sum(2)
+        inside = ((sa @ (back @ (T + T @ X @ back @ T))) * sa).sum(2)
+        Ub = U.reshape(H, j, H, j)[levels, :, levels, :]
         inside += np.einsum("ghj,hjk,ghk->gh", sb, Ub, sb)
-        inside -= 2 * np.einsum("ghi,gihj,ghj->gh", qa, (back @ N).reshape(G, i, H, j), sb)
+        between = (back @ T @ crossed.values @ U).reshape(G, i, H, j)
+        inside -= 2 * np.einsum("ghi,gihj,ghj->gh", sa, between, sb)
         trace = (cells[:, :, 0] / shrunk - inside / shrunk**2).sum()
-        by_t = t * (2 * trace - slope * ((wc / shrunk) ** 2).sum())
+        by_tt = float(trace - n / r2 * ((wc / shrunk) ** 2).sum())
     return Solution(
         deviance=value,
-        by_La=2 * trace_a - slope * wa.T @ ua,
-        by_Lb=2 * trace_b - slope * wb.T @ ub,
-        by_t=float(by_t),
+        by_La=2 * by_Sa @ La,
+        by_Lb=by_Lb,
+        by_t=2 * t * by_tt,
+        by_Sa=by_Sa,
+        by_Sb=by_Sb,
+        by_tt=by_tt,
         beta=-weights[:p],
         sigma=float(np.sqrt(r2 / n)),
         modes_a=Lua,
         modes_b=Lub,
         root=E[:p, :p],
+        penalty=float((ua**2).sum() + (ub**2).sum()),
     )
 
 
@@ -175,9 +200,9 @@ def _without_cells(products: Products, t: float) -> Products:
 
 
 def _rows(L: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Multiply each level's rows of `values` (levels * k, c) by L (k, k)."""
+    """Multiply each level's rows of `values` (levels * k, c), which may be lost, by L (k, k)."""
     if len(L) < 2:
-        return L.sum() * values
+        return np.multiply(L.sum(), values, out=values)
     return (L @ values.reshape(-1, len(L), values.shape[1])).reshape(values.shape)
 
 
@@ -196,9 +221,9 @@ def _solve(F: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.nda
 
 
 def _inverse(F: np.ndarray) -> np.ndarray:
-    """Return (F F')^-1, both triangles filled."""
+    """Return (F F')^-1, both triangles filled; F is lost."""
     if not len(F):
         return F
-    half = lapack.dpotri(F, lower=1)[0]
+    half = lapack.dpotri(F, lower=1, overwrite_c=1)[0]
     half.T.flat[:: len(F) + 1] /= 2
     return half + half.T

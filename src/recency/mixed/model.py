@@ -12,16 +12,10 @@ from recency.errors import InputError
 from recency.mixed import design as designs
 from recency.mixed import lme4, scaled_search
 from recency.mixed.expressions import Uncovered, variables
+from recency.mixed.factors import NotSearchable
 from recency.mixed.families import GAUSSIAN, GENERALISED
-from recency.mixed.fit import (
-    NotSearchable,
-    Result,
-    confirmed,
-    optimised,
-    reported,
-    search_notes,
-)
-from recency.mixed.levels import joined
+from recency.mixed.fit import Result, alone, check_levels, confirmed, optimised, reported
+from recency.mixed.lme4 import Refused
 from recency.mixed.source import Prepared, Source, frame_in_r, frame_of, predict, prepare
 from recency.mixed.summary import FitSummary
 from recency.names import nearest
@@ -179,30 +173,17 @@ def _alone(text: str, prepared: Prepared, reml: bool, notes: list[str]) -> Resul
     """Fit without R."""
     if reml:
         raise InputError('reml=True is fitted by lme4 alone; leave engine="search" out')
-    for term in prepared.design.formula.random:
-        levels, n = len(joined(term.group, prepared.groups).names), len(prepared.y)
-        if levels < 2 or levels * len(term.columns) >= n:
-            raise InputError(
-                f"formula {text!r}: {term.group} has {levels} levels, with {len(term.columns)} "
-                f"random effects each, in {n} rows; there must be two levels, and fewer effects "
-                "than rows"
-            )
     try:
-        found = _found(prepared)
-        summary, dropped = scaled_search.summary_of(found)
+        check_levels(prepared.design.formula, prepared.groups, len(prepared.y))
+        return alone(_found(prepared), prepared.y, notes)
+    except Refused as reason:
+        raise InputError(f"formula {text!r}: {reason}") from None
     except NotSearchable as reason:
         raise InputError(
             f'formula {text!r}: {reason}; engine="lme4" fits it, which needs R'
         ) from None
     except np.linalg.LinAlgError as reason:
         return Result(None, False, f"its likelihood has no finite value ({reason})")
-    if summary.sigma < 1e-7 * np.ptp(prepared.y):  # rounding is all that is left
-        return Result(None, False, "the effects leave no residuals")
-    if dropped:
-        notes = [*notes, f"fixed effects that depend on others were dropped: {', '.join(dropped)}"]
-    optimum = found.in_given_units().optimum
-    notes = [*notes, *search_notes(optimum)]
-    return Result(summary, summary.converged, "; ".join(notes), None, optimum)
 
 
 def _with_r(
@@ -226,7 +207,7 @@ def _with_r(
             try:
                 if prepared is None or reml:
                     raise NotSearchable(uncovered or "the search knows no REML")
-                return confirmed(model, _found(prepared).in_given_units(), notes)
+                return confirmed(model, _found(prepared), notes)
             except (NotSearchable, np.linalg.LinAlgError) as reason:
                 notes.append(f"lme4's optimiser was used: {reason}")
         return optimised(model, notes)

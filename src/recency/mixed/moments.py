@@ -23,8 +23,6 @@ class Alone:
 
     L: np.ndarray
     sigma: float
-    information: np.ndarray
-    """the expected Hessian of the deviance by the free elements, (q, q)"""
 
 
 def alone(zz: np.ndarray, zw: np.ndarray, ww: np.ndarray, n: int, free: np.ndarray) -> Alone:
@@ -37,17 +35,15 @@ def alone(zz: np.ndarray, zw: np.ndarray, ww: np.ndarray, n: int, free: np.ndarr
     kept = free | free.T
     Sigma, L = np.zeros((k, k)), np.zeros((k, k))
     for _ in range(SWEEPS):
-        T = np.linalg.inv(np.linalg.cholesky(L.T @ zz @ L + np.eye(k))) @ L.T
-        half, half_w = T @ zz, T @ zw
+        T, half = eliminated(zz, L)
+        half_w = T @ zw
         W = zz - half.transpose(0, 2, 1) @ half
         flat_w = half_w.reshape(-1, p + 1)
         left = ww - flat_w.T @ flat_w
         weights = np.append(-np.linalg.solve(left[:p, :p], left[:p, p]), 1.0)
         s = (zw - half.transpose(0, 2, 1) @ half_w) @ weights
         variance = weights @ left @ weights / n
-        flat = W.reshape(-1, k * k)
-        # by vec: (sum of W kron W) vec(Sigma~)
-        system = (flat.T @ flat).reshape((k,) * 4).transpose(0, 3, 1, 2).reshape(k * k, k * k)
+        system = precision(W)  # times vec(Sigma~)
         right = s.T @ s / variance - W.sum(0) + (system @ Sigma.ravel()).reshape(k, k)
         index = np.flatnonzero(kept)
         Sigma = np.zeros((k, k))
@@ -56,12 +52,30 @@ def alone(zz: np.ndarray, zw: np.ndarray, ww: np.ndarray, n: int, free: np.ndarr
         )[0]
         values, vectors = np.linalg.eigh((Sigma + Sigma.T) / 2)
         squares = (vectors[:, None] * vectors[None]).reshape(k * k, k)
-        precision = np.sum((system @ squares) * squares, axis=0) / 2
-        values = np.maximum(values, 1 / np.sqrt(np.maximum(precision, 1e-8)))
+        known = np.sum((system @ squares) * squares, axis=0) / 2
+        values = np.maximum(values, 1 / np.sqrt(np.maximum(known, 1e-8)))
         Sigma = np.where(kept, (vectors * values) @ vectors.T, 0.0)
         L = np.linalg.cholesky(Sigma)
-    rows, columns = np.nonzero(free)
-    changes = np.zeros((len(rows), k, k))
-    changes[np.arange(len(rows)), rows] = L[:, columns].T
-    changes = (changes + changes.transpose(0, 2, 1)).reshape(len(rows), k * k)
-    return Alone(L, float(np.sqrt(variance)), changes @ system @ changes.T)
+    return Alone(L, float(np.sqrt(variance)))
+
+
+def eliminated(zz: np.ndarray, L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return T and T Z'Z (G, k, k), where Z'V^-1 Z is Z'Z - (T Z'Z)'T Z'Z at L (k, k)."""
+    T = np.linalg.inv(np.linalg.cholesky(L.T @ zz @ L + np.eye(len(L)))) @ L.T
+    return T, T @ zz
+
+
+def precision(W: np.ndarray) -> np.ndarray:
+    """Return the sum over levels of W kron W (k^2, k^2) for W = Z'V^-1 Z by level (G, k, k).
+
+    It is the expected second derivative of the deviance by the relative covariance.
+    """
+    k = W.shape[1]
+    flat = W.reshape(len(W), k * k)
+    return (flat.T @ flat).reshape((k,) * 4).transpose(0, 3, 1, 2).reshape(k * k, k * k)
+
+
+def precision_at(zz: np.ndarray, L: np.ndarray) -> np.ndarray:
+    """Return `precision` of a factor alone, from its Z'Z (G, k, k), at L (k, k)."""
+    _, half = eliminated(zz, L)
+    return precision(zz - half.transpose(0, 2, 1) @ half)

@@ -15,9 +15,9 @@ import numpy as np
 from recency.errors import InputError
 from recency.mixed.cross_products import Block, Products, cross_products, independent
 from recency.mixed.deviance import solve
-from recency.mixed.fit import crossed_factors
+from recency.mixed.factors import crossed_factors
 from recency.mixed.formula import INTERCEPT, Formula, column
-from recency.mixed.theta_search import descend, search
+from recency.mixed.theta_search import search
 
 
 @dataclass
@@ -90,15 +90,16 @@ class Resampled:
             aw=self._aw[copies], bw=bw, ww=np.tensordot(weights, self._ww, 1),
         )  # fmt: skip
 
-    def loglik(self, times: np.ndarray, gain: float = 1e-9) -> float:
+    def loglik(self, times: np.ndarray, gain: float = 1e-6) -> float:
         """Refit with each level (G,) so many `times`; return the log-likelihood of these test rows.
 
         Natural logarithm, given the random effects; NaN where the refit has no finite likelihood.
         """
         products = self.products(times)
         try:
-            _, La, Lb = descend(products, *self._free, self._La, self._Lb, gain)
-            at = solve(products, La, Lb)
+            start = self._La, self._Lb
+            found = search(products, *self._free, start, gain)
+            at = solve(products, found.La, found.Lb)
         except np.linalg.LinAlgError:
             return float("nan")
         test, first = self._test, np.minimum(np.cumsum(times) - times, times.sum() - 1)

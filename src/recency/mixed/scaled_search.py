@@ -1,4 +1,4 @@
-"""The search on columns that were centred and scaled, and its figures in the units given.
+"""The search on columns that were centred and scaled, and theta in the units given.
 
 Cross-products of raw columns (years, milliseconds) lose half their digits. X is replaced by X_s =
 X B, each random term's Z by Z_s = Z A, with B and A invertible: the likelihood is the same, and
@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import block_diag
 
-from recency.mixed.deviance import Solution, nested_modes, solve
 from recency.mixed.expressions import split_product
-from recency.mixed.fit import Factor, Found, search_theta
+from recency.mixed.factors import Factor
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm
 from recency.mixed.levels import Levels, joined
-from recency.mixed.summary import FitSummary
+from recency.mixed.search import Found, search_theta
 from recency.mixed.theta_search import SINGULAR
 
 CONSTANT = 1e-7
@@ -54,6 +53,20 @@ class ScaledSearch:
         return replace(self.found, factors=factors, optimum=optimum)
 
 
+def as_given(
+    formula: Formula, found: Found, groups: Mapping[str, Levels], mean: float
+) -> ScaledSearch:
+    """Return a search on columns that nobody scaled here; `mean` is the response's."""
+    p, mean = len(formula.fixed), mean if INTERCEPT in formula.fixed else 0.0
+    A = [np.eye(len(factor.columns)) for factor in found.factors]
+    random = []
+    for term in formula.random:  # as a design has them: what is not correlated stands alone
+        parts = [term.columns] if term.correlated else [(each,) for each in term.columns]
+        random += [RandomTerm(part, term.group) for part in parts]
+    formula = replace(formula, random=tuple(random))
+    return ScaledSearch(formula, dict(groups), found, np.eye(p), A, mean)
+
+
 def search(
     formula: Formula,
     columns: Mapping[str, np.ndarray],
@@ -84,53 +97,6 @@ def search(
         A.append(block_diag(*parts) if parts else np.zeros((0, 0)))
     mean = float(y.mean()) if INTERCEPT in formula.fixed else 0.0
     return ScaledSearch(formula, groups, found, B, A, mean)
-
-
-def summary_of(searched: ScaledSearch) -> tuple[FitSummary, list[str]]:
-    """Return the figures that lme4 would report, and the columns of X that were dropped."""
-    scaled, given = searched.found, searched.in_given_units()
-    at = solve(scaled.products, scaled.optimum.La, scaled.optimum.Lb, scaled.optimum.t)
-    names, kept = searched.formula.fixed, list(scaled.products.kept)
-    B = searched.B[np.ix_(kept, kept)]
-    estimates = B @ at.beta
-    if INTERCEPT in names:
-        estimates[0] += searched.mean
-    half = np.linalg.solve(at.root, B.T)
-    covariance = at.sigma**2 * half.T @ half
-    modes = {}
-    for factor, A, of_factor in zip(
-        given.factors, searched.A, (at.modes_a, at.modes_b), strict=False
-    ):
-        if factor.columns:
-            group = searched.groups.get(factor.group) or searched.groups[f"`{factor.group}`"]
-            values = (of_factor @ A.T).tolist()
-            modes[factor.group] = dict(zip(group.names, values, strict=True))
-    if scaled.nested:
-        modes[scaled.nested] = _nested(searched, at)
-    blocks = given.blocks()
-    # lme4's order: the group with most levels first.
-    terms = [replace(term, group=term.group.strip("`")) for term in searched.formula.random]
-    terms.sort(key=lambda term: -len(modes[term.group]))
-    theta, random = [], {}
-    for term in terms:
-        factor, L = blocks[term.group]
-        places = [factor.columns.index(column) for column in term.columns]
-        theta += L[np.ix_(places, places)].T[np.triu_indices(len(places))].tolist()
-        random[term.group] = _spread(factor, L, at.sigma)
-    summary = FitSummary(
-        fixed={names[c]: float(value) for c, value in zip(kept, estimates, strict=True)},
-        se=np.sqrt(np.diagonal(covariance)).tolist(),
-        theta=theta,
-        sigma=at.sigma,
-        loglik=-scaled.optimum.deviance / 2,
-        singular=given.optimum.singular,
-        random=random,
-        modes={group: modes[group] for group in random},
-        messages=[],
-        converged=scaled.optimum.converged,
-        covariance=covariance,
-    )
-    return summary, [name for c, name in enumerate(names) if c not in kept]
 
 
 def _fixed(
@@ -184,28 +150,3 @@ def _triangle(root: np.ndarray) -> np.ndarray:
         return root
     L = np.linalg.qr(root.T, mode="r").T
     return L * np.where(np.diagonal(L) < 0, -1.0, 1.0)
-
-
-def _spread(factor: Factor, L: np.ndarray, sigma: float) -> dict:
-    """Return columns, sd and correlation of a factor, as recency.mixed.summary has them."""
-    covariance = sigma**2 * L @ L.T
-    sd = np.sqrt(np.diagonal(covariance))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correlation = covariance / np.outer(sd, sd)
-    together = factor.free | factor.free.T
-    correlation = np.where(together, correlation, 0.0)
-    np.fill_diagonal(correlation, 1.0)
-    return {"columns": list(factor.columns), "sd": sd.tolist(), "correlation": correlation}
-
-
-def _nested(searched: ScaledSearch, at: Solution) -> dict[str, list[float]]:
-    """Return the conditional modes of the nested intercept, of the pairs that occur."""
-    found = searched.found
-    values = nested_modes(found.products, at, found.optimum.t)
-    a, b = (searched.groups[factor.group].names for factor in found.factors)
-    swapped = split_product(found.nested)[0] != found.factors[0].group
-    modes = {}
-    for g, h in np.argwhere(found.products.cells[:, :, 0] > 0):
-        pair = (b[h], a[g]) if swapped else (a[g], b[h])
-        modes[":".join(pair)] = [float(values[g, h])]
-    return modes

@@ -1,21 +1,20 @@
 """The maximum-likelihood search for theta, the random effects' relative covariance factors.
 
-The search is free of bounds. L L' is all that the likelihood sees, so the sign of a column of L is
-arbitrary, and lme4's bound L_ii >= 0 is met afterwards by turning columns round. Within bounds the
-search would stop where a diagonal element wants to pass through zero, up to 20 log-likelihood units
-short on simulated data, and a fit whose variance is truly zero is, without them, an ordinary
-smooth optimum.
+The likelihood sees Sigma = L L' alone, so the search goes over the covariances, in coordinates of
+its own (recency.mixed.charts) and without bounds, and lme4's lower triangles are made at the end.
+Within the bounds of L_ii >= 0 a search may stop where a diagonal element wants to pass through zero,
+up to 20 log-likelihood units short on simulated data. An optimum at the edge, where a variance is
+zero or a correlation one, is an ordinary one here, and a saddle is seen by the sign of the gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import block_diag
-from scipy.optimize import minimize
 
+from recency.mixed.charts import Block, Chart, blocks_of, escape
 from recency.mixed.cross_products import Products
 from recency.mixed.deviance import solve
 from recency.mixed.moments import alone
@@ -23,17 +22,16 @@ from recency.mixed.moments import alone
 SINGULAR = 1e-4
 """lme4's limit: a diagonal element of L below it makes the fit singular."""
 TOLERANCE = 1e-5
-"""A search has converged when a Newton step could lower the deviance by no more than this."""
-STARTS = (0.1, 1.0, 0.02)
-"""Diagonals of L to start at; the later ones only where the first ends at a singular fit."""
-INSIDE = 3.0
-"""Standard errors from zero of the diagonal of L, below which there may be another optimum."""
-NEAR = 1e-4
-"""The drop of the deviance that quasi-Newton steps leave to Newton's."""
-FLAT = 1e-6
-"""Curvature, as a share of the largest, below which a direction counts as flat."""
-
-Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
+"""A search has converged when a step could lower the deviance by no more than this."""
+ENOUGH = 1e-10
+"""What the last step may expect to gain: steps go by an approximate Hessian, so far less."""
+WORTH = 1e-6
+"""What a step off the edge must be expected to gain."""
+KEPT = 2
+"""Steps on one chart."""
+STEPS = 200
+ROUNDING = 1e-11
+"""As a share of the deviance, the differences that mean nothing."""
 
 
 @dataclass
@@ -44,9 +42,7 @@ class Optimum:
     Lb: np.ndarray
     deviance: float
     gain: float
-    """how much lower a Newton step puts the deviance, at most"""
-    curvature: float
-    """the smallest eigenvalue of the Hessian"""
+    """how much lower a step would put the deviance, about"""
     evaluations: int
     converged: bool
     singular: bool
@@ -56,202 +52,149 @@ class Optimum:
 
 @dataclass
 class _Point:
-    theta: np.ndarray
-    value: float
-    gain: float
-    curvature: float
-    direction: np.ndarray
-    """in which the curvature is smallest"""
-    saddle: bool
-    """whether the deviance falls that way, beyond what rounding makes of a flat direction"""
-    se: np.ndarray
-    """the standard errors of theta; infinite at a singular fit"""
+    deviance: float
+    Ls: list[np.ndarray]
+    """square roots of each factor's Sigma"""
+    by_S: list[np.ndarray]
+    """the gradient by each factor's Sigma"""
 
 
-def search(products: Products, free_a: np.ndarray, free_b: np.ndarray) -> Optimum:
-    """Maximise the likelihood over the free elements of La and Lb.
-
-    `free_a` (i, i) and `free_b` (j, j) are true where an element of the lower triangle varies; the
-    others are zero. Cross-products with `cells` have a nested intercept as well. Raises
-    numpy.linalg.LinAlgError where the likelihood has no finite value.
-    """
-    evaluations = 0
-    cut, nested = int(free_a.sum()), products.cells is not None
-    end = cut + int(free_b.sum())
-    free = [free_a, free_b, *([np.ones((1, 1), dtype=bool)] if nested else [])]
-    diagonal = np.concatenate([np.eye(len(f), dtype=bool)[f] for f in free])
-
-    def triangles(theta: np.ndarray) -> tuple[np.ndarray, ...]:
-        La, Lb = np.zeros(free_a.shape), np.zeros(free_b.shape)
-        La[free_a], Lb[free_b] = theta[:cut], theta[cut:end]
-        return La, Lb, theta[end:].reshape(-1, 1)
-
-    def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal evaluations
-        evaluations += 1
-        La, Lb, t = triangles(theta)
-        at = solve(products, La, Lb, t.item() if nested else 0.0)
-        by_t = [at.by_t] if nested else []
-        return at.deviance, np.concatenate([at.by_La[free_a], at.by_Lb[free_b], by_t])
-
-    start, inverse = by_moments(products, free)
-    best = _newton(value_and_gradient, *_approach(value_and_gradient, start, inverse))
-    sure = np.abs(best.theta[diagonal]) > INSIDE * best.se[diagonal]
-    if not sure.all() or best.gain > TOLERANCE:
-        margin = 10 * TOLERANCE  # the first of them goes further than the start from moments did
-        for size in STARTS:
-            found = _descend(value_and_gradient, np.where(diagonal, size, 0.0))
-            if found[1] < best.value + margin:
-                best = _newton(value_and_gradient, *found)
-            if not best.saddle and min(map(_least_diagonal, triangles(best.theta))) > SINGULAR:
-                break
-            margin = -10 * TOLERANCE
-    # A column of zeros is stationary even where its effect varies: step off it, one at a time.
-    for _ in range(diagonal.sum()):
-        if not best.saddle:
-            break
-        found = _descend(value_and_gradient, best.theta + 0.05 * best.direction)
-        point = _newton(value_and_gradient, *found)
-        if point.value < best.value:
-            best = point
-    La, Lb, t = (L * np.where(np.diagonal(L) < 0, -1.0, 1.0) for L in triangles(best.theta))
-    return Optimum(
-        La=La + 0.0,  # no negative zeros
-        Lb=Lb + 0.0,
-        deviance=float(best.value),
-        gain=float(best.gain),
-        curvature=best.curvature,
-        evaluations=evaluations,
-        converged=best.gain <= TOLERANCE and not best.saddle,
-        singular=min(map(_least_diagonal, (La, Lb, t))) < SINGULAR,
-        t=float(t.sum()),
-    )
+Evaluate = Callable[[Sequence[np.ndarray]], _Point]
 
 
-def descend(
+def search(
     products: Products,
     free_a: np.ndarray,
     free_b: np.ndarray,
-    La: np.ndarray,
-    Lb: np.ndarray,
-    gain: float = 1e-10,
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return deviance, La and Lb that a descent ends at, for a model without nesting.
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+    enough: float = ENOUGH,
+) -> Optimum:
+    """Maximise the likelihood over the free elements of La and Lb, from the moments or a `start`.
 
-    Less than a search: one start, no check of convergence; enough to compare models. It ends where a
-    step lowers the deviance by less than `gain` of it.
+    `free_a` (i, i) and `free_b` (j, j) are true where an element of the lower triangle varies; the
+    others are zero. Cross-products with `cells` have a nested intercept as well, which has no
+    start. It ends where a step is expected to gain less than `enough`. Raises
+    numpy.linalg.LinAlgError where the likelihood has no finite value.
     """
-    cut = int(free_a.sum())
+    evaluations, nested = 0, products.cells is not None
+    free = [free_a, free_b, *([np.ones((1, 1), dtype=bool)] if nested else [])]
+    zz = [products.aa, products.bb]
+    if nested:
+        zz.append(products.cells[products.cells[:, :, 0] > 0][:, 0, None, None])
+    blocks = blocks_of(free)
 
-    def triangles(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        A, B = np.zeros(free_a.shape), np.zeros(free_b.shape)
-        A[free_a], B[free_b] = theta[:cut], theta[cut:]
-        return A, B
+    def at(Ls: Sequence[np.ndarray]) -> _Point:
+        nonlocal evaluations
+        evaluations += 1
+        found = solve(products, Ls[0], Ls[1], Ls[2].item() if nested else 0.0)
+        by_S = [found.by_Sa, found.by_Sb, *([np.array([[found.by_tt]])] if nested else [])]
+        return _Point(found.deviance, list(Ls), by_S)
 
-    def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        at = solve(products, *triangles(theta))
-        return at.deviance, np.concatenate([at.by_La[free_a], at.by_Lb[free_b]])
+    point = at(list(start) if start is not None else by_moments(products, free))
+    gain = np.inf
+    for _ in range(STEPS):
+        point, gain = _descended(at, point, blocks, zz, enough)
+        if gain > enough:
+            break  # no step lowers it
+        way = escape(blocks, point.Ls, point.by_S, zz)
+        if way is None or way.gain < WORTH:
+            break
+        tries = (at(way.taken(point.Ls, 0.25**n)) for n in range(10))
+        better = next((there for there in tries if there.deviance < point.deviance), None)
+        if better is None:
+            gain = way.gain
+            break
+        point = better
+    La, Lb, *t = map(triangle, point.Ls)
+    diagonals = np.concatenate([np.diagonal(L) for L in (La, Lb, *t)])
+    return Optimum(
+        La=np.where(free_a, La, 0.0),
+        Lb=np.where(free_b, Lb, 0.0),
+        deviance=float(point.deviance),
+        gain=float(gain),
+        evaluations=evaluations,
+        converged=bool(gain <= TOLERANCE),
+        singular=bool(diagonals.min() < SINGULAR),
+        t=float(t[0].item()) if nested else 0.0,
+    )
 
-    # A column of zeros would stay one, whether or not its effect varies.
-    starts = [L + np.diag(np.where(np.abs(np.diagonal(L)) < 0.02, 0.02, 0.0)) for L in (La, Lb)]
-    start = np.concatenate([starts[0][free_a], starts[1][free_b]])
-    theta, value, _ = _descend(value_and_gradient, start, gain)
-    return float(value), *triangles(theta)
+
+def _descended(
+    at: Evaluate, point: _Point, blocks: Sequence[Block], zz: Sequence[np.ndarray], enough: float
+) -> tuple[_Point, float]:
+    """Go down from a point until a step is expected to gain less than `enough`; return it as well."""
+    gain = np.inf
+    for _ in range(STEPS):
+        chart = Chart(blocks, point.Ls)
+        theta, before = chart.start, None
+        for _ in range(KEPT):
+            gradient = chart.gradient(theta, point.by_S)
+            inverse = chart.inverse_hessian(theta, point.by_S, zz)
+            if before is not None:
+                inverse = _updated(inverse, theta - before[0], gradient - before[1])
+            step = -inverse @ gradient
+            gain = float(-step @ gradient / 2)
+            if gain <= enough:
+                return point, gain
+            found = _line(at, chart, theta, step, point.deviance, -2 * gain)
+            if found is None:
+                break
+            before = theta, gradient
+            theta, point = found
+        if before is None:
+            break  # not even the first step on a new chart lowers it
+    return point, gain
 
 
-def by_moments(products: Products, free: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return theta of each factor as if alone (q,), and the inverse of its expected Hessian (q, q)."""
+def _line(
+    at: Evaluate, chart: Chart, theta: np.ndarray, step: np.ndarray, value: float, slope: float
+) -> tuple[np.ndarray, _Point] | None:
+    """Return where a step, or a part of it, lowers the deviance from `value`, or None."""
+    for _ in range(20):
+        there = at(chart.factors(theta + step))
+        rise = there.deviance - value
+        noise = abs(rise) < ROUNDING * abs(value) and -slope < 10 * ROUNDING * abs(value)
+        if rise <= 1e-4 * slope or noise:
+            return theta + step, there
+        shorter = -slope / (2 * (rise - slope)) if np.isfinite(rise) else 0.1
+        step = step * np.clip(shorter, 0.1, 0.5)
+        slope = slope * np.clip(shorter, 0.1, 0.5)
+    return None
+
+
+def _updated(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """Return an inverse Hessian (q, q) by which the gradient's last `change` is the last `step`'s."""
+    along = step @ change
+    if along <= 1e-8 * np.linalg.norm(step) * np.linalg.norm(change):
+        return inverse
+    turn = np.eye(len(step)) - np.outer(step, change) / along
+    return turn @ inverse @ turn.T + np.outer(step, step) / along
+
+
+def by_moments(products: Products, free: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return L of each factor as if it were alone."""
     q = len(products.ww)
     parts = [(products.aa, products.aw), (products.bb, products.bw)]
     if products.cells is not None:
         pairs = products.cells[products.cells[:, :, 0] > 0]
         parts.append((pairs[:, 0, None, None], pairs[:, None, -q:]))
     found = [
-        (alone(zz, zw, products.ww, products.n, of_factor), of_factor)
+        alone(zz, zw, products.ww, products.n, of_factor) if len(of_factor) else None
         for (zz, zw), of_factor in zip(parts, free, strict=True)
-        if len(of_factor)
     ]
     # Each factor's residuals hold the others' effects; the smallest sd is nearest to sigma.
-    sigma = min(by_itself.sigma for by_itself, _ in found)
-    theta = [by_itself.L[of_factor] * by_itself.sigma / sigma for by_itself, of_factor in found]
-    inverse = [np.linalg.pinv(f.information, FLAT) * (f.sigma / sigma) ** 2 for f, _ in found]
-    return np.concatenate(theta), block_diag(*inverse)
+    sigma = min(by_itself.sigma for by_itself in found if by_itself)
+    return [
+        np.where(of_factor, by_itself.L * by_itself.sigma / sigma, 0.0)
+        if by_itself
+        else of_factor * 0.0
+        for by_itself, of_factor in zip(found, free, strict=True)
+    ]
 
 
-def _approach(
-    function: Function, theta: np.ndarray, inverse: np.ndarray
-) -> tuple[np.ndarray, float, np.ndarray]:
-    """Go from `theta` to within NEAR of a minimum by BFGS; `inverse` is a guess at the Hessian's.
-
-    Returns theta, the deviance and its gradient.
-    """
-    value, gradient = function(theta)
-    for _ in range(100):
-        step = -inverse @ gradient
-        if -step @ gradient < 2 * NEAR:
-            break
-        for _ in range(20):
-            after, gradient_after = function(theta + step)
-            slope = step @ gradient
-            if after <= value + 1e-4 * slope:
-                break
-            step = step * np.clip(-slope / (2 * (after - value - slope)), 0.1, 0.5)
-        else:
-            break
-        change = gradient_after - gradient
-        along = step @ change
-        if along > 1e-8 * np.linalg.norm(step) * np.linalg.norm(change):
-            turn = np.eye(len(step)) - np.outer(step, change) / along
-            inverse = turn @ inverse @ turn.T + np.outer(step, step) / along
-        theta, value, gradient = theta + step, after, gradient_after
-    return theta, value, gradient
-
-
-def _descend(
-    function: Function, start: np.ndarray, gain: float = 1e-13
-) -> tuple[np.ndarray, float, np.ndarray]:
-    """Search from `start` by L-BFGS; return theta, the deviance and its gradient.
-
-    It ends where a step lowers the deviance by less than `gain` of it.
-    """
-    options = {"maxiter": 2000, "maxfun": 5000, "ftol": gain, "gtol": 1e-4, "maxcor": 30}
-    found = minimize(function, start, jac=True, method="L-BFGS-B", options=options)
-    return found.x, found.fun, found.jac
-
-
-def _newton(function: Function, theta: np.ndarray, value: float, gradient: np.ndarray) -> _Point:
-    """End a search with Newton steps; the Hessian comes from differences of the gradient."""
-    for _ in range(3):
-        values, vectors = np.linalg.eigh(_hessian(function, theta, gradient))
-        # Directions without curvature (of an effect whose variance is zero) are left alone.
-        limit = FLAT * values[-1]
-        curved = values > limit
-        along = vectors.T @ gradient
-        gain = 0.5 * float(np.sum(along[curved] ** 2 / values[curved]))
-        step = -vectors[:, curved] @ (along[curved] / values[curved])
-        after, gradient_after = function(theta + step)
-        if after > value + 1e-12 * abs(value):
-            break
-        before = gain
-        theta, value, gradient = theta + step, after, gradient_after
-        along = vectors.T @ gradient
-        gain = 0.5 * float(np.sum(along[curved] ** 2 / values[curved]))
-        if gain <= 0.01 * TOLERANCE or gain > 0.1 * before:
-            break
-    curvature = float(values[0])
-    saddle = curvature < -max(limit, 0.01)
-    se = np.sqrt(2 * (vectors**2 @ (1 / values))) if curved.all() else np.full(len(theta), np.inf)
-    return _Point(theta, value, gain, curvature, vectors[:, 0], saddle, se)
-
-
-def _hessian(function: Function, theta: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    rows, step = [], 1e-5
-    for element in range(len(theta)):
-        moved = theta.copy()
-        moved[element] += step
-        rows.append((function(moved)[1] - gradient) / step)
-    return (np.array(rows) + np.array(rows).T) / 2
-
-
-def _least_diagonal(L: np.ndarray) -> float:
-    return float(np.abs(np.diagonal(L)).min(initial=np.inf))
+def triangle(root: np.ndarray) -> np.ndarray:
+    """Return the lower triangular L with L L' = root root', no diagonal element below 0."""
+    if not len(root):
+        return root
+    L = np.linalg.qr(root.T, mode="r").T
+    return L * np.where(np.diagonal(L) < 0, -1.0, 1.0) + 0.0  # no negative zeros

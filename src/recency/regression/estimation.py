@@ -17,6 +17,7 @@ from recency.mixed.scaling import scaled, scaling_of
 from recency.mixed.summary import FitSummary
 from recency.regression import categories
 from recency.regression.coding import NOTHING, Coding
+from recency.regression.confirmation import ROWS
 from recency.regression.predictors import Rows
 from recency.regression.texts import Texts
 
@@ -30,11 +31,12 @@ def estimate(
     rows: Rows,
     design: Mapping[str, Any],
     coding: Coding = NOTHING,
+    confirm: bool = True,
 ) -> tuple[dict[str, Any], FitSummary | None]:
     """Fit a design's formula to rows with raw predictors; return its record and its figures.
 
     The record is JSON's but for NumPy's numbers. A model that cannot be fitted has no figures, and
-    `converged` false with the reason in `note`.
+    `converged` false with the reason in `note`. With `confirm` lme4 confirms what was searched.
     """
     family = design.get("family", families.GAUSSIAN)
     check_events(rows, family)
@@ -46,9 +48,13 @@ def estimate(
     predictors = scaled(rows.predictors, scaling)
     if design["engine"] == "ols":
         summary, notes = fit_least_squares(formula, predictors, rows.y)
-        result = Result(summary if summary.converged else None, summary.converged, "; ".join(notes))
+        found = summary if summary.converged else None
+        result = Result(found, summary.converged, "; ".join(notes), by="least squares")
     else:
-        result = fit_model(formula, predictors, rows.y, rows.groups, design["engine"], family)
+        confirm = confirm and len(rows.y) <= ROWS
+        result = fit_model(
+            formula, predictors, rows.y, rows.groups, design["engine"], family, confirm
+        )
     record = {"formula": str(formula), "scaling": scaling, **figures(result)}
     if family != families.GAUSSIAN:
         record["family"] = family
@@ -94,7 +100,7 @@ def _additive(
     record = {
         "formula": str(formula),
         "scaling": {name: {"mean": 0.0, "sd": 1.0} for name in names},
-        **figures(Result(fit.summary, converged, fit.note)),
+        **figures(Result(fit.summary, converged, fit.note, by="mgcv")),
         **fit.criteria,
         "smooths": fit.smooths,
         "predictors": {name: _described(rows.predictors[name]) for name in names},

@@ -1,7 +1,7 @@
 """Fit one regression of reading times or amplitudes, with an LM's surprisal or without: one JSON file.
 
-The figures are lme4's; theta is searched on cross-products (engine `cross_products`) or by lme4's
-own optimiser (engine `lme4`). Engine `ols` is least squares on the means over subjects, `gam` an
+Theta is searched on cross-products (engine `cross_products`), whose figures are our own or, of fits
+that are confirmed, lme4's; or all is lme4's, its optimiser as well (engine `lme4`). Engine `ols` is least squares on the means over subjects, `gam` an
 additive model of mgcv. The exploratory partition is scored with the fit's parameters.
 """
 
@@ -40,6 +40,7 @@ def main(
     out_observations: str | PathLike | None = None,
     others: Mapping[str, str | PathLike] | None = None,
     beside: str | None = None,
+    confirm: bool = True,
 ) -> None:
     """Fit `design` on the partition `fit`, score `exploratory`, write JSON to `out`.
 
@@ -52,7 +53,8 @@ def main(
     `out_observations` gets the log-likelihood of each exploratory observation (of each word, for
     `ols`), given the random effects, as Parquet: subject, sentence, word_id, loglik.
     `others` are the files of surprisal of the LMs that the formula names, and of `beside`, an LM
-    whose terms the model has as well.
+    whose terms the model has as well. With `confirm` lme4 reports what was searched on
+    cross-products (see recency.regression.confirmation); `figures_by` says who did.
     """
     there, design = columns_there(words, fit), with_one_base(design, surprisal is not None)
     formula, whole = (formula_of(design, kind, there, beside) for kind in (model, "full"))
@@ -66,7 +68,7 @@ def main(
     subjects = len(rows.groups["subject"].names)
     if design["engine"] == "ols":
         rows, others = word_means(rows), others and word_means(others)
-    found, summary = estimate(formula, texts, rows, design, coding)
+    found, summary = estimate(formula, texts, rows, design, coding, confirm)
     record = {
         "lm": lm,
         "model": model,

@@ -22,6 +22,7 @@ from recency.mixed.levels import Levels, levels
 from recency.progress import progress
 from recency.regression import categories
 from recency.regression.coding import coding_of
+from recency.regression.confirmation import drawn
 from recency.regression.designs import columns_there, formula_of, kind_of_base, with_one_base
 from recency.regression.estimation import estimate
 from recency.regression.fit import plain
@@ -76,13 +77,15 @@ def main(
                 "cross_validation: words' means over subjects have no folds by subject"
             )
         rows = word_means(rows)
+    confirm = drawn(design, lm, model, "cross-validation")
     fold = assigned(rows.groups[by], folds, seed, by)
     loglik, at_zero = np.full((2, len(rows.y)), np.nan)
     fits: list[dict[str, Any]] = []
     shown = progress(len(rows.y), f"{lm}, {model}: cross-validation", "observations")
     for number in range(folds):
         inside = fold == number
-        record, summary = estimate(formula, texts, subset(rows, ~inside), design, coding)
+        others = subset(rows, ~inside)
+        record, summary = estimate(formula, texts, others, design, coding, confirm and not number)
         test, anew = subset(rows, inside), math.nan
         if summary is not None:
             loglik[inside] = predictive(record, test)

@@ -16,9 +16,9 @@ import pandas as pd
 from recency.figures import tables
 from recency.figures.tables import Cell, Table
 from recency.mixed.cross_products import Products, selected
-from recency.mixed.fit import Factor, crossed_factors
+from recency.mixed.factors import Factor, crossed_factors
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, parse
-from recency.mixed.theta_search import SINGULAR, descend, search
+from recency.mixed.theta_search import SINGULAR, search
 from recency.regression import categories
 from recency.regression.coding import coding_of
 from recency.regression.designs import check_mixed, columns_there, formula_of
@@ -139,7 +139,8 @@ Point = tuple[float, np.ndarray, np.ndarray]
 
 def _descended(products: Products, kept: tuple, La: np.ndarray, Lb: np.ndarray) -> Point:
     free = (_free(len(columns)) for columns in kept)
-    return descend(selected(products, *kept), *free, La, Lb)
+    found = search(selected(products, *kept), *free, (La, Lb))
+    return found.deviance, found.La, found.Lb
 
 
 def _structure(products: Products, kept: tuple, point: Point) -> Structure:

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 
 from recency.errors import InputError
 from recency.mixed.cross_products import Products
-from recency.mixed.fit import ROWS, Factor, Part, sum_products
+from recency.mixed.factors import Factor
 from recency.mixed.formula import INTERCEPT, Formula
 from recency.mixed.scaling import scaled
+from recency.mixed.sums import ROWS, Part, sum_products
 from recency.regression.coding import NOTHING, Coding, complete
 from recency.regression.predictors import columns_of, groups_of, values_of
 from recency.regression.texts import Texts

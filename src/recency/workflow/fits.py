@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from recency.errors import InputError
+from recency.regression.confirmation import drawn
 from recency.workflow import kept
 from recency.workflow.kept import Part
 
 ROLES = ("words", "fit", "exploratory", "unigram", "surprisal")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-#: Engines that fit or report through R.
-IN_R = ("cross_products", "lme4", "gam")
 
 
 def main(
@@ -45,14 +44,16 @@ def main(
         others = dict(zip(response["others"], files.get(f"others_{number}", ()), strict=True))
         if beside is not None:
             others[beside] = files[f"beside_{number}"]
-        asked = {"lm": lm, "model": model, "design": dict(response["design"]), "beside": beside}
+        design = dict(response["design"])
+        asked = {"lm": lm, "model": model, "design": design, "beside": beside}
+        asked["confirm"] = drawn(design, lm, model, beside or "")
         read = {**given, "others": list(others.values())}
         settings = asked | {"others": list(others)}
         part = Part(response["name"], tuple(map(Path, outputs)), kept.key(read, settings, code))
         parts.append(part)
         work[part] = {**given, **asked, "others": others}
     todo = sorted(kept.missing(parts), key=lambda part: -Path(work[part]["fit"]).stat().st_size)
-    in_r = any(work[part]["design"]["engine"] in IN_R for part in todo)
+    in_r = any(needs_r(**work[part]) for part in todo)
     if min(processes, len(todo)) <= 1:
         for part in todo:
             fitted(part, work[part])
@@ -81,6 +82,12 @@ def fitted(part: Part, work: Mapping[str, Any]) -> None:
         kept.make(part, functools.partial(fit, **work, out=results, out_observations=rows))
     except InputError as error:
         raise InputError(f"{part.name}: {error}") from None
+
+
+def needs_r(design: Mapping[str, Any], confirm: bool, **_: Any) -> bool:
+    """Say whether R fits or reports a regression; what is only searched may yet need it."""
+    engine = design["engine"]
+    return engine in ("lme4", "gam") or (engine == "cross_products" and confirm)
 
 
 def load(in_r: bool) -> None:

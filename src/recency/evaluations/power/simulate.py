@@ -19,11 +19,12 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.mixed import likelihood
 from recency.mixed.deviance import solve
-from recency.mixed.fit import crossed_factors, nested_group, products_of
+from recency.mixed.factors import crossed_factors, nested_group
 from recency.mixed.formula import Formula, column
 from recency.mixed.levels import levels
 from recency.mixed.scaling import scaled, scaling_of
-from recency.mixed.theta_search import descend
+from recency.mixed.sums import products_of
+from recency.mixed.theta_search import search
 from recency.progress import progress
 from recency.reading.observations import partition
 from recency.regression.designs import check_mixed, columns_there, formula_of
@@ -189,9 +190,8 @@ def _residuals(
     products = products_of(formula, factors, inside, y[fit], codes)
     free = [factor.free for factor in factors]
     free += [np.zeros((0, 0), dtype=bool)] * (2 - len(free))
-    starts = (0.1 * np.eye(len(f)) for f in free)
-    _, La, Lb = descend(products, *free, *starts)
-    at = solve(products, La, Lb)
+    found = search(products, *free)
+    at = solve(products, found.La, found.Lb)
     outside = {name: values[other] for name, values in predictors.items()}
     n = int(other.sum())
     centre = y[fit].mean()  # products_of() fits y less its mean

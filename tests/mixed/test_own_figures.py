@@ -1,0 +1,108 @@
+"""Figures of a search that lme4 has not seen, beside lme4's; which fits it does see."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_mixed_model import CORRELATED, FORMULAS, simulate
+
+from recency.mixed import lme4, own_figures
+from recency.mixed import search as search_module
+from recency.mixed.fit import figures, fit_model
+from recency.mixed.formula import parse
+from recency.mixed.levels import Levels
+from recency.regression.confirmation import drawn
+
+NESTED = CORRELATED + " + (1 | sentence:subject)"
+
+
+@pytest.fixture
+def no_r(monkeypatch):
+    """Let nothing be set up in R."""
+
+    def refuse(*_):
+        raise AssertionError("R was asked")
+
+    monkeypatch.setattr(lme4, "data_frame", refuse)
+
+
+@pytest.mark.parametrize("formula", [*FORMULAS.values(), NESTED])
+@pytest.mark.parametrize("options", [{"keep": 0.5}, {"sds": (60, 12, 0.0)}])
+def test_figures_are_those_that_lme4_reports(formula, options):
+    predictors, y, groups = simulate(4, **options)
+    asked = (parse(formula), predictors, y, groups, "cross_products")
+    confirmed, ours = fit_model(*asked), fit_model(*asked, confirm=False)
+    assert confirmed.optimum is not None and (confirmed.by, ours.by) == ("lme4", "search")
+    assert confirmed.difference < 1e-6
+    assert own_figures.distance(ours.summary, confirmed.summary) == pytest.approx(
+        confirmed.difference, abs=1e-9
+    )
+    assert ours.summary.covariance == pytest.approx(confirmed.summary.covariance, rel=1e-6)
+    assert ours.summary.theta == pytest.approx(confirmed.summary.theta, abs=1e-9)
+    assert list(ours.summary.random) == list(confirmed.summary.random)
+    assert ours.summary.singular == confirmed.summary.singular
+    for group, spread in confirmed.summary.random.items():
+        seen = np.asarray(spread["correlation"])
+        apart = np.isfinite(seen)  # beside an sd that is all but 0 rounding decides
+        apart &= np.minimum.outer(spread["sd"], spread["sd"]) > 1e-4
+        found = np.asarray(ours.summary.random[group]["correlation"])
+        assert found[apart] == pytest.approx(seen[apart], abs=1e-5)
+    record, theirs = figures(ours), figures(confirmed)
+    assert record["figures_by"] == "search" and theirs["difference_from_lme4"] < 1e-6
+    assert {**record, "note": ""}.keys() <= theirs.keys()
+
+
+def test_a_column_that_depends_on_others_is_left_out_by_both():
+    predictors, y, groups = simulate(2)
+    predictors["position"] = 2 - 3 * predictors["length"]
+    formula = parse("time_ms ~ length + position + (1 | subject) + (1 | sentence)")
+    asked = (formula, predictors, y, groups, "cross_products")
+    ours = fit_model(*asked, confirm=False)
+    assert list(ours.summary.fixed) == ["(Intercept)", "length"] and "position" in ours.note
+    assert fit_model(*asked).difference < 1e-6
+
+
+def test_a_difference_is_seen_wherever_it_is():
+    predictors, y, groups = simulate(4)
+    summary = fit_model(
+        parse(CORRELATED), predictors, y, groups, "cross_products", confirm=False
+    ).summary
+    first = next(iter(summary.fixed))
+    others = [
+        replace(summary, loglik=summary.loglik + 1),
+        replace(summary, fixed=summary.fixed | {first: summary.fixed[first] + summary.se[0]}),
+        replace(summary, se=[2 * se for se in summary.se]),
+        replace(summary, modes=summary.modes | {"sentence": {}}),
+        replace(summary, fixed={}),
+    ]
+    modes = {level: [v + 30 for v in values] for level, values in summary.modes["subject"].items()}
+    others.append(replace(summary, modes=summary.modes | {"subject": modes}))
+    assert own_figures.distance(summary, summary) == 0
+    assert all(own_figures.distance(other, summary) > 0.4 for other in others)
+
+
+def test_rows_are_held_against_their_sums(no_r, monkeypatch):
+    predictors, y, groups = simulate(4)
+    asked = (parse(CORRELATED), predictors, y, groups)
+    search_module.search_theta(*asked)
+    whole = search_module.squares_left
+    monkeypatch.setattr(search_module, "squares_left", lambda *a: whole(*a) * (1 + 1e-6))
+    with pytest.raises(search_module.NotSearchable, match="by the rows"):
+        search_module.search_theta(*asked)
+
+
+def test_too_few_levels_are_refused_without_r(no_r):
+    predictors, y, groups = simulate(2)
+    groups["sentence"] = Levels(np.zeros(len(y), dtype=int), ["1"])
+    result = fit_model(parse(CORRELATED), predictors, y, groups, "cross_products", confirm=False)
+    assert result.summary is None and "there must be two levels" in result.note
+
+
+def test_draw():
+    names = [(f"lm{n}", model) for n in range(500) for model in ("full", "base")]
+    few, more = ({n for n in names if drawn({"confirm": s}, *n)} for s in (0.1, 0.3))
+    assert few < more and 60 < len(few) < 140 and 240 < len(more) < 360
+    assert few == {n for n in names if drawn({}, *n)}
+    assert not any(drawn({"confirm": 0}, *n) for n in names)
+    assert all(drawn({"confirm": 1}, *n) for n in names)
+    assert drawn({}, "none", "base") and not drawn({"confirm": 0}, "none", "base")
