@@ -226,6 +226,16 @@ def responses(config: dict, name: str, table: str = "experiments") -> list[dict]
     ]
 
 
+def datasets_read(config: dict, experiments: Iterable[str]) -> set[str]:
+    """Return the datasets of experiments' responses, and those that their evaluations read."""
+    found = set()
+    for name in experiments:
+        found |= {response["dataset"] for response in responses(config, name)}
+        asked = (each for each in config["experiments"][name].values() if isinstance(each, dict))
+        found |= {each["dataset"] for each in asked if isinstance(each.get("dataset"), str)}
+    return found
+
+
 def owner_of_words(config: dict, dataset: str) -> str:
     """Return the dataset whose words a dataset has: itself, or that which its `words` name."""
     return config["datasets"][dataset]["words"].get("dataset", dataset)

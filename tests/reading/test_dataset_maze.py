@@ -25,7 +25,18 @@ def test_the_mazes_foils(shared_data, tmp_path):
     words = words_of("witzel", files | {"foils": folder / "witzel2012_gmaze.tsv.gz"})
     first = words[words["item"] == "101"]  # "The husband …", beside x-x-x, everyone …
     assert first.foil_length.tolist()[:2] == [5, 8]
-    assert words.drop(columns="foil_length").equals(words_of("witzel", files))
+    assert first.foil.isna().tolist()[:2] == [True, False] and first.foil.iloc[1] == "everyone"
+    own = ["foil_length", "foil", "condition"]
+    assert words.drop(columns=own).equals(words_of("witzel", files))
+    # Versions differ at the pronoun of a relative clause, and before the "and".
+    apart = words[words.offset == 0]
+    assert set(apart.word[apart.condition.str.startswith("relative")]) == {"himself", "herself"}
+    assert words[(words["item"] == "025/1") & (words.offset == 4)].word.tolist() == ["played"]
+    assert words.offset[words.frame == "134"].isna().all()  # a sentence of both lists
+    experimental = ~words.condition.isin(["practice", "filler"])
+    assert words[experimental].groupby("frame")["item"].nunique().value_counts().to_dict() == {
+        2: 72
+    }
     text = "list\titem\tword_num\tdistractor\n1\t1\t0\tx-x-x\n1\t1\t1\twere\n"
     sentences = {"s": write(tmp_path / "s.tsv", "list\titem\tsentence\n1\t1\tHe left.\n")}
     foils = {"foils": write(tmp_path / "f.tsv", text)}

@@ -36,16 +36,18 @@ WORDS = ("word", "word_id", "space_after")
 
 MEASURE = re.compile(
     r"(?:surprisal(?:_context_\d+)?|corrected|entropy(?:_reduction)?|renyi_(?:\d+(?:\.\d+)?|inf)"
-    r"|rank|log_rank|top_\d+|pmi|tokens|context_tokens)(?:_bits|_nats)?"
+    r"|rank|log_rank|top_\d+|pmi|foil_surprisal|tokens|context_tokens)(?:_bits|_nats)?"
 )
 """What a language model gives of a word (contract 3), with its unit or without."""
 MEASURES = (
     *("surprisal", "entropy", "entropy_reduction", "renyi_0.5", "rank", "log_rank", "top_5", "pmi"),
-    *("surprisal_context_1", "corrected", "tokens", "context_tokens"),
+    *("surprisal_context_1", "corrected", "foil_surprisal", "tokens", "context_tokens"),
 )
 """Examples of these, which a mistyped name is held against."""
 ALWAYS = ("surprisal", "corrected", "tokens", "context_tokens")
 """Those that every LM gives."""
+OF_FOILS = "foil_surprisal"
+"""What LMs that score words give of a dataset whose words have a `foil`."""
 _SHIFT = re.compile(r"(previous|next)([2-9]|[1-9]\d+)?_(?=.)")
 _OF_LM = re.compile(r"([^\W\d_][\w.]*)\[([^][`]*)\]")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.scoring import ngram, results
+from recency.scoring import foils, ngram, results
 from recency.scoring.results import Result
 from recency.scoring.word_pieces import pieces
 
@@ -28,11 +28,18 @@ def main(
     runs within an "item" or a "sentence"; context_tokens are the words of it that the model used:
     the n-gram that matched, less one. `text_rule` is what of a word is looked up
     (recency.scoring.word_pieces); `tokens` is 1, but for words that it splits, whose parts are
-    summed. `ledger` gets the unknown words, which have the probability of <unk>.
+    summed. `ledger` gets the unknown words, which have the probability of <unk>. Words with foils
+    get these foils' surprisal as well (recency.scoring.foils).
     """
     if not ngram.is_ngram(arpa):
         raise InputError(f"{arpa} is neither an ARPA file nor a KenLM binary")
-    score(pd.read_parquet(words), arpa, bos, context, unit, text_rule).write(out, ledger)
+    table = pd.read_parquet(words)
+    result = score(table, arpa, bos, context, unit, text_rule)
+    if foils.FOIL in table:
+        result.table[foils.COLUMN] = foils.surprisal(
+            table, lambda made: score(made, arpa, bos, context, "bits", text_rule).table
+        )
+    result.write(out, ledger)
 
 
 def score(

@@ -12,7 +12,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.names import nearest
 from recency.progress import progress
-from recency.scoring import alignment, ngram, ngram_surprisal, results, sums, whitespace
+from recency.scoring import alignment, foils, ngram, ngram_surprisal, results, sums, whitespace
 from recency.scoring import measures as measure_names
 from recency.scoring import tokenizer as tokenizer_files
 from recency.scoring.begin_token import begin_note, begin_token
@@ -20,6 +20,7 @@ from recency.scoring.results import Result
 from recency.scoring.texts import Texts, as_words, spaces_of
 
 FIRST_WORDS = ("null", "rest")
+OF_MEASURES = ("measures", "context", "tokens")
 
 
 @dataclass
@@ -71,7 +72,8 @@ def main(
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens and context_tokens for each word.
 
-    What `measures` and `context` among the settings ask for follows. `model` is a folder, a Hub name, or an n-gram model's file; `bias` is put on at inference. With
+    What `measures` and `context` among the settings ask for follows, and the foils' surprisal where
+    the words have any (recency.scoring.foils). `model` is a folder, a Hub name, or an n-gram model's file; `bias` is put on at inference. With
     lists of `words`, `out`, `dataset` and `ledger`, one load serves many datasets. `ledger` gets
     the alignment issues (CSV); `allow_pickle` is that of `load`, `settings` those of `score_words`.
     `done` is called with the number of each dataset that is written.
@@ -91,13 +93,26 @@ def main(
             shown.update(done)
 
         try:
-            result = score_words(
-                pd.read_parquet(table), model, bos=bos, stride=stride, report=report, **settings
+            result = _with_foils(
+                pd.read_parquet(table), model, settings, bos=bos, stride=stride, report=report
             )
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
         result.write(path, ledger[number] if ledger else None, name)
         done(number)
+
+
+def _with_foils(words: pd.DataFrame, model, settings: dict, **known) -> Result:
+    """Score words, and their foils where they have any."""
+    result = score_words(words, model, **known, **settings)
+    if foils.FOIL in words:
+        plain = known | {key: each for key, each in settings.items() if key not in OF_MEASURES}
+        result.table[foils.COLUMN] = foils.surprisal(
+            words,
+            lambda texts: score_words(texts, model, **plain).table,
+            getattr(model, "masked", False),
+        )
+    return result
 
 
 def load(

@@ -345,6 +345,7 @@ def _not_given(config: dict, lm: str, used: list[str]) -> list[str]:
         entry = {"measures": own["surprisals"].get("measures")}
     given = {*names.ALWAYS, *map(str, entry.get("measures") or ())}
     given |= {f"surprisal_context_{n}" for n in entry.get("context") or ()}
+    given |= set() if "surprisals" in own else {names.OF_FOILS}
     asked = [names.measure_of(names.split(name).stem) for name in used]
     return [measure for measure in dict.fromkeys(asked) if measure not in given]
 

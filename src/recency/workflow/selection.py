@@ -8,7 +8,7 @@ from pathlib import Path
 from recency import config as configuration
 from recency.evaluations import registry
 from recency.names import nearest
-from recency.workflow import dataset_checks, lm_checks
+from recency.workflow import dataset_checks, lm_checks, maze_checks
 from recency.workflow.schema_checks import short
 
 PUBLISHED = Path("data", "published")
@@ -19,6 +19,8 @@ COLUMNS = {
     "delta_aic": ("lm", "applied", "form", "parameters", "corpus_measure", "n_words", "delta_aic"),
     "dependencies": ("dependency", "count"),
     "minimal_pairs": ("quantity", "training_words", "lm", "value"),
+    "maze": ("quantity", "value", "p"),
+    "rank_metrics": ("model", "perplexity", "mean_log_rank", "top_1", "score"),
 }
 #: Keys of an experiment that say more of its `responses`.
 OF_RESPONSES = ("compare", "recovery", "sensitivity", "search")
@@ -77,7 +79,7 @@ def experiment_problems(config: dict, name: str, known) -> list[str]:
         found.append(f"{where} → probe: the table `probe` is missing: how it is trained")
     found += configuration.response_problems(config, where, experiment, known)
     found += _responses(config, where, experiment)
-    found += lm_checks.experiment_problems(config, name)
+    found += lm_checks.experiment_problems(config, name) + maze_checks.problems(config, name, known)
     for evaluation in registry.evaluations().values():
         found += evaluation.problems(config, name, known) if evaluation.problems else []
     return found

@@ -52,12 +52,10 @@ class Study(Ranked):
     @cached_property
     def absent(self) -> dict[str, str]:
         """Datasets that some experiment or search could ask for and that are not here → why."""
-        datasets = {
-            response["dataset"]
-            for table in ("experiments", "searches")
-            for name in self.config.get(table, {})
-            for response in configuration.responses(self.config, name, table)
-        }
+        datasets = configuration.datasets_read(self.config, self.config["experiments"])
+        for name in self.config.get("searches", {}):
+            found = configuration.responses(self.config, name, "searches")
+            datasets |= {response["dataset"] for response in found}
         entries, found = self.config["datasets"], {}
         for name in sorted(datasets):
             needed = dict.fromkeys([name, configuration.owner_of_words(self.config, name)])
@@ -89,8 +87,8 @@ class Study(Ranked):
 
     @cached_property
     def asked(self) -> set[str]:
-        """Datasets whose reading times this run asks for."""
-        return {r["dataset"] for name in self.config["run"] for r in self.all_responses(name)}
+        """Datasets whose words or reading times this run asks for."""
+        return configuration.datasets_read(self.config, self.config["run"])
 
     @cached_property
     def data_asked(self) -> list[tuple[str, str]]:

@@ -2,8 +2,11 @@
 
 words: for the maze a table of sentences (list, item, sentence), for self-paced reading its own
 times, since three sentences there are spelled otherwise. A sentence that both lists of materials
-have is one item. With the maze's times in a role `foils`, each word has the length of its
-distractor, foil_length, in characters. responses, distinguished by their columns:
+have is one item. Words say in which `frame` they stand, the item's number that its versions share,
+and at which `offset`: the words from the first one in which the versions differ, null in an item of
+one version. With the maze's times in a role `foils`, each word has its `foil`, the distractor (null
+where it is x-x-x, no word), with the length of that, foil_length, in characters, and its item's
+`condition`, the times' type. responses, distinguished by their columns:
 - maze: list, subject, item, type, word_num (from 0), word, rt, correct (0: the distractor was
   chosen, and the trial ends). They carry `correct` (a flag) and `type` (practice, filler, …);
 - self-paced: list, subject, item, word_num (from 1), word, rt, question_correct. They carry
@@ -15,8 +18,10 @@ are for the filters.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
@@ -24,7 +29,17 @@ from recency.reading.contracts import look_up, padded, word_table
 from recency.reading.tables import Table, first_rows, header, only, read, warn
 
 MEASURES = ("Maze", "SPR")
-COLUMNS = {"correct": "flag", "type": "text", "answer": "text", "foil_length": "number"}
+COLUMNS = {
+    "correct": "flag",
+    "type": "text",
+    "answer": "text",
+    "foil_length": "number",
+    "foil": "text",
+    "condition": "text",
+    "frame": "text",
+    "offset": "number",
+}
+NO_WORD = "x-x-x"  # beside the first word, which has no alternative
 
 _KEYS = ["list", "item"]
 _ANSWERS = {"1": "c", "0": "e", "NA": "-"}
@@ -47,12 +62,15 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     names = frame["item"].map("{:03d}".format)
     frame["name"] = names.mask(many, names + "/" + frame.list.astype("str"))
     frame = frame.drop_duplicates("name")
-    frame = frame.assign(sentence=range(1, len(frame) + 1)).explode("words")
+    apart = frame.groupby("item").words.agg(_first_apart)
+    frame = frame.assign(sentence=range(1, len(frame) + 1), frame=names).explode("words")
     made = word_table(frame.name.to_numpy(), frame.sentence.to_numpy(), frame.words.to_numpy())
+    made["frame"] = frame.frame.to_numpy("str")
+    made["offset"] = made.position.to_numpy() - frame["item"].map(apart).to_numpy(float)
     if foils is None:
         return made
     keys = [frame.list.to_numpy(), frame["item"].to_numpy(), made.position.to_numpy() - 1]
-    return made.assign(foil_length=_foil_lengths(foils, pd.MultiIndex.from_arrays(keys)))
+    return made.assign(**_foils(foils, pd.MultiIndex.from_arrays(keys)))
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -84,9 +102,16 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     return out.reset_index(drop=True)
 
 
-def _foil_lengths(path: Path, keys: pd.MultiIndex) -> pd.Series:
-    """Find the characters of each word's distractor, by list, item and word_num."""
-    table = read(path, [*_KEYS, "word_num", "distractor"])
+def _first_apart(versions: pd.Series) -> float:
+    """Return the first place, from 1, at which the words of some versions differ; NaN of one version."""
+    places = zip(*versions)
+    return next((n for n, words in enumerate(places, 1) if len(set(words)) > 1), math.nan)
+
+
+def _foils(path: Path, keys: pd.MultiIndex) -> dict[str, np.ndarray]:
+    """Find each word's distractor, its characters and its condition, by list, item and word_num."""
+    own = ["type"] if "type" in header(path).rstrip("\r\n").split("\t") else []
+    table = read(path, [*_KEYS, "word_num", "distractor", *own])
     names = [table.numbers(key, integer=True).rename(key) for key in (*_KEYS, "word_num")]
     foils = table["distractor"].groupby(names)
     if (many := foils.nunique() > 1).any():
@@ -94,11 +119,17 @@ def _foil_lengths(path: Path, keys: pd.MultiIndex) -> pd.Series:
         raise InputError(
             f"{path}: word {at[2]} of item {at[1]}, list {at[0]}, has several distractors"
         )
-    lengths = foils.first().str.len().reindex(keys)
-    if lengths.isna().any():
-        at = keys[lengths.isna().argmax()]
+    found = foils.first().reindex(keys)
+    if found.isna().any():
+        at = keys[found.isna().argmax()]
         raise InputError(f"{path}: no row is word {at[2]} of item {at[1]}, list {at[0]}")
-    return lengths.to_numpy()
+    made = {
+        "foil_length": found.str.len().to_numpy(),
+        "foil": found.where(found != NO_WORD).to_numpy(),
+    }
+    if own:
+        made["condition"] = table["type"].groupby(names).first().reindex(keys).to_numpy()
+    return made
 
 
 def _spoken(path: Path) -> pd.Series:

@@ -1,0 +1,80 @@
+# Where LMs rank the words of sentences behind their first ones, and how they would go on from these.
+
+
+rule rank_metrics:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        ranks="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.parquet",
+        continuations="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.csv",
+    log:
+        "<logs>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.log",
+    benchmark:
+        "<benchmarks>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.tsv"
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("network")),
+        sentences=r"\d+",
+        least=r"\d+",
+        kept=r"\d+",
+        longest=r"\d+",
+        temperature=r"[\d.]+",
+        seed=r"\d+",
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    params:
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
+        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
+        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
+        scoring=lambda wildcards: study.lms[wildcards.lm].get("scoring", {}),
+    script:
+        "../workflow/scripts/rank_metrics/rank_metrics.py"
+
+
+rule ngram_rank_metrics:
+    input:
+        words="<results>/datasets/{dataset}/words.parquet",
+        model=lambda wildcards: study.ngram_file(wildcards.lm),
+    output:
+        ranks="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.parquet",
+        continuations="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.csv",
+    log:
+        "<logs>/ngram_rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.log",
+    benchmark:
+        "<benchmarks>/ngram_rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.tsv"
+    wildcard_constraints:
+        lm=any_of(study.lms_that_are("ngram")),
+        sentences=r"\d+",
+        least=r"\d+",
+        kept=r"\d+",
+        longest=r"\d+",
+        temperature=r"[\d.]+",
+        seed=r"\d+",
+    conda:
+        "../envs/lm.yaml"
+    params:
+        **study.ngram_parameters("bos", "text_rule"),
+    script:
+        "../workflow/scripts/rank_metrics/rank_metrics.py"
+
+
+rule continuations:
+    input:
+        continuations=lambda wildcards: products.inputs(
+            study, "rank_metrics", "continuations", wildcards
+        ),
+    output:
+        blind="<results>/experiments/{experiment}/continuations.csv",
+        key="<results>/experiments/{experiment}/continuations_key.csv",
+    log:
+        "<logs>/continuations/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: study.lms_of(wildcards.experiment),
+        seed=lambda wildcards: products.setting_of(study, "rank_metrics", "seed", wildcards),
+    script:
+        "../workflow/scripts/rank_metrics/continuations.py"

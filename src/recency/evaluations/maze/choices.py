@@ -1,0 +1,151 @@
+"""Rule maze_choices: how often each LM finds the word likelier than its foil, by condition and position.
+
+The thesis's chapter 11: an LM chooses the word of less surprisal; a tie is no choice, and wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+from recency.errors import InputError
+from recency.evaluations.maze import contrasts as contrasting
+from recency.files import atomic
+from recency.reading import filters
+from recency.scoring.foils import COLUMN, FOIL
+from recency.stats import bootstrap
+
+READERS = "readers"
+COLUMNS = ["lm", "label", "level", "group", "words", "accuracy", "low", "high"]
+COLUMNS += ["difference", "difference_low", "difference_high", "margin_bits", "perplexity"]
+REPLICATES = 2000
+NO_FOILS = "its surprisals have none of the foils"
+
+
+def main(
+    words: str | Path,
+    surprisals: Iterable[str | Path],
+    out: str | Path,
+    out_contrasts: str | Path,
+    lms: Sequence[Mapping],
+    baseline: str,
+    by: str,
+    filter: str | None = None,
+    condition: str | None = None,
+    contrasts: Sequence[Mapping] = (),
+    choices: str | Path | None = None,
+    times: Sequence[str | Path] = (),
+    seed: int = 0,
+) -> None:
+    """Write maze.csv (COLUMNS; levels overall, condition, position, not run) and the contrasts.
+
+    Accuracy is in percent of the words that have a foil and that `filter` keeps; intervals (95 %)
+    draw the groups of the column `by` anew, differences are from the baseline, by the same draws.
+    margin_bits is the foil's surprisal less the word's, a mean; perplexity is a word's, over what
+    `filter` keeps. `choices` and `times` are readers' responses and observations: a reader's word is
+    right where `correct` is true. `surprisals` are paths …/{lm}/{dataset}.parquet.
+    """
+    table = pd.read_parquet(words)
+    for column in (FOIL, by, *([condition] if condition else [])):
+        if column not in table:
+            raise InputError(
+                f"{words}: the words have no column {column!r}; experiments → maze names it"
+            )
+    kept = np.ones(len(table), bool)
+    if filter:
+        kept = filters.evaluated(table, "maze → filter", filter).fillna(False).to_numpy(bool)
+    counted = kept & table[FOIL].notna().to_numpy()
+    if not counted.any():
+        raise InputError(f"{words}: no word with a foil is left by maze → filter")
+    paths = {Path(path).parent.name: Path(path) for path in surprisals}
+    rows, judged, bits = [], {}, {}
+    for lm in lms:
+        name, path = lm["lm"], paths.get(lm["lm"])
+        if path is None or COLUMN not in pq.read_schema(path).names:
+            rows.append({"lm": name, "label": lm["label"], "level": "not run", "group": NO_FOILS})
+            continue
+        plain, foil = _bits(path, len(table))
+        judged[name] = (foil > plain).astype(float), counted & np.isfinite(plain + foil)
+        bits[name] = plain, foil - plain
+    told = {lm["lm"]: lm["label"] for lm in lms}
+    if choices is not None and "correct" in pq.read_schema(choices).names:
+        answers = pd.read_parquet(choices, columns=["word_id", "correct"])
+        share = answers.correct.astype(float).groupby(answers.word_id).mean()
+        share = share.reindex(table["word_id"]).to_numpy()
+        judged[READERS], told[READERS] = (share, counted & np.isfinite(share)), "readers"
+    frames = pd.factorize(table[by])[0]
+    for level, group, chosen in groups(table, condition):
+        mine = {
+            name: summed(right, seen & chosen, frames)
+            for name, (right, seen) in judged.items()
+            if (seen & chosen).any()
+        }
+        drawn = {name: _shares(each, seed) for name, each in mine.items()}
+        for name, sums in mine.items():
+            row = {"lm": name, "label": told[name], "level": level, "group": group}
+            row["words"] = int(sums[:, 1].sum())
+            row["accuracy"] = 100 * sums[:, 0].sum() / sums[:, 1].sum()
+            row["low"], row["high"] = bootstrap.percentiles(drawn[name])
+            if name not in (baseline, READERS) and baseline in mine:
+                base = mine[baseline]
+                row["difference"] = row["accuracy"] - 100 * base[:, 0].sum() / base[:, 1].sum()
+                row["difference_low"], row["difference_high"] = bootstrap.percentiles(
+                    drawn[name] - drawn[baseline]
+                )
+            if name != READERS:
+                row["margin_bits"] = bits[name][1][judged[name][1] & chosen].mean()
+            if name != READERS and level == "overall":
+                row["perplexity"] = 2 ** np.nanmean(bits[name][0][kept])
+            rows.append(row)
+    with atomic(out) as part:
+        pd.DataFrame(rows, columns=COLUMNS).to_csv(part, index=False, lineterminator="\n")
+    values = {name: plain for name, (plain, _) in bits.items()}
+    if times:
+        values = {READERS: contrasting.reading_times(times, len(table))} | values
+    found = contrasting.tested(table[kept], {k: v[kept] for k, v in values.items()}, contrasts, by)
+    with atomic(out_contrasts) as part:
+        found.assign(label=found.lm.map(told | {READERS: "readers"})).to_csv(
+            part, index=False, lineterminator="\n"
+        )
+
+
+def _bits(path: Path, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the surprisals of words and of foils (words,), NaN where there is none."""
+    rows = pd.read_parquet(path, columns=["word_id", "surprisal_bits", COLUMN])
+    if len(rows) != size:
+        raise InputError(
+            f"{path} is of other words than the dataset has now; delete it, so that it is made anew"
+        )
+    found = rows.set_index("word_id").sort_index()
+    return found["surprisal_bits"].to_numpy(float), found[COLUMN].to_numpy(float)
+
+
+def groups(words: pd.DataFrame, condition: str | None) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Yield level, name and words (a mask) of what accuracy is given for."""
+    yield "overall", "overall", np.ones(len(words), bool)
+    if condition:
+        for name in sorted(words[condition].dropna().unique()):
+            yield "condition", name, (words[condition] == name).to_numpy(bool)
+    for place in sorted(words["position"].unique()):
+        yield "position", str(place), (words["position"] == place).to_numpy()
+
+
+def summed(right: np.ndarray, seen: np.ndarray, frames: np.ndarray) -> np.ndarray:
+    """Return how many words are right, and how many there are, (frames, 2)."""
+    size = frames.max() + 1
+    return np.stack([np.bincount(frames[seen], w, size) for w in (right[seen], None)], axis=1)
+
+
+def _shares(sums: np.ndarray, seed: int) -> np.ndarray:
+    """Return percentages of drawn frames (replicates,); NaN where fewer than two frames have any."""
+    if (sums[:, 1] > 0).sum() < 2:
+        return np.full(REPLICATES, math.nan)
+    drawn = bootstrap.draws(sums, REPLICATES, seed)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = 100 * drawn[:, 0] / drawn[:, 1]
+    return np.where(np.isfinite(shares), shares, np.nanmean(shares))

@@ -1,0 +1,66 @@
+"""Mazes: which of a word and its foil LMs find likelier, and contrasts between versions of items."""
+
+from recency import config as configuration
+from recency.evaluations.registry import Evaluation, schema
+
+
+def settings_of(config: dict, experiment: str) -> dict:
+    """Return an experiment's `maze`, the defaults filled in."""
+    properties = schema("maze")["experiment"]["maze"]["properties"]
+    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
+    return defaults | config["experiments"][experiment]["maze"]
+
+
+def _setting(key: str, default=None):
+    return lambda study, experiment: settings_of(study.config, experiment).get(key, default)
+
+
+def _contrasts(study, experiment: str) -> list[dict]:
+    """Return each contrast as contrast, label, region, high and low."""
+    return [
+        {"contrast": name, "region": None, "label": name} | each
+        for name, each in settings_of(study.config, experiment).get("contrasts", {}).items()
+    ]
+
+
+def _surprisals(study, experiment: str) -> list[str]:
+    """Return the surprisals of all LMs but tables, which have none of words that were not read."""
+    dataset = settings_of(study.config, experiment)["dataset"]
+    return [
+        f"<results>/surprisal/{lm}/{dataset}.parquet"
+        for lm in study.experiment(experiment)["lms"]
+        if configuration.kind_of(study.lms[lm]) != "table"
+    ]
+
+
+def _readers(study, experiment: str) -> dict[str, list[str] | str]:
+    """Return what readers chose, and how long it took them; never the held-out part."""
+    settings = settings_of(study.config, experiment)
+    if "measure" not in settings:
+        return {}
+    name, measure = settings["dataset"], settings["measure"]
+    parts = ("fit", "exploratory") if study.partitioned(name) else ("fit",)
+    return {
+        "choices": study.responses_file(name, measure),
+        "times": [f"<results>/observations/{name}.{measure}/{part}.parquet" for part in parts],
+    }
+
+
+EVALUATION = Evaluation(
+    key="maze",
+    applies=lambda study, experiment: (
+        study.experiment(experiment).get("maze", {}).get("dataset") not in (None, *study.not_run)
+    ),
+    inputs={
+        "words": lambda study, experiment: (
+            f"<results>/datasets/{settings_of(study.config, experiment)['dataset']}/words.parquet"
+        ),
+        "surprisals": _surprisals,
+        "readers": _readers,
+    },
+    settings={
+        **{key: _setting(key) for key in ("by", "condition", "filter")},
+        "contrasts": _contrasts,
+    },
+    conditions={"contrasts": lambda study, experiment: bool(_contrasts(study, experiment))},
+)

@@ -1,0 +1,127 @@
+"""How often LMs find the word likelier than its foil, overall and by condition, beside readers."""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from recency.evaluations.maze.choices import COLUMNS, READERS
+from recency.evaluations.minimal_pairs.table import span
+from recency.evaluations.reading_times.table_significance import write_p
+from recency.figures import comparison, style, tables
+from recency.figures.tables import Cell, Table
+from recency.stats.correlations import correlation
+
+PRODUCT = {
+    "makes": {"out": ("table_maze", "Word or foil: accuracy in the maze")},
+    "reads": ["maze"],
+    "settings": ["baseline", "title"],
+    "published": "maze",
+    "summary": ("table_maze.csv", "{title}: word or foil"),
+}
+
+#: Rows of data/published/thesis_chapter11.csv.
+OF_ACCURACY = "spearman of accuracy and perplexity"
+NOTES = [
+    "percent of words whose surprisal is below their foil's; 50 is chance, a tie is wrong; beneath, 95 % over items",
+    "margin: how many bits the foil's surprisal is above the word's, in the mean",
+    "perplexity is of a word over the same sentences, so that LMs of other tokenizers compare",
+]
+
+
+def order(rows: pd.DataFrame) -> list[str]:
+    """Return the LMs, the best first, behind the readers."""
+    overall = rows[rows.level == "overall"].sort_values("accuracy", ascending=False)
+    return sorted(overall.lm, key=lambda lm: lm != READERS)
+
+
+def published(path: str | Path | None, quantity: str) -> str:
+    """Write a published correlation, "published −0.56 (p = 0.036)"; nothing where there is none."""
+    if path is None:
+        return ""
+    rows = comparison.table(path, ["quantity", "value", "p"]).set_index("quantity")
+    if quantity not in rows.index:
+        return ""
+    value, p = rows.value[quantity], rows.p[quantity]
+    return f"; published {style.number(float(value), 2)} (p {write_p(float(p))})"
+
+
+def with_perplexity(rows: pd.DataFrame, path: str | Path | None) -> str:
+    """Say how accuracy goes with perplexity over the LMs."""
+    overall = rows[(rows.level == "overall") & (rows.lm != READERS)]
+    found = correlation(overall.accuracy, overall.perplexity)
+    if math.isnan(found.value):
+        return "accuracy and perplexity: too few LMs for a correlation" + published(
+            path, OF_ACCURACY
+        )
+    return (
+        f"Spearman's ρ of accuracy and perplexity over {found.n} LMs: {style.number(found.value, 2)} "
+        f"(p {write_p(found.p)}){published(path, OF_ACCURACY)}"
+    )
+
+
+def not_run(rows: pd.DataFrame) -> list[str]:
+    """Name the LMs that have none of the foils' surprisals, with the reason."""
+    lost = rows[rows.level == "not run"]
+    return [f"not run: {', '.join(each.label)} ({why})" for why, each in lost.groupby("group")]
+
+
+def main(
+    *,
+    maze: str | Path,
+    out: Iterable[str | Path],
+    baseline: str,
+    published: str | Path | None = None,
+    title: str = "Word or foil",
+) -> None:
+    """Write the table to `out` (.csv tidy, .html, .tex), readers first, then the best LM."""
+    rows = comparison.table(maze, COLUMNS)
+    tables.write(out, layout(rows, baseline, published, title), rows)
+
+
+def layout(
+    rows: pd.DataFrame, baseline: str, path: str | Path | None = None, title: str = "Word or foil"
+) -> Table:
+    """Set out a row an LM: overall, its difference from the baseline, then by condition."""
+    conditions = list(dict.fromkeys(rows.group[rows.level == "condition"]))
+    header = ["", "Overall", "\N{MINUS SIGN} baseline", "Margin (bits)", "Perplexity", *conditions]
+    grid = []
+    for lm in order(rows):
+        mine = rows[rows.lm == lm]
+        overall = mine[mine.level == "overall"].iloc[0]
+        cells = [
+            Cell(overall.label, left=True),
+            Cell(style.number(overall.accuracy), (span(overall.low, overall.high),)),
+        ]
+        if lm in (READERS, baseline):
+            cells.append(Cell())
+        else:
+            gap = (span(overall.difference_low, overall.difference_high, signed=True),)
+            cells.append(Cell(style.signed(overall.difference), gap))
+        blank = lm == READERS
+        cells.append(Cell("" if blank else style.number(overall.margin_bits, 2)))
+        cells.append(Cell("" if blank else style.number(overall.perplexity, 0)))
+        each = mine[mine.level == "condition"].set_index("group").accuracy
+        cells += [Cell(style.number(each.get(name, math.nan))) for name in conditions]
+        grid.append(cells)
+    titles = [Cell(text, left=index == 0) for index, text in enumerate(header)]
+    words = int(rows.words[rows.level == "overall"].max())
+    notes = [f"{words:,} words with a foil", *NOTES, with_perplexity(rows, path), *not_run(rows)]
+    return Table(title, [titles], grid, notes, rules=(1,) if READERS in set(rows.lm) else ())
+
+
+def summary(path: str | Path) -> Table:
+    """Return the overall column of this table's CSV, for the summary."""
+    rows = comparison.table(path, COLUMNS)
+    header = [Cell("", left=True), Cell("Words chosen (%)"), Cell("Perplexity")]
+    overall = rows[rows.level == "overall"].set_index("lm")
+    grid = [
+        [
+            Cell(row.label, left=True),
+            Cell(style.number(row.accuracy)),
+            Cell("" if math.isnan(row.perplexity) else style.number(row.perplexity, 0)),
+        ]
+        for row in (overall.loc[lm] for lm in order(rows))
+    ]
+    return Table("", [header], grid, [with_perplexity(rows, None), *not_run(rows)])

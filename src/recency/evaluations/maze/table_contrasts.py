@@ -1,0 +1,106 @@
+"""Contrasts between words, in readers' times and each LM's surprisal: paired t over items."""
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from recency.evaluations.maze.choices import COLUMNS as CHOICES
+from recency.evaluations.maze.choices import READERS
+from recency.evaluations.maze.contrasts import COLUMNS, LEVEL
+from recency.evaluations.maze.table import not_run
+from recency.evaluations.maze.table import published as as_published
+from recency.evaluations.reading_times.table_significance import write_p
+from recency.figures import comparison, style, tables
+from recency.figures.tables import Cell, Table
+from recency.stats.correlations import correlation
+
+PRODUCT = {
+    "makes": {"out": ("table_maze_contrasts", "Contrasts in the maze")},
+    "reads": ["contrasts=maze_contrasts", "maze"],
+    "settings": ["lms", "title"],
+    "published": "maze",
+    "when": "contrasts",
+}
+
+#: A row of data/published/thesis_chapter11.csv.
+OF_PASSED = "pearson of tests passed and perplexity"
+NOTE = (
+    "high less low: readers in log ms (a reader's mean taken off), LMs in bits; t is paired over items, "
+    f"p two-sided, for each contrast by itself; passed, in bold: p < {LEVEL} with high above low. X the "
+    "wrong way round, . p < 0.1, * < 0.05, ** < 0.01, *** < 0.001"
+)
+STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
+
+
+def mark(t: float, p: float) -> str:
+    """Mark a contrast as the thesis does: X the wrong way round, then . * ** *** by p."""
+    if math.isnan(t):
+        return ""
+    return "X" if t < 0 else next((stars for most, stars in STARS if p < most), "")
+
+
+def main(
+    *,
+    contrasts: str | Path,
+    maze: str | Path,
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    published: str | Path | None = None,
+    title: str = "Contrasts",
+) -> None:
+    """Write the table to `out` (.csv tidy, .html, .tex): a row a contrast, a column readers and each LM."""
+    rows = comparison.table(contrasts, [*COLUMNS, "label"])
+    choices = comparison.table(maze, CHOICES)
+    rows["mark"] = [mark(row.t, row.p) for row in rows.itertuples()]
+    names = [lm["lm"] for lm in lms]
+    shown = [lm for lm in (READERS, *names) if lm in set(rows.lm)]
+    tables.write(out, layout(rows, choices, shown, published, title), rows)
+
+
+def layout(
+    rows: pd.DataFrame,
+    choices: pd.DataFrame,
+    shown: list[str],
+    path: str | Path | None,
+    title: str,
+) -> Table:
+    """Set out a row a contrast, and last how many each passes."""
+    labels = rows.drop_duplicates("lm").set_index("lm").label
+    header = [Cell("", left=True), Cell("Items"), *(Cell(labels[lm]) for lm in shown)]
+    grid = []
+    for _, mine in rows.groupby("contrast", sort=False):
+        each = mine.set_index("lm")
+        cells = [Cell(mine.contrast_label.iloc[0], left=True), Cell(str(mine["items"].max()))]
+        for lm in shown:
+            row = each.loc[lm]
+            size = f"{style.signed(row.difference, 2)} {row['mark']}".strip()
+            told = "" if math.isnan(row.t) else f"t = {style.number(row.t, 2)}, p {write_p(row.p)}"
+            cells.append(Cell(size, (told,), bold=bool(row.passed)))
+        grid.append(cells)
+    passed = rows.groupby("lm").passed.sum()
+    grid.append([Cell("passed", left=True), Cell(), *(Cell(str(passed[lm])) for lm in shown)])
+    notes = [
+        NOTE,
+        with_perplexity(passed, choices, path),
+        *not_run(choices),
+    ]
+    return Table(title, [header], grid, notes, rules=(len(grid) - 1,))
+
+
+def with_perplexity(passed: pd.Series, choices: pd.DataFrame, path: str | Path | None) -> str:
+    """Say how the number of contrasts passed goes with perplexity over the LMs."""
+    perplexity = choices[choices.level == "overall"].set_index("lm").perplexity
+    lms = [lm for lm in passed.index if lm != READERS]
+    found = correlation(passed[lms], perplexity.reindex(lms), ranks=False)
+    beside = as_published(path, OF_PASSED)
+    beside = f"{beside}, of 19 contrasts in German" if beside else ""
+    if math.isnan(found.value):
+        return (
+            f"contrasts passed and perplexity: too few LMs, or all alike, for a correlation{beside}"
+        )
+    return (
+        f"Pearson's r of contrasts passed and perplexity over {found.n} LMs: "
+        f"{style.number(found.value, 2)} (p {write_p(found.p)}){beside}"
+    )

@@ -1,0 +1,55 @@
+"""Rule continuations: how LMs go on, shuffled among the originals, for people to judge.
+
+The thesis's chapter 7 asked whether a person or a machine wrote what follows the first words (3 clearly
+a person … 0 clearly a machine), and took the ratio of the 3s to the 0s as an LM's score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+
+ORIGINAL = "original"
+
+
+def main(
+    continuations: Iterable[str | Path],
+    out: str | Path,
+    out_key: str | Path,
+    lms: Sequence[Mapping],
+    seed: int,
+) -> None:
+    """Write the sheet for judges (id, context, continuation, rating) and its key (id, text, lm, complete).
+
+    `continuations` are files …/{lm}/….csv of rule rank_metrics. What came to no end has "…" behind it.
+    """
+    paths = {Path(path).parent.name: path for path in continuations}
+    parts = []
+    for lm in (each["lm"] for each in lms if each["lm"] in paths):
+        rows = pd.read_csv(paths[lm], keep_default_na=False)
+        if not parts:
+            first = rows.assign(lm=ORIGINAL, continuation=rows.original, complete=True)
+            parts.append(first)
+        elif list(rows.context) != list(parts[0].context):
+            raise InputError(
+                f"{paths[lm]} is of other sentences than the other LMs'; delete it, so that it is made anew"
+            )
+        if not (rows.note != "").any():
+            parts.append(rows.assign(lm=lm, complete=rows.complete.astype(str) == "True"))
+    rows = pd.concat(parts, ignore_index=True)
+    rows = rows.iloc[np.random.default_rng(seed).permutation(len(rows))].reset_index(drop=True)
+    rows["id"] = rows.index + 1
+    rows["rating"] = ""
+    rows["continuation"] += np.where(rows.complete, "", " …")
+    for path, columns in (
+        (out, ["id", "context", "continuation", "rating"]),
+        (out_key, ["id", "text", "lm", "complete"]),
+    ):
+        with atomic(path) as part:
+            rows[columns].to_csv(part, index=False, lineterminator="\n")

@@ -1,0 +1,159 @@
+"""Rule rank_metrics: rank and surprisal behind the first words of sentences, and how the LM goes on.
+
+The thesis's chapter 7: sentences of at least 16 words without colons or quotation marks; the first
+eight are kept, and what follows is what counts.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.scoring import ngram, ngram_ranks
+from recency.scoring.word_pieces import pieces
+
+COLUMNS = ["text", "place", "word", "token", "nats", "log_rank", "top_1"]
+CONTINUATIONS = ["text", "context", "original", "continuation", "complete", "note"]
+LEFT_OUT = r"[:\"“”„«»]"
+NONE_OF_NGRAMS = "an n-gram model goes on from no words here: only the text's n-grams are read"
+NONE_OF_MASKED = "a masked LM goes on from no words: it reads what comes after"
+
+
+def chosen(words: pd.DataFrame, sentences: int, least: int, seed: int) -> pd.DataFrame:
+    """Return drawn sentences of `words` (contract 1) as texts of their own: item their number from 0.
+
+    They have at least `least` words, and no colons or quotation marks. Raises InputError where
+    fewer than two are left.
+    """
+    odd = words["word"].str.contains(LEFT_OUT, regex=True).groupby(words["sentence"]).any()
+    size = words.groupby("sentence").size()
+    fit = size.index[(size >= least) & ~odd]
+    if len(fit) < 2:
+        raise InputError(
+            f"{len(fit)} sentences have {least} words or more and no colons or quotation marks; ask for shorter "
+            "ones (rank_metrics → least), or take another dataset"
+        )
+    random = np.random.default_rng(seed)
+    drawn = np.sort(random.choice(fit, min(sentences, len(fit)), replace=False))
+    found = words[words["sentence"].isin(drawn)].copy()
+    found["item"] = pd.factorize(found["sentence"])[0].astype(str)
+    found["word_id"] = np.arange(len(found))
+    return found.reset_index(drop=True)
+
+
+def main(
+    words: str | Path,
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out: str | Path,
+    out_continuations: str | Path,
+    lm: str,
+    sentences: int,
+    least: int,
+    kept: int,
+    longest: int,
+    temperature: float,
+    seed: int,
+    bias: dict | None = None,
+    bos: bool | str = True,
+    stride: int | None = None,
+    scoring: dict | None = None,
+    text_rule: str = "displayed",
+    threads: int = 1,
+    allow_pickle: bool = False,
+) -> None:
+    """Write COLUMNS (a row a token behind the first `kept` words; nats) and CONTINUATIONS.
+
+    `place` counts a word in its sentence from 1. Each sentence is a text by itself, behind the begin
+    token. The settings of the LM are those of `recency.scoring.surprisal`.
+    """
+    texts = chosen(pd.read_parquet(words), sentences, least, seed)
+    place = texts.groupby("item", sort=False).cumcount().to_numpy() + 1
+    contexts = [list(each["word"]) for _, each in texts.groupby("item", sort=False)]
+    if ngram.is_ngram(model):
+        rows, note = _of_ngrams(contexts, model, bool(bos), text_rule), NONE_OF_NGRAMS
+        said = [("", "")] * len(contexts)
+    else:
+        rows, said, note = _of_network(
+            texts, contexts, kept, longest, temperature, seed, lm, threads,
+            {"model": model, "tokenizer": tokenizer, "bias": bias, "allow_pickle": allow_pickle},
+            {"bos": bos, "stride": stride, **(scoring or {})},
+        )  # fmt: skip
+        rows["place"] = place[rows.pop("row")]
+    rows = rows[rows["place"] > kept]
+    if note:
+        print(f"{lm}: {note}", file=sys.stderr)
+    with atomic(out) as part:
+        rows[COLUMNS].to_parquet(part, index=False, compression="zstd")
+    table = pd.DataFrame(
+        {
+            "text": range(len(contexts)),
+            "context": [" ".join(each[:kept]) for each in contexts],
+            "original": [" ".join(each[kept:]) for each in contexts],
+            "continuation": [text for text, _ in said],
+            "complete": [complete for _, complete in said],
+            "note": note,
+        }
+    )
+    with atomic(out_continuations) as part:
+        table[CONTINUATIONS].to_csv(part, index=False, lineterminator="\n")
+
+
+def _of_ngrams(contexts, model, bos: bool, text_rule: str) -> pd.DataFrame:
+    """Score sentences by an n-gram model: its words are its tokens."""
+    split = [[pieces(word, text_rule) for word in each] for each in contexts]
+    streams = [[part for word in each for part in word] for each in split]
+    frames = []
+    scored = ngram_ranks.score(model, streams, bos)
+    for number, (words, (log10, rank)) in enumerate(zip(split, scored, strict=True)):
+        place = np.repeat(np.arange(1, len(words) + 1), [len(each) for each in words])
+        made = {"text": number, "place": place, "word": [contexts[number][p - 1] for p in place]}
+        made |= {"token": streams[number], "nats": -log10 * math.log(10)}
+        frames.append(pd.DataFrame(made | {"log_rank": np.log(rank), "top_1": rank == 1}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _of_network(
+    texts, contexts, kept, longest, temperature, seed, lm, threads, opening, settings
+) -> tuple[pd.DataFrame, list, str]:
+    """Score sentences by a network, and let a causal one go on from their first words."""
+    import torch
+
+    from recency.progress import progress
+    from recency.scoring.surprisal import load, score_words
+
+    torch.set_num_threads(threads)
+    opened = load(**opening)
+    shown = progress(1, f"ranks of {lm}", "windows")
+
+    def report(done: int, total: int) -> None:
+        shown.total = total
+        shown.update(done)
+
+    asked = {"measures": ["log_rank", "top_1"], "tokens": True, "unit": "nats", "report": report}
+    found = score_words(texts, opened, **settings, **asked).tokens
+    rows = pd.DataFrame(
+        {
+            "text": found["item"].astype(int),
+            "row": found["word_id"].astype(int),
+            "word": found["word"],
+            "token": found["token"],
+            "nats": found["surprisal_nats"],
+            "log_rank": found["log_rank_nats"],
+            "top_1": found["top_1"] == 1,
+        }
+    )
+    if opened.masked:
+        return rows, [("", "")] * len(contexts), NONE_OF_MASKED
+    from recency.scoring.generation import continuations
+
+    told = progress(len(contexts), f"continuations of {lm}", "sentences")
+    first = [each[:kept] for each in contexts]
+    said = continuations(opened, first, longest, temperature, seed, settings["bos"], told.update)
+    return rows, said, ""

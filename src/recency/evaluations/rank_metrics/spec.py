@@ -1,0 +1,56 @@
+"""Rank metrics: where LMs rank the word that comes, and how they would go on."""
+
+from recency import config as configuration
+from recency.evaluations.registry import Evaluation, schema
+
+KINDS = ("network", "ngram")
+
+
+def settings_of(config: dict, experiment: str) -> dict:
+    """Return an experiment's `rank_metrics`, the defaults filled in."""
+    properties = schema("rank_metrics")["experiment"]["rank_metrics"]["properties"]
+    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
+    return defaults | config["experiments"][experiment]["rank_metrics"]
+
+
+def stem(settings: dict) -> str:
+    """Write the settings as a file's name: experiments that ask for the same share the files."""
+    return (
+        "{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}"
+        "-temperature-{temperature}-seed-{seed}"
+    ).format(**settings)
+
+
+def _files(ending: str):
+    def found(study, experiment: str) -> list[str]:
+        name = stem(settings_of(study.config, experiment))
+        return [
+            f"<results>/rank_metrics/{lm}/{name}.{ending}"
+            for lm in study.experiment(experiment)["lms"]
+            if configuration.kind_of(study.lms[lm]) in KINDS
+        ]
+
+    return found
+
+
+def _problems(config, name, known) -> list[str]:
+    if "rank_metrics" not in config["experiments"][name]:
+        return []
+    settings, where = settings_of(config, name), f"experiments → {name} → rank_metrics"
+    known(f"{where} → dataset", settings["dataset"], "datasets")
+    if settings["kept"] >= settings["least"]:
+        return [f"{where} → kept: {settings['kept']} of a sentence's {settings['least']} words leave none to count"]  # fmt: skip
+    return []
+
+
+EVALUATION = Evaluation(
+    key="rank_metrics",
+    applies=lambda study, experiment: (
+        study.experiment(experiment).get("rank_metrics", {}).get("dataset")
+        not in (None, *study.not_run)
+    ),
+    inputs={"ranks": _files("parquet"), "continuations": _files("csv")},
+    settings={"seed": lambda study, experiment: settings_of(study.config, experiment)["seed"]},
+    also=lambda study, experiment: [f"<results>/experiments/{experiment}/continuations.csv"],
+    problems=_problems,
+)

@@ -1,0 +1,165 @@
+"""Mean log rank and top-1 beside perplexity, behind the first words of sentences; published beside."""
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.evaluations.minimal_pairs.table import span
+from recency.figures import comparison, style, tables
+from recency.figures.tables import Cell, Table
+from recency.stats import bootstrap
+from recency.stats.correlations import correlation
+
+PRODUCT = {
+    "makes": {"out": ("table_rank_metrics", "Ranks of the words that come")},
+    "reads": ["ranks"],
+    "settings": ["lms", "title", "seed"],
+    "published": "rank_metrics",
+    "summary": ("table_rank_metrics.csv", "{title}: ranks of the words that come"),
+}
+
+COLUMNS = [
+    "lm",
+    "label",
+    "texts",
+    "words",
+    "tokens",
+    "perplexity",
+    "perplexity_low",
+    "perplexity_high",
+]
+COLUMNS += ["mean_log_rank", "log_rank_low", "log_rank_high", "top_1", "top_1_low", "top_1_high"]
+COLUMNS += ["word_perplexity", "word_top_1"]
+PUBLISHED = ["model", "perplexity", "mean_log_rank", "top_1", "score"]
+REPLICATES = 2000
+NOTES = [
+    "over what stands behind each sentence's first words; beneath, 95 % over sentences",
+    "perplexity, mean log rank (natural; 0: it was the likeliest) and top-1 (percent) are of a token, so that LMs of one tokenizer compare",
+    "perplexity of a word compares LMs of any tokenizer; whole words: percent of words whose every token was the likeliest",
+]
+
+
+def measured(rows: pd.DataFrame, seed: int = 0) -> dict[str, float]:
+    """Return the metrics (COLUMNS without lm and label) of one LM's tokens."""
+    values = rows[["nats", "log_rank", "top_1"]].astype(float)
+    if not np.isfinite(values.to_numpy()).all():
+        raise InputError(
+            f"{(~np.isfinite(values)).any(axis=1).sum()} tokens have no rank or surprisal; train the LM anew"
+        )
+    sums = values.assign(n=1.0).groupby(rows["text"]).sum().to_numpy()
+    total = sums.sum(0)
+    drawn = bootstrap.draws(sums, REPLICATES, seed)
+    drawn = drawn[:, :3] / drawn[:, 3:]
+    words = rows.groupby(["text", "place"]).agg(nats=("nats", "sum"), first=("top_1", "all"))
+    found = {"texts": len(sums), "words": len(words), "tokens": int(total[3])}
+    for place, (name, low_high, scale) in enumerate(
+        (("perplexity", "perplexity", np.exp), ("mean_log_rank", "log_rank", float), ("top_1", "top_1", _percent))
+    ):  # fmt: skip
+        found[name] = scale(total[place] / total[3])
+        low, high = bootstrap.percentiles(drawn[:, place])
+        found[f"{low_high}_low"], found[f"{low_high}_high"] = scale(low), scale(high)
+    return found | {
+        "word_perplexity": math.exp(words.nats.mean()),
+        "word_top_1": 100 * words["first"].mean(),
+    }
+
+
+def _percent(share: float) -> float:
+    return 100 * share
+
+
+def main(
+    *,
+    ranks: Iterable[str | Path],
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    published: str | Path | None = None,
+    title: str = "Ranks",
+    seed: int = 0,
+) -> None:
+    """Write the table to `out` (.csv tidy, .html, .tex); `ranks` are files …/{lm}/….parquet."""
+    paths = {Path(path).parent.name: path for path in ranks}
+    rows, lost = [], []
+    for lm in lms:
+        if lm["lm"] not in paths:
+            lost.append(lm["label"])
+            continue
+        found = measured(pd.read_parquet(paths[lm["lm"]]), seed)
+        rows.append({"lm": lm["lm"], "label": lm["label"]} | found)
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    known = None if published is None else comparison.table(published, PUBLISHED)
+    tables.write(out, layout(table, known, lost, title), table)
+
+
+def layout(
+    rows: pd.DataFrame, published: pd.DataFrame | None, lost: list[str], title: str
+) -> Table:
+    """Set out a row an LM, the lowest perplexity of a word first, then the published models."""
+    header = ["", "Perplexity", "Log rank", "Top-1 (%)", "Perplexity of a word", "Whole words (%)"]
+    if published is not None:
+        header.append("Human score")
+    grid = []
+    for row in rows.sort_values("word_perplexity").itertuples():
+        cells = [Cell(row.label, left=True)]
+        for name, decimals, limits in (
+            ("perplexity", 1, "perplexity"),
+            ("mean_log_rank", 2, "log_rank"),
+            ("top_1", 1, "top_1"),
+        ):
+            low, high = (getattr(row, f"{limits}_{end}") for end in ("low", "high"))
+            within = span(low, high) if decimals == 1 else _span(low, high)
+            cells.append(Cell(style.number(getattr(row, name), decimals), (within,)))
+        cells += [Cell(style.number(row.word_perplexity)), Cell(style.number(row.word_top_1))]
+        grid.append(cells + [Cell()] * (published is not None))
+    rules = ()
+    if published is not None:
+        rules = (len(grid),)
+        for row in published.itertuples():
+            cells = [Cell(f"published: {row.model}", left=True), Cell(), Cell(style.number(row.mean_log_rank, 2))]  # fmt: skip
+            cells += [Cell(style.number(row.top_1)), Cell(style.number(row.perplexity)), Cell()]
+            grid.append([*cells, Cell(style.number(row.score, 2))])
+    titles = [Cell(text, left=index == 0) for index, text in enumerate(header)]
+    notes = [*NOTES, *agreement(rows)]
+    if published is not None:
+        notes.append(
+            "published: the thesis's Table 7.2, words of the 1-billion-word corpus; its tokens are words"
+        )
+    if lost:
+        notes.append(
+            f"not run: {', '.join(lost)} (neither a network nor an n-gram model: nothing is ranked)"
+        )
+    return Table(title, [titles], grid, notes, rules=rules)
+
+
+def agreement(rows: pd.DataFrame) -> list[str]:
+    """Say how the metrics go together over the LMs."""
+    rank = correlation(rows.perplexity, rows.mean_log_rank)
+    top = correlation(rows.perplexity, rows.top_1)
+    if math.isnan(rank.value) or math.isnan(top.value):
+        return []
+    values = f"log rank {style.number(rank.value, 2)}, top-1 {style.number(top.value, 2)}"
+    return [f"Spearman's ρ with perplexity over {rank.n} LMs: {values}"]
+
+
+def _span(low: float, high: float) -> str:
+    return "" if math.isnan(low) else f"{style.number(low, 2)} to {style.number(high, 2)}"
+
+
+def summary(path: str | Path) -> Table:
+    """Set out this table's CSV in short, for the summary."""
+    rows = comparison.table(path, COLUMNS).sort_values("word_perplexity")
+    header = [Cell("", left=True), Cell("Perplexity"), Cell("Log rank"), Cell("Top-1 (%)")]
+    grid = [
+        [
+            Cell(row.label, left=True),
+            Cell(style.number(row.perplexity)),
+            Cell(style.number(row.mean_log_rank, 2)),
+            Cell(style.number(row.top_1)),
+        ]
+        for row in rows.itertuples()
+    ]
+    return Table("", [header], grid, agreement(rows))
