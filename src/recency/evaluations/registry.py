@@ -38,10 +38,18 @@ PACKAGE = "recency.evaluations"
 
 @dataclass(frozen=True)
 class Data:
-    """A table of the config whose entries an experiment names, and the roles of their files."""
+    """A table of the config whose entries an experiment names, and the roles of their files.
+
+    An experiment's key holds one name, or a mapping whose key `within` lists several.
+    """
 
     table: str
     roles: tuple[str, ...]
+    within: str | None = None
+
+    def named(self, asked: Any) -> list[str]:
+        """Return the entries that the value of an experiment's key names."""
+        return list(asked[self.within]) if self.within else [asked]
 
 
 @dataclass(frozen=True)

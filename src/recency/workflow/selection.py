@@ -18,6 +18,7 @@ COLUMNS = {
     "delta_loglik": ("lm", "applied", "form", "parameters", "base"),
     "delta_aic": ("lm", "applied", "form", "parameters", "corpus_measure", "n_words", "delta_aic"),
     "dependencies": ("dependency", "count"),
+    "glue": ("size", "model", "ppl"),
     "minimal_pairs": ("quantity", "training_words", "lm", "value"),
 }
 #: Keys of an experiment that say more of its `responses`.
@@ -72,7 +73,9 @@ def experiment_problems(config: dict, name: str, known) -> list[str]:
         found.append(f"{where} → baseline: not among the experiment's `lms`")
     for key, kind in registry.data().items():
         if key in experiment:
-            known(f"{where} → {key}", experiment[key], kind.table)
+            within = f" → {kind.within}" * bool(kind.within)
+            for each in kind.named(experiment[key]):
+                known(f"{where} → {key}{within}", each, kind.table)
     if "probe" in experiment and "probe" not in config:
         found.append(f"{where} → probe: the table `probe` is missing: how it is trained")
     found += configuration.response_problems(config, where, experiment, known)

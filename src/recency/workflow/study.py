@@ -96,10 +96,11 @@ class Study(Ranked):
     def data_asked(self) -> list[tuple[str, str]]:
         """What this run asks for beside reading times, as (key, name)."""
         found = [
-            (key, self.experiment(name)[key])
-            for key in registry.data()
+            (key, each)
+            for key, kind in registry.data().items()
             for name in self.config["run"]
             if key in self.experiment(name)
+            for each in kind.named(self.experiment(name)[key])
         ]
         return list(dict.fromkeys(found))
 
@@ -128,9 +129,14 @@ class Study(Ranked):
         ]
 
     def has_data(self, experiment: str, key: str) -> bool:
-        """Say whether an experiment names something by an evaluation's key, and it is here."""
-        name = self.experiment(experiment).get(key)
-        return name is not None and (key, name) not in self.no_data
+        """Say whether an experiment names something by an evaluation's key, and some of it is here."""
+        return bool(self.data_here(experiment, key))
+
+    def data_here(self, experiment: str, key: str) -> list[str]:
+        """Return what an experiment names by an evaluation's key and is here."""
+        asked = self.experiment(experiment).get(key)
+        named = [] if asked is None else registry.data()[key].named(asked)
+        return [name for name in named if (key, name) not in self.no_data]
 
     def for_report(self) -> dict:
         """Return what captions and the report's front page read beside the config."""
