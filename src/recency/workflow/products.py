@@ -67,13 +67,8 @@ def covered(study: Study, target: str) -> bool:
         settings = [study.experiment(name) for name in names]
         lms = {lm for each in settings for lm in each["lms"]}
         times = {(r["dataset"], r["measure"]) for name in names for r in study.all_responses(name)}
-        data = {
-            (key, entry)
-            for each in settings
-            for key, kind in registry.data().items()
-            if key in each
-            for entry in kind.named(each[key])
-        }
+        keys = registry.data()
+        data = {(key, n) for each in settings for key in keys for n in registry.named(each, key)}
         return lms | times | data
 
     available = used(study.config["run"]) - study.no_data.keys()

@@ -72,10 +72,8 @@ def experiment_problems(config: dict, name: str, known) -> list[str]:
     if experiment["baseline"] not in experiment["lms"]:
         found.append(f"{where} → baseline: not among the experiment's `lms`")
     for key, kind in registry.data().items():
-        if key in experiment:
-            within = f" → {kind.within}" * bool(kind.within)
-            for each in kind.named(experiment[key]):
-                known(f"{where} → {key}{within}", each, kind.table)
+        for each in registry.named(experiment, key):
+            known(f"{where} → {key}", each, kind.table)
     if "probe" in experiment and "probe" not in config:
         found.append(f"{where} → probe: the table `probe` is missing: how it is trained")
     found += configuration.response_problems(config, where, experiment, known)

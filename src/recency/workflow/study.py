@@ -97,10 +97,9 @@ class Study(Ranked):
         """What this run asks for beside reading times, as (key, name)."""
         found = [
             (key, each)
-            for key, kind in registry.data().items()
+            for key in registry.data()
             for name in self.config["run"]
-            if key in self.experiment(name)
-            for each in kind.named(self.experiment(name)[key])
+            for each in registry.named(self.experiment(name), key)
         ]
         return list(dict.fromkeys(found))
 
@@ -128,14 +127,9 @@ class Study(Ranked):
             if each["reason"]
         ]
 
-    def has_data(self, experiment: str, key: str) -> bool:
-        """Say whether an experiment names something by an evaluation's key, and some of it is here."""
-        return bool(self.data_here(experiment, key))
-
     def data_here(self, experiment: str, key: str) -> list[str]:
         """Return what an experiment names by an evaluation's key and is here."""
-        asked = self.experiment(experiment).get(key)
-        named = [] if asked is None else registry.data()[key].named(asked)
+        named = registry.named(self.experiment(experiment), key)
         return [name for name in named if (key, name) not in self.no_data]
 
     def for_report(self) -> dict:

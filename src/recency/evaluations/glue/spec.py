@@ -93,7 +93,7 @@ EVALUATION = Evaluation(
     network=True,
     attention=True,
     applies=lambda study, experiment: (
-        study.has_data(experiment, KEY) and "steps" not in study.experiment(experiment)
+        bool(study.data_here(experiment, KEY)) and "steps" not in study.experiment(experiment)
     ),
     wildcards={"task": "glue_tasks"},
     data=Data("glue_tasks", PARTS, within="tasks"),
