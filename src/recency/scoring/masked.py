@@ -11,6 +11,7 @@ What comes after the word may be `seen`, or not, as in the thesis: `removed` (ch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,6 +129,21 @@ def sees_padding(model: PreTrainedModel, around: Frame) -> bool:
     return bool((alone - behind).abs().max() > 1e-2 * alone.abs().max())
 
 
+@contextmanager
+def output_at(model: PreTrainedModel) -> Iterator[list[torch.Tensor]]:
+    """Have the output layer run on some places alone: rows and columns, put into the list given."""
+    wanted: list[torch.Tensor] = []
+
+    def gather(module, inputs):
+        return (inputs[0][wanted[0], wanted[1]], *inputs[1:])
+
+    hook = model.get_output_embeddings().register_forward_pre_hook(gather)
+    try:
+        yield wanted
+    finally:
+        hook.remove()
+
+
 @torch.inference_mode()
 def score(
     model: PreTrainedModel,
@@ -166,13 +182,7 @@ def score(
     )
     at_once = tokens_at_once or forward.tokens_at_once(model)
     padded = not sees_padding(model, around)
-    wanted: list[torch.Tensor] = []
-
-    def gather(module, inputs):
-        return (inputs[0][wanted[0], wanted[1]], *inputs[1:])
-
-    hook = model.get_output_embeddings().register_forward_pre_hook(gather)
-    try:
+    with output_at(model) as wanted:
         for batch in batches(todo, at_once, padded):
             ids = torch.full((len(batch), len(batch[0].ids)), around.pad)
             seen = torch.zeros_like(ids)
@@ -199,6 +209,4 @@ def score(
                     kept[query.place] = each[number]
             done += len(batch)
             report(done, total)
-    finally:
-        hook.remove()
     return results

@@ -7,13 +7,6 @@ KEY = "glue"
 PARTS = ("train", "dev", "dev_too")
 
 
-def lms(study, experiment: str) -> list[str]:
-    """Return the LMs that are fine-tuned: those named, from each of their seeds; all unless some are."""
-    named = study.experiment(experiment)[KEY].get("lms")
-    of = study.one_for_seeds(experiment)
-    return [lm for lm in study.experiment(experiment)["lms"] if not named or of[lm] in named]
-
-
 def tasks(study, experiment: str) -> list[dict]:
     """Return the tasks that an experiment asks for: task, label, measure and why it was not run."""
     return [
@@ -30,30 +23,24 @@ def tasks(study, experiment: str) -> list[dict]:
 def _runs(study, experiment: str) -> list[str]:
     return [
         f"<results>/glue/{lm}/{task}.csv"
-        for lm in lms(study, experiment)
+        for lm in study.named_lms(experiment, KEY)
         for task in study.data_here(experiment, KEY)
     ]
-
-
-def _described(study, experiment: str) -> list[dict]:
-    """Return the LMs whose runs are read, in their order: described as one for all seeds."""
-    of = study.one_for_seeds(experiment)
-    return [study.described(of[lm]) | {"variant": lm} for lm in lms(study, experiment)]
 
 
 def _trained(study, experiment: str) -> list[str]:
     """Return the LMs fine-tuned that are trained here, whose last validation is a perplexity."""
     here = study.lms_that_are("trained")
-    return [lm for lm in lms(study, experiment) if study.trained_as(lm) == lm and lm in here]
+    return [
+        lm for lm in study.named_lms(experiment, KEY) if study.trained_as(lm) == lm and lm in here
+    ]
 
 
 def _problems(config, name, known) -> list[str]:
     experiment, where = config["experiments"][name], f"experiments → {name} → {KEY}"
     if KEY not in experiment:
         return []
-    groups = config.get("lm_groups", {})
-    listed = [lm for each in experiment["lms"] for lm in groups.get(each, [each])]
-    own = experiment[KEY].get("lms", [])
+    listed, own = experiment["lms"], experiment[KEY].get("lms", [])
     found = [] if "fine_tuning" in config else [f"{where}: the table `fine_tuning` is missing"]
     return found + [
         f"{where} → lms: not among the experiment's {nearest(lm, listed)}"
@@ -104,7 +91,7 @@ EVALUATION = Evaluation(
         ],
     },
     settings={
-        "variants": _described,
+        "variants": lambda study, experiment: study.variants(experiment, KEY),
         "trained": _trained,
         "tasks": tasks,
         "training": lambda study, experiment: study.config.get("fine_tuning"),
