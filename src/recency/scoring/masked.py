@@ -70,6 +70,15 @@ def room(model: PreTrainedModel, around: Frame, window: int | None = None) -> in
     return size
 
 
+def pieces(tokens: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield the first token of each piece of a text of so many, and the first that is new in it.
+
+    Pieces of `size` tokens lie end to end; the last is moved back, so that it is a whole one.
+    """
+    for begin in range(0, tokens, size):
+        yield max(0, min(begin, tokens - size)), begin
+
+
 def queries(
     number: int, text: Text, around: Frame, size: int, metric: str, future: str
 ) -> Iterator[_Query]:

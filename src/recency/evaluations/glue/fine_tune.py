@@ -24,7 +24,6 @@ from recency.evaluations.glue import examples, scores
 from recency.evaluations.glue.examples import Encoded
 from recency.files import atomic
 from recency.progress import progress
-from recency.scoring.masked import frame
 from recency.scoring.surprisal import Model, load
 from recency.scoring.windows import window_of
 
@@ -78,7 +77,7 @@ def main(
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     if not opened.masked:
         raise InputError(f"{lm} is a causal LM; GLUE fine-tunes masked ones: name these in `lms`")
-    pad = frame(opened.tokenizer, opened.network.config.pad_token_id).pad
+    pad = opened.around.pad
     train, dev = parts(files, task, settings, opened, f"{name} under {lm}")
     state = Path(out).with_name(f".{Path(out).name}.state.json")
     specification = {

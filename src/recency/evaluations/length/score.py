@@ -40,14 +40,13 @@ def main(
     """
     import torch
 
-    from recency.scoring.masked import frame
     from recency.scoring.surprisal import load
 
     torch.set_num_threads(threads)
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     if not opened.masked:
         raise InputError(f"{lm} is a causal LM; `length` is for masked ones: name these in `lms`")
-    around = frame(opened.tokenizer, opened.network.config.pad_token_id)
+    around = opened.around
     room = max(lengths) - len(around.before) - len(around.after)
     if min(lengths) - max(lengths) + room < 1:
         raise InputError(
@@ -126,12 +125,6 @@ def reach(network) -> float:
     return window_of(network) if any(tables) else float("inf")
 
 
-def pieces(room: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the first token of each piece of `size` tokens, and the first that it is read for."""
-    for begin in range(0, room, size):
-        yield max(0, min(begin, room - size)), begin
-
-
 def read(network, around, ids: np.ndarray, places: np.ndarray, length: int) -> np.ndarray:
     """Return the nats of a document's masked tokens, read in pieces of `length` inputs."""
     import torch
@@ -142,7 +135,7 @@ def read(network, around, ids: np.ndarray, places: np.ndarray, length: int) -> n
     covered = ids.copy()
     covered[places] = around.mask
     nats = np.full(len(places), np.nan)
-    cut = list(pieces(len(ids), size))
+    cut = list(masked.pieces(len(ids), size))
     many = max(1, forward.tokens_at_once(network) // length)
     with torch.inference_mode(), masked.output_at(network) as wanted:
         for first in range(0, len(cut), many):
