@@ -248,6 +248,12 @@ def test_local_comes_first_and_is_checked(tmp_path):
         download.main(URL, out, sha256="00", local=local)
     with pytest.raises(InputError, match="is not a file"):
         download.main(URL, out, local=tmp_path / "absent")
+    # Of a file to place, the stand-in serves until it is there.
+    stand_in = {"path": "mine.txt"}
+    download.main(None, out, local=tmp_path / "absent", mirrors=[tmp_path], stand_in=stand_in)
+    assert out.read_bytes() == CONTENT
+    with pytest.raises(InputError, match="put it at .*absent"):
+        download.main(None, out, local=tmp_path / "absent", stand_in=stand_in)
 
 
 def test_stand_in_is_used_after_the_mirrors_and_said(tmp_path, capsys):

@@ -77,7 +77,7 @@ def test_figure_by_distance_draws_every_head(tmp_path):
         by_distance
     )
     summary = pd.DataFrame(
-        [(layer, head, np.nan, 10, 1, 3.0, 1.0, 0.125, 0.5, 3.5, tv)
+        [(layer, head, np.nan, 10, 1, 3.0, 1.0, 0.125, 0.5, 0.0, 3.5, tv)
          for layer in (1, 2) for head, tv in ((1, 0.1), (2, 0.3))],
         columns=figure_attention_by_distance.SUMMARY,
     )  # fmt: skip
@@ -98,6 +98,14 @@ def test_figure_by_distance_draws_every_head(tmp_path):
         assert len(axes.lines) == 3  # two heads, and all tokens alike
         np.testing.assert_allclose(axes.lines[0].get_ydata(), (distance + 1) / 8)
     assert figure_attention_by_distance.shown_layers(12) == [1, 6, 12]
+    # A masked LM's distances count both ways; what is ahead stands alone as well.
+    ahead = rows[rows.distance > 0].assign(distance=lambda table: -table.distance)
+    with style.use():
+        figure = figure_attention_by_distance.draw(pd.concat([rows, ahead]), both, models, [])
+    for axes in figure.axes:
+        assert len(axes.lines) == 5
+        np.testing.assert_allclose(axes.lines[0].get_ydata(), (2 * distance + 1) / 8)
+        np.testing.assert_allclose(axes.lines[1].get_ydata(), distance[1:] / 8)
 
 
 def test_table_of_dependencies(tmp_path):

@@ -119,7 +119,7 @@ from recency.evaluations.registry import Data, Evaluation
 EVALUATION = Evaluation(
     key="lengths",
     uses_lms=False,
-    applies=lambda study, experiment: study.has_data(experiment, "lengths"),
+    applies=lambda study, experiment: bool(study.data_here(experiment, "lengths")),
     wildcards={"list": "lists"},
     data=Data("lists", ("words",)),
     inputs={"lengths": lambda study, experiment: (

@@ -55,7 +55,8 @@ def main(
         bytes = last - first + 1
     expected = Expected(sha256, git_blob, bytes)
 
-    if local is not None:
+    # A file to place, at `local`, may have a stand-in.
+    if local is not None and (stand_in is None or Path(local).expanduser().is_file()):
         path = Path(local).expanduser()
         if not path.is_file():
             if placed:
@@ -70,7 +71,7 @@ def main(
         known = Expected(stand_in.get("sha256"))
         return _copy(path, out, known, None, "put the right stand-in there or remove it")
     if url is None:
-        raise InputError(_to_place(out, mirrors, stand_in, placed))
+        raise InputError(_to_place(out, mirrors, stand_in, placed, local))
 
     hint = _way_out(url, mirrors)
     if urlsplit(url).scheme not in ("http", "https"):
@@ -108,9 +109,13 @@ def _way_out(url: str, mirrors: list[Path]) -> str:
 
 
 def _to_place(
-    out: Path, mirrors: list[Path], stand_in: Mapping[str, str] | None, placed: str | None
+    out: Path,
+    mirrors: list[Path],
+    stand_in: Mapping[str, str] | None,
+    placed: str | None,
+    local: str | Path | None,
 ) -> str:
-    places = ["name it with `local:` in the config"]
+    places = [f"put it at {local}" if local else "name it with `local:` in the config"]
     if stand_in is not None:
         folders = [str(mirror) for mirror in mirrors] or ["<mirror>"]
         places.append("or put it at " + " or ".join(f"{f}/{stand_in['path']}" for f in folders))

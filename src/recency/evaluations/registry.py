@@ -38,10 +38,14 @@ PACKAGE = "recency.evaluations"
 
 @dataclass(frozen=True)
 class Data:
-    """A table of the config whose entries an experiment names, and the roles of their files."""
+    """A table of the config whose entries an experiment names, and the roles of their files.
+
+    An experiment's key holds one name, or a mapping whose key `within` lists several: `named`.
+    """
 
     table: str
     roles: tuple[str, ...]
+    within: str | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,14 @@ def products() -> tuple[Product, ...]:
 def data() -> dict[str, Data]:
     """Return key of an experiment → data, for evaluations that need files of their own."""
     return {each.key: each.data for each in evaluations().values() if each.data}
+
+
+def named(experiment: Mapping, key: str) -> list[str]:
+    """Return the entries of `data()[key]`'s table that an experiment names."""
+    if key not in experiment:
+        return []
+    within = data()[key].within
+    return list(experiment[key][within]) if within else [experiment[key]]
 
 
 @cache

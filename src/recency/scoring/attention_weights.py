@@ -12,6 +12,7 @@ from transformers import PreTrainedModel
 
 from recency.attention.biased import NAME, WITH_WEIGHTS, attention_modules
 from recency.errors import InputError
+from recency.scoring import masked
 from recency.scoring.alignment import Text
 from recency.scoring.windows import window_of, windows
 
@@ -52,8 +53,27 @@ def heads(model: PreTrainedModel) -> list[Head]:
     return found
 
 
-def cut(text: Text, model: PreTrainedModel, bos: int | None, stride: int | None) -> list[Window]:
-    """Cut a text into windows as surprisal does: one where it fits, else each adding `stride`."""
+def cut(
+    text: Text,
+    model: PreTrainedModel,
+    bos: int | None,
+    stride: int | None,
+    around: masked.Frame | None = None,
+) -> list[Window]:
+    """Cut a text into windows as surprisal does: one where it fits, else each adding `stride`.
+
+    With what a masked LM puts `around` them they are pieces that lie end to end.
+    """
+    if around is not None:
+        size, before = masked.room(model, around), len(around.before)
+        return [
+            Window(
+                [*around.before, *text.ids[begin : begin + size].tolist(), *around.after],
+                begin,
+                before + new - begin if begin else 0,
+            )
+            for begin, new in masked.pieces(len(text.ids), size)
+        ]
     size = window_of(model)
     step = size // 2 if stride is None else stride
     if not 1 <= step <= size:
@@ -93,10 +113,15 @@ def each_layer(
     ]
     try:
         device = next(model.parameters()).device
-        model.base_model(input_ids=torch.tensor([ids], device=device), use_cache=False)
+        model.base_model(input_ids=torch.tensor([ids], device=device), **_without_cache(model))
     finally:
         for handle in handles:
             handle.remove()
+
+
+def _without_cache(model: PreTrainedModel) -> dict:
+    """Return what keeps a network from holding keys and values; encoders hold none, and some refuse it."""
+    return {} if getattr(model.config, "use_cache", None) is None else {"use_cache": False}
 
 
 def tokens_of_words(text: Text, shift: int) -> Iterator[np.ndarray]:

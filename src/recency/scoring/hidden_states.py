@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -13,7 +13,8 @@ from recency.errors import InputError
 from recency.networks import architectures
 from recency.scoring import forward
 from recency.scoring.alignment import Text
-from recency.scoring.windows import batches, sees_length, window_of, windows
+from recency.scoring.masked import Frame, pieces, room
+from recency.scoring.windows import Window, batches, sees_length, window_of, windows
 
 
 def layers_of(model: PreTrainedModel) -> int:
@@ -38,6 +39,7 @@ def of_words(
     stride: int | None = None,
     tokens_at_once: int | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
+    around: Frame | None = None,
 ) -> np.ndarray:
     """Return float32 (layers, words, width): the words of all texts, at each of `layers`.
 
@@ -45,27 +47,35 @@ def of_words(
     l what leaves layer l; the last is behind the final norm, as in transformers' `hidden_states`.
     A token counts with every word that it has a character of, so that no word is left without.
     Each text is read by itself, behind the token `bos` (or None), in windows as
-    surprisal is.
+    surprisal is; with what a masked LM puts `around` it, in pieces end to end.
     """
-    size = window_of(model)
-    stride = size // 2 if stride is None else stride
-    if not 1 <= stride <= size:
-        raise InputError(f"a stride of {stride} tokens is not within the window of {size}")
-    cut = [w for number, t in enumerate(texts) for w in windows(t.ids, number, size, stride, bos)]
+    if around is None:
+        size = window_of(model)
+        stride = size // 2 if stride is None else stride
+        if not 1 <= stride <= size:
+            raise InputError(f"a stride of {stride} tokens is not within the window of {size}")
+        cut = [
+            w for number, t in enumerate(texts) for w in windows(t.ids, number, size, stride, bos)
+        ]
+    else:
+        cut = [w for number, text in enumerate(texts) for w in _framed(model, text, number, around)]
+    behind = len(around.after) if around else 0  # inputs that are no tokens of the text
     words = np.cumsum([0, *(text.words for text in texts)])
     tokens = np.cumsum([0, *(len(text.ids) for text in texts)])
     first = np.concatenate([text.word + at for text, at in zip(texts, words)])
     reach = np.concatenate([text.last - text.word + 1 for text in texts])
     total = torch.zeros(len(layers), words[-1], model.config.hidden_size)
     count = np.zeros(words[-1], np.int64)
-    padded = not sees_length(model)
+    padded = around is None and not sees_length(model)
     at_once = tokens_at_once or forward.tokens_at_once(model)
     done, cut_up = 0, batches(cut, at_once, padded)
     for batch, output in forward.run(model, cut_up, output_hidden_states=True):
         rows, columns, places = [], [], []
         for row, each in enumerate(batch):
             own = each.start + np.arange(len(each.ids)) - 1  # the window's tokens within the text
-            new = np.flatnonzero((np.arange(len(own)) >= each.fresh) & (own >= 0))
+            place = np.arange(len(own))
+            new = (place >= each.fresh) & (own >= 0) & (place < len(own) - behind)
+            new = np.flatnonzero(new)
             rows.append(np.full(len(new), row))
             columns.append(new)
             places.append(tokens[each.text] + own[new])
@@ -88,6 +98,14 @@ def of_words(
         report(done, len(cut))
     total /= torch.from_numpy(count)[:, None]
     return total.numpy()
+
+
+def _framed(model: PreTrainedModel, text: Text, number: int, around: Frame) -> Iterator[Window]:
+    """Yield a text's pieces with what a masked LM puts around each."""
+    size, before = room(model, around), len(around.before)
+    for begin, new in pieces(len(text.ids), size):
+        ids = [*around.before, *text.ids[begin : begin + size].tolist(), *around.after]
+        yield Window(number, ids, begin - before + 1, before + new - begin)
 
 
 def untrained(

@@ -11,6 +11,7 @@ What comes after the word may be `seen`, or not, as in the thesis: `removed` (ch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,6 +68,15 @@ def room(model: PreTrainedModel, around: Frame, window: int | None = None) -> in
     if size < 1:
         raise InputError(f"a window of {window} tokens has no room for text")
     return size
+
+
+def pieces(tokens: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield the first token of each piece of a text of so many, and the first that is new in it.
+
+    Pieces of `size` tokens lie end to end; the last is moved back, so that it is a whole one.
+    """
+    for begin in range(0, tokens, size):
+        yield max(0, min(begin, tokens - size)), begin
 
 
 def queries(
@@ -128,6 +138,21 @@ def sees_padding(model: PreTrainedModel, around: Frame) -> bool:
     return bool((alone - behind).abs().max() > 1e-2 * alone.abs().max())
 
 
+@contextmanager
+def output_at(model: PreTrainedModel) -> Iterator[list[torch.Tensor]]:
+    """Have the output layer run on some places alone: rows and columns, put into the list given."""
+    wanted: list[torch.Tensor] = []
+
+    def gather(module, inputs):
+        return (inputs[0][wanted[0], wanted[1]], *inputs[1:])
+
+    hook = model.get_output_embeddings().register_forward_pre_hook(gather)
+    try:
+        yield wanted
+    finally:
+        hook.remove()
+
+
 @torch.inference_mode()
 def score(
     model: PreTrainedModel,
@@ -166,13 +191,7 @@ def score(
     )
     at_once = tokens_at_once or forward.tokens_at_once(model)
     padded = not sees_padding(model, around)
-    wanted: list[torch.Tensor] = []
-
-    def gather(module, inputs):
-        return (inputs[0][wanted[0], wanted[1]], *inputs[1:])
-
-    hook = model.get_output_embeddings().register_forward_pre_hook(gather)
-    try:
+    with output_at(model) as wanted:
         for batch in batches(todo, at_once, padded):
             ids = torch.full((len(batch), len(batch[0].ids)), around.pad)
             seen = torch.zeros_like(ids)
@@ -199,6 +218,4 @@ def score(
                     kept[query.place] = each[number]
             done += len(batch)
             report(done, total)
-    finally:
-        hook.remove()
     return results

@@ -40,6 +40,14 @@ class Model:
         """The kind of each entry of the vocabulary."""
         return alignment.kinds(self.tokenizer)
 
+    @cached_property
+    def around(self):
+        """What a masked LM puts around a text, a `masked.Frame`; None of a causal one."""
+        from recency.scoring.masked import frame
+
+        pad = getattr(self.network.config, "pad_token_id", None)
+        return frame(self.tokenizer, pad) if self.masked else None
+
     def texts(self, words: pd.DataFrame) -> dict[Any, alignment.Text]:
         """Return item → its tokens, in the order of `words` (contract 1)."""
         return {
@@ -301,7 +309,7 @@ def _score_masked(model: Model, texts, metric, future, asked, options) -> list:
 
     if options.pop("precision", "fp32") != "fp32":
         raise InputError("`precision` is for causal LMs; leave it out for a masked one")
-    around = masked.frame(model.tokenizer, getattr(model.network.config, "pad_token_id", None))
+    around = model.around
     _check_vocabulary(model, [around.mask, *around.before, *around.after])
     names = asked.statistics
     found = masked.score(model.network, texts, around, metric, future, statistics=names, **options)

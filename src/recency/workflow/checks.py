@@ -34,6 +34,8 @@ from recency.workflow.measure_checks import measure_problems
 
 LONGEST = 295  # signs of a line
 MOST = 40  # lines
+#: What an LM may say otherwise than the one whose `weights` it has, beside a bias at inference.
+SCORED = {"scoring", "bos", "stride", "measures", "context"}
 
 
 def check(config: dict, schema: Path) -> None:
@@ -119,6 +121,8 @@ def _lm_problems(config: dict, known) -> list[str]:
         if "bias" in lm:
             known(f"lms → {name} → bias", lm["bias"], "biases")
         inference = lm.get("applied", "training") == "inference"
+        otherwise = "weights" in lm and not {"bias", "applied"} & lm.keys() and SCORED & lm.keys()
+        inference = inference or bool(otherwise)  # the same network, scored otherwise
         if inference != ("weights" in lm) and not {"checkpoint", "checkpoint_of"} & lm.keys():
             problems.append(
                 f"lms → {name}: `applied: inference` and `weights: <the LM that is biased>` go together"
@@ -131,7 +135,7 @@ def _lm_problems(config: dict, known) -> list[str]:
             own = config["lms"].get(trained.get("checkpoint_of"), trained)
             biased = own.get("bias") in config["biases"]
             biased = biased and configuration.bias_of(config, lm["weights"])["form"] != "none"
-            if biased or "weights" in trained:
+            if (biased and not otherwise) or "weights" in trained:
                 problems.append(f"lms → {name} → weights: {lm['weights']!r} is itself a biased LM")
         problems += _unused(f"lms → {name}", lm)
     return problems

@@ -76,7 +76,13 @@ class Files:
         entry = self.config[data.table][name]
         if "sources" in entry:
             return [self.downloaded(row.url) for row in self.sources(entry)]
-        return [self.data(key, name, role) for role in data.roles if role in entry]
+        return list(self.parts(key, name).values())
+
+    def parts(self, key: str, name: str) -> dict[str, str]:
+        """Return role → file of an entry that experiments name with `key`."""
+        data = registry.data()[key]
+        entry = self.config[data.table][name]
+        return {role: self.data(key, name, role) for role in data.roles if role in entry}
 
     def tokenizer(self, name: str) -> str:
         """Return the tokenizer.json of a tokenizer that was trained here or is given."""

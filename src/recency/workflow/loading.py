@@ -38,8 +38,10 @@ def complete(config: dict, root: str | Path) -> None:
     groups, experiments = config.get("lm_groups"), config.get("experiments")
     if isinstance(groups, dict) and isinstance(experiments, dict):
         for experiment in experiments.values():
-            if isinstance(experiment, dict) and "lms" in experiment:
-                experiment["lms"] = _written_out(experiment["lms"], groups)
+            if isinstance(experiment, dict):
+                for part in (experiment, *experiment.values()):
+                    if isinstance(part, dict) and "lms" in part:
+                        part["lms"] = _written_out(part["lms"], groups)
 
 
 def merge(base: dict, over: dict) -> dict:

@@ -68,7 +68,8 @@ def covered(study: Study, target: str) -> bool:
         lms = {lm for each in settings for lm in each["lms"]}
         times = {(r["dataset"], r["measure"]) for name in names for r in study.all_responses(name)}
         keys = registry.data()
-        return lms | times | {(key, each[key]) for each in settings for key in keys if key in each}
+        data = {(key, n) for each in settings for key in keys for n in registry.named(each, key)}
+        return lms | times | data
 
     available = used(study.config["run"]) - study.no_data.keys()
     return used([study.targets[target]["experiment"]]) <= available
@@ -117,6 +118,13 @@ def setting(study: Study, evaluation: str, name: str):
 def setting_of(study: Study, evaluation: str, name: str, wildcards):
     """Return one of the settings that an evaluation's spec.py names, for the wildcards' experiment."""
     return registry.evaluations()[evaluation].settings[name](study, wildcards.experiment)
+
+
+def entry(study: Study, evaluation: str, name: str) -> dict:
+    """Return an entry of an evaluation's data without what it is called and where its files are."""
+    data = registry.evaluations()[evaluation].data
+    about = {"label", "licence", "cite", *data.roles}
+    return {k: v for k, v in study.config[data.table][name].items() if k not in about}
 
 
 def parameter(study: Study, product: Product, setting: str):

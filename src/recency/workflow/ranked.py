@@ -23,6 +23,17 @@ class Ranked:
         """Return the LMs that an experiment ranks, described: one for all of its seeds."""
         return [self.described(lm) for lm in dict.fromkeys(self.one_for_seeds(experiment).values())]
 
+    def named_lms(self, experiment: str, key: str) -> list[str]:
+        """Return the LMs that `lms` of an experiment's `key` names, of each seed; all unless it does."""
+        named, of = self.experiment(experiment)[key].get("lms"), self.one_for_seeds(experiment)
+        return [lm for lm in of if not named or of[lm] in named]
+
+    def variants(self, experiment: str, key: str) -> list[dict]:
+        """Return `named_lms` described as one for all of their seeds, `variant` being the LM itself."""
+        of = self.one_for_seeds(experiment)
+        named = self.named_lms(experiment, key)
+        return [self.described(of[lm]) | {"variant": lm} for lm in named]
+
     def ranked_baseline(self, experiment: str) -> str:
         """Return the LM that those of `ranked_lms` are compared with."""
         return self.one_for_seeds(experiment)[self.experiment(experiment)["baseline"]]

@@ -18,6 +18,7 @@ COLUMNS = {
     "delta_loglik": ("lm", "applied", "form", "parameters", "base"),
     "delta_aic": ("lm", "applied", "form", "parameters", "corpus_measure", "n_words", "delta_aic"),
     "dependencies": ("dependency", "count"),
+    "glue": ("size", "model", "ppl"),
     "minimal_pairs": ("quantity", "training_words", "lm", "value"),
     "maze": ("quantity", "value", "p"),
     "rank_metrics": ("model", "perplexity", "mean_log_rank", "top_1", "score"),
@@ -73,8 +74,8 @@ def experiment_problems(config: dict, name: str, known) -> list[str]:
     if experiment["baseline"] not in experiment["lms"]:
         found.append(f"{where} → baseline: not among the experiment's `lms`")
     for key, kind in registry.data().items():
-        if key in experiment:
-            known(f"{where} → {key}", experiment[key], kind.table)
+        for each in registry.named(experiment, key):
+            known(f"{where} → {key}", each, kind.table)
     if "probe" in experiment and "probe" not in config:
         found.append(f"{where} → probe: the table `probe` is missing: how it is trained")
     found += configuration.response_problems(config, where, experiment, known)

@@ -94,10 +94,10 @@ class Study(Ranked):
     def data_asked(self) -> list[tuple[str, str]]:
         """What this run asks for beside reading times, as (key, name)."""
         found = [
-            (key, self.experiment(name)[key])
+            (key, each)
             for key in registry.data()
             for name in self.config["run"]
-            if key in self.experiment(name)
+            for each in registry.named(self.experiment(name), key)
         ]
         return list(dict.fromkeys(found))
 
@@ -125,10 +125,10 @@ class Study(Ranked):
             if each["reason"]
         ]
 
-    def has_data(self, experiment: str, key: str) -> bool:
-        """Say whether an experiment names something by an evaluation's key, and it is here."""
-        name = self.experiment(experiment).get(key)
-        return name is not None and (key, name) not in self.no_data
+    def data_here(self, experiment: str, key: str) -> list[str]:
+        """Return what an experiment names by an evaluation's key and is here."""
+        named = registry.named(self.experiment(experiment), key)
+        return [name for name in named if (key, name) not in self.no_data]
 
     def for_report(self) -> dict:
         """Return what captions and the report's front page read beside the config."""

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUMMARY = ["layer", "head", "slope", "queries", "windows", "entropy_bits", "relative_entropy",
-           "own", "first", "mean_distance", "total_variation"]  # fmt: skip
+           "own", "first", "ahead", "mean_distance", "total_variation"]  # fmt: skip
+AHEAD = (0, (1, 1))  # dotted
 LAYERS = 3  # columns of panels at most: the first, a middle and the last layer of a deep network
 
 
@@ -48,10 +49,11 @@ def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str
         for axes, layer in zip(row, chosen[lm.lm]):
             panel = rows[(rows.lm == lm.lm) & (rows.layer == layer)]
             for number, line in panel.groupby("head"):
-                # The own token is drawn at distance 1/2: a logarithm has no place for 0.
-                x = np.maximum(line.distance, 0.5)
-                axes.plot(x, line.mass.cumsum(), color=colours[number - 1], lw=1.1)
-            axes.plot(x, line.uniform.cumsum(), color=style.GREY, lw=0.9, ls=(0, (3, 2)))
+                colour, ahead = colours[number - 1], line[line.distance < 0]
+                axes.plot(*_within(line, "mass"), color=colour, lw=1.1)
+                if len(ahead):
+                    axes.plot(*_within(ahead, "mass"), color=colour, lw=0.9, ls=AHEAD)
+            axes.plot(*_within(line, "uniform"), color=style.GREY, lw=0.9, ls=(0, (3, 2)))
             summaries = heads[(heads.lm == lm.lm) & (heads.layer == layer)]
             axes.set_title(_title(lm, layer, summaries), size=style.SMALL)
             axes.set_xscale("log", base=2)
@@ -71,10 +73,19 @@ def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str
     handles.append(
         Line2D([], [], color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="all tokens alike")
     )
+    if (rows.distance < 0).any():
+        label = "what is ahead alone"
+        handles.append(Line2D([], [], color=style.GREY, lw=0.9, ls=AHEAD, label=label))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(4 if heads.slope.notna().any() else 7, len(handles)),
                   columnspacing=1.2, handletextpad=0.5, borderpad=0.2)  # fmt: skip
     style.notes(figure, words)
     return figure
+
+
+def _within(line: pd.DataFrame, column: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return distances, back and ahead alike, and what lies within them; the own token is at 1/2."""
+    within = line.groupby(line.distance.abs())[column].sum().cumsum()
+    return np.maximum(within.index, 0.5), within.to_numpy()  # a logarithm has no place for 0
 
 
 def head_name(heads: pd.DataFrame, number: int) -> str:

@@ -9,33 +9,44 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
 
 #: Sums of `Totals.sums`, in its order.
-SUMS = ("entropy", "relative_entropy", "own", "first", "total_variation")
+SUMS = ("entropy", "relative_entropy", "own", "first", "ahead", "total_variation")
 
 
 class Totals:
-    """Sums over the queries of all windows, for each layer and head."""
+    """Sums over the queries of all windows, for each layer and head.
 
-    def __init__(self, layers: int, heads: int, length: int):
-        self.mass = np.zeros((layers, heads, length))  # by distance, 0 being the own token
+    Distances are from the key to the query: 0 the own token, below 0 what is `ahead` of the query,
+    which networks see that read both ways.
+    """
+
+    def __init__(self, layers: int, heads: int, length: int, ahead: bool = False):
+        self.ahead = ahead
+        self.distances = np.arange(1 - length if ahead else 0, length)
+        self.mass = np.zeros((layers, heads, len(self.distances)))  # by distance
         self.sums = np.zeros((len(SUMS), layers, heads))
-        self.uniform = np.zeros(length)  # mass if all tokens seen were attended to alike
+        self.uniform = np.zeros(
+            len(self.distances)
+        )  # mass if all tokens seen were attended to alike
         self.queries = 0
         self.later = 0  # queries that have a token before them
 
     def count(self, length: int, fresh: int) -> None:
         """Take note of a window's queries, those from `fresh` on."""
-        seen = np.arange(fresh, length) + 1
-        self.queries += len(seen)
-        self.later += int((seen > 1).sum())
-        # A query that sees n tokens gives each distance below n the mass 1/n.
-        shares = np.zeros(length + 1)
-        np.add.at(shares, seen, 1 / seen)
-        self.uniform[:length] += np.cumsum(shares[::-1])[::-1][1:]
+        query = np.arange(fresh, length)
+        self.queries += len(query)
+        self.later += int((query > 0).sum())
+        # A query that sees n tokens gives each of their distances the mass 1/n.
+        own = -self.distances[0]  # the place of distance 0
+        nearest = query - length + 1 if self.ahead else np.zeros_like(query)
+        share = 1 / (query - nearest + 1)
+        shares = np.zeros(len(self.distances) + 1)
+        np.add.at(shares, own + nearest, share)
+        np.add.at(shares, own + query + 1, -share)
+        self.uniform += np.cumsum(shares)[:-1]
 
     def add(self, layer: int, attention, fresh: int, unbiased=None) -> None:
         """Add a layer's attention (heads, queries, keys), the queries from `fresh` on."""
@@ -44,15 +55,19 @@ class Totals:
         heads, length, _ = attention.shape
         rows = attention[:, fresh:].double()
         places = torch.arange(length, device=rows.device)
-        away = (places[fresh:, None] - places).clamp(min=0)  # what is ahead has no attention
-        mass = torch.zeros(heads, length, dtype=rows.dtype, device=rows.device)
-        mass.index_add_(1, away.reshape(-1), rows.reshape(heads, -1))
-        self.mass[layer][:, :length] += mass.cpu().numpy()
+        back = places[fresh:, None] - places
+        ahead = (rows * (back < 0)).sum(2)
+        if not self.ahead:
+            back = back.clamp(min=0)  # what is ahead has no attention
+        mass = torch.zeros(heads, len(self.distances), dtype=rows.dtype, device=rows.device)
+        mass.index_add_(1, (back - int(self.distances[0])).reshape(-1), rows.reshape(heads, -1))
+        self.mass[layer] += mass.cpu().numpy()
         entropy = -(rows * rows.clamp(min=1e-300).log2()).sum(2)
         later = places[fresh:] > 0
-        most = torch.log2(places[fresh:].double() + 1).clamp(min=1e-300)
+        seen = torch.full_like(places[fresh:], length) if self.ahead else places[fresh:] + 1
+        most = torch.log2(seen.double()).clamp(min=1e-300)
         own = rows.diagonal(offset=fresh, dim1=1, dim2=2)
-        per_query = [entropy, (entropy / most)[:, later], own, rows[:, later, 0]]
+        per_query = [entropy, (entropy / most)[:, later], own, rows[:, later, 0], ahead]
         if unbiased is not None:
             per_query.append((rows - unbiased[:, fresh:].double()).abs().sum(2) / 2)
         for number, values in enumerate(per_query):
@@ -74,11 +89,12 @@ def main(
 ) -> None:
     """Write attention by distance (parquet) and what each head does on the whole (CSV).
 
-    `out`: layer, head, distance (tokens, 0 the own token), mass (mean over queries; a head's sum to
-    1) and uniform (the mass if all tokens seen were attended to alike). `summary`: layer, head,
+    `out`: layer, head, distance (tokens back; 0 the own token, below 0 what is ahead of it, of masked
+    LMs), mass (mean over queries; a head's sum to 1) and uniform (the mass if all tokens seen were attended to alike). `summary`: layer, head,
     slope (of a linear bias), queries, windows, entropy_bits, relative_entropy (of its greatest
     value, over queries that see two tokens or more), own (mass on the own token), first (on the
-    text's or window's first input, over later queries), mean_distance (tokens) and total_variation
+    text's or window's first input, over later queries), ahead (mass on what is ahead; 0 of causal
+    LMs), mean_distance (tokens, either way) and total_variation
     to the same network without the bias (where `bias` is put on at inference; 0 same, 1 disjoint).
     """
     import torch
@@ -91,21 +107,23 @@ def main(
     torch.set_num_threads(threads)
     table = pd.read_parquet(words)
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
-    if opened.masked:
-        raise InputError(f"{lm} is a masked LM; attention by distance is for causal ones")
     unbiased = (
         load(model, tokenizer, allow_pickle=allow_pickle).network if bias is not None else None
     )
     for each in filter(None, (opened.network, unbiased)):
         network.with_weights(each)
-    start = begin_token(opened, bos)
+    start = None if opened.masked else begin_token(opened, bos)
     known = network.heads(opened.network)
     layers = known[-1].layer
     width = len(known) // layers
     texts = opened.texts(table).values()
-    windows = [w for text in texts for w in network.cut(text, opened.network, start, stride)]
+    windows = [
+        window
+        for text in texts
+        for window in network.cut(text, opened.network, start, stride, opened.around)
+    ]
     longest = max(len(window.ids) for window in windows)
-    totals = Totals(layers, width, min(longest, window_of(opened.network)))
+    totals = Totals(layers, width, min(longest, window_of(opened.network)), opened.masked)
     shown = progress(len(windows), f"attention by distance of {lm}", "windows")
     for number, window in enumerate(windows, 1):
         plain = {}
@@ -122,7 +140,8 @@ def main(
     with atomic(summary) as path:
         rows.to_csv(path, index=False, lineterminator="\n")
     layer, head, distance = (axis.ravel() for axis in np.indices(totals.mass.shape))
-    by_distance = pd.DataFrame({"layer": layer + 1, "head": head + 1, "distance": distance})
+    by_distance = pd.DataFrame({"layer": layer + 1, "head": head + 1})
+    by_distance["distance"] = totals.distances[distance]
     by_distance["mass"] = totals.mass.ravel() / totals.queries
     by_distance["uniform"] = np.tile(totals.uniform / totals.queries, layers * width)
     with atomic(out) as path:
@@ -143,8 +162,7 @@ def _summary(totals: Totals, known: list, compared: bool) -> pd.DataFrame:
     )
     for name, sums in zip(SUMS, totals.sums):
         table[name] = sums.ravel() / over[name]
-    distances = np.arange(totals.mass.shape[2])
-    table["mean_distance"] = (totals.mass @ distances).ravel() / totals.queries
+    table["mean_distance"] = (totals.mass @ np.abs(totals.distances)).ravel() / totals.queries
     if not compared:
         table["total_variation"] = np.nan
     return table.rename(columns={"entropy": "entropy_bits"})

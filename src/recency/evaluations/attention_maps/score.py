@@ -21,9 +21,9 @@ def main(
 ) -> None:
     """Write layer, head (both from 1), query, key, query_token, key_token and attention.
 
-    Queries and keys are places among the inputs, from 0, the begin token first if there is one; a
-    query's attention, after softmax, sums to 1 over the keys that it sees, the others being left
-    out. The sentence must fit into one window.
+    Queries and keys are places among the inputs, from 0, the begin token first if there is one, or
+    what a masked LM puts around a text; a query's attention, after softmax, sums to 1 over the keys
+    that it sees, the others being left out. The sentence must fit into one window.
     """
     from recency.scoring import alignment
     from recency.scoring import attention_weights as network
@@ -31,12 +31,10 @@ def main(
     from recency.scoring.surprisal import load
 
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
-    if opened.masked:
-        raise InputError(f"{lm} is a masked LM; attention maps are for causal ones")
     network.with_weights(opened.network)
-    start = begin_token(opened, bos)
+    start = None if opened.masked else begin_token(opened, bos)
     aligned = alignment.align(text.split(), opened.tokenizer, kind=opened.kind)
-    windows = network.cut(aligned, opened.network, start, None)
+    windows = network.cut(aligned, opened.network, start, None, opened.around)
     if len(windows) > 1:
         raise InputError(
             f"sentences: {text[:40]!r} has {len(aligned.ids)} tokens, more than {lm} reads at once"
@@ -59,8 +57,9 @@ def main(
             "attention": found.ravel(),
         }
     )
+    seen = table if opened.masked else table[table.key <= table["query"]]
     with atomic(out) as path:
-        table[table.key <= table["query"]].to_parquet(path, compression="zstd", index=False)
+        seen.to_parquet(path, compression="zstd", index=False)
 
 
 def _name(tokenizer, number: int) -> str:

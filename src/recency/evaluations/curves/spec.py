@@ -60,7 +60,7 @@ def beside(study, experiment: str) -> dict[str, list[str] | str]:
     """Return keyword → files of minimal pairs and of attention, as the experiment has them."""
     settings, lms = study.experiment(experiment), study.experiment(experiment)["lms"]
     found = {}
-    if study.has_data(experiment, "minimal_pairs"):
+    if study.data_here(experiment, "minimal_pairs"):
         found["pairs"] = pairs(study, experiment)
         found["scores"] = [pairs(study, experiment, lm) for lm in lms]
     if settings.get("attention") not in (None, *study.not_run):

@@ -30,7 +30,8 @@ EVALUATION = Evaluation(
     key="minimal_pairs",
     network=True,
     applies=lambda study, experiment: (
-        study.has_data(experiment, "minimal_pairs") and "steps" not in study.experiment(experiment)
+        bool(study.data_here(experiment, "minimal_pairs"))
+        and "steps" not in study.experiment(experiment)
     ),
     wildcards={"pairs": "minimal_pairs"},
     data=Data("minimal_pairs", ("table",)),

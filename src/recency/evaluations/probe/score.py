@@ -55,14 +55,12 @@ def main(
 
     torch.set_num_threads(threads)
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
-    if opened.masked:
-        raise InputError(f"{lm} is a masked LM; the structural probe is for causal ones")
     tables = split(pd.read_parquet(treebank), settings["sentences"], settings["seed"], treebank)
     texts = {name: align(table, opened, name) for name, table in tables.items()}
     for name in SPLITS:
         tables[name], texts[name] = usable(tables[name], texts[name], name)
     banks = {name: trees.Trees.of(table) for name, table in tables.items()}
-    start = begin_token(opened, bos)
+    start = None if opened.masked else begin_token(opened, bos)
     networks = {TRAINED: opened.network}
     if settings["untrained"]:
         networks[UNTRAINED] = hidden_states.untrained(opened.network, architecture, bias, seed)
@@ -85,7 +83,9 @@ def main(
         left = [layer for layer in every if f"{name} {layer}" not in done]
         for group in (left[k : k + at_once] for k in range(0, len(left), at_once)):
             found = {
-                part: hidden_states.of_words(network, texts[part], group, start, stride)
+                part: hidden_states.of_words(
+                    network, texts[part], group, start, stride, around=opened.around
+                )
                 for part in SPLITS
             }
             for number, layer in enumerate(group):

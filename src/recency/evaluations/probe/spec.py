@@ -12,7 +12,7 @@ def training(config: dict) -> dict:
 EVALUATION = Evaluation(
     key="probe",
     network=True,
-    applies=lambda study, experiment: study.has_data(experiment, "probe"),
+    applies=lambda study, experiment: bool(study.data_here(experiment, "probe")),
     wildcards={"treebank": "treebanks"},
     data=Data("treebanks", ("train", "dev", "test")),
     inputs={

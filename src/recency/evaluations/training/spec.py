@@ -18,6 +18,16 @@ def _applies(study, experiment: str) -> bool:
     return used and bool(trained(study, experiment))
 
 
+def masked(study, experiment: str) -> list[dict]:
+    """Return the masked LMs among them, described as one for all of their seeds, with `variant`."""
+    of, found = study.one_for_seeds(experiment), []
+    for lm in trained(study, experiment):
+        recipe = study.config["recipes"][study.lms[lm]["recipe"]]
+        if recipe.get("objective") == "masked" and "validation" in recipe:
+            found.append(study.described(of.get(lm, lm)) | {"variant": lm})
+    return found
+
+
 EVALUATION = Evaluation(
     key="lms",
     alone=False,
@@ -25,11 +35,16 @@ EVALUATION = Evaluation(
     inputs={
         "curves": lambda study, experiment: [
             f"<results>/lms/{lm}/training.csv" for lm in trained(study, experiment)
-        ]
+        ],
+        "masked_curves": lambda study, experiment: [
+            f"<results>/lms/{lm['variant']}/training.csv" for lm in masked(study, experiment)
+        ],
     },
     settings={
         "trained": lambda study, experiment: [
             study.described(lm) for lm in trained(study, experiment)
-        ]
+        ],
+        "masked": masked,
     },
+    conditions={"masked": lambda study, experiment: bool(masked(study, experiment))},
 )

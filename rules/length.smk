@@ -1,0 +1,27 @@
+# The same masked tokens of a text, read in pieces of several lengths.
+
+
+rule length:
+    input:
+        text="<results>/corpora/{corpus}/text.parquet",
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/length/{lm}/{corpus}.{lengths}.{documents}.{share}.{seed}.parquet",
+    log:
+        "<logs>/length/{lm}/{corpus}.{lengths}.{documents}.{share}.{seed}.log",
+    benchmark:
+        "<benchmarks>/length/{lm}/{corpus}.{lengths}.{documents}.{share}.{seed}.tsv"
+    wildcard_constraints:
+        lengths=r"\d+(-\d+)+",
+        documents=r"\d+|all",
+        share=r"0_\d+",
+        seed=r"\d+",
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    params:
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
+        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+    script:
+        "../workflow/scripts/length/length.py"

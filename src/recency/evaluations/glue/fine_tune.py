@@ -1,0 +1,271 @@
+"""Rule fine_tune: a masked LM fine-tuned on a task from several seeds, measured after each epoch.
+
+The vector of the text's first token → dense → tanh → out; all weights are trained, by Adam whose
+rate rises and then falls in a line to 0, as in the released configs of "Masked Language Model with
+ALiBi and CLAP head".
+"""
+
+import copy
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+from torch.nn import functional
+
+from recency.errors import InputError
+from recency.evaluations.glue import examples, scores
+from recency.evaluations.glue.examples import Encoded
+from recency.files import atomic
+from recency.progress import progress
+from recency.scoring.surprisal import Model, load
+from recency.scoring.windows import window_of
+
+RECIPE_EPOCHS = 10  # that a task's `updates` are of
+POOL = 16  # batches whose examples are put together by length
+TOKENS_AT_ONCE = 4096  # of dev
+
+
+class Classifier(nn.Module):
+    """A network's encoder, and the head that reads the first token's vector; `outputs` 1 for a score."""
+
+    def __init__(self, network: nn.Module, outputs: int, dropout: float):
+        super().__init__()
+        self.encoder = network.base_model
+        width = network.config.hidden_size
+        self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, outputs))
+        for module in self.encoder.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = dropout
+        self.segments = getattr(network.config, "type_vocab_size", 0) > 1
+
+    def forward(self, ids, segments, seen) -> torch.Tensor:
+        """Return (n, outputs) of ids, segments and what is no padding, each (n, tokens)."""
+        more = {"token_type_ids": segments} if self.segments else {}
+        states = self.encoder(input_ids=ids, attention_mask=seen, **more).last_hidden_state
+        return self.head(states[:, 0])
+
+
+def main(
+    files: Mapping[str, str | Path],
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out: str | Path,
+    lm: str,
+    name: str,
+    task: Mapping,
+    settings: Mapping,
+    bias: dict | None = None,
+    threads: int = 1,
+    allow_pickle: bool = False,
+    code: Mapping[str, str] | None = None,
+) -> None:
+    """Write `scores.RUN`, a row a seed and epoch: losses, what dev says, and the sizes of the data.
+
+    `files` are the task's by role; `task` says how they are read and trained, `settings` the config's
+    `fine_tuning`. Of labels mse and pearson are empty, of scores the others; `majority` and
+    `majority_f1` are what one answer for all comes to. Runs that are done are kept beside `out` until all are, so that a killed
+    job goes on.
+    """
+    torch.set_num_threads(threads)
+    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
+    if not opened.masked:
+        raise InputError(f"{lm} is a causal LM; GLUE fine-tunes masked ones: name these in `lms`")
+    pad = opened.around.pad
+    train, dev = parts(files, task, settings, opened, f"{name} under {lm}")
+    state = Path(out).with_name(f".{Path(out).name}.state.json")
+    specification = {
+        "lm": [bias, _digest(Path(model) / "model.safetensors")],
+        "files": {role: _digest(path) for role, path in files.items()},
+        "task": dict(task),
+        "settings": {key: settings[key] for key in settings if key != "seeds"},
+        "code": dict(code or {}),
+    }
+    done = _resumed(state, specification)
+    shown = progress(len(settings["seeds"]) * settings["epochs"], f"{name}: {lm}", "epochs")
+    for number, seed in enumerate(settings["seeds"]):
+        if str(seed) not in done:
+            done[str(seed)] = run(opened, train, dev, task, settings, seed, pad, f"{lm}, {name}",
+                                  lambda epoch, number=number: shown.update(
+                                      number * settings["epochs"] + epoch))  # fmt: skip
+            with atomic(state) as path:
+                path.write_text(json.dumps({"specification": specification, "done": done}))
+    table = pd.concat(
+        [pd.DataFrame(done[str(seed)]).assign(seed=seed) for seed in settings["seeds"]]
+    )
+    table = table.assign(
+        **scores.majority(dev.targets, "labels" in task),
+        train=len(train.ids), dev=len(dev.ids), cut=train.cut + dev.cut,
+    )  # fmt: skip
+    with atomic(out) as path:
+        table.reindex(columns=scores.RUN).to_csv(path, index=False, lineterminator="\n")
+    state.unlink(missing_ok=True)
+
+
+def parts(
+    files: Mapping[str, str | Path], task: Mapping, settings: Mapping, opened: Model, what: str
+) -> tuple[Encoded, Encoded]:
+    """Return train, or its sample, and dev as tokens."""
+    room = min(settings["context"], window_of(opened.network, settings["context"]))
+    read = examples.sample(examples.read([("train", files["train"])], task), settings["examples"])
+    dev = examples.read([(role, path) for role, path in files.items() if role != "train"], task)
+    return (
+        examples.encode(read, opened.tokenizer, room, f"{what}, train"),
+        examples.encode(dev, opened.tokenizer, room, f"{what}, dev"),
+    )
+
+
+def run(
+    opened: Model,
+    train: Encoded,
+    dev: Encoded,
+    task: Mapping,
+    settings: Mapping,
+    seed: int,
+    pad: int,
+    what: str,
+    report=lambda epoch: None,
+) -> list[dict]:
+    """Fine-tune a copy of the network from a seed; return a row an epoch.
+
+    Raises InputError where the loss is no number.
+    """
+    torch.manual_seed(seed)
+    outputs = len(task.get("labels", [0]))
+    classifier = Classifier(copy.deepcopy(opened.network), outputs, settings["dropout"])
+    device = opened.network.device
+    classifier.to(device).train()
+    optimizer = torch.optim.AdamW(
+        (weight for weight in classifier.parameters() if weight.requires_grad),
+        lr=task["learning_rate"], betas=tuple(settings["betas"]), eps=settings["epsilon"],
+        weight_decay=settings["weight_decay"],
+    )  # fmt: skip
+    each_epoch = math.ceil(len(train.ids) / task["batch"])
+    rate = Rate(task, settings, each_epoch)
+    order, update, rows = np.random.default_rng(seed), 0, []
+    for epoch in range(1, settings["epochs"] + 1):
+        total = 0.0
+        for batch in batches(train, task["batch"], order):
+            for group in optimizer.param_groups:
+                group["lr"] = rate(update)
+            outputs_ = classifier(*(each.to(device) for each in padded(train, batch, pad)))
+            value = loss(outputs_, torch.from_numpy(train.targets[batch]).to(device))
+            if not torch.isfinite(value):
+                raise InputError(
+                    f"{what}, seed {seed}: the loss is no number after {update:,} updates; lower "
+                    "the task's `learning_rate`"
+                )
+            optimizer.zero_grad(set_to_none=True)
+            value.backward()
+            optimizer.step()
+            update += 1
+            total += value.item() * len(batch)
+        measured = measure(classifier, dev, pad)
+        rows.append({"epoch": epoch, "train_loss": total / len(train.ids), **measured})
+        print(f"{what}, seed {seed}: {_written(rows[-1])}", file=sys.stderr)
+        report(epoch)
+    return rows
+
+
+class Rate:
+    """The learning rate of each update: up in a line, then down to 0 at the last.
+
+    A task's `updates` are of ten epochs of all of train; of fewer epochs or examples, both it and the
+    warm-up are as much shorter.
+    """
+
+    def __init__(self, task: Mapping, settings: Mapping, each_epoch: int):
+        whole = task["updates"] if settings["examples"] is None else RECIPE_EPOCHS * each_epoch
+        share = settings["epochs"] / RECIPE_EPOCHS
+        self.highest = task["learning_rate"]
+        self.last = max(1.0, whole * share)
+        self.warm = self.last * task["warmup_updates"] / task["updates"]
+
+    def __call__(self, update: int) -> float:
+        """Return the rate of update number `update`, from 0."""
+        if update < self.warm:
+            return self.highest * (update + 1) / (self.warm + 1)
+        return self.highest * max(0.0, (self.last - update) / (self.last - self.warm))
+
+
+def loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Return the mean cross-entropy (nats) of labels, or squared error of scores."""
+    if outputs.shape[1] == 1:
+        return functional.mse_loss(outputs[:, 0], targets)
+    return functional.cross_entropy(outputs, targets)
+
+
+def batches(data: Encoded, size: int, order: np.random.Generator) -> Iterable[np.ndarray]:
+    """Yield places of all examples, in batches drawn at random, each of POOL batches by length."""
+    drawn, found = order.permutation(len(data.ids)), []
+    lengths = np.array([len(ids) for ids in data.ids])
+    for begin in range(0, len(drawn), POOL * size):
+        pool = drawn[begin : begin + POOL * size]
+        pool = pool[np.argsort(lengths[pool], kind="stable")]
+        found += [pool[k : k + size] for k in range(0, len(pool), size)]
+    return [found[place] for place in order.permutation(len(found))]
+
+
+def padded(data: Encoded, places: Sequence[int], pad: int) -> tuple[torch.Tensor, ...]:
+    """Return ids, segments and what is no padding of some examples, (n, longest) each."""
+    longest = max(len(data.ids[place]) for place in places)
+    ids = torch.full((len(places), longest), pad)
+    segments, seen = torch.zeros_like(ids), torch.zeros_like(ids)
+    for row, place in enumerate(places):
+        size = len(data.ids[place])
+        ids[row, :size] = torch.tensor(data.ids[place])
+        segments[row, :size] = torch.tensor(data.segments[place])
+        seen[row, :size] = 1
+    return ids, segments, seen
+
+
+@torch.inference_mode()
+def measure(classifier: Classifier, dev: Encoded, pad: int) -> dict:
+    """Return what the classifier's answers on dev are worth: `scores.COLUMNS`."""
+    classifier.eval()
+    order = np.argsort([-len(ids) for ids in dev.ids], kind="stable")
+    found, begin, device = [], 0, next(classifier.parameters()).device
+    while begin < len(order):
+        size = max(1, TOKENS_AT_ONCE // len(dev.ids[order[begin]]))
+        inputs = padded(dev, order[begin : begin + size], pad)
+        found.append(classifier(*(each.to(device) for each in inputs)).float().cpu().numpy())
+        begin += size
+    classifier.train()
+    outputs = np.empty((len(order), found[0].shape[1]), np.float32)
+    outputs[order] = np.concatenate(found)
+    if outputs.shape[1] == 1:
+        return scores.of_scores(outputs[:, 0], dev.targets)
+    return scores.of_labels(outputs.argmax(1), dev.targets)
+
+
+def _written(row: dict) -> str:
+    return ", ".join(
+        f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
+        for key, value in row.items()
+    )
+
+
+def _resumed(state: Path, specification: dict) -> dict[str, list]:
+    """Return the runs done by a killed job of this specification; of another, none."""
+    if not state.exists():
+        return {}
+    kept = json.loads(state.read_text())
+    if kept["specification"] != json.loads(json.dumps(specification)):
+        print(f"{state} is of another specification and is not used", file=sys.stderr)
+        return {}
+    print(f"{len(kept['done'])} runs were done before", file=sys.stderr)
+    return kept["done"]
+
+
+def _digest(path: str | Path) -> str:
+    """Return a file's sha256, or the path itself where there is no such file."""
+    if not Path(path).is_file():
+        return str(path)
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

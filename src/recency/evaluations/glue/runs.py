@@ -1,0 +1,84 @@
+"""Fine-tuning runs as figures and tables read them: one row a run, and what an LM's runs come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from recency.evaluations.glue.scores import RUN as COLUMNS
+from recency.figures import comparison
+from recency.figures.comparison import LM
+
+MEASURES = {"matthews": "Matthews", "f1": "F1", "pearson": "Pearson"}
+
+
+def lms_of(variants: Iterable[Mapping]) -> list[LM]:
+    """Return the LMs in order, one for all of its seeds."""
+    once = {each["lm"]: each for each in variants}
+    return comparison.records(once.values(), [])[0]
+
+
+def read(
+    runs: Iterable[str | Path], variants: Iterable[Mapping], tasks: Iterable[Mapping]
+) -> pd.DataFrame:
+    """Return a row a run from rule fine_tune's files, LM by LM and task by task.
+
+    Columns: lm, label, variant (the LM of one seed of its own), task, seed (of the fine-tuning),
+    best and last (percent right, or squared error), best_epoch, epochs, measure and what it was at
+    the last epoch (`beside`), ended (on one answer for all), majority and majority_beside
+    (what one answer for all comes to), train, dev, cut.
+    """
+    here = [task for task in tasks if not task["not_run"]]
+    cells = [(variant, task) for variant in variants for task in here]
+    found = []
+    for path, (variant, task) in zip(runs, cells, strict=True):
+        rows = comparison.table(path, COLUMNS)
+        figure = "mse" if task["measure"] == "pearson" else "accuracy"
+        scale = 1 if figure == "mse" else 100
+        for seed, run in rows.groupby("seed", sort=False):
+            last = run.loc[run.epoch.idxmax()]
+            best = run.loc[run[figure].idxmin() if figure == "mse" else run[figure].idxmax()]
+            found.append(
+                {
+                    "lm": variant["lm"], "label": variant["label"], "variant": variant["variant"],
+                    "task": task["task"], "seed": seed, "figure": figure,
+                    "best": scale * best[figure], "best_epoch": int(best.epoch),
+                    "last": scale * last[figure], "epochs": int(last.epoch),
+                    "measure": task["measure"], "beside": last[task["measure"]],
+                    "ended": str(last.constant) == "True", "majority": scale * last.majority,
+                    "majority_beside": last.majority_f1 if task["measure"] == "f1" else 0.0,
+                    "train": int(last.train), "dev": int(last.dev), "cut": int(last.cut),
+                }
+            )  # fmt: skip
+    return pd.DataFrame(found)
+
+
+def summed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row an LM and task: means over its runs, the range of `best`, how many ended on one."""
+    by = rows.groupby(["lm", "task"], sort=False)
+    found = by.agg(
+        label=("label", "first"), figure=("figure", "first"), measure=("measure", "first"),
+        runs=("best", "size"), best=("best", "mean"), low=("best", "min"), high=("best", "max"),
+        last=("last", "mean"), beside=("beside", "mean"), ended=("ended", "sum"),
+        majority=("majority", "first"), majority_beside=("majority_beside", "first"), epochs=("epochs", "first"), train=("train", "first"),
+        dev=("dev", "first"), cut=("cut", "first"),
+    )  # fmt: skip
+    return found.reset_index()
+
+
+def published(path: str | Path | None, tasks: Iterable[Mapping], lms: Iterable[LM]) -> pd.DataFrame:
+    """Return what was published of LMs of the same label: lm, size, task, value; task "ppl" as well.
+
+    `path` is a CSV of size, model, ppl and a column a task's label.
+    """
+    columns = ["lm", "size", "task", "value"]
+    if path is None:
+        return pd.DataFrame(columns=columns)
+    known = {task["label"]: task["task"] for task in tasks} | {"ppl": "ppl"}
+    table = comparison.table(path, ["size", "model", "ppl"])
+    long = table.melt(["size", "model"], var_name="column", value_name="value")
+    long["lm"] = long.model.map({lm.label: lm.lm for lm in lms})
+    long["task"] = long.column.map(known)
+    return long.dropna(subset=["lm", "task"])[columns].astype({"value": float})

@@ -1,0 +1,101 @@
+"""GLUE: masked LMs fine-tuned to tell sentences, or pairs of them, apart."""
+
+from recency.evaluations.registry import Data, Evaluation
+from recency.names import nearest
+
+KEY = "glue"
+PARTS = ("train", "dev", "dev_too")
+
+
+def tasks(study, experiment: str) -> list[dict]:
+    """Return the tasks that an experiment asks for: task, label, measure and why it was not run."""
+    return [
+        {
+            "task": name,
+            "label": (entry := study.config["glue_tasks"][name])["label"],
+            "measure": entry["measure"],
+            "not_run": study.no_data.get((KEY, name), ""),
+        }
+        for name in study.experiment(experiment)[KEY]["tasks"]
+    ]
+
+
+def _runs(study, experiment: str) -> list[str]:
+    return [
+        f"<results>/glue/{lm}/{task}.csv"
+        for lm in study.named_lms(experiment, KEY)
+        for task in study.data_here(experiment, KEY)
+    ]
+
+
+def _trained(study, experiment: str) -> list[str]:
+    """Return the LMs fine-tuned that are trained here, whose last validation is a perplexity."""
+    here = study.lms_that_are("trained")
+    return [
+        lm for lm in study.named_lms(experiment, KEY) if study.trained_as(lm) == lm and lm in here
+    ]
+
+
+def _problems(config, name, known) -> list[str]:
+    experiment, where = config["experiments"][name], f"experiments → {name} → {KEY}"
+    if KEY not in experiment:
+        return []
+    listed, own = experiment["lms"], experiment[KEY].get("lms", [])
+    found = [] if "fine_tuning" in config else [f"{where}: the table `fine_tuning` is missing"]
+    return found + [
+        f"{where} → lms: not among the experiment's {nearest(lm, listed)}"
+        for lm in own
+        if lm not in listed
+    ]
+
+
+def _problems_of_tables(config, root, known) -> list[str]:
+    """List tasks whose columns, labels and measure do not go together."""
+    found = []
+    for name, task in config.get("glue_tasks", {}).items():
+        where, columns = f"glue_tasks → {name}", task["columns"]
+        if ("sentence" in columns) == ("sentence1" in columns):
+            found.append(f"{where} → columns: a `sentence`, or `sentence1` and `sentence2`")
+        if ("sentence1" in columns) != ("sentence2" in columns):
+            found.append(f"{where} → columns: `sentence1` and `sentence2` go together")
+        if ("scale" in task) != (task["measure"] == "pearson"):
+            found.append(f"{where} → measure: pearson goes with `scale`, the others with `labels`")
+        if task["measure"] == "f1" and len(task.get("labels", [])) > 2:
+            found.append(f"{where} → measure: f1 is of two labels; take matthews")
+        named = [each for each in columns.values() if isinstance(each, str)]
+        parts = [part for part in PARTS if part in task]
+        without = [part for part in parts if part not in task.get("header", parts)]
+        if named and without:
+            found.append(
+                f"{where} → columns: {without[0]} has no header, and no column {named[0]!r}; number "
+                "the columns from 0"
+            )
+        if task["warmup_updates"] >= task["updates"]:
+            found.append(f"{where} → warmup_updates: they are as many as the `updates`, or more")
+    return found
+
+
+EVALUATION = Evaluation(
+    key=KEY,
+    network=True,
+    attention=True,
+    applies=lambda study, experiment: (
+        bool(study.data_here(experiment, KEY)) and "steps" not in study.experiment(experiment)
+    ),
+    wildcards={"task": "glue_tasks"},
+    data=Data("glue_tasks", PARTS, within="tasks"),
+    inputs={
+        "runs": _runs,
+        "curves": lambda study, experiment: [
+            f"<results>/lms/{lm}/training.csv" for lm in _trained(study, experiment)
+        ],
+    },
+    settings={
+        "variants": lambda study, experiment: study.variants(experiment, KEY),
+        "trained": _trained,
+        "tasks": tasks,
+        "training": lambda study, experiment: study.config.get("fine_tuning"),
+    },
+    problems=_problems,
+    table_problems=_problems_of_tables,
+)

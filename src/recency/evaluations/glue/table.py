@@ -1,0 +1,203 @@
+"""GLUE and perplexity, LM by LM, beside the published: what was learned, and what is one answer for all."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.evaluations.glue import runs as run_files
+from recency.evaluations.glue.runs import MEASURES
+from recency.figures import comparison, style, tables
+from recency.figures.comparison import LM
+from recency.figures.tables import Cell, Table
+
+PRODUCT = {
+    "makes": {"out": ("table_glue", "Table of GLUE and perplexity")},
+    "reads": ["runs", "curves"],
+    "settings": ["variants", "trained", "tasks", "training", "title"],
+    "published": "glue",
+    "summary": ("table_glue.csv", "{title}: GLUE"),
+}
+
+COLUMNS = ["lm", "label", "task", "figure", "measure", "runs", "best", "low", "high", "last", "beside",
+           "ended", "majority", "majority_beside", "epochs", "train", "dev", "cut", "not_run",
+           "published_base", "published_large"]  # fmt: skip
+
+
+def perplexities(curves: Iterable[str | Path], trained: list[str]) -> dict[str, float]:
+    """Return LM of one seed → exp of its last validation loss, of those that have one."""
+    found = {}
+    for lm, path in zip(trained, curves, strict=True):
+        held_out = comparison.table(path, ["validation_nats"]).validation_nats.dropna()
+        if len(held_out):
+            found[lm] = float(np.exp(held_out.iloc[-1]))
+    return found
+
+
+def tidy(
+    runs: pd.DataFrame, lms: list[LM], tasks: list[Mapping], ppl: pd.DataFrame, known: pd.DataFrame
+) -> pd.DataFrame:
+    """Return COLUMNS for each LM and task, "ppl" first; a task that was not run has its reason."""
+    rows = [run_files.summed(runs), ppl]
+    for task in tasks:
+        if task["not_run"]:
+            rows.append(
+                pd.DataFrame(
+                    {
+                        "lm": lm.lm,
+                        "label": lm.label,
+                        "task": task["task"],
+                        "measure": task["measure"],
+                        "not_run": task["not_run"],
+                    }
+                    for lm in lms
+                )
+            )
+    found = pd.concat([each for each in rows if len(each)], ignore_index=True)
+    for size in ("base", "large"):
+        own = known[known["size"] == size].set_index(["lm", "task"]).value
+        found[f"published_{size}"] = own.reindex(
+            pd.MultiIndex.from_frame(found[["lm", "task"]])
+        ).to_numpy()
+    order = {name: place for place, name in enumerate(["ppl", *(t["task"] for t in tasks)])}
+    lm_order = {lm.lm: place for place, lm in enumerate(lms)}
+    found = found.assign(a=found.lm.map(lm_order), b=found.task.map(order)).sort_values(["a", "b"])
+    return found.reindex(columns=COLUMNS).reset_index(drop=True)
+
+
+def written(value: float, figure: str) -> str:
+    """Write percent right with one decimal, a squared error with three."""
+    return style.number(value, 3 if figure == "mse" else 1)
+
+
+def layout(title: str, rows: pd.DataFrame, tasks: list[Mapping], training: Mapping) -> Table:
+    """Set a row an LM, under one of what a single answer for all comes to."""
+    of = rows.set_index(["lm", "task"], drop=False)
+    have = [("ppl", "Perplexity")] if (rows.task == "ppl").any() else []
+    have += [(task["task"], task["label"]) for task in tasks]
+    single = [Cell("one answer for all", left=True)]
+    for task, _ in have:
+        known = rows[(rows.task == task) & rows.majority.notna()]
+        single.append(_single(known.iloc[0]) if len(known) else Cell())
+    grid = [single]
+    for lm, label in rows[["lm", "label"]].drop_duplicates().itertuples(index=False):
+        cells = [Cell(label, left=True)]
+        cells += [
+            _cell(of.loc[(lm, task)]) if (lm, task) in of.index else Cell("–") for task, _ in have
+        ]
+        grid.append(cells)
+    header = [Cell("LM", left=True), *(Cell(label) for _, label in have)]
+    return Table(f"{title}: GLUE", [header], grid, notes(rows, tasks, training), (1,))
+
+
+def _single(row: pd.Series) -> Cell:
+    """Write what one answer for all comes to."""
+    beside = f"{MEASURES[row.measure]} {style.number(row.majority_beside, 2)}"
+    return Cell(written(row.majority, row.figure), (beside,))
+
+
+def _cell(row: pd.Series) -> Cell:
+    """Write an LM's figure for a task; beneath it how the runs spread, the measure, and how they ended."""
+    below = []
+    known = [("base", row.published_base), ("large", row.published_large)]
+    told = [f"{style.tick(value)} ({size})" for size, value in known if not np.isnan(value)]
+    published = [f"published {', '.join(told)}"] if told else []
+    if isinstance(row.not_run, str) and row.not_run:
+        return Cell("not run", tuple(published))
+    if row.task == "ppl" and row.runs == 1:
+        return Cell(f"{row.best:.1f}", tuple(published))
+    if row.runs > 1:
+        low, high = (written(value, row.figure) for value in (row.low, row.high))
+        below.append(f"{low} to {high}")
+    if row.task != "ppl":
+        below.append(f"{MEASURES[row.measure]} {style.number(row.beside, 2)}")
+        if row.ended:
+            below.append(f"one answer: {row.ended:.0f} of {row.runs:.0f} runs")
+    return Cell(
+        written(row.best, row.figure), (*below, *published),
+        bold=row.task != "ppl" and not row.ended,
+    )  # fmt: skip
+
+
+def notes(rows: pd.DataFrame, tasks: list[Mapping], training: Mapping) -> list[str]:
+    """Say what the numbers are, of how many runs, and what was left out or cut."""
+    done = rows[rows.epochs.notna()]
+    lines = [
+        "the study's figure: percent of dev that is right at the best epoch, chosen on dev itself (of "
+        + "scores the mean squared error, of targets from 0 to 1), mean over runs, with the lowest and "
+        + "the highest; under it the last epoch's Matthews coefficient, F1 or Pearson correlation",
+        "one answer for all: the most frequent label of dev (of scores their mean); so many runs ended "
+        + "on one answer to everything, having learned nothing. In bold where none did",
+    ]
+    if len(done):
+        many = sorted({int(each) for each in done.runs})
+        of = "/".join(map(str, many))
+        examples = training["examples"]
+        sizes = ", ".join(
+            f"{task} {int(own.train.iloc[0]):,} and {int(own.dev.iloc[0]):,}"
+            for task, own in done.groupby("task", sort=False)
+        )
+        lines.append(
+            f"{of} runs a cell (networks × fine-tuning seeds), {int(done.epochs.max())} epochs"
+            + (f", at most {examples:,} examples of train" if examples else "")
+            + f"; examples of train and dev: {sizes}"
+        )
+        cut = done[done.cut > 0].drop_duplicates("task")
+        if len(cut):
+            told = ", ".join(f"{row.task} {int(row.cut):,}" for row in cut.itertuples())
+            lines.append(f"examples longer than the context, cut from the longer sentence: {told}")
+    if (rows.task == "ppl").any():
+        lines.append(
+            "perplexity: of masked tokens of validation text, mean over the networks; the published is "
+            + "of another text and vocabulary, and only its order compares"
+        )
+    lines += [f"not run: {task['not_run']}" for task in tasks if task["not_run"]]
+    return lines
+
+
+def summary(path: str | Path) -> Table:
+    """Set the figures and how many runs ended on one answer, for the summary."""
+    rows = comparison.table(path, COLUMNS)
+    rows = rows[(rows.task != "ppl") & rows.best.notna()]
+    names = list(dict.fromkeys(rows.task))
+    grid = []
+    for label, own in rows.groupby("label", sort=False):
+        by = own.set_index("task")
+        cells = [Cell(label, left=True)]
+        for name in names:
+            row = by.loc[name]
+            ended = f" ({row.ended:.0f}/{row.runs:.0f} one answer)" if row.ended else ""
+            cells.append(Cell(written(row.best, row.figure) + ended))
+        grid.append(cells)
+    header = [Cell("LM", left=True), *(Cell(name) for name in names)]
+    said = "best epoch's percent right (STS-B: squared error), mean over runs"
+    return Table("", [header], grid, [said])
+
+
+def main(
+    *,
+    runs: Iterable[str | Path],
+    curves: Iterable[str | Path],
+    out: Iterable[str | Path],
+    variants: list[Mapping],
+    trained: list[str],
+    tasks: list[Mapping],
+    training: Mapping,
+    title: str,
+    published: str | Path | None = None,
+) -> None:
+    """Write the table to `out` (.csv tidy, .html, .tex); `runs` are fine_tune's, LM by LM."""
+    models = run_files.lms_of(variants)
+    one = {each["variant"]: each for each in variants}
+    found = pd.DataFrame(
+        {"lm": one[lm]["lm"], "label": one[lm]["label"], "ppl": value}
+        for lm, value in perplexities(curves, trained).items()
+    )
+    if len(found):
+        found = found.groupby(["lm", "label"], sort=False).ppl.agg(["size", "mean", "min", "max"])
+        found = found.set_axis(["runs", "best", "low", "high"], axis=1).reset_index()
+        found = found.assign(task="ppl", figure="ppl")
+    known = run_files.published(published, tasks, models)
+    rows = tidy(run_files.read(runs, variants, tasks), models, tasks, found, known)
+    tables.write(out, layout(title, rows, tasks, training), rows)

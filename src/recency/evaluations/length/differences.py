@@ -1,0 +1,60 @@
+"""Perplexity at each length, and paired differences from the training length, by document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.evaluations.length.score import COLUMNS
+from recency.stats import bootstrap
+
+REPLICATES = 10_000
+KEY = ["document", "place"]
+
+
+def read(lengths: Iterable[str | Path], variants: Iterable[Mapping], trained: int) -> pd.DataFrame:
+    """Return a row an LM and length from rule length's files, LM by LM.
+
+    Columns: lm, label, networks, length, ppl, difference (of mean nats from the length `trained`, of
+    the same tokens; NaN where a length has no value), low and high (95 %, documents drawn anew),
+    documents, tokens. Networks of one LM are averaged token by token first.
+    """
+    files: dict[str, list] = {}
+    labels = {}
+    for path, each in zip(lengths, variants, strict=True):
+        files.setdefault(each["lm"], []).append(pd.read_parquet(path, columns=COLUMNS))
+        labels[each["lm"]] = each["label"]
+    rows = []
+    for lm, tables in files.items():
+        wide = [table.pivot(index=KEY, columns="length", values="nats") for table in tables]
+        if any(not each.index.equals(wide[0].index) for each in wide):
+            raise InputError(
+                f"{lm}: its networks have other masked tokens; give them one tokenizer"
+            )
+        nats = sum(wide) / len(wide)
+        rows += _of(nats, trained, {"lm": lm, "label": labels[lm], "networks": len(wide)})
+    return pd.DataFrame(rows)
+
+
+def _of(nats: pd.DataFrame, trained: int, about: Mapping) -> list[dict]:
+    """Return an LM's rows from the nats (tokens × lengths) of its masked tokens."""
+    documents = nats.index.get_level_values("document").to_numpy()
+    change = nats.sub(nats[trained], axis=0)
+    sums = [bootstrap.cluster_sums(change[length].to_numpy(), documents) for length in change]
+    counts = bootstrap.cluster_sums(np.ones(len(nats)), documents)
+    drawn = bootstrap.draws(np.column_stack([*sums, counts]), REPLICATES, 0)
+    rows = []
+    for number, length in enumerate(nats):
+        low, high = bootstrap.percentiles(drawn[:, number] / drawn[:, -1])
+        rows.append(
+            {
+                **about, "length": int(length), "ppl": float(np.exp(nats[length].mean(skipna=False))),
+                "difference": float(change[length].mean(skipna=False)), "low": low, "high": high,
+                "documents": len(counts), "tokens": len(nats),
+            }
+        )  # fmt: skip
+    return rows

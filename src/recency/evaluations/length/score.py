@@ -1,0 +1,163 @@
+"""Rule length: nats of the same masked tokens of a text, read in pieces of several lengths.
+
+Of each document the first tokens are taken, as many as the longest piece has room for. A share of
+them is drawn and masked, the same at every length; then they are read in pieces of each length, end
+to end, the last moved back so that it is a whole one. What changes with the length is thus nothing
+but how much of the text around a masked token is seen.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.progress import progress
+
+COLUMNS = ["document", "place", "length", "nats"]
+
+
+def main(
+    text: str | Path,
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out: str | Path,
+    lm: str,
+    lengths: Sequence[int],
+    documents: int | None,
+    share: float,
+    seed: int,
+    bias: dict | None = None,
+    threads: int = 1,
+    allow_pickle: bool = False,
+) -> None:
+    """Write COLUMNS: each masked token (its document, its place there) at each length, in nats.
+
+    Nats are missing of lengths beyond a table of learned positions, which the log says.
+    """
+    import torch
+
+    from recency.scoring.surprisal import load
+
+    torch.set_num_threads(threads)
+    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
+    if not opened.masked:
+        raise InputError(f"{lm} is a causal LM; `length` is for masked ones: name these in `lms`")
+    around = opened.around
+    room = max(lengths) - len(around.before) - len(around.after)
+    if min(lengths) - max(lengths) + room < 1:
+        raise InputError(
+            f"a length of {min(lengths)} tokens has no room for text; name longer ones"
+        )
+    kept = long_enough(text, opened.tokenizer, room, documents)
+    places = drawn(len(kept), room, share, seed)
+    known = reach(opened.network)
+    shown = progress(len(lengths) * len(kept), f"perplexity by length under {lm}", "documents")
+    tables = []
+    for number, length in enumerate(sorted(lengths)):
+        if length > known:
+            print(f"{lm}: {length} tokens are more than its {known} learned positions; no value",
+                  file=sys.stderr)  # fmt: skip
+            nats = [np.full(len(each), np.nan) for each in places]
+        else:
+            nats = [
+                read(opened.network, around, ids, where, length)
+                for ids, where in _counted(kept, places, shown.update, number)
+            ]
+        for document, (where, values) in enumerate(zip(places, nats, strict=True)):
+            columns = {"document": document, "place": where, "length": length, "nats": values}
+            tables.append(pd.DataFrame(columns))
+    table = pd.concat(tables, ignore_index=True).astype({"document": "int32", "length": "int32"})
+    with atomic(out) as path:
+        table[COLUMNS].to_parquet(path, index=False, compression="zstd")
+
+
+def _counted(kept, places, report: Callable[[int], None], number: int) -> Iterator:
+    for done, each in enumerate(zip(kept, places, strict=True), 1):
+        yield each
+        report(number * len(kept) + done)
+
+
+def long_enough(text: str | Path, tokenizer, room: int, documents: int | None) -> list[np.ndarray]:
+    """Return the first `room` tokens of the text's documents that have so many, the first of them."""
+    import pyarrow.parquet as pq
+
+    found, longest = [], 0
+    for batch in pq.ParquetFile(text).iter_batches(columns=["text"], batch_size=64):
+        for encoding in tokenizer.encode_batch(
+            batch.column("text").to_pylist(), add_special_tokens=False
+        ):
+            longest = max(longest, len(encoding.ids))
+            if len(encoding.ids) >= room and (documents is None or len(found) < documents):
+                found.append(np.array(encoding.ids[:room], dtype=np.int64))
+        if documents is not None and len(found) == documents:
+            break
+    if len(found) < 2:
+        raise InputError(
+            f"{text}: {len(found)} documents have the {room:,} tokens of the longest length, and two are "
+            f"needed (the longest document has {longest:,}); name shorter `lengths`, or another `corpus`"
+        )
+    return found
+
+
+def drawn(documents: int, room: int, share: float, seed: int) -> list[np.ndarray]:
+    """Return the places of each document that are masked: drawn from the seed and its number alone."""
+    count = max(1, round(share * room))
+    return [
+        np.sort(np.random.default_rng([seed, number]).choice(room, count, replace=False))
+        for number in range(documents)
+    ]
+
+
+def reach(network) -> float:
+    """Return how many inputs a network has learned positions for; infinity where it has none."""
+    from torch import nn
+
+    from recency.scoring.windows import window_of
+
+    tables = (
+        isinstance(module, nn.Embedding) and name.endswith("position_embeddings")
+        for name, module in network.named_modules()
+    )
+    return window_of(network) if any(tables) else float("inf")
+
+
+def read(network, around, ids: np.ndarray, places: np.ndarray, length: int) -> np.ndarray:
+    """Return the nats of a document's masked tokens, read in pieces of `length` inputs."""
+    import torch
+
+    from recency.scoring import forward, masked
+
+    size = length - len(around.before) - len(around.after)
+    covered = ids.copy()
+    covered[places] = around.mask
+    nats = np.full(len(places), np.nan)
+    cut = list(masked.pieces(len(ids), size))
+    many = max(1, forward.tokens_at_once(network) // length)
+    with torch.inference_mode(), masked.output_at(network) as wanted:
+        for first in range(0, len(cut), many):
+            batch = cut[first : first + many]
+            rows = np.stack(
+                [
+                    np.concatenate([around.before, covered[a : a + size], around.after])
+                    for a, _ in batch
+                ]
+            ).astype(np.int64)
+            own = [np.flatnonzero((places >= new) & (places < a + size)) for a, new in batch]
+            at = np.concatenate(own)
+            if not len(at):
+                continue
+            row = np.repeat(np.arange(len(batch)), [len(each) for each in own])
+            begins = np.repeat([a for a, _ in batch], [len(each) for each in own])
+            column = places[at] - begins + len(around.before)
+            wanted[:] = [torch.from_numpy(each).to(network.device) for each in (row, column)]
+            inputs = torch.from_numpy(rows).to(network.device)
+            logits = network(input_ids=inputs, attention_mask=torch.ones_like(inputs))[0]
+            logits = (logits[wanted[0], wanted[1]] if logits.dim() == 3 else logits).float()
+            targets = torch.from_numpy(ids[places[at]]).to(logits.device)
+            chosen = logits.gather(1, targets[:, None])[:, 0]
+            nats[at] = (logits.logsumexp(-1) - chosen).double().cpu().numpy()
+    return nats

@@ -1,0 +1,83 @@
+"""Perplexity by length: whether masked LMs read further than they were trained to."""
+
+from recency import config as configuration
+from recency.evaluations.registry import Evaluation, schema
+from recency.names import nearest
+
+KEY = "length"
+SHORTEST, FURTHEST = 64, 8  # tokens; × the training length
+
+
+def settings_of(config: dict, experiment: str) -> dict:
+    """Return an experiment's `length` with the defaults: `lengths` sorted, `trained` among them."""
+    entry = config["experiments"][experiment]
+    properties = schema(KEY)["experiment"][KEY]["properties"]
+    found = {key: each["default"] for key, each in properties.items() if "default" in each}
+    found |= {key: value for key, value in entry[KEY].items() if key != "lms"}
+    found.setdefault("trained", _trained(config, entry["baseline"]))
+    if found["trained"] is None:
+        return found
+    if "lengths" not in found:
+        found["lengths"] = [SHORTEST * 2**k for k in range(20)]
+        longest = FURTHEST * found["trained"]
+        found["lengths"] = [each for each in found["lengths"] if each <= longest]
+    found["lengths"] = sorted({*found["lengths"], found["trained"]})
+    return found
+
+
+def _trained(config: dict, lm: str) -> int | None:
+    """Return the length of the rows that an LM is trained on; None of one that is not trained here."""
+    settings = configuration.language_model(config, lm)
+    if "checkpoint" in settings or settings.get("recipe") not in config["recipes"]:
+        return None
+    return config["recipes"][settings["recipe"]]["sequence_length"]
+
+
+def stem(settings: dict) -> str:
+    """Write the settings as a file's name: experiments that ask for the same share the files."""
+    lengths = "-".join(map(str, settings["lengths"]))
+    some = settings["documents"] or "all"
+    share = f"{settings['share']:g}".replace(".", "_")
+    return f"{settings['corpus']}.{lengths}.{some}.{share}.{settings['seed']}"
+
+
+def _files(study, experiment: str) -> list[str]:
+    name = stem(settings_of(study.config, experiment))
+    return [f"<results>/length/{lm}/{name}.parquet" for lm in study.named_lms(experiment, KEY)]
+
+
+def _problems(config, name, known) -> list[str]:
+    experiment, where = config["experiments"][name], f"experiments → {name} → {KEY}"
+    if not isinstance(experiment.get(KEY), dict):
+        return []
+    known(f"{where} → corpus", experiment[KEY].get("corpus"), "corpora")
+    own = experiment[KEY].get("lms", [])
+    found = [
+        f"{where} → lms: not among the experiment's {nearest(lm, experiment['lms'])}"
+        for lm in own
+        if lm not in experiment["lms"]
+    ]
+    if experiment["baseline"] not in config["lms"]:
+        return found
+    if settings_of(config, name)["trained"] is None:
+        found.append(
+            f"{where}: the baseline {experiment['baseline']!r} is not trained here; say in `trained` how "
+            "many tokens it read at once"
+        )
+    return found
+
+
+EVALUATION = Evaluation(
+    key=KEY,
+    network=True,
+    attention=True,
+    applies=lambda study, experiment: (
+        KEY in study.experiment(experiment) and "steps" not in study.experiment(experiment)
+    ),
+    inputs={"lengths": _files},
+    settings={
+        "variants": lambda study, experiment: study.variants(experiment, KEY),
+        "length_settings": lambda study, experiment: settings_of(study.config, experiment),
+    },
+    problems=_problems,
+)

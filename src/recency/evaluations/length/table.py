@@ -1,0 +1,85 @@
+"""Perplexity by length, and how much better or worse than at the training length."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.evaluations.length import differences
+from recency.figures import comparison, style, tables
+from recency.figures.tables import Cell, Table
+
+PRODUCT = {
+    "makes": {"out": ("table_length", "Table of perplexity by length")},
+    "reads": ["lengths"],
+    "settings": ["variants", "length_settings", "title"],
+    "summary": ("table_length.csv", "{title}: perplexity by length"),
+}
+
+COLUMNS = ["label", "length", "ppl"]
+
+
+def percent(nats: float) -> str:
+    """Write a difference of mean nats as that of perplexity in percent: +3.1 %."""
+    return f"{style.signed(100 * np.expm1(nats))} %"
+
+
+def layout(title: str, rows: pd.DataFrame, trained: int) -> Table:
+    """Set a row an LM and a column a length, the change from the training length beneath."""
+    lengths = sorted(map(int, rows.length.unique()))
+    header = [Cell("LM", left=True)]
+    header += [Cell(f"{each:,}" + " (trained)" * (each == trained)) for each in lengths]
+    grid = []
+    for label, own in rows.groupby("label", sort=False):
+        by = own.set_index("length")
+        grid.append([Cell(label, left=True), *(_cell(by.loc[n], n == trained) for n in lengths)])
+    first = rows.iloc[0]
+    size = f"{first.tokens:,} masked tokens of {first.documents} documents"
+    notes = [
+        f"perplexity of {size}, read in pieces of so many; the same ones are masked at each length",
+        "beneath: the change from the training length, with its 95 % interval (documents drawn anew)",
+    ]
+    if rows.networks.max() > 1:
+        notes.append("of several networks, nats are averaged token by token")
+    if rows.ppl.isna().any():
+        notes.append("no positions: the network has learned none so far out, and cannot be asked")
+    return Table(f"{title}: perplexity by length", [header], grid, notes)
+
+
+def _cell(row: pd.Series, trained: bool) -> Cell:
+    if np.isnan(row.ppl):
+        return Cell("no positions")
+    if trained or np.isnan(row.difference):
+        return Cell(f"{row.ppl:,.1f}")
+    below = [percent(row.difference)]
+    if not np.isnan(row.low):
+        below.append(f"{percent(row.low).removesuffix(' %')} to {percent(row.high)}")
+    return Cell(f"{row.ppl:,.1f}", tuple(below))
+
+
+def summary(path: str | Path) -> Table:
+    """Set the perplexities, for the summary."""
+    rows = comparison.table(path, COLUMNS)
+    lengths = sorted(rows.length.unique())
+    grid = []
+    for label, own in rows.groupby("label", sort=False):
+        by = own.set_index("length").ppl
+        values = ["–" if np.isnan(by[each]) else f"{by[each]:,.1f}" for each in lengths]
+        grid.append([Cell(label, left=True), *map(Cell, values)])
+    header = [Cell("LM", left=True), *(Cell(f"{each:,} tokens") for each in lengths)]
+    return Table("", [header], grid, [])
+
+
+def main(
+    *,
+    lengths: Iterable[str | Path],
+    out: Iterable[str | Path],
+    variants: Iterable[Mapping],
+    length_settings: Mapping,
+    title: str,
+) -> None:
+    """Write the table to `out` (.csv tidy, .html, .tex); `lengths` are score's, LM by LM."""
+    trained = length_settings["trained"]
+    rows = differences.read(lengths, variants, trained)
+    tables.write(out, layout(title, rows, trained), rows)

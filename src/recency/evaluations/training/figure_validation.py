@@ -1,0 +1,77 @@
+"""Perplexity of masked tokens of validation text by update: the masked study's Figure 2."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from recency.figures import comparison, ends, style
+from recency.figures.comparison import LM
+
+PRODUCT = {
+    "makes": {"out": ("figure_validation", "Validation perplexity by update")},
+    "reads": ["masked_curves"],
+    "settings": ["masked"],
+    "when": "masked",
+}
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LINES = ("-", (0, (4, 1.5)), (0, (1.5, 1)), (0, (6, 1, 1.5, 1)))
+ROOM = 40.0  # × the lowest: what is above, the first updates, is cut off
+
+
+def read(curves: Iterable[str | Path], variants: Iterable[Mapping]) -> pd.DataFrame:
+    """Return lm, label, variant, step and ppl of each validation, from the training.csv of each LM."""
+    parts = []
+    for path, each in zip(curves, variants, strict=True):
+        rows = comparison.table(path, ["step", "validation_nats"]).dropna(
+            subset=["validation_nats"]
+        )
+        about = {key: each[key] for key in ("lm", "label", "variant")}
+        parts.append(rows[["step"]].assign(ppl=np.exp(rows.validation_nats), **about))
+    return pd.concat(parts, ignore_index=True)[["lm", "label", "variant", "step", "ppl"]]
+
+
+def draw(rows: pd.DataFrame, lms: list[LM]) -> "Figure":
+    """Draw a line an LM, the geometric mean of its networks, with a band from the lowest to the highest."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
+
+    looks, seen = style.looks(lms), {}
+    figure = Figure(figsize=(style.WIDTH, max(3.0, 0.17 * len(lms) + 1.4)), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_yscale("log")
+    last, texts = [], []
+    for lm in lms:
+        own, colour = np.log(rows[rows.lm == lm.lm].pivot_table(
+            index="step", columns="variant", values="ppl")), looks[lm.lm].colour  # fmt: skip
+        line = LINES[seen.setdefault(colour, 0) % len(LINES)]  # LMs of one kind of bias
+        seen[colour] += 1
+        middle, low, high = (np.exp(each) for each in (own.mean(axis=1), own.min(axis=1), own.max(axis=1)))  # fmt: skip
+        axes.fill_between(own.index, low, high, color=colour, alpha=0.15, lw=0)
+        axes.plot(own.index, middle, color=colour, ls=line, lw=1.1)
+        last.append((own.index[-1], middle.iloc[-1]))
+        spread = f" ({low.iloc[-1]:.1f} to {high.iloc[-1]:.1f})" if own.shape[1] > 1 else ""
+        texts.append(f"{lm.label}  {middle.iloc[-1]:.1f}{spread}")
+    axes.set_ylim(rows.ppl.min() / 1.1, min(rows.ppl.max() * 1.1, ROOM * rows.ppl.min()))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: style.tick(y)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    axes.set_xlabel("Updates")
+    axes.set_ylabel("Perplexity of masked tokens")
+    axes.grid()
+    ends.name(axes, texts, last, [looks[lm.lm].colour for lm in lms])
+    return figure
+
+
+def main(
+    *, masked_curves: Iterable[str | Path], out: Iterable[str | Path], masked: list[Mapping]
+) -> None:
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv for each validation of each network)."""
+    models, _ = comparison.records({each["lm"]: each for each in masked}.values(), [])
+    rows = read(masked_curves, masked)
+    with style.use():
+        style.save(draw(rows, models), out, rows)
