@@ -38,7 +38,7 @@ TARGETS = {
 SHAPE = {"family": "roberta", "layers": 4, "heads": 4, "width": 256, "feed_forward": 1024,
          "dropout": 0.1}  # fmt: skip
 #: quick → rows a step, tokens a row, steps a turn, turns
-SIZES = {True: (2, 64, 1, 2), False: (16, 256, 1, 5)}
+SIZES = {True: (2, 64, 1, 2), False: (8, 256, 1, 5)}
 RATE = 1e-4
 RECIPE = {
     "steps": 1_000_000,
@@ -306,6 +306,7 @@ def main() -> None:
     for precision in arguments.precision:
         for vocabulary in arguments.vocabulary:
             compare(precision, vocabulary, SIZES[arguments.quick], metrics, clock)
+            print(metrics, file=sys.stderr)
     hardware = processor(f"{arguments.threads} threads of {os.cpu_count()} cores")
     clocks = {"quick": arguments.quick, "clock": "processor" if arguments.cpu_time else "wall"}
     keep("masked", hardware, metrics, TARGETS, arguments.out, **clocks)

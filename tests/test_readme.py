@@ -39,6 +39,15 @@ def test_config_examples_are_right(tmp_path, monkeypatch):
     assert configuration.language_model(config, "gpt2-window")["bias"]["width"] == 7
 
 
+def test_config_examples_of_masked_lms_are_right():
+    text = (Path(__file__).resolve().parents[1] / "docs" / "masked_lms.md").read_text()
+    config = load("config.open.yaml")
+    for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL):
+        merged(config, yaml.safe_load(block))
+    config_checks.check(config, Path(__file__).resolve().parents[1] / "config.schema.yaml")
+    assert {"my-mlm", "my-clap"} <= set(config["lms"])
+
+
 def small_model(folder):
     """Save a small GPT-2 with random weights and its tokenizer."""
     tokenizer = tokenizers.ByteLevelBPETokenizer()

@@ -22,8 +22,8 @@ LAYERS = {
 def bias(form: str, **parameters) -> dict[str, Any]:
     """Describe a bias of attention: how scores change with distance.
 
-    `form` is one of linear (ALiBi), learned_linear, linear_both, exponential, logistic, window,
-    primacy_recency, temperature, identity or none; its module in recency.attention.biases gives its
+    `form` is one of linear (ALiBi), learned_linear, linear_both, two_slopes, one_sided, exponential,
+    logistic, window, primacy_recency, temperature, identity or none; its module in recency.attention.biases gives its
     equation and its `parameters`. `layers` may be "all", "last" or a list of numbers from 0. Returns
     a dict for `recency.load(checkpoint, bias=...)` and `attach`. Raises InputError for a form, a
     parameter or a value that there is not.
@@ -48,7 +48,7 @@ def attach(model, bias: Mapping[str, Any]) -> None:
     others; docs/biases.md has a table). It is run on a short random text, and is refused, and left
     as it was, if its outputs are not those of softmax(a·s + b). `bias` is what `recency.attention.bias` gives, or a dict like it;
     the form "none" takes a bias off again. Models that see both directions take only forms that say
-    what they do to later keys (linear_both, identity, temperature, none). Raises InputError.
+    what they do to later keys (linear_both, two_slopes, one_sided, identity, temperature, none). Raises InputError.
 
     >>> import recency
     >>> from transformers import GPT2Config, GPT2LMHeadModel
