@@ -43,6 +43,15 @@ PAPER = {
     "datasets: {ucl_eye_tracking: {measures: {hop: {of: FP, event: tim_ms == 0, filters: []}}}}": (
         "measures → hop → event: no column 'tim_ms'; did you mean 'time_ms'?"
     ),
+    # GLUE and perplexity by length.
+    "experiments: {exp1: {glue: {tasks: [CoLA, MNIL]}}}": "exp1 → glue: no GLUE task is called 'MNIL'; did you mean 'MNLI'?",
+    "experiments: {exp1: {glue: {tasks: [CoLA], lms: [gpt2]}}}": "exp1 → glue → lms: not among the experiment's 'gpt2'",
+    "fine_tuning: {seeds: []}": "fine_tuning → seeds:",
+    "experiments: {exp1: {length: {corpus: pil}}}": "exp1 → length → corpus: no corpus is called 'pil'; did you mean 'pile'?",
+    "experiments: {devarda_marelli: {length: {corpus: pile}}}": "say in `trained` how many tokens it read at once",
+    "experiments: {exp1: {length: {corpus: pile, share: 1}}}": "length → share:",
+    "lms: {mine: {weights: Pythia}}": "`applied: inference` and `weights: <the LM that is biased>` go together",
+    "lms: {mine: {weights: ALiBi-mix-TI, bias: dVM, applied: inference, bos: false}}": "'ALiBi-mix-TI' is itself a biased LM",
     # Options of parsers and of readers of text.
     "datasets: {natural_stories: {options: {ofset: 1}}}": (
         "datasets → natural_stories → options: no option is called 'ofset'; did you mean 'offset'?"

@@ -27,10 +27,11 @@ def settings_of(config: dict, experiment: str) -> dict:
 
 def _trained(config: dict, lm: str) -> int | None:
     """Return the length of the rows that an LM is trained on; None of one that is not trained here."""
-    settings = configuration.language_model(config, lm)
-    if "checkpoint" in settings or settings.get("recipe") not in config["recipes"]:
-        return None
-    return config["recipes"][settings["recipe"]]["sequence_length"]
+    entry = config["lms"].get(lm, {})
+    entry = {**configuration.inherited(config, entry), **entry}
+    scale = config["scales"].get(config["scale"], {})
+    recipe = config["recipes"].get(entry.get("recipe", scale.get("recipe")), {})
+    return recipe.get("sequence_length") if "checkpoint" not in entry else None
 
 
 def stem(settings: dict) -> str:
@@ -57,8 +58,6 @@ def _problems(config, name, known) -> list[str]:
         for lm in own
         if lm not in experiment["lms"]
     ]
-    if experiment["baseline"] not in config["lms"]:
-        return found
     if settings_of(config, name)["trained"] is None:
         found.append(
             f"{where}: the baseline {experiment['baseline']!r} is not trained here; say in `trained` how "
