@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def main(
     threads: int = 1,
     allow_pickle: bool = False,
 ) -> None:
-    """Write token_id, nats, known and the LM's number of parameters for each token of a corpus, in order.
+    """Write a row for each token of a corpus, in order; see write.
 
     The text is one, read in one pass or in windows, behind the token that ends documents; with
     `reset` document each document is a text of its own.
@@ -51,11 +52,13 @@ def main(
         shown.update(done)
 
     texts = np.split(ids, cuts)
+    began = time.perf_counter()
     scores = causal.score(opened.network, texts, opened.kind, end, stride, report=report)
+    speed = len(ids) / (time.perf_counter() - began)
     nats = -np.concatenate([each.log_probability for each in scores])
     unknown = opened.tokenizer.token_to_id(getattr(opened.tokenizer.model, "unk_token", None) or "")
     known = ids != (-1 if unknown is None else unknown)
-    write(out, ids, nats, known, parameter_count(opened.network))
+    write(out, ids, nats, known, parameter_count(opened.network), speed)
 
 
 def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "</s>") -> None:
@@ -65,10 +68,12 @@ def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "<
     sentences = [
         [*document.split(), end] for document in pd.read_parquet(text, columns=["text"])["text"]
     ]
+    began = time.perf_counter()
     scores = ngram.score(arpa, sentences)
     nats = -np.log(10) * np.concatenate([each.log10 for each in scores])
+    speed = len(nats) / (time.perf_counter() - began)
     known = np.concatenate([each.known for each in scores])
-    write(out, np.full(len(nats), -1), nats, known, _listed(Path(arpa)))
+    write(out, np.full(len(nats), -1), nats, known, _listed(Path(arpa)), speed)
 
 
 def of_mix(
@@ -92,10 +97,19 @@ def of_mix(
 
 
 def write(
-    out: str | Path, ids: np.ndarray, nats: np.ndarray, known: np.ndarray, parameters: int
+    out: str | Path,
+    ids: np.ndarray,
+    nats: np.ndarray,
+    known: np.ndarray,
+    parameters: int,
+    speed: float = np.nan,
 ) -> None:
-    """Write a row a token."""
+    """Write token_id (-1 of none), nats and whether it is in the vocabulary, a row a token.
+
+    With it stand the LM's number of parameters and how many words a second it scored.
+    """
     columns = {"token_id": ids.astype(np.int32), "nats": nats, "known": known}
+    columns |= {"words_per_second": float(speed)}
     with atomic(out) as part:
         pd.DataFrame(columns | {"parameters": parameters}).to_parquet(
             part, index=False, compression="zstd"

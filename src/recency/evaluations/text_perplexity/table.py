@@ -21,10 +21,12 @@ PRODUCT = {
 }
 
 COLUMNS = ["lm", "label", "words", "parameters", "validation_ppl", "test_ppl"]
+COLUMNS += ["words_per_second"]
 COLUMNS += ["weight", "interpolated_ppl", "published_ppl", "published_interpolated_ppl"]
 NOTES = [
     "Perplexity counts every word and the end of every sentence",
     "Parameters: of an n-gram model, the n-grams that it lists",
+    "Words/s: in scoring the test text here, of n-grams with the reading of the model",
 ]
 
 
@@ -42,6 +44,7 @@ def computed(
         validation, test = (part.nats.to_numpy() for part in of[lm.lm])
         row = {"lm": lm.lm, "label": lm.label, "words": len(test)}
         row["parameters"] = int(of[lm.lm][0].parameters.iloc[0])
+        row["words_per_second"] = float(of[lm.lm][1].words_per_second.iloc[0])
         row |= {"validation_ppl": perplexity(validation), "test_ppl": perplexity(test)}
         if other is not None and lm.lm != other:
             with_validation, with_test = (part.nats.to_numpy() for part in of[other])
@@ -68,13 +71,14 @@ def with_published(rows: pd.DataFrame, path: str | Path) -> pd.DataFrame:
 def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
     """Set a row for each LM, the published values beneath its own."""
     names = dict(zip(rows.lm, rows.label))
-    header = ["LM", "Parameters", "Validation", "Test"]
+    header = ["LM", "Parameters", "Words/s", "Validation", "Test"]
     header += [f"with {names[other]}", "Weight"] if other else []
     grid = []
     for row in rows.itertuples():
         cells = [
             Cell(row.label, left=True),
             Cell(f"{row.parameters / 1e6:.1f} M"),
+            Cell("–" if np.isnan(row.words_per_second) else f"{row.words_per_second:,.0f}"),
             Cell(f"{row.validation_ppl:.1f}"),
             _beside(row.test_ppl, row.published_ppl),
         ]

@@ -1,0 +1,21 @@
+# The words nearest to some in a network's matrices.
+
+
+rule nearest_words:
+    input:
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/experiments/{experiment}/nearest_words.{lm}.csv",
+    log:
+        "<logs>/nearest_words/{experiment}/{lm}.log",
+    conda:
+        "../envs/lm.yaml"
+    params:
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
+        words=lambda wildcards: products.setting_of(study, "nearest_words", "words", wildcards),
+        neighbours=lambda wildcards: products.setting_of(
+            study, "nearest_words", "neighbours", wildcards
+        ),
+    script:
+        "../workflow/scripts/nearest_words/nearest_words.py"

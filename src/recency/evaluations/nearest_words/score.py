@@ -1,0 +1,93 @@
+"""Rule nearest_words: the words nearest to a word, by its embedding U_w and by its memory C_w.
+
+Oualil et al. (2016a, Table 3.2 of the thesis): words alike in meaning are near by the cosine of U,
+words alike in how long they are remembered, which is syntax, by the Euclidean distance of C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.files import atomic
+from recency.names import nearest as nearest_names
+
+COLUMNS = ["lm", "space", "word", "rank", "neighbour", "value"]
+#: Spaces, and what is measured in each.
+SPACES = {"U": "cosine", "C": "distance"}
+MARKS = "Ġ▁"
+
+
+def entries(tokenizer) -> dict[str, int]:
+    """Return the vocabulary's words → ids: entries that are a word of their own, none that is special."""
+    special = tokenizer.get_added_tokens_decoder()
+    vocabulary = {
+        token: number for token, number in tokenizer.get_vocab().items() if number not in special
+    }
+    if any(
+        token.startswith(tuple(MARKS)) for token in vocabulary
+    ):  # of pieces, those that begin words
+        vocabulary = {
+            t: number for t, number in vocabulary.items() if t[:1] in MARKS and t[1:].isalpha()
+        }
+    return {token.lstrip(MARKS): number for token, number in vocabulary.items()}
+
+
+def spaces(network) -> dict[str, np.ndarray]:
+    """Return the matrices (entries, units) of a network: its embedding, and its first memory of words."""
+    found = {"U": network.get_input_embeddings().weight}
+    for module in network.modules():
+        context = getattr(module, "context", None)
+        if "C" not in found and getattr(context, "shape", [0])[0] == len(found["U"]):
+            found["C"] = context
+    return {key: matrix.detach().double().numpy() for key, matrix in found.items()}
+
+
+def nearest(matrix: np.ndarray, row: int, rows: np.ndarray, count: int, space: str):
+    """Return the `count` nearest of `rows` to a row, itself apart, and their cosines or distances."""
+    rows = rows[rows != row]
+    if space == "U":
+        unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True).clip(1e-300)
+        value = unit[rows] @ unit[row]
+        order = np.argsort(-value, kind="stable")[:count]
+    else:
+        value = np.linalg.norm(matrix[rows] - matrix[row], axis=1)
+        order = np.argsort(value, kind="stable")[:count]
+    return rows[order], value[order]
+
+
+def main(
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out: str | Path,
+    lm: str,
+    words: Sequence[str],
+    neighbours: int,
+    allow_pickle: bool = False,
+) -> None:
+    """Write COLUMNS, the nearest first; InputError names a word that the vocabulary has not."""
+    from recency.scoring.surprisal import load
+
+    opened = load(model, tokenizer, allow_pickle=allow_pickle)
+    known = entries(opened.tokenizer)
+    for word in words:
+        if word not in known:
+            raise InputError(
+                f"nearest_words → words: the vocabulary of {lm} has no {nearest_names(word, known)}"
+            )
+    names = {number: word for word, number in known.items()}
+    rows = np.array(sorted(names))
+    found = []
+    for space, matrix in spaces(opened.network).items():
+        for word in words:
+            near, values = nearest(matrix, known[word], rows, neighbours, space)
+            found += [
+                (lm, space, word, rank, names[int(each)], float(value))
+                for rank, (each, value) in enumerate(zip(near, values, strict=True), 1)
+            ]
+    with atomic(out) as part:
+        pd.DataFrame(found, columns=COLUMNS).to_csv(part, index=False, lineterminator="\n")

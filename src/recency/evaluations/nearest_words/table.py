@@ -1,0 +1,46 @@
+"""The words nearest to some, by embedding and by memory (Table 3.2 of the thesis)."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from recency.figures import comparison, tables
+from recency.figures.tables import Cell, Table
+
+PRODUCT = {
+    "makes": {"out": ("table_nearest_words", "Nearest words")},
+    "reads": ["neighbours"],
+    "settings": ["lms", "title"],
+}
+SAID = {"U": "by U: cosine of embeddings", "C": "by C: Euclidean distance of memories"}
+
+
+def layout(data: pd.DataFrame, title: str) -> Table:
+    """Set out a row an LM, space and word, its neighbours from left to right."""
+    count = int(data["rank"].max())
+    header = [Cell(text, left=True) for text in ("LM", "By", "Word", "Nearest words")]
+    grid, rules = [], []
+    for (label, space, word), own in data.groupby(["label", "space", "word"], sort=False):
+        if grid and (grid[-1][0].text, grid[-1][1].text) != (label, space):
+            rules.append(len(grid))
+        listed = ", ".join(own.sort_values("rank").neighbour[:count])
+        grid.append([Cell(each, left=True) for each in (label, space, word, listed)])
+    notes = [SAID[space] for space in SAID if (data.space == space).any()]
+    return Table(f"{title}: nearest words", [header], grid, notes, tuple(rules))
+
+
+def main(
+    *,
+    neighbours: Iterable[str | Path],
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    title: str,
+) -> None:
+    """Write the table to `out` (.csv, .html, .tex); `neighbours` are score's files, one an LM."""
+    models, _ = comparison.records(lms, [])
+    labels = {lm.lm: lm.label for lm in models}
+    read = [pd.read_csv(path, keep_default_na=False) for path in neighbours]
+    data = pd.concat(read, ignore_index=True)
+    data.insert(1, "label", data.lm.map(labels))
+    tables.write(out, layout(data, title), data)
