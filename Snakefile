@@ -76,6 +76,7 @@ for path in start.rule_files(workflow.basedir):
 # A run that would throw trained LMs away, or that this machine cannot do, ends here; a dry run and
 # jobs on a cluster don't ask.
 onstart:
+    start.require_writable(workflow)
     training_guard.check(config, workflow)
     start.require_machine(study, workflow)
     cluster.end_orphans(workflow)

@@ -29,6 +29,7 @@ from recency.workflow.study import Study
 #: What it most often means that a signal ended a job.
 SIGNALS = {
     "SIGKILL": "memory ran out, or someone killed it; fewer --cores run fewer jobs side by side",
+    "SIGABRT": "a library gave up, most often for want of memory; its last words are above",
     "SIGBUS": "the disk is full, or a file was changed while it was read",
     "": "someone, or the system, ended it, or a library crashed; its log is named above",
 }
@@ -120,6 +121,17 @@ def say_what(study: Study, workflow) -> None:
     cost = costs.of_run(workflow, study)
     if cost.left:
         logger.info(f"To make: {cost.line(workflow.cores or 1)}")
+
+
+def require_writable(workflow) -> None:
+    """Refuse a run whose results could not be written, before Snakemake makes their folders."""
+    results = Path(workflow.pathvars.apply("<results>")).absolute()
+    there = next(path for path in (results, *results.parents) if path.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"nothing was started: results go to {results}, and {there} can only be read, by this account or "
+            "at all; give it the right to write there, or link `results` to a folder where it may"
+        )
 
 
 def tidy(workflow) -> None:

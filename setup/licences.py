@@ -1,0 +1,125 @@
+"""Print docs/licences.md: the licence of every package that set-up installs and of every corpus.
+
+.venv/bin/python setup/licences.py >docs/licences.md, after a change of requirements.lock or data/corpora. Of a
+package it is what its own metadata say, spelled as SPDX has it; of a corpus what its source states.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+#: As metadata spell a licence → as SPDX does.
+SPELLED = {
+    "MIT License": "MIT",
+    "ISC License": "ISC",
+    "BSD License": "BSD",
+    "BSD 3-Clause License": "BSD-3-Clause",
+    "2-clause BSD": "BSD-2-Clause",
+    "Apache 2.0": "Apache-2.0",
+    "Apache 2.0 License": "Apache-2.0",
+    "Apache Software License": "Apache-2.0",
+    "Apache Software License; BSD License": "Apache-2.0 OR BSD-2-Clause",
+    "Apache License, Version 2.0": "Apache-2.0",
+    "GPLv2+": "GPL-2.0-or-later",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "Copyright (c) 2015, matplotlib project": "BSD-3-Clause",
+    "License agreement for matplotlib versions 1.3.0 and later": "matplotlib's, after Python's (PSF)",
+    "=========================": "BSD-3-Clause",
+    "Public Domain; BSD License; GNU General Public License (GPL)": "public domain, in parts BSD and GPL",
+}
+#: Packages whose metadata say nothing; their repositories do.
+UNTOLD = {
+    name: "MIT"
+    for name in (
+        "conda-inject",
+        "snakemake-interface-common",
+        "snakemake-interface-logger-plugins",
+        "snakemake-interface-report-plugins",
+        "snakemake-interface-scheduler-plugins",
+        "snakemake-interface-storage-plugins",
+    )
+}
+#: What is no package of Python: name → licence, and what it is for.
+TOOLS = {
+    "R": ("GPL-2.0-only OR GPL-3.0-only", "lme4 and mgcv run in it"),
+    "lme4": ("GPL-2.0-or-later", "mixed models"),
+    "mgcv": ("GPL-2.0-or-later", "smooths"),
+    "KenLM": ("LGPL-2.1-or-later", "n-grams; called as a program"),
+}
+TABLES = ("corpora", "datasets", "dependencies", "minimal_pairs", "treebanks")
+
+
+def locked() -> list[str]:
+    """Return the names in requirements.lock."""
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    return [line.split("==")[0] for line in lines if "==" in line]
+
+
+def of_package(name: str) -> str | None:
+    """Return the licence of an installed package; None if it is not installed."""
+    try:
+        told = metadata.metadata(name)
+    except metadata.PackageNotFoundError:
+        return None
+    first = (told.get("License") or "").strip().split("\n")[0]
+    kinds = [c.split(" :: ")[-1] for c in told.get_all("Classifier") or [] if "License ::" in c]
+    found = told.get("License-Expression") or (first if len(first) < 60 else "") or "; ".join(kinds)
+    return SPELLED.get(found, found) or UNTOLD.get(name, "")
+
+
+def corpora() -> Iterator[tuple[str, str, str, bool]]:
+    """Yield the name, citation and licence of what data/corpora describes, and whether users place it."""
+    for path in sorted((ROOT / "data" / "corpora").glob("*.yaml")):
+        described = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for table in TABLES:
+            for name, entry in described.get(table, {}).items():
+                placed = "placed:" in yaml.safe_dump(entry) and "url:" not in yaml.safe_dump(entry)
+                called = name if table in ("corpora", "datasets") else f"{name}, {table}"
+                yield called, entry.get("cite", ""), entry.get("licence", ""), placed
+
+
+def page() -> str:
+    """Return the page."""
+    rows = [f"| {name} | {of_package(name)} |" for name in locked()]
+    tools = [f"| {name} | {licence} | {what} |" for name, (licence, what) in TOOLS.items()]
+    data = [
+        f"| {name} | {cite} | {licence or 'its owner gives it to you, on terms of theirs'} |"
+        for name, cite, licence, _ in corpora()
+    ]
+    text = f"""# Licences
+
+This project is MIT. What it installs and downloads has licences of its own; `setup/licences.py` wrote this page.
+
+## Packages of Python
+
+| package | licence |
+|---|---|
+{chr(10).join(rows)}
+
+rpy2, R, lme4 and mgcv are GPL: they are called, and nothing of them is distributed with this project.
+
+## Tools
+
+| tool | licence | for |
+|---|---|---|
+{chr(10).join(tools)}
+
+## Texts and reading times
+
+None is distributed with this project; what is downloaded stays under `data/downloads/`.
+
+| name | cite | licence, as its source states it |
+|---|---|---|
+{chr(10).join(data)}
+"""
+    return re.sub(r" +$", "", text, flags=re.MULTILINE)
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,43 @@
+"""Configs with faults drawn at random that are accepted: no job of the tiny study refuses them."""
+
+import copy
+import random
+
+import mutated_configs
+import pytest
+import yaml
+from project import TINY, copy_project, load, snakemake
+
+#: What the tiny study is made of, …
+USED = (
+    "architectures → gpt-neox-2-4-128", "biases", "corpora → simulated", "datasets → simulated", "designs → eye",
+    "designs → spr", "experiments → simulated", "lms → ALiBi-mix-TI", "lms → Pythia", "lms → dVM-I", "lms → reader",
+    "recipes → demo", "tokenizers → simulated", "unigrams → simulated", "targets → figure3", "threads", "intervals",
+)  # fmt: skip
+#: … and what of it decides how long that takes, up to years.
+LARGE = ("steps", "batch", "sequence", "documents", "permutations", "resamples", "stories", "subjects", "context",
+         "layers", "width", "feed_forward", "heads", "items", "threads")  # fmt: skip
+
+
+def accepted(many):
+    """Yield what was done to the tiny study's config, and the config, of those that are accepted."""
+    draw, found, sound = random.Random(1), set(), load(*TINY)
+    while len(found) < many:
+        config = copy.deepcopy(sound)
+        done = mutated_configs.mutate(config, draw)
+        used = (
+            done.startswith(USED) and not any(word in done for word in LARGE) and done not in found
+        )
+        if used and config != sound and mutated_configs.outcome(copy.deepcopy(config))[0]:
+            found.add(done)
+            yield done, config
+
+
+@pytest.mark.parametrize(("done", "config"), accepted(16))
+def test_a_config_that_is_accepted_is_run(tmp_path, done, config):
+    folder = copy_project(tmp_path / "study")
+    for path in (folder / "data" / "corpora").glob("*.yaml"):
+        path.unlink()  # the config has all that they say
+    (folder / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True))
+    run = snakemake(folder, "--keep-going")
+    assert run.returncode == 0, (done, run.stdout[-3000:])
