@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -166,6 +167,7 @@ class Reader:
         return Expression("number", degree.text)
 
 
+@functools.lru_cache(maxsize=4096)  # a plan of many jobs asks for few expressions, over and over
 def read(text: str) -> Expression:
     """Read one expression, such as a term's factor or a response."""
     reader = Reader(text)
