@@ -1,7 +1,7 @@
 # Average surprisal of word types against their length and frequency.
 
 
-rule word_length:
+rule type_lengths:
     input:
         words=lambda wildcards: products.inputs(study, "word_length", "words", wildcards),
         surprisals=lambda wildcards: products.inputs(study, "word_length", "surprisals", wildcards),
@@ -9,7 +9,7 @@ rule word_length:
     output:
         "<results>/experiments/{experiment}/word_length.csv",
     log:
-        "<logs>/word_length/{experiment}.log",
+        "<logs>/type_lengths/{experiment}.log",
     conda:
         "../envs/plot.yaml"
     params:

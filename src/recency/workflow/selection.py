@@ -20,6 +20,7 @@ COLUMNS = {
     "dependencies": ("dependency", "count"),
     "minimal_pairs": ("quantity", "training_words", "lm", "value"),
     "maze": ("quantity", "value", "p"),
+    "families": ("lm_family",),
     "word_length": ("lm", "t", "p", "rho"),
     "rank_metrics": ("model", "perplexity", "mean_log_rank", "top_1", "score"),
 }

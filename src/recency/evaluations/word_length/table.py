@@ -24,7 +24,7 @@ PRODUCT = {
 OF_PERPLEXITY = "perplexity"
 NOTES = [
     "types are words of lower-case letters; ρ is Spearman's of length and mean surprisal, 95 % beneath; common: of the commonest types alone",
-    "t: Steiger's test of ρ against that of the larger text's frequency, positive where length goes with the LM's surprisal more closely",
+    "Steiger's t: of ρ against that of the larger text's frequency, positive where length goes with the LM's surprisal more closely",
     "variance of length (%), one after the other: frequency in the text, in the larger one, surprisal, surprisal × the larger one's frequency",
     "slopes: of length on surprisal and on the larger one's frequency at once, in standard deviations, ± their standard errors",
 ]
@@ -74,7 +74,7 @@ def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Ta
     overall = rows[rows.level == "overall"].set_index("lm")
     common = rows[rows.level == "common"].set_index("lm").rho
     order = [*FREQUENCIES, *overall.drop(list(FREQUENCIES)).sort_values("rho", ascending=False).index]  # fmt: skip
-    header = ["", "ρ", "ρ, common", "t", "p", "Perplexity", "text", "larger", "surprisal", "×", "Slope, surprisal", "Slope, frequency"]  # fmt: skip
+    header = ["", "ρ", "ρ, common", "t", "p", "Perplexity", "text", "larger", "surprisal", "×", "surprisal", "frequency"]  # fmt: skip
     grid = []
     for lm in order:
         row = overall.loc[lm]
@@ -112,7 +112,8 @@ def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Ta
             "published: the thesis's Table 8.1, of 10 M words of WikiText-103 against frequency in 100 M"
         )
     titles = [Cell(text, left=index == 0) for index, text in enumerate(header)]
-    return Table(title, [titles], grid, notes, rules=tuple(rules))
+    above = [Cell(span=6), Cell("Variance of length (%)", span=4), Cell("Slopes", span=2)]
+    return Table(title, [above, titles], grid, notes, rules=tuple(rules))
 
 
 def _span(low: float, high: float) -> str:

@@ -1,4 +1,4 @@
-"""Rule word_length: average surprisal of word types against their length and frequency.
+"""Rule type_lengths: average surprisal of word types against their length and frequency.
 
 The thesis's chapter 8, after Piantadosi, Tily & Gibson (2011): types are words in lower-case letters;
 of each the mean surprisal over its occurrences, its length in letters, and its frequency in the text
