@@ -21,6 +21,8 @@ COLUMNS = {
     "glue": ("size", "model", "ppl"),
     "minimal_pairs": ("quantity", "training_words", "lm", "value"),
     "maze": ("quantity", "value", "p"),
+    "families": ("lm_family",),
+    "word_length": ("lm", "t", "p", "rho"),
     "rank_metrics": ("model", "perplexity", "mean_log_rank", "top_1", "score"),
 }
 #: Keys of an experiment that say more of its `responses`.

@@ -1,0 +1,101 @@
+"""ΔLogLik within families of LMs: the gap between the best and the worst, in one design and another.
+
+The thesis's chapter 9: within a family of GPTs the larger LM, of lower perplexity, predicts reading
+worse, and the gap grows where nouns and verbs have slopes of surprisal of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.figures import comparison
+from recency.stats.correlations import correlation
+
+WITHOUT, WITH = "without", "with"
+OF_LOGLIK = ["lm", "label", "dataset", "measure", "delta_loglik", "n_exploratory"]
+POINTS = ["design", "family", "lm", "label", "dataset", "measure", "response", "delta_loglik", "n"]
+POINTS += ["perplexity"]
+GAPS = ["design", "family", "dataset", "measure", "response", "lms", "gap", "best", "worst", "rho"]
+
+
+def points(
+    delta_loglik: str | Path,
+    perplexity: str | Path,
+    groups: Mapping[str, Iterable[str]],
+    responses: Iterable[Mapping],
+    beside: Iterable[str | Path] = (),
+    one_for_seeds: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """Return a row (POINTS) for each LM of a family, response and design.
+
+    The design of `delta_loglik` is `with`, that of `beside` `without`; alone it is `with`.
+    Perplexity is per token over the words read, of several seeds the geometric mean.
+    """
+    _, measured = comparison.records([], responses)
+    names = {(r.dataset, r.measure): r.label for r in measured}
+    known = comparison.table(perplexity, ["lm", "dataset", "perplexity"])
+    known["lm"] = known.lm.map(lambda lm: (one_for_seeds or {}).get(lm, lm))
+    known = np.exp(np.log(known.perplexity).groupby([known.lm, known.dataset]).mean())
+    rows = []
+    for design, path in (*((WITHOUT, each) for each in beside), (WITH, delta_loglik)):
+        found = comparison.table(path, OF_LOGLIK)
+        for family, lms in groups.items():
+            for row in found[found.lm.isin(list(lms))].itertuples():
+                key = (row.dataset, row.measure)
+                if key in names and not math.isnan(row.delta_loglik):
+                    rows.append(
+                        (design, family, row.lm, row.label, *key, names[key], row.delta_loglik)
+                        + (row.n_exploratory, known.get((row.lm, row.dataset), math.nan))
+                    )
+    return pd.DataFrame(rows, columns=POINTS)
+
+
+def gaps(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a row (GAPS) for each family, response and design.
+
+    `rho` is Spearman's of ΔLogLik and perplexity: above 0 the better LM is the worse reader.
+    """
+    found = []
+    for (design, family, dataset, measure, response), mine in rows.groupby(POINTS[:2] + POINTS[4:7], sort=False):  # fmt: skip
+        if len(mine) < 2:
+            continue
+        best, worst = mine.delta_loglik.idxmax(), mine.delta_loglik.idxmin()
+        rho = correlation(mine.perplexity, mine.delta_loglik).value
+        gap = mine.delta_loglik[best] - mine.delta_loglik[worst]
+        known = (design, family, dataset, measure, response, len(mine), gap)
+        found.append((*known, mine.label[best], mine.label[worst], rho))
+    return pd.DataFrame(found, columns=GAPS)
+
+
+def paired(a: pd.Series, b: pd.Series) -> tuple[float, float, int]:
+    """Return t of the paired differences a − b, its two-sided p, and the pairs (those of equal index)."""
+    from scipy.stats import ttest_1samp
+
+    difference = (a - b).dropna()
+    if len(difference) < 2 or np.ptp(difference) == 0:
+        return math.nan, math.nan, len(difference)
+    found = ttest_1samp(difference, 0.0)
+    return float(found.statistic), float(found.pvalue), len(difference)
+
+
+def widened(found: pd.DataFrame) -> tuple[float, float, int]:
+    """Return the paired t of the gaps with part of speech less those without, over families and responses."""
+    wide = found.pivot_table(index=["family", "response"], columns="design", values="gap")
+    if set(wide.columns) != {WITHOUT, WITH}:
+        return math.nan, math.nan, 0
+    return paired(wide[WITH], wide[WITHOUT])
+
+
+def explained(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the percent of variance (LMs × responses) that surprisal explains beyond the base, with part of speech.
+
+    100 (1 − exp(−2 ΔLogLik/n)): the share by which the unexplained variance of a Gaussian falls.
+    """
+    mine = rows[rows.design == WITH].drop_duplicates(["lm", "response"])
+    share = 100 * -np.expm1(-2 * mine.delta_loglik / mine.n)
+    return mine.assign(share=share).pivot(index="lm", columns="response", values="share")

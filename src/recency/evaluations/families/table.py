@@ -1,0 +1,122 @@
+"""Gaps of ΔLogLik within families, without and with part of speech; variance explained by response."""
+
+import math
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+
+from recency.evaluations.families import gaps as computing
+from recency.evaluations.families.gaps import GAPS, WITH, WITHOUT
+from recency.evaluations.reading_times.table_significance import write_p
+from recency.figures import style, tables
+from recency.figures.tables import Cell, Table
+
+PRODUCT = {
+    "makes": {
+        "out": ("table_families", "Gaps within families, by part of speech"),
+        "explained": ("table_explained", "Variance that surprisal explains"),
+    },
+    "reads": ["delta_loglik", "perplexity", "beside"],
+    "settings": ["groups", "responses", "one_for_seeds", "title"],
+    "published": "families",
+}
+
+TITLES = {WITHOUT: "no POS", WITH: "POS"}
+NOTES = [
+    "ΔLogLik of the family's best LM less that of its worst (nats, exploratory partition); beneath, which they are",
+    "ρ: Spearman's of ΔLogLik and perplexity in the family; above 0 the better LM is the worse reader",
+]
+
+
+def main(
+    *,
+    delta_loglik: str | Path,
+    perplexity: str | Path,
+    out: Iterable[str | Path],
+    explained: Iterable[str | Path],
+    groups: Mapping[str, Iterable[str]],
+    responses: Iterable[Mapping],
+    beside: Iterable[str | Path] = (),
+    one_for_seeds: Mapping[str, str] | None = None,
+    published: str | Path | None = None,
+    title: str = "Families",
+) -> None:
+    """Write both tables (.csv tidy, .html, .tex)."""
+    rows = computing.points(delta_loglik, perplexity, groups, responses, beside, one_for_seeds)
+    found = computing.gaps(rows)
+    known = None if published is None else pd.read_csv(published)
+    tables.write(out, layout(found, known, title), found[GAPS])
+    shares = computing.explained(rows)
+    tables.write(explained, layout_explained(shares, rows, title), shares.reset_index())
+
+
+def layout(found: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:
+    """Set out a row a family and response, then the published gaps."""
+    designs = [name for name in (WITHOUT, WITH) if name in set(found.design)]
+    header = [Cell("", left=True), Cell("", left=True)]
+    header += [Cell(TITLES[name] if len(designs) > 1 else "gap") for name in designs]
+    header += [Cell(f"ρ, {TITLES[name]}" if len(designs) > 1 else "ρ") for name in designs]
+    grid = []
+    for (family, response), mine in found.groupby(["family", "response"], sort=False):
+        each = mine.set_index("design")
+        cells = [Cell(family, left=True), Cell(response, left=True)]
+        for name in designs:
+            there = name in each.index
+            told = f"{each.best[name]} over {each.worst[name]}" if there else ""
+            cells.append(Cell(style.number(each.gap[name]) if there else "", (which,)))
+        cells += [Cell(style.number(each.rho.get(name, math.nan), 2)) for name in designs]
+        grid.append(cells)
+    rules = []
+    if published is not None and len(designs) == 2:
+        rules.append(len(grid))
+        corpora = [name.removesuffix("_no_pos") for name in published if name.endswith("_no_pos")]
+        for row in published.to_dict("records"):
+            for corpus in corpora:
+                cells = [Cell(f"published: {row['lm_family']}", left=True), Cell(corpus, left=True)]
+                pair = (row[f"{corpus}_no_pos"], row[f"{corpus}_pos"])
+                grid.append(
+                    [*cells, *(Cell(style.number(value, 0)) for value in pair), Cell(), Cell()]
+                )
+    return Table(title, [header], grid, [*NOTES, *told(found, published)], rules=tuple(rules))
+
+
+def told(found: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
+    """Say whether gaps are wider with part of speech."""
+    t, p, n = computing.widened(found)
+    if n == 0:
+        return []
+    beside = "; published t(8) = 2.7 (p 0.028), wider with it" if published is not None else ""
+    if math.isnan(t):
+        return [
+            f"gaps with part of speech and without: {n} pairs are too few, or all alike{beside}"
+        ]
+    wider = "wider" if t > 0 else "narrower"
+    return [
+        f"gaps are {wider} with part of speech: paired t({n - 1}) = {style.number(t, 2)} (p {write_p(p)}){beside}"
+    ]
+
+
+def layout_explained(shares: pd.DataFrame, rows: pd.DataFrame, title: str) -> Table:
+    """Set out a row an LM, a column a response, and the paired tests of neighbours."""
+    labels = rows.drop_duplicates("lm").set_index("lm").label
+    order = list(shares.mean().sort_values(ascending=False).index)
+    header = [Cell("", left=True), *(Cell(name) for name in order)]
+    grid = [
+        [Cell(labels[lm], left=True), *(Cell(style.number(shares[name][lm], 2)) for name in order)]
+        for lm in shares.index
+    ]
+    notes = [
+        "percent of the variance left by the base that surprisal explains, 100 (1 − exp(−2 ΔLogLik/n)), exploratory partition"
+    ]
+    for more, less in pairwise(order):
+        t, p, n = computing.paired(shares[more], shares[less])
+        if not math.isnan(t):
+            notes.append(
+                f"{more} over {less}: paired t({n - 1}) = {style.number(t, 2)} (p {write_p(p)}), over LMs, which share their text: no independent draws"
+            )
+    notes.append(
+        "the thesis's Table 9.2 takes shares of an analysis of variance, over 19 LMs: FP over FFD t(18) = 19.3, TFT over FP 14.0, maze over TFT 19.2"
+    )
+    return Table(f"{title}: variance explained", [header], grid, notes)

@@ -1,0 +1,147 @@
+"""Length and surprisal by type: ρ against perplexity, what explains length, and ρ as the text grows."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from recency.evaluations.word_length.table import labels_of, with_perplexity
+from recency.evaluations.word_length.types import COLUMNS, FREQUENCIES, LARGE, SMALL
+from recency.figures import comparison, ends, labels, style
+from recency.figures.comparison import LM
+
+PRODUCT = {
+    "makes": {
+        "out": ("figure_word_length", "Length and surprisal by type"),
+        "growth": ("figure_word_length_growth", "Length and surprisal as the text grows"),
+    },
+    "reads": ["lengths=word_length"],
+    "settings": ["lms", "frequency_of"],
+    "published": "word_length",
+}
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Shares of the variance of length: column, colour, what the legend says.
+SHARES = (
+    ("length_small", "#bdbdbd", "frequency in the text"),
+    ("length_large", "#7f7f7f", "in the larger text"),
+    ("length_surprisal", "#8c510a", "surprisal"),
+    ("length_large_surprisal", "#dfc27d", "surprisal × frequency"),
+)
+DASHES = {SMALL: (0, (1, 2)), LARGE: (0, (4, 2))}
+
+
+def draw(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str], told: str) -> "Figure":
+    """Draw ρ against perplexity (frequencies as lines across), and the shares as bars."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    looks = style.looks(lms)
+    overall = rows[rows.level == "overall"].set_index("lm")
+    figure = Figure(figsize=(style.WIDTH, max(3.4, 0.2 * len(lms) + 1.2)), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, width_ratios=[1.2, 1])
+    left.set_xscale("log")
+    bars = []
+    for lm in lms:
+        row, look = overall.loc[lm.lm], looks[lm.lm]
+        left.plot([row.perplexity] * 2, [row.low, row.high], "_-", lw=0.9, ms=4,
+                  color=style.tint(look.colour, 0.6))  # fmt: skip
+        left.plot(row.perplexity, row.rho, look.marker, mfc=look.face, mec=look.colour, ms=6)
+        bars.append((row.perplexity, row.low, row.high))
+    for name in FREQUENCIES:
+        left.axhline(overall.rho[name], color=style.GREY, lw=1, ls=DASHES[name], label=names[name])
+    left.margins(0.16)
+    low, high = left.get_xlim()
+    left.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 30 * low else (1,)))
+    left.xaxis.set_minor_locator(NullLocator())
+    for axis in (left.xaxis, left.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    left.set_xlabel("Perplexity of a word (log scale)")
+    left.set_ylabel("Spearman's ρ, length and surprisal")
+    left.grid(which="major")
+    _stack(right, overall, lms)
+    figure.legend(handles=left.get_legend_handles_labels()[0] + right.get_legend_handles_labels()[0],
+                  loc="outside upper left", ncols=3)  # fmt: skip
+    style.notes(figure, [told])
+    labels.write(
+        left,
+        {lm.lm: (overall.perplexity[lm.lm], overall.rho[lm.lm]) for lm in lms},
+        {lm.lm: lm.label for lm in lms},
+        {lm.lm: style.shade(looks[lm.lm].colour) for lm in lms},
+        [[lm.lm] for lm in lms],
+        bars,
+        [overall.rho[name] for name in FREQUENCIES],
+    )
+    return figure
+
+
+def _stack(axes: "Axes", overall: pd.DataFrame, lms: list[LM]) -> None:
+    """Draw the shares of the variance of length that the terms explain, a bar an LM."""
+    shown = sorted((lm for lm in lms), key=lambda lm: overall.perplexity[lm.lm], reverse=True)
+    places, begin = range(len(shown)), [0.0] * len(shown)
+    for column, colour, label in SHARES:
+        size = [100 * overall[column][lm.lm] for lm in shown]
+        axes.barh(places, size, left=begin, color=colour, height=0.7, label=label)
+        begin = [a + b for a, b in zip(begin, size, strict=True)]
+    axes.set_yticks(places, [lm.label for lm in shown])
+    axes.tick_params("y", length=0)
+    axes.set_xlabel("Variance of length explained (%)")
+    axes.grid(axis="x")
+
+
+def draw_growth(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str]) -> "Figure":
+    """Draw ρ over the first words of the text, doubling; frequencies dotted and dashed."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
+
+    looks = style.looks(lms)
+    figure = Figure(figsize=(style.WIDTH, max(3.4, 0.17 * len(lms) + 1.5)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set_xscale("log", base=2)
+    sizes, last, colours = rows[rows.level == "size"], [], []
+    every = [*FREQUENCIES, *(lm.lm for lm in lms)]
+    for name in every:
+        line = sizes[sizes.lm == name].sort_values("size")
+        colour = style.GREY if name in FREQUENCIES else looks[name].colour
+        axes.plot(line["size"], line.rho, color=colour, lw=1.1, ls=DASHES.get(name, "-"), gid=name)
+        last.append((line["size"].iloc[-1], line.rho.iloc[-1]))
+        colours.append(colour)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    axes.set_xlabel("Words of the text (log scale)")
+    axes.set_ylabel("Spearman's ρ, length and surprisal")
+    axes.grid()
+    ends.name(axes, [names[name] for name in every], last, colours)
+    return figure
+
+
+def main(
+    *,
+    lengths: str | Path,
+    out: Iterable[str | Path],
+    growth: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    frequency_of: str,
+    published: str | Path | None = None,
+) -> None:
+    """Draw both figures (.pdf, .svg, .png; .csv for the values)."""
+    lms = list(lms)
+    rows, names = comparison.table(lengths, COLUMNS), labels_of(lms, frequency_of)
+    models, _ = comparison.records(lms, [])
+    known = None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
+    sizes = rows[rows.level == "size"]
+    with style.use():
+        shown = draw(rows, models, names, with_perplexity(rows, known))
+        style.save(shown, out, rows[rows.level == "overall"])
+        told = ["The text is too short to be looked at as it grows"]
+        style.save(
+            draw_growth(rows, models, names) if len(sizes) else style.empty(told), growth, sizes
+        )

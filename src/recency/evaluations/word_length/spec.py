@@ -1,0 +1,58 @@
+"""Surprisal by type, beside words' length and frequency."""
+
+from recency.evaluations.registry import Evaluation, schema
+
+
+def settings_of(config: dict, experiment: str) -> dict:
+    """Return an experiment's `word_length`, the defaults filled in."""
+    properties = schema("word_length")["experiment"]["word_length"]["properties"]
+    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
+    defaults["frequency"] = config["scales"][config["scale"]].get("unigram")
+    return defaults | config["experiments"][experiment]["word_length"]
+
+
+def _setting(key: str):
+    return lambda study, experiment: settings_of(study.config, experiment)[key]
+
+
+def _surprisals(study, experiment: str, lms: list[str]) -> list[str]:
+    dataset = settings_of(study.config, experiment)["dataset"]
+    return [f"<results>/surprisal/{lm}/{dataset}.parquet" for lm in lms]
+
+
+def _frequency_of(study, experiment: str) -> str:
+    """Return the label of the text whose frequencies are the larger text's."""
+    entry = study.config["unigrams"][settings_of(study.config, experiment)["frequency"]]
+    corpus = entry.get("corpus")
+    return study.config["corpora"][corpus].get("label", corpus) if corpus else "a list of counts"
+
+
+def _problems(config, name, known) -> list[str]:
+    if "word_length" not in config["experiments"][name]:
+        return []
+    settings, where = settings_of(config, name), f"experiments → {name} → word_length"
+    known(f"{where} → dataset", settings["dataset"], "datasets")
+    known(f"{where} → frequency", settings["frequency"], "unigrams")
+    return []
+
+
+EVALUATION = Evaluation(
+    key="word_length",
+    applies=lambda study, experiment: (
+        study.experiment(experiment).get("word_length", {}).get("dataset")
+        not in (None, *study.not_run)
+    ),
+    inputs={
+        "words": lambda study, experiment: (
+            f"<results>/datasets/{_setting('dataset')(study, experiment)}/words.parquet"
+        ),
+        "surprisals": lambda study, experiment: _surprisals(
+            study, experiment, study.experiment(experiment)["lms"]
+        ),
+        "frequency": lambda study, experiment: _surprisals(
+            study, experiment, [_setting("frequency")(study, experiment)]
+        ),
+    },
+    settings={"common": _setting("common"), "frequency_of": _frequency_of},
+    problems=_problems,
+)
