@@ -58,7 +58,7 @@ rule ngram_rank_metrics:
     params:
         **study.ngram_parameters("bos", "text_rule"),
     script:
-        "../workflow/scripts/rank_metrics/rank_metrics.py"
+        "../workflow/scripts/rank_metrics/ngram_rank_metrics.py"
 
 
 rule continuations:

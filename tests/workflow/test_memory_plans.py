@@ -17,15 +17,17 @@ def test_twelve_memories_and_four_transformers_from_three_seeds(project):
     assert made.returncode == 0, made.stdout[-3000:]
     jobs = planned(made.stdout)
     assert (jobs["train"], jobs["train_tokenizer"]) == (16 * 3, 1)
-    assert jobs["surprisal"] == 16 * 3  # a job an LM
+    assert (
+        jobs["surprisal"] == 2 * 16 * 3
+    )  # Natural Stories, which `mlm` leaves out, and the others
 
 
 def test_a_text_that_is_not_placed_is_asked_for(project):
     text = "results/ptb/paper/corpora/ptb/text.parquet"
     run = snakemake(project, "--nocolor", text, configs=["config.ptb.yaml"], RECENCY_MIRROR="")
     assert run.returncode != 0
-    said = "is not here: ptb.train.txt, ptb.valid.txt and ptb.test.txt of simple-examples.tgz"
-    assert said in run.stdout and "Put it at data/placed/ptb/ptb.train.txt" in run.stdout
+    said = "is not here. ptb.train.txt, ptb.valid.txt and ptb.test.txt of simple-examples.tgz"
+    assert said in run.stdout and "put it at data/placed/ptb/ptb.train.txt" in run.stdout
 
 
 def test_tables_of_the_penn_treebank(project):
