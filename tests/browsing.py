@@ -78,6 +78,11 @@ def check_layout(shown):
         assert all(link.startswith(("#", "./")) for link in seen["links"])
 
 
+def opened(browser, page, folder):
+    """Open a page; return what it has become, as HTML."""
+    return _run(browser, folder, page, "--dump-dom").stdout.decode()
+
+
 def printed(browser, report, folder):
     """Print a report; return the PDF's bytes."""
     pdf = folder / "printed.pdf"

@@ -1,0 +1,111 @@
+"""What jobs ask of a cluster, and what becomes of jobs that a killed run left there."""
+
+import os
+import re
+import subprocess
+import time
+from types import SimpleNamespace
+
+import pytest
+from loaded import scripts
+from project import ROOT, TINY, copy_project, plan
+
+from recency.workflow import batches, cluster
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return copy_project(tmp_path_factory.mktemp("cluster") / "study")
+
+
+def asked(folder, *words):
+    """Return what each kind of job asks for, of a plan: kind → (MB, minutes)."""
+    text = plan(folder, "--nolock", *words, configs=TINY).stdout
+    found = {}
+    for block in re.split(r"^(?:local)?rule ", text, flags=re.MULTILINE)[1:]:
+        numbers = [re.search(rf"\b{name}=(\d+)", block) for name in ("mem_mb", "runtime")]
+        kind = batches.kind_of(block.partition(":")[0])
+        found[kind] = tuple(int(each[1]) if each else None for each in numbers)
+    return found
+
+
+def test_jobs_ask_for_what_they_do_and_for_more_at_each_attempt(folder):
+    first, third = asked(folder), asked(folder, "--attempt", "3")
+    assert first["train"] == cluster.ASKED["train"] and first["words"] == cluster.OTHERS
+    for kind in ("train", "surprisal", "regression", "words", "permutation"):
+        assert third[kind] == tuple(3 * each for each in first[kind]), kind
+
+
+def test_what_the_command_line_sets_stays(folder):
+    found = asked(folder, "--attempt", "2", "--set-resources", "train:runtime=7")
+    assert found["train"] == (2 * cluster.ASKED["train"][0], 7)
+
+
+def test_what_is_named_are_rules():
+    kinds = {batches.kind_of(rule) for rule in scripts()}
+    assert set(cluster.ASKED) <= kinds
+    rules = [SimpleNamespace(name=name) for name in kinds]
+    here = cluster.seconds_long(rules)
+    assert {"verdict", "report_page", "figure_delta_loglik"} <= set(here)
+    assert not set(here) & {"train", "surprisal", "regression", "words", "observations"}
+
+
+@pytest.fixture
+def queue(tmp_path, monkeypatch):
+    """Stand in for Slurm: a file with a line a job at work, which scancel empties after a moment."""
+    jobs = tmp_path / "jobs"
+    tools = {
+        "squeue": f"cat {jobs}",
+        "scancel": f"echo $* > {tmp_path}/ended; (sleep 1; : > {jobs}) &",
+    }
+    for name, does in tools.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return jobs
+
+
+def of(ids):
+    """Return a workflow whose planned jobs were submitted before, under these numbers."""
+    persistence = SimpleNamespace(external_jobids=lambda job: [ids[job]] if job in ids else [])
+    dag = SimpleNamespace(needrun_jobs=lambda: ["one", "two", "new"])
+    return SimpleNamespace(persistence=persistence, dag=dag)
+
+
+def test_jobs_that_a_killed_run_left_are_ended_and_waited_for(queue, tmp_path):
+    queue.write_text("17\n99\n")  # 18 is over, 99 is another's
+    began = time.monotonic()
+    cluster.end_orphans(of({"one": "17", "two": "18"}))
+    assert (tmp_path / "ended").read_text().split() == ["17"]
+    assert queue.read_text() == "" and time.monotonic() - began < 30
+
+
+def test_nobody_elses_jobs_are_ended(queue, tmp_path):
+    queue.write_text("99\n")
+    cluster.end_orphans(of({"one": "17"}))
+    cluster.end_orphans(of({}))
+    assert not (tmp_path / "ended").exists()
+
+
+@pytest.mark.parametrize(("host", "stays"), [("here", False), ("elsewhere", True), ("", True)])
+def test_the_lock_of_a_killed_run_goes_and_another_nodes_stays(tmp_path, host, stays):
+    """`./run` asks Snakemake, here a stand-in, which finds the lock or does not."""
+    (tmp_path / "run").write_bytes((ROOT / "run").read_bytes())
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    for name, does in {
+        "snakemake": 'ls .snakemake/locks 2>/dev/null; echo "$@"',
+        "python": "",
+    }.items():
+        tool = tmp_path / ".venv" / "bin" / name
+        tool.write_text(f"#!/bin/sh\n{does}\n")
+        tool.chmod(0o755)
+    locks = tmp_path / ".snakemake" / "locks"
+    locks.mkdir(parents=True)
+    (locks / "0.input.lock").touch()
+    known = os.uname().nodename if host == "here" else host
+    (tmp_path / ".snakemake" / "run.host").write_text(f"{known}\n")
+    words = ["bash", str(tmp_path / "run"), "--workflow-profile", "profiles/slurm"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert ("input.lock" in done.stdout) == stays and "--nolock" not in done.stdout
+    local = subprocess.run([*words[:2], "--cores", "1"], capture_output=True, text=True, check=True)
+    assert "--nolock" in local.stdout
