@@ -48,7 +48,7 @@ TARGETS = {
 #: (sequence length, sequences a step, sequences at once, steps a turn, turns)
 SIZES = {
     ("cpu", True): (64, 4, 4, 1, 2),
-    ("cpu", False): (512, 8, 8, 2, 5),
+    ("cpu", False): (2048, 2, 2, 2, 5),
     ("cuda", True): (2048, 64, 32, 2, 2),
     ("cuda", False): (2048, 256, 64, 5, 5),
 }

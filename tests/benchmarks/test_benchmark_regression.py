@@ -18,7 +18,8 @@ def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "benchmark_regression", benchmark)
     spec.loader.exec_module(benchmark)
     shapes = {
-        name: benchmark.Shape(1_500, 12, 15, ("position",)) for name in ("natural_stories", "provo")
+        name: benchmark.Shape(1_500, 12, 15, ("position",), name == "hard")
+        for name in ("natural_stories", "provo", "hard")
     }
     monkeypatch.setattr(benchmark, "QUICK", shapes)
     monkeypatch.setattr(sys, "argv", ["regression.py", "--quick", "--out", str(tmp_path / "b")])
@@ -29,7 +30,8 @@ def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
     assert set(printed["targets"]) <= set(printed["metrics"])
     for name in shapes:
         assert printed["metrics"][f"{name}_loglik_minus_lmer"] > -1e-3
-        assert printed["metrics"][f"{name}_search_ratio_vs_lmer"] > 0
+        assert printed["metrics"][f"{name}_fit_ratio_vs_fastest"] > 0
+        assert printed["metrics"][f"{name}_difference_from_lme4"] < 1e-5
     too_many = benchmark.Shape(10_000, 2, 4, ("position",))
     with pytest.raises(SystemExit, match="more than 2"):
         benchmark.simulate(too_many, 1)

@@ -1,0 +1,134 @@
+"""Make README's table of benchmarks from the runs that are kept: the ratio to each fastest peer.
+
+    python benchmarks/readme_table.py [--write]
+
+Prints the table, or puts it into README.md. A kept run is results/<benchmark>.<hardware>.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+HEAD = "| what | times the fastest peer | the peer, in the same run | hardware |\n|---|---|---|---|"
+PEERS = {
+    "trainer": "transformers' `Trainer`",
+    "loop": "a plain PyTorch loop",
+    "lce": "a loop with PyTorch's `linear_cross_entropy`",
+    "tokenizers": "the tokenizers library",
+    "lmer": "lme4's `lmer`, `calc.derivs = FALSE`",
+    "mixedlm": "mixedlm (Rust)",
+}
+MODELS = {
+    "natural_stories": "Natural Stories' shape (385,000 × 181 × 485)",
+    "provo": "Provo's shape (53,000 × 84 × 134)",
+    "hard": "a singular fit (139,000 × 117 × 361)",
+}
+
+
+def fastest(metrics: Mapping, before: str) -> tuple[float, str]:
+    """Return the least `<before>ratio_vs_<peer>` and that peer's name."""
+    start = f"{before}ratio_vs_"
+    found = {
+        key.removeprefix(start): value
+        for key, value in metrics.items()
+        if key.startswith(start) and key != f"{start}fastest" and isinstance(value, float | int)
+    }
+    peer = min(found, key=found.__getitem__)
+    return found[peer], PEERS.get(peer, peer)
+
+
+def times(ratio: float) -> str:
+    """Write a ratio with two digits, as far as it has them."""
+    return f"{ratio:.2g} ×" if ratio < 9.95 else f"{ratio:.0f} ×"
+
+
+def trained(metrics: Mapping) -> list[tuple[str, str, str]]:
+    """Return rows of a training step."""
+    rows = []
+    for precision in ("fp32", "bf16"):
+        ratio, peer = fastest(metrics, f"{precision}.")
+        memory = metrics[f"{precision}.memory_vs_trainer"]
+        what = f"training step, the paper's network, ALiBi-mix, {precision}"
+        rows.append((what, f"{times(ratio)}; {memory:.2f} × the memory of `Trainer`", peer))
+    return rows
+
+
+def tokenized(metrics: Mapping) -> list[tuple[str, str, str]]:
+    """Return the row of the tokenizer."""
+    ratio, peer = fastest(metrics, "")
+    return [(f"tokenizing {metrics['words'] / 1e6:.1f} M words", times(ratio), peer)]
+
+
+def scored(metrics: Mapping) -> list[tuple[str, str, str]]:
+    """Return rows of surprisal."""
+    rows = []
+    for size, name in (("small", "the paper's network"), ("gpt2", "GPT-2-small's shape")):
+        (plain, peer), (corrected, other) = (
+            fastest(metrics, f"{size}.{kind}.") for kind in ("plain", "corrected")
+        )
+        texts, words = metrics[f"{size}.texts"], metrics[f"{size}.words_per_text"]
+        said = f"plain {times(plain)}, with correction {times(corrected)}"
+        who = peer if peer == other else f"{peer}; {other}"
+        rows.append((f"surprisal of {texts} texts of {words:,} words, {name}", said, who))
+    return rows
+
+
+def regressed(metrics: Mapping) -> list[tuple[str, str, str]]:
+    """Return rows of mixed models; the peer is the one that took least for its whole fit."""
+    rows = []
+    for shape, name in MODELS.items():
+        seconds = {peer: metrics.get(f"{shape}_{peer}_seconds") for peer in ("lmer", "mixedlm")}
+        seconds = {peer: value for peer, value in seconds.items() if value is not None}
+        if seconds:
+            peer = min(seconds, key=seconds.__getitem__)
+            search, fit = (
+                seconds[peer] / metrics[f"{shape}_{of}_seconds"] for of in ("search", "fit")
+            )
+            said = f"search {times(search)}, whole fit {times(fit)}"
+            if peer != "lmer" and "lmer" in seconds:
+                lmer = seconds["lmer"] / metrics[f"{shape}_fit_seconds"]
+                said += f" ({times(lmer)} `lmer`)"
+            rows.append((f"mixed model, {name}", said, PEERS[peer]))
+    return rows
+
+
+ROWS = {"train": trained, "tokens": tokenized, "surprisal": scored, "regression": regressed}
+
+
+def table(results: Path = RESULTS) -> str:
+    """Return the table in Markdown."""
+    lines = [HEAD]
+    for benchmark, rows in ROWS.items():
+        for path in sorted(results.glob(f"{benchmark}.*.json")):
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            used = kept["hardware"].replace("(R)", "").replace(" Processor", "")
+            for row in rows(kept["metrics"]):
+                lines.append(f"| {' | '.join((*row, used))} |")
+    return "\n".join(lines)
+
+
+def put(readme: str, new: str) -> str:
+    """Return README's text with its table replaced."""
+    start = readme.index(HEAD)
+    end = readme.index("\n\n", start)
+    return readme[:start] + new + readme[end:]
+
+
+def main() -> None:
+    """Print the table or write it, as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="put it into README.md")
+    if not parser.parse_args().write:
+        print(table())
+        return
+    path = ROOT / "README.md"
+    path.write_text(put(path.read_text(encoding="utf-8"), table()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

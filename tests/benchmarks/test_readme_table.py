@@ -1,0 +1,52 @@
+"""README's table of benchmarks is the one that the kept runs make."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def maker():
+    spec = importlib.util.spec_from_file_location(
+        "readme_table", ROOT / "benchmarks/readme_table.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_readme_has_the_table_of_the_kept_runs(maker):
+    assert maker.table() in (ROOT / "README.md").read_text(), (
+        "python benchmarks/readme_table.py --write puts the kept runs into README.md"
+    )
+
+
+def test_each_row_names_the_peer_that_took_least(maker, tmp_path):
+    metrics = {
+        "fp32.ratio_vs_trainer": 3.0,
+        "fp32.ratio_vs_lce": 1.25,
+        "fp32.ratio_vs_fastest": 1.0,
+        "fp32.memory_vs_trainer": 0.3,
+        "bf16.ratio_vs_trainer": 2.0,
+        "bf16.ratio_vs_lce": 12.3,
+        "bf16.memory_vs_trainer": 0.25,
+    }
+    kept = {"hardware": "A(R) Processor, 2 cores", "metrics": metrics}
+    (tmp_path / "train.a.json").write_text(json.dumps(kept))
+    seconds = {"search": 0.5, "fit": 1.0, "lmer": 90.0, "mixedlm": 4.0}
+    metrics = {f"provo_{key}_seconds": value for key, value in seconds.items()}
+    metrics["natural_stories_mixedlm_seconds"] = None
+    kept = {"hardware": "B", "metrics": metrics}
+    (tmp_path / "regression.b.json").write_text(json.dumps(kept))
+    fp32, bf16, provo = maker.table(tmp_path).splitlines()[2:]
+    assert "| 1.2 ×; 0.30 × the memory" in fp32 and "linear_cross_entropy" in fp32
+    assert "| 2 ×; 0.25 ×" in bf16 and "`Trainer` | A, 2 cores |" in bf16
+    assert "search 8 ×, whole fit 4 × (90 × `lmer`) | mixedlm (Rust) | B |" in provo
+    readme = f"before\n\n{maker.HEAD}\n| old |\n\nafter"
+    assert maker.put(readme, maker.table(tmp_path)) == (
+        f"before\n\n{maker.table(tmp_path)}\n\nafter"
+    )
