@@ -64,7 +64,7 @@ def layout(found: pd.DataFrame, published: pd.DataFrame | None, title: str) -> T
         cells = [Cell(family, left=True), Cell(response, left=True)]
         for name in designs:
             there = name in each.index
-            told = f"{each.best[name]} over {each.worst[name]}" if there else ""
+            which = f"{each.best[name]} over {each.worst[name]}" if there else ""
             cells.append(Cell(style.number(each.gap[name]) if there else "", (which,)))
         cells += [Cell(style.number(each.rho.get(name, math.nan), 2)) for name in designs]
         grid.append(cells)
