@@ -22,6 +22,7 @@ from recency.workflow import (
     code,
     exports,
     mixes,
+    ngrams,
     products,
     regressions,
     reporting,
