@@ -23,6 +23,7 @@ from recency.workflow import (
     code,
     exports,
     mixes,
+    ngrams,
     products,
     regressions,
     reporting,

@@ -90,3 +90,24 @@ rule ngram_lm_surprisal:
         **study.ngram_parameters("context", "bos", "text_rule"),
     script:
         "../workflow/scripts/ngrams/ngram_surprisal.py"
+
+
+rule train_cdlm:
+    input:
+        unpack(lambda wildcards: ngrams.cdlm_files(study, wildcards.lm)),
+    output:
+        "<results>/lms/{lm}/cdlm.npz",
+    log:
+        "<logs>/train_cdlm/{lm}.log",
+    benchmark:
+        "<benchmarks>/train_cdlm/{lm}.tsv"
+    wildcard_constraints:
+        lm=any_of(ngrams.cdlms(study)),
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["train"]
+    params:
+        settings=lambda wildcards: ngrams.cdlm_settings(study, wildcards.lm),
+        text_rule="displayed",
+    script:
+        "../workflow/scripts/ngrams/train_cdlm.py"

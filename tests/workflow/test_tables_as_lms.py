@@ -83,6 +83,15 @@ BROKEN = {
     "experiments: {mine: {title: M, lms: [m], baseline: m, perplexity: {validation: openwebtext, test: openwebtext}}}": (
         "'m' has no perplexity of a text: 'Pythia' and 'five' are of other tokens"
     ),
+    "lms: {three: {ngram: {corpus: openwebtext, order: 3}}, c: {ngram: {cdlm: {of: three, span: 3, validation: pile}}}}": (
+        "lms → c → ngram → cdlm → span: 3 is not beyond the order of 'three', 3"
+    ),
+    "lms: {three: {ngram: {corpus: openwebtext, order: 3}}, c: {ngram: {cdlm: {of: three, span: 6, grown_from: three, validation: pile}}}}": (
+        "cdlm → grown_from: 'three' is no CDLM of span 5 of 'three'"
+    ),
+    "lms: {c: {ngram: {cdlm: {of: Pythia, span: 4, validation: pile}, order: 3}}}": (
+        "lms → c → ngram → cdlm → of: 'Pythia' is no n-gram model of a corpus"
+    ),
     "datasets: {provo: {scored_by: [gpt33]}}": "datasets → provo → scored_by: no lm is called 'gpt33'",
     GPT3 + "experiments: {mine: {title: M, lms: [gpt3, Pythia], baseline: Pythia, minimal_pairs: blimp}}": (
         "experiments → mine → minimal_pairs: 'gpt3' is a table of surprisals, and this needs a network"

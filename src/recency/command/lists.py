@@ -117,6 +117,8 @@ def _model(config: dict, name: str) -> str:
         return f"mix of {', '.join([*settings['interpolate'], *beside])}"
     if "ngram" in settings:
         entry = settings["ngram"]
+        if "cdlm" in entry:
+            return f"CDLM of span {entry['cdlm']['span']} over {entry['cdlm']['of']}"
         of = (
             f"{entry.get('order', 5)}-grams of {entry['corpus']}"
             if "corpus" in entry

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recency.errors import InputError
+from recency.scoring import cdlm
 
 BEGIN, UNKNOWN = "<s>", "<unk>"
 #: How KenLM's binaries begin.
@@ -25,11 +26,13 @@ class Scored:
 
 
 def is_ngram(path: str | Path) -> bool:
-    """Say whether a file is an ARPA file (gzipped or not) or a KenLM binary."""
+    """Say whether a file is an ARPA file (gzipped or not), a KenLM binary or a CDLM."""
     path = Path(path)
     if not path.is_file():
         return False
-    with _open(path, "rb") as file:
+    if cdlm.is_model(path):
+        return True
+    with open_text(path, "rb") as file:
         head = file.read(len(_BINARY))
     return head == _BINARY or head.lstrip().startswith(b"\\data\\")
 
@@ -41,7 +44,9 @@ def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True
     them and not on the model. Raises InputError if the file is neither kind, or is damaged.
     """
     path = Path(path)
-    with _open(path, "rb") as file:
+    if cdlm.is_model(path):
+        return cdlm.score(path, sentences, bos)
+    with open_text(path, "rb") as file:
         binary = file.read(len(_BINARY)) == _BINARY
     if binary:
         return _query(path, sentences, bos)
@@ -85,7 +90,7 @@ def _log10(
 def read_order(path: Path) -> int:
     """Return the order that an ARPA file's header states."""
     order = 0
-    with _open(path) as lines:
+    with open_text(path) as lines:
         for line in lines:
             if line.startswith("ngram "):
                 order += 1
@@ -100,7 +105,7 @@ def _read(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tuple[float
     """Return n-gram → (log10 p, log10 backoff weight), of the 1-grams or of all others."""
     found: dict[str, tuple[float, float]] = {}
     order = 0
-    with _open(path) as lines:
+    with open_text(path) as lines:
         for number, line in enumerate(lines, 1):
             if line.startswith("\\"):
                 order = int(line[1 : line.index("-")]) if line.endswith("-grams:\n") else 0
@@ -146,7 +151,7 @@ def _query(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Sc
     return results
 
 
-def _open(path: Path, mode: str = "rt"):
+def open_text(path: Path, mode: str = "rt"):
     """Open a file that may be gzipped."""
     with open(path, "rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"

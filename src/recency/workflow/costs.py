@@ -28,6 +28,7 @@ SECONDS = {"regression": 3.0, "surprisal": 10.0, "cross-validation": 30.0, "othe
 LONG = {
     "bias_search": "search",
     "score_pairs": "scoring of pairs",
+    "train_cdlm": "training of a CDLM",
     "structural_probe": "probe",
     "simulate_power": "simulation of power",
 }

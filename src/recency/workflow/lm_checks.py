@@ -176,6 +176,8 @@ def _table_problems(config: dict, where: str, entry: dict, known) -> list[str]:
 
 def _ngram_problems(config: dict, where: str, entry: dict, known) -> list[str]:
     """List what is wrong with an LM's `ngram`."""
+    if "cdlm" in entry:
+        return _cdlm_problems(config, where, entry, known)
     if "file" in entry:
         estimated = [key for key in ("order", "smoothing", "memory", "prune") if key in entry]
         found = [f"{where} → {key}: this is of n-grams estimated here, not of a file's" for key in estimated]  # fmt: skip
@@ -187,6 +189,37 @@ def _ngram_problems(config: dict, where: str, entry: dict, known) -> list[str]:
     if len(entry.get("prune", [])) > entry.get("order", 5):
         return [f"{where} → prune: more numbers than orders ({entry.get('order', 5)})"]
     return []
+
+
+def _cdlm_problems(config: dict, where: str, entry: dict, known) -> list[str]:
+    """List what is wrong with an LM's `cdlm`."""
+    own, at = entry["cdlm"], f"{where} → cdlm"
+    found = [
+        f"{where} → {key}: this is of n-grams that are counted; say it of lms → {own['of']}"
+        for key in ("order", "smoothing", "memory", "prune", "text_rule", "bos")
+        if key in entry
+    ]
+    known(f"{at} → validation", own["validation"], "corpora")
+    if not known(f"{at} → of", own["of"], "lms"):
+        return found
+    base = config["lms"][own["of"]].get("ngram", {})
+    if "corpus" not in base or base.get("text_rule", "displayed") != "displayed":
+        return [
+            *found,
+            f"{at} → of: {own['of']!r} is no n-gram model of a corpus with `text_rule: displayed`; name one",
+        ]
+    order = base.get("order", 5)
+    if not 2 <= order < own["span"]:
+        found.append(
+            f"{at} → span: {own['span']} is not beyond the order of {own['of']!r}, {order}, which must be 2 or more"
+        )
+    if "grown_from" in own and known(f"{at} → grown_from", own["grown_from"], "lms"):
+        smaller = config["lms"][own["grown_from"]].get("ngram", {}).get("cdlm", {})
+        if (smaller.get("span"), smaller.get("of")) != (own["span"] - 1, own["of"]):
+            found.append(
+                f"{at} → grown_from: {own['grown_from']!r} is no CDLM of span {own['span'] - 1} of {own['of']!r}"
+            )
+    return found
 
 
 def _file_problems(where: str, file: dict) -> list[str]:

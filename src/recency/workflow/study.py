@@ -291,8 +291,9 @@ class Study(Ranked):
 
     def ngram_file(self, lm: str) -> str:
         """Return an n-gram LM: the one estimated here, or a file."""
-        own = "file" in self.lms[lm]["ngram"]
-        return self.files.ngrams(lm) if own else f"<results>/lms/{lm}/ngrams.arpa"
+        entry = self.lms[lm]["ngram"]
+        made = f"<results>/lms/{lm}/{'cdlm.npz' if 'cdlm' in entry else 'ngrams.arpa'}"
+        return self.files.ngrams(lm) if "file" in entry else made
 
     def ngram_parameters(self, *keys: str) -> dict:
         """Return functions of wildcards that give these settings of an n-gram LM, or the default."""

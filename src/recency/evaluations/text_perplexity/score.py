@@ -117,7 +117,11 @@ def write(
 
 
 def _listed(arpa: Path) -> int:
-    """Return how many n-grams a model lists, as its header says."""
+    """Return how many n-grams a model lists, as its header says; of a CDLM all of its numbers."""
+    from recency.scoring import cdlm
+
+    if cdlm.is_model(arpa):
+        return cdlm.load(arpa).parameters
     total = 0
     with arpa.open(encoding="utf-8") as lines:
         for line in lines:

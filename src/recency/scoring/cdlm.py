@@ -1,0 +1,220 @@
+"""CDLM: an n-gram model times what words further back make of a word (Singh, Greenberg & Klakow 2016).
+
+p(w_{i+1} | h) = p_n(w_{i+1} | h) exp(E_{w_{i+1}} · s_i) / Z(h), where p_n is an n-gram model of order n,
+s_i = v_{w_{i-n+1}} + Σ_k T_k v_{w_{i-n+1-k}}, k = 1 … M - n - 1, and Z sums over the vocabulary. M is the range in words:
+with n = 3, M = 4 has v alone, and each further distance a matrix T_k (chapter 2 of the thesis).
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from recency.errors import InputError
+from recency.files import atomic
+
+#: Contexts whose distributions over the vocabulary are held at once.
+AT_ONCE = 256
+FIELDS = ("E", "v", "T")
+
+
+@dataclass
+class Base:
+    """An n-gram model as arrays, for p(· | context) over its vocabulary; probabilities are in nats.
+
+    `words` are what is predicted; <s>, which is only read, has the number after them.
+    """
+
+    words: list[str]
+    unigrams: np.ndarray  # (V,)
+    orders: list[dict]  # of order 2 on: contexts (c, k), backoff (c,), first (c + 1,), next, nats
+
+    def __post_init__(self):
+        self.index = {word: number for number, word in enumerate(self.words)}
+        self.rows = [
+            {tuple(context): row for row, context in enumerate(each["contexts"].tolist())}
+            for each in self.orders
+        ]
+
+    @property
+    def order(self) -> int:
+        """Return n."""
+        return len(self.orders) + 1
+
+    def ids(self, sentence: Sequence[str]) -> list[int]:
+        """Return the numbers of words, those of <unk> of what is not listed."""
+        unknown = self.index["<unk>"]
+        return [self.index.get(word, unknown) for word in sentence]
+
+    def distributions(self, contexts: np.ndarray, dtype: type = float) -> np.ndarray:
+        """Return ln p (contexts, V) after each of `contexts` (contexts, n - 1), the latest word last."""
+        found = np.tile(self.unigrams.astype(dtype), (len(contexts), 1))
+        for row, context in enumerate(contexts.tolist()):
+            for k, (table, rows) in enumerate(zip(self.orders, self.rows), 1):
+                if (place := rows.get(tuple(context[-k:]))) is None:
+                    continue
+                found[row] += table["backoff"][place]
+                own = slice(table["first"][place], table["first"][place + 1])
+                found[row, table["next"][own]] = table["nats"][own]
+        return found
+
+
+def read_base(arpa: str | Path) -> Base:
+    """Read an ARPA file of order 2 or more."""
+    from recency.scoring import ngram
+
+    order = ngram.read_order(Path(arpa))
+    if order < 2:
+        raise InputError(f"{arpa} has 1-grams alone; a CDLM grows on order 2 or more")
+    listed: list[list] = [[] for _ in range(order)]
+    for size, line in _lines(Path(arpa)):
+        listed[size - 1].append(line)
+    words = [parts[1] for parts in listed[0] if parts[1] != ngram.BEGIN]
+    number = {word: place for place, word in enumerate([*words, ngram.BEGIN])}
+    unigrams = np.array([float(p[0]) for p in listed[0] if p[1] != ngram.BEGIN]) * np.log(10)
+    orders = []
+    for k in range(1, order):  # contexts of k words
+        backoff = {
+            tuple(number[word] for word in parts[1].split(" ")): float(parts[2])
+            for parts in listed[k - 1]
+            if len(parts) > 2
+        }
+        contexts = {context: row for row, context in enumerate(backoff)}
+        rows, following, nats = [], [], []
+        for parts in listed[k]:
+            *context, word = (number[each] for each in parts[1].split(" "))
+            if word < len(words):
+                rows.append(contexts[tuple(context)])
+                following.append(word)
+                nats.append(float(parts[0]))
+        by = np.argsort(rows, kind="stable")
+        counts = np.bincount(rows, minlength=len(contexts))
+        orders.append(
+            {
+                "contexts": np.array(list(contexts), np.int32),
+                "backoff": np.array(list(backoff.values())) * np.log(10),
+                "first": np.concatenate([[0], counts.cumsum()]),
+                "next": np.array(following, np.int32)[by],
+                "nats": np.array(nats)[by] * np.log(10),
+            }
+        )
+    return Base(words, unigrams, orders)
+
+
+def _lines(arpa: Path):
+    """Yield the order and the parts of each n-gram of an ARPA file."""
+    from recency.scoring.ngram import open_text
+
+    size = 0
+    with open_text(arpa) as lines:
+        for line in lines:
+            if line.startswith("\\"):
+                size = int(line[1 : line.index("-")]) if line.endswith("-grams:\n") else 0
+            elif size and line != "\n":
+                yield size, line.rstrip("\n").split("\t")
+
+
+@dataclass
+class Model:
+    """A base, E (V, C), v (V + 1, C) with <s> the last, and T (M - n - 1, C, C)."""
+
+    base: Base
+    E: np.ndarray
+    v: np.ndarray
+    T: np.ndarray
+
+    @property
+    def reach(self) -> int:
+        """Return how many words back are read: M - 1."""
+        return self.base.order + len(self.T)
+
+    @property
+    def parameters(self) -> int:
+        """Return the numbers of E, v and T, and the n-grams of the base."""
+        grams = len(self.base.unigrams) + sum(len(each["next"]) for each in self.base.orders)
+        return grams + self.E.size + self.v.size + self.T.size
+
+    def further(self, contexts: np.ndarray) -> np.ndarray:
+        """Return s (contexts, C) of `contexts` (contexts, reach), the latest word last."""
+        back = contexts[:, ::-1][:, self.base.order - 1 :]  # beyond the base, the nearest first
+        found = self.v[back[:, 0]]
+        for k, matrix in enumerate(self.T, 1):
+            found = found + self.v[back[:, k]] @ matrix.T
+        return found
+
+    def nats(self, contexts: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Return -ln p of each of `words` after its context."""
+        scores = self.base.distributions(contexts[:, -(self.base.order - 1) :])
+        scores += self.further(contexts) @ self.E.T
+        top = scores.max(1)
+        return top + np.log(np.exp(scores - top[:, None]).sum(1)) - scores[range(len(words)), words]
+
+    def save(self, out: str | Path) -> None:
+        """Write the model, its base with it, as one file of NumPy."""
+        arrays = {name: getattr(self, name).astype(np.float32) for name in FIELDS}
+        arrays |= {"words": np.array(self.base.words), "unigrams": self.base.unigrams}
+        for k, table in enumerate(self.base.orders):
+            arrays |= {f"{name}_{k}": values for name, values in table.items()}
+        with atomic(out) as part, open(part, "wb") as file:
+            np.savez(file, **arrays)
+
+
+def examples(base: Base, sentences: Sequence[Sequence[int]], reach: int) -> tuple:
+    """Return the contexts (words, reach) and the words of sentences; <s> stands before each."""
+    begin = len(base.words)
+    contexts, words = [], []
+    for sentence in sentences:
+        padded = np.array([begin] * reach + list(sentence), np.int32)
+        contexts.append(np.lib.stride_tricks.sliding_window_view(padded[:-1], reach))
+        words.append(padded[reach:])
+    return np.concatenate(contexts), np.concatenate(words)
+
+
+def is_model(path: str | Path) -> bool:
+    """Say whether a file is a CDLM of `Model.save`."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as file:
+        return {f"{name}.npy" for name in FIELDS} <= set(file.namelist())
+
+
+def load(path: str | Path) -> Model:
+    """Open a CDLM."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file)
+    names = ("contexts", "backoff", "first", "next", "nats")
+    count = sum(name.startswith("contexts_") for name in arrays)
+    orders = [{name: arrays[f"{name}_{k}"] for name in names} for k in range(count)]
+    base = Base(arrays["words"].tolist(), arrays["unigrams"], orders)
+    return Model(base, *(arrays[name].astype(float) for name in FIELDS))
+
+
+def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True) -> list:
+    """Score sentences as `recency.scoring.ngram.score` does, each word by all that is before it."""
+    from recency.scoring.ngram import Scored
+
+    if not bos:
+        raise InputError(
+            f"{path} is a CDLM, which reads <s> before each text; leave out `bos: false`"
+        )
+    model = load(path)
+    filled = [each for each in sentences if len(each)]
+    ids = [model.base.ids(sentence) for sentence in filled]
+    contexts, words = examples(model.base, ids, model.reach) if ids else ([], [])
+    nats = [
+        model.nats(contexts[start : start + AT_ONCE], words[start : start + AT_ONCE])
+        for start in range(0, len(words), AT_ONCE)
+    ]
+    values = iter((-np.concatenate(nats) / np.log(10)).tolist() if nats else [])
+    return [
+        Scored(
+            [next(values) for _ in sentence],
+            [min(place + 1, model.reach) for place in range(len(sentence))],
+            [word in model.base.index and word != "<unk>" for word in sentence],
+        )
+        for sentence in sentences
+    ]

@@ -1,0 +1,131 @@
+"""Rule train_cdlm: train a CDLM on an n-gram model's text, or grow one by a word (recency.scoring.cdlm)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.progress import progress
+from recency.scoring import cdlm
+from recency.scoring.mix import END
+from recency.scoring.word_pieces import rewritten
+
+
+def sentences_of(
+    text: str | Path, base: cdlm.Base, text_rule: str = "displayed"
+) -> list[list[int]]:
+    """Return a corpus's lines as word numbers, </s> at the end of each."""
+    documents = pd.read_parquet(text, columns=["text"])["text"]
+    lines = (line.split() for each in documents for line in rewritten(each, text_rule).split("\n"))
+    return [base.ids([*words, END]) for words in lines if words]
+
+
+def perplexity(base: cdlm.Base, tensors: dict, contexts: np.ndarray, words: np.ndarray) -> float:
+    """Return the perplexity of words after their contexts."""
+    import torch
+
+    total = 0.0
+    with torch.no_grad():
+        for start in range(0, len(words), cdlm.AT_ONCE):
+            own = slice(start, start + cdlm.AT_ONCE)
+            total += float(loss(base, tensors, contexts[own], words[own])) * len(words[own])
+    return float(np.exp(total / len(words)))
+
+
+def main(
+    text: str | Path,
+    validation: str | Path,
+    arpa: str | Path,
+    out: str | Path,
+    span: int = 4,
+    grown_from: Sequence[str | Path] = (),
+    width: int = 45,
+    epochs: int = 10,
+    learning_rate: float = 0.1,
+    batch: int = 200,
+    seed: int = 1,
+    threads: int = 1,
+    text_rule: str = "displayed",
+) -> None:
+    """Train by AdaGrad, an epoch at a time, until the validation text's perplexity falls no more.
+
+    `span` is M. Grown from the CDLM of M - 1, E and v are its own and stay, and T alone is trained,
+    the new matrix from 0: the model begins as the one it is grown from. Else E and v are drawn from
+    N(0, 0.1²) by `seed`. The best epoch is written.
+    """
+    import torch
+
+    torch.set_num_threads(threads)
+    base = cdlm.read_base(arpa)
+    matrices = span - base.order - 1
+    draw = np.random.default_rng(seed)
+    if grown_from:
+        (path,) = grown_from
+        old = cdlm.load(path)
+        if old.reach != span - 2 or old.base.words != base.words:
+            raise InputError(
+                f"{path} has range {old.reach + 1} or another n-gram model; this grows range {span - 1}"
+            )
+        T = np.concatenate([old.T, np.zeros((1, *old.E.shape[1:] * 2))])
+        model = cdlm.Model(base, old.E, old.v, T)
+    else:
+        E, v = (
+            draw.normal(0, 0.1, (size, width)) for size in (len(base.words), len(base.words) + 1)
+        )
+        model = cdlm.Model(base, E, v, np.zeros((matrices, width, width)))
+    contexts, words = cdlm.examples(base, sentences_of(text, base, text_rule), model.reach)
+    held = cdlm.examples(base, sentences_of(validation, base, text_rule), model.reach)
+    trained = ["T"] if grown_from else ["E", "v", *["T"] * bool(matrices)]
+    tensors = {
+        name: torch.tensor(getattr(model, name), dtype=torch.float32) for name in cdlm.FIELDS
+    }
+    optimizer = torch.optim.Adagrad(
+        [tensors[name].requires_grad_() for name in trained], lr=learning_rate
+    )
+    best, kept = perplexity(base, tensors, *held), _copied(tensors)
+    print(f"perplexity of the validation text before: {best:.2f}", file=sys.stderr)
+    steps = -(-len(words) // batch)
+    shown = progress(epochs * steps, f"CDLM of range {span}", "steps")
+    for epoch in range(epochs):
+        order = draw.permutation(len(words))
+        for step in range(steps):
+            rows = order[step * batch : (step + 1) * batch]
+            optimizer.zero_grad()
+            loss(base, tensors, contexts[rows], words[rows]).backward()
+            optimizer.step()
+            shown.update(epoch * steps + step + 1)
+        found = perplexity(base, tensors, *held)
+        print(f"epoch {epoch + 1}: {found:.2f}", file=sys.stderr)
+        if not np.isfinite(found):
+            raise InputError(
+                f"epoch {epoch + 1}: the perplexity is no number; lower `learning_rate`"
+            )
+        if found >= best:
+            break
+        best, kept = found, _copied(tensors)
+    cdlm.Model(base, **kept).save(out)
+
+
+def _copied(tensors: dict) -> dict[str, np.ndarray]:
+    return {name: tensor.detach().numpy().copy() for name, tensor in tensors.items()}
+
+
+def loss(base: cdlm.Base, tensors: dict, contexts: np.ndarray, words: np.ndarray):
+    """Return the mean -ln p of words after their contexts, a tensor that knows its gradient."""
+    import torch
+
+    back = torch.from_numpy(contexts[:, ::-1][:, base.order - 1 :].astype(np.int64).copy())
+    vectors = tensors["v"][back]
+    further = vectors[:, 0]
+    if len(tensors["T"]):
+        further = further + torch.einsum("bkc,kdc->bd", vectors[:, 1:], tensors["T"])
+    fixed = torch.from_numpy(
+        base.distributions(contexts[:, -(base.order - 1) :]).astype(np.float32)
+    )
+    scores = torch.addmm(fixed, further, tensors["E"].T)
+    return torch.nn.functional.cross_entropy(scores, torch.from_numpy(words.astype(np.int64)))
