@@ -17,9 +17,8 @@ def test_twelve_memories_and_four_transformers_from_three_seeds(project):
     assert made.returncode == 0, made.stdout[-3000:]
     jobs = planned(made.stdout)
     assert (jobs["train"], jobs["train_tokenizer"]) == (16 * 3, 1)
-    assert (
-        jobs["surprisal"] == 2 * 16 * 3
-    )  # Natural Stories, which `mlm` leaves out, and the others
+    # Natural Stories, which `mlm` leaves out, and the others.
+    assert jobs["surprisal"] == 2 * 16 * 3
 
 
 def test_a_text_that_is_not_placed_is_asked_for(project):

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.evaluations.length.score import COLUMNS
 from recency.stats import bootstrap
 
 REPLICATES = 10_000
@@ -26,7 +25,9 @@ def read(lengths: Iterable[str | Path], variants: Iterable[Mapping], trained: in
     files: dict[str, list] = {}
     labels = {}
     for path, each in zip(lengths, variants, strict=True):
-        files.setdefault(each["lm"], []).append(pd.read_parquet(path, columns=COLUMNS))
+        files.setdefault(each["lm"], []).append(
+            pd.read_parquet(path, columns=[*KEY, "length", "nats"])
+        )
         labels[each["lm"]] = each["label"]
     rows = []
     for lm, tables in files.items():
