@@ -73,8 +73,7 @@ for batch in batches.datasets(study):
         benchmark:
             f"<benchmarks>/surprisal/{{lm}}/{batch.name}.tsv"
         wildcard_constraints:
-            lm=any_of(study.lms_that_are("network")),
-            dataset=any_of(batches.single_datasets(study)),
+            lm=batches.scored_alone(study) if batch.alone else any_of(batch.lms),
         conda:
             "../envs/lm.yaml"
         threads: config["threads"]["surprisal"]

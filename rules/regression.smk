@@ -23,8 +23,8 @@ for batch in batches.responses(study):
         benchmark:
             f"<benchmarks>/regression/{batch.name}/{{lm}}.{{model}}.tsv"
         wildcard_constraints:
-            design=batches.single_design(study),
-            lm=any_of([*config["lms"], "none"]),
+            design=batches.fitted_alone(study),
+            lm=any_of(batch.lms or [*config["lms"], batches.NO_LM]),
             model="full|base|linear",
         conda:
             "../envs/stats.yaml"

@@ -30,32 +30,49 @@ def test_whoever_asks_for_one_member_asks_for_all(name):
         for experiment in study.config["experiments"]
     }
     for batch in batches.responses(study)[:-1]:
-        for wanted in asked.values():
-            assert len(wanted & set(batch.members)) in (0, len(batch.members))
+        for experiment, wanted in asked.items():
+            if {*study.experiment(experiment)["lms"], "none"} & set(batch.lms):
+                assert len(wanted & set(batch.members)) in (0, len(batch.members))
         designs = [study.config["designs"][design] for design, _, _ in batch.members]
         assert len({str(design["base"]) for design in designs}) == 1
         assert {design["engine"] for design in designs} <= set(batches.QUICK)
     for batch in batches.datasets(study)[:-1]:
-        for wanted in asked.values():
-            named = {dataset for _, dataset, _ in wanted}
-            assert len(named & set(batch.members)) in (0, len(batch.members))
+        for experiment, wanted in asked.items():
+            if set(study.experiment(experiment)["lms"]) & set(batch.lms):
+                named = {dataset for _, dataset, _ in wanted}
+                assert len(named & set(batch.members)) in (0, len(batch.members))
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_every_member_is_in_one_batch_or_alone(name):
+def test_every_member_is_in_one_batch_of_an_lm_or_alone(name):
     study = study_of(name)
-    scored = [each for batch in batches.datasets(study)[:-1] for each in batch.members]
+    scored = [(lm, m) for batch in batches.datasets(study)[:-1] for lm in batch.lms for m in batch.members]  # fmt: skip
     assert len(scored) == len(set(scored))
-    assert set(scored) | set(batches.single_datasets(study)) == set(study.config["datasets"])
-    assert not set(scored) & set(batches.single_datasets(study))
-    fitted = [each for batch in batches.responses(study)[:-1] for each in batch.members]
+    single, scored = re.compile(rf"({batches.scored_alone(study)})/.+"), set(scored)
+    for each in itertools.product(study.lms_that_are("network"), study.config["datasets"]):
+        assert (single.fullmatch("{}/{}.parquet".format(*each)) is not None) == (each not in scored)
+    fitted = [(lm, *m) for batch in batches.responses(study)[:-1] for lm in batch.lms for m in batch.members]  # fmt: skip
     assert len(fitted) == len(set(fitted))
-    single = re.compile(rf"(?P<design>{batches.single_design(study)})/(?P<rest>.+)")
+    single, fitted = re.compile(rf"({batches.fitted_alone(study)})/.+"), set(fitted)
     measures = {name: entry["measures"] for name, entry in study.config["datasets"].items()}
-    for design, (dataset, names) in itertools.product(study.config["designs"], measures.items()):
-        for measure in names:
-            alone = single.fullmatch(f"{design}/{dataset}.{measure}/Pythia.full") is not None
-            assert alone == ((design, dataset, measure) not in fitted)
+    designs, lms = ["spr", "eye_tracking", *study.config["designs"]][:6], [*study.config["lms"]][:9]
+    for design, (dataset, names) in itertools.product(designs, measures.items()):
+        for measure, lm in itertools.product(names, [*lms, "none"]):
+            alone = single.fullmatch(f"{design}/{dataset}.{measure}/{lm}.full") is not None
+            assert alone == ((lm, design, dataset, measure) not in fitted)
+
+
+def test_another_lm_s_experiments_split_no_batch():
+    study = study_of("paper")
+    own = study.config["experiments"]["exp1"]
+    before = batches.datasets(study), batches.responses(study)
+    study.config["lms"]["other"] = study.config["lms"]["Pythia"]
+    study.config["experiments"]["apart"] = own | {
+        "lms": ["other"], "baseline": "other", "responses": {"spr": ["ucl_spr.SPR"]}
+    }  # fmt: skip
+    for batch in (*before[0], *before[1]):
+        after = [*batches.datasets(study), *batches.responses(study)]
+        assert any(set(batch.lms) - {"none"} <= set(each.lms) and batch.members == each.members for each in after)  # fmt: skip
 
 
 def test_what_a_run_selects_changes_no_batch():
@@ -72,7 +89,8 @@ def test_what_is_not_here_holds_nothing_else_up():
     for batch in batches.responses(study)[:-1]:
         named = {dataset for _, dataset, _ in batch.members}
         assert len(named) == 1 or not named & {"dundee", "geco"}
-    assert {"dundee", "geco"} <= set(batches.single_datasets(study))
+    single = re.compile(rf"({batches.scored_alone(study)})/.+")
+    assert all(single.fullmatch(f"Pythia/{name}.parquet") for name in ("dundee", "geco"))
 
 
 def test_slow_engines_are_a_job_each():

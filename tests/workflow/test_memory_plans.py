@@ -17,8 +17,7 @@ def test_twelve_memories_and_four_transformers_from_three_seeds(project):
     assert made.returncode == 0, made.stdout[-3000:]
     jobs = planned(made.stdout)
     assert (jobs["train"], jobs["train_tokenizer"]) == (16 * 3, 1)
-    # Natural Stories, which `mlm` leaves out, and the others.
-    assert jobs["surprisal"] == 2 * 16 * 3
+    assert jobs["surprisal"] == 16 * 3  # a job an LM
 
 
 def test_a_text_that_is_not_placed_is_asked_for(project):
@@ -39,6 +38,6 @@ def test_tables_of_the_penn_treebank(project):
     assert made.returncode == 0, made.stdout[-3000:]
     jobs = planned(made.stdout)
     assert (jobs["train"], jobs["text_perplexity"], jobs["table_perplexity"]) == (41, 82, 3)
-    assert (jobs["estimate_ngram_lm"], jobs["ngram_text_perplexity"]) == (3, 6)
+    assert (jobs["estimate_ngram_lm"], jobs["ngram_text_perplexity"]) == (3, 2 * (3 + 5))  # CDLMs
     quick = plan(project, *PTB, configs=["config.ptb.yaml", "config.ptb-quick.yaml"])
     assert planned(quick.stdout)["train"] == 5

@@ -1,18 +1,19 @@
 """What one job makes together: datasets that one load of an LM scores, responses that one process fits.
 
-Who asks for one member of a batch asks for all of them: they are those that the same experiments
-have. The config decides this alone, so that a run of one experiment plans the same jobs as a run of
-all of them. What nobody shares is a job by itself, as is what only its user can place and has not:
-it holds nothing else up.
+Who asks for one member of a batch asks for all of them: they are those that the same of an LM's
+experiments have. The config decides this alone, so that a run of one experiment plans the same jobs
+as a run of all of them. What nobody shares is a job by itself, as is what only its user can place and
+has not: it holds nothing else up.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from recency import config as configuration
+from recency.regression.confirmation import NO_LM
 from recency.workflow.study import Study
 
 #: Stands between what a rule does and the batch that it does it of.
@@ -25,13 +26,14 @@ QUICK = ("cross_products", "ols")
 
 @dataclass(frozen=True)
 class Batch:
-    """Members that one job makes, and what the batch is called in rules and logs.
+    """Members that one job of one of `lms` makes, and what the batch is called in rules and logs.
 
-    The batch of all that are alone has wildcards for its one member.
+    The batch of all that are alone has wildcards for its one member, and no LMs of its own.
     """
 
     name: str
     members: tuple
+    lms: tuple[str, ...] = ()
 
     @property
     def alone(self) -> bool:
@@ -56,49 +58,49 @@ def kind_of(rule: str) -> str:
 
 def datasets(study: Study) -> list[Batch]:
     """Return the batches of datasets that networks score, that of single ones last."""
-    users: dict[str, set[str]] = {}
-    for experiment, response in _responses(study):
-        users.setdefault(response["dataset"], set()).add(experiment)
-    groups = _alike({name: (frozenset(u), _apart(study, name)) for name, u in users.items()})
-    return [_named(group, group[0]) for group in groups] + [Batch("{dataset}", ("{dataset}",))]
+    asked = {
+        name: {response["dataset"] for response in configuration.responses(study.config, name)}
+        for name in study.config["experiments"]
+    }
+    apart = {name: name if name in study.absent else None for name in study.config["datasets"]}
+    found = _batches(_experiments(study, study.lms_that_are("network")), asked, apart)
+    return [*found, Batch("{dataset}", ("{dataset}",))]
 
 
-def single_datasets(study: Study) -> list[str]:
-    """Return the datasets that are scored by themselves."""
-    shared = {name for batch in datasets(study) if not batch.alone for name in batch.members}
-    return [name for name in study.config["datasets"] if name not in shared]
+def scored_alone(study: Study) -> str:
+    """Return the constraint of `lm` in surprisal/{lm}/{dataset}. where that is in no batch."""
+    return _but(
+        (batch.lms, batch.members, "{lms}/{members}") for batch in datasets(study)[:-1]
+    ) + _any(study.lms_that_are("network"))
 
 
 def responses(study: Study) -> list[Batch]:
     """Return the batches of responses, each (design, dataset, measure), that of single ones last.
 
     Designs of a batch agree on what their base is. Engines that may take minutes for a fit are a
-    job each.
+    job each. What all LMs are compared with (NO_LM) is of every experiment.
     """
-    designs, users = study.config["designs"], {}
-    for experiment, response in _responses(study):
-        design = designs[response["design"]]
-        if design["engine"] in QUICK:
-            member = tuple(response[key] for key in KEYS)
-            users.setdefault(member, (set(), str(design["base"])))[0].add(experiment)
-    groups = _alike(
-        {
-            member: (frozenset(experiments), base, _apart(study, member[1]))
-            for member, (experiments, base) in users.items()
-        }
-    )
-    single = tuple(f"{{{key}}}" for key in KEYS)
-    return [_named(group, "_".join(group[0])) for group in groups] + [
-        Batch("{design}/{dataset}.{measure}", (single,))
-    ]
+    designs, asked, apart = study.config["designs"], {}, {}
+    for experiment in study.config["experiments"]:
+        asked[experiment] = set()
+        for response in configuration.responses(study.config, experiment):
+            design = designs[response["design"]]
+            if design["engine"] in QUICK:
+                member = tuple(response[key] for key in KEYS)
+                asked[experiment].add(member)
+                absent = member[1] if member[1] in study.absent else None
+                apart.setdefault(member, (str(design["base"]), absent))
+    experiments = _experiments(study, study.config["lms"])
+    found = _batches(experiments | {NO_LM: frozenset(asked)}, asked, apart)
+    return [*found, Batch("{design}/{dataset}.{measure}", (tuple(f"{{{key}}}" for key in KEYS),))]
 
 
-def single_design(study: Study) -> str:
-    """Return the constraint of `design` in a path where the response behind it is in no batch."""
-    members = [each for batch in responses(study) if not batch.alone for each in batch.members]
-    others = "|".join(re.escape("{}/{}.{}/".format(*member)) for member in members)
-    named = "|".join(map(re.escape, study.config["designs"]))
-    return f"(?!{others})(?:{named})" if others else named
+def fitted_alone(study: Study) -> str:
+    """Return the constraint of `design` in a fit's path where LM and response are in no batch."""
+    return _but(
+        (batch.lms, map("{}/{}.{}".format, *zip(*batch.members, strict=True)), "{members}/{lms}")
+        for batch in responses(study)[:-1]
+    ) + _any(study.config["designs"])
 
 
 def fits(batch: Batch) -> list[str]:
@@ -111,7 +113,8 @@ def processes(study: Study, batch: Batch, cores: int | None) -> int:
     """Return how many of a batch's fits run at once: what its LMs leave of the cores of a run."""
     experiments = {
         name
-        for name, response in _responses(study)
+        for name in study.config["experiments"]
+        for response in configuration.responses(study.config, name)
         if tuple(response[key] for key in KEYS) in batch.members
     }
     running = experiments & set(study.config["run"]) or experiments
@@ -120,29 +123,57 @@ def processes(study: Study, batch: Batch, cores: int | None) -> int:
     return max(1, min(len(batch.members), (cores or 1) // jobs))
 
 
-def _responses(study: Study) -> Iterable[tuple[str, dict]]:
-    """Return every response of every experiment."""
+def _experiments(study: Study, lms: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return of each LM the experiments that it is in."""
+    found: dict[str, set[str]] = {lm: set() for lm in lms}
     for experiment in study.config["experiments"]:
-        for response in configuration.responses(study.config, experiment):
-            yield experiment, response
+        for lm in found.keys() & set(study.experiment(experiment)["lms"]):
+            found[lm].add(experiment)
+    return {lm: frozenset(experiments) for lm, experiments in found.items()}
 
 
-def _apart(study: Study, dataset: str) -> str | None:
-    """Return the name of a dataset that is not here, which is in no batch with another."""
-    return dataset if dataset in study.absent else None
+def _batches(
+    experiments: Mapping[str, frozenset[str]],
+    asked: Mapping[str, set],
+    apart: Mapping[Hashable, Hashable],
+) -> list[Batch]:
+    """Return the batches of the LMs of `experiments`, whose members are `asked` for by experiment.
+
+    Members of which `apart` says another thing are in no batch together; its order is theirs.
+    """
+    alike: dict[frozenset[str], list[str]] = {}
+    for lm, names in experiments.items():
+        alike.setdefault(names, []).append(lm)
+    groups: dict[tuple, list[str]] = {}
+    for names, lms in alike.items():
+        users: dict[Hashable, list] = {}
+        for member, other in apart.items():
+            if found := frozenset(name for name in names if member in asked[name]):
+                users.setdefault((found, other), []).append(member)
+        for group in users.values():
+            if len(group) > 1:
+                groups.setdefault(tuple(group), []).extend(lms)
+    called: dict[str, int] = {}
+    batches = []
+    for group, lms in groups.items():
+        first = group[0] if isinstance(group[0], str) else "_".join(group[0])
+        name = re.sub(r"\W", "_", first) + f"_and_{len(group) - 1}_more"
+        called[name] = called.get(name, 0) + 1
+        name += f"_{called[name]}" if called[name] > 1 else ""
+        batches.append(Batch(name, group, tuple(lms)))
+    return batches
 
 
-def _alike(users: Mapping[Hashable, Hashable]) -> list[list]:
-    """Return groups of two and more that have the same users."""
-    groups: dict[Hashable, list] = {}
-    for member, found in users.items():
-        groups.setdefault(found, []).append(member)
-    return [group for group in groups.values() if len(group) > 1]
+def _any(names: Iterable[str]) -> str:
+    return f"(?:{'|'.join(map(re.escape, names)) or NO_LM})"
 
 
-def _named(group: Sequence, first: str) -> Batch:
-    name = re.sub(r"\W", "_", first)
-    return Batch(f"{name}_and_{len(group) - 1}_more", tuple(group))
+def _but(combinations: Iterable[tuple[Iterable[str], Iterable[str], str]]) -> str:
+    """Return a pattern that admits what does not begin with any of `combinations`, written as told."""
+    others = [
+        form.format(lms=_any(lms), members=_any(members)) for lms, members, form in combinations
+    ]
+    return rf"(?!(?:{'|'.join(others)})\.)" if others else ""
 
 
 def scoring(study: Study) -> dict[str, Callable]:
