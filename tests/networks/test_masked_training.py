@@ -101,6 +101,19 @@ def test_rows_of_whole_examples(masked_text, longer, capsys):
     assert said in (printed := capsys.readouterr().err) and f"and {done}" in printed
 
 
+def test_validation_text_of_one_long_document_is_cut_like_another(tmp_path, masked_text):
+    """Its stretches break it off, with no </s> within."""
+    tokens = np.full(4000, 9, "<u2")
+    tokens[-1] = END
+    tokens.tofile(tmp_path / "tokens.bin")
+    recipe = EXAMPLES | {"validation": {"tokens": 800, "every": 5}}
+    files = (tmp_path / "tokens.bin", masked_text / "tokens.json", masked_text / "tokenizer.json")
+    rows = masked_rows.MaskedRows(*files, recipe, 1)
+    assert len(rows.validation) == 8
+    room = RECIPE["sequence_length"] - 1
+    np.testing.assert_array_equal(rows.validation.row(3), [BEGIN, *[9] * (room - 1), END])
+
+
 def test_full_rows_are_the_text_end_to_end(masked_text):
     rows = stream(masked_text, RECIPE | {"order": "sequential"})
     tokens, room = np.fromfile(masked_text / "tokens.bin", "<u2"), RECIPE["sequence_length"] - 1

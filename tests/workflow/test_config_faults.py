@@ -184,6 +184,12 @@ PAPER = {
     "architectures: {roberta-base: {heads: 3}}\nlms: {MLM-baseline: {bias: ALiBi-one-sided}}": (
         "lms → MLM-baseline → bias: one_sided parts the heads in halves, and 3 have none"
     ),
+    "lms: {MLM-baseline: {measures: [pmi]}}": (
+        "lms → MLM-baseline → measures: 'pmi' is a measure of causal LMs, whose text grows word by word"
+    ),
+    "experiments: {mlm_pile: {sensitivity: {surprisal: [plain, corrected]}}}": (
+        "experiments → mlm_pile: 'MLM-baseline' is a masked LM, which has no corrected surprisal"
+    ),
     "recipes: {mlm-pile: {masking: {share: 1.5}}}": "masking → share: 1.5 is greater than or equal to the maximum of 1",
     "recipes: {mlm-pile: {masking: {share: 0}}}": "masking → share: 0 is less than or equal to the minimum of 0",
     "recipes: {mlm-pile: {masking: {random: -0.1}}}": "masking → random: -0.1 is less than the minimum of 0",

@@ -1,8 +1,8 @@
 """Rows of text for masked LMs: <s>, then a text's tokens, with places of it masked.
 
 Rows are `full`, the text end to end, or of whole `examples`: as many documents, each with its </s>,
-as fit in a row, which is padded. An example that is longer than a row is cut, its </s> kept, or
-dropped; how many were is counted.
+as fit in a row, which is padded. An example that is longer than a row is cut, </s> being its last
+token, or dropped; how many were is counted.
 """
 
 from __future__ import annotations
@@ -87,13 +87,16 @@ class Text:
         return begin, end, np.array(first)
 
     def _documents(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return first and last (exclusive) tokens of the documents of a part; </s> ends each."""
+        """Return first and last (exclusive) tokens of the documents of a part; </s> ends each.
+
+        One that the part breaks off, as validation text may a long one, ends with the part.
+        """
         found = [np.zeros(0, np.int64)]
         for place in range(start, stop, AT_ONCE):
             here = self.tokens[place : min(place + AT_ONCE, stop)]
             found.append(np.flatnonzero(here == END) + place + 1)
-        ends = np.concatenate(found)
-        begins = np.concatenate([[start], ends[:-1]]).astype(np.int64)[: len(ends)]
+        ends = np.concatenate([*found, [stop]])
+        begins = np.concatenate([[start], ends[:-1]])
         kept = ends - begins > 1  # a document of no text is none
         return begins[kept], ends[kept]
 
@@ -104,7 +107,7 @@ class Text:
         for each in segments:
             parts.append(self.tokens[self.begin[each] : self.end[each]].astype(np.int64))
             if self.documents:
-                parts[-1][-1] = END  # of one that was cut
+                parts[-1][-1] = END  # of one that was cut, or broken off
         return np.concatenate(parts)
 
 

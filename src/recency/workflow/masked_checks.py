@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from recency import config as configuration
 from recency import plugins
+from recency.errors import InputError
+from recency.scoring import measures
 from recency.workflow.memory_checks import settings_of
 
 #: What an architecture of family `roberta` alone has.
@@ -23,11 +25,14 @@ def problems(config: dict) -> list[str]:
         p for name, entry in config["architectures"].items() for p in _architecture(name, entry)
     ]
     found += [p for name, recipe in config["recipes"].items() for p in _recipe(name, recipe)]
+    masked = set()
     for name in config["lms"]:
         lm = settings_of(config, name)
         if lm is not None:
             found += _lm(config, f"lms → {name}", lm)
-    return found
+            if config["architectures"][lm["architecture"]]["family"] == "roberta":
+                masked.add(name)
+    return found + [p for name in config["experiments"] for p in _experiment(config, name, masked)]
 
 
 def _architecture(name: str, architecture: Mapping) -> Iterator[str]:
@@ -79,6 +84,10 @@ def _lm(config: dict, where: str, lm: Mapping) -> Iterator[str]:
             f"{where} → tokenizer: {lm['tokenizer']!r} has no <mask>; take one of `kind: masked`, or a "
             "file that has one"
         )
+    try:
+        measures.check_masked(measures.check(lm.get("measures"), lm.get("context")))
+    except InputError as error:
+        yield f"{where} → measures: {error}"
     form = lm["bias"]["form"]
     if form == "none" and architecture.get("positions") == "none":
         yield (
@@ -93,3 +102,18 @@ def _lm(config: dict, where: str, lm: Mapping) -> Iterator[str]:
             )
         if form == "one_sided" and architecture["heads"] % 2:
             yield f"{where} → bias: one_sided parts the heads in halves, and {architecture['heads']} have none"
+
+
+def _experiment(config: dict, name: str, masked: set[str]) -> Iterator[str]:
+    """Yield designs that need the space behind a word, which a masked LM does not predict."""
+    experiment, where = config["experiments"][name], f"experiments → {name}"
+    own = [lm for lm in experiment["lms"] if lm in masked]
+    designs, grid = experiment.get("responses", {}), experiment.get("sensitivity", {})
+    corrected = [d for d in designs if config["designs"].get(d, {}).get("surprisal") == "corrected"]
+    if own and (
+        "corrected" in grid.get("surprisal", []) or (corrected and "surprisal" not in grid)
+    ):
+        yield (
+            f"{where}: {own[0]!r} is a masked LM, which has no corrected surprisal; give those that have an "
+            "experiment of their own, or take `surprisal: plain`"
+        )
