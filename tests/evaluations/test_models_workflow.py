@@ -8,6 +8,7 @@ import pytest
 import yaml
 from checkpoints import checkpoint
 from loaded import untracked
+from masked_networks import roberta
 from project import copy_project, plan, planned, snakemake
 
 MIXED = {
@@ -41,11 +42,21 @@ DATASET = {
     "filters": {"fixated": "time_ms > 0", "inside": "not item_first"},
 }
 HUB = {"checkpoint": "model", "bos": False}
+LETTERS = {"label": "Letters", "files": ["letters.txt"], "reader": "plain"}
+LETTERS |= {"options": {"plain": {"documents": "blank_line"}}}
+TASK = {
+    "label": "Made", "train": {"local": "task.tsv"}, "dev": {"local": "task.tsv"},
+    "columns": {"sentence": "text", "label": "label"}, "labels": ["0", "1"], "measure": "matthews",
+    "learning_rate": 1e-3, "batch": 8, "updates": 20, "warmup_updates": 2,
+}  # fmt: skip
 ABOUT = {"title": "Made", "lms": ["gpt2", "gpt2-dVM"], "baseline": "gpt2"}
 MADE = {
     "study": "made",
-    "run": ["whole", "parted"],
-    "lms": {"gpt2": HUB, "gpt2-dVM": HUB},
+    "run": ["whole", "parted", "masked"],
+    "lms": {"gpt2": HUB, "gpt2-dVM": HUB, "rob": {"checkpoint": "rob"}},
+    "corpora": {"letters": LETTERS},
+    "glue_tasks": {"made": TASK},
+    "fine_tuning": {"seeds": [1, 2], "epochs": 2},
     "designs": {"mixed": MIXED, "additive": ADDITIVE, "skipping": SKIPPING},
     "datasets": {"made": DATASET, "made_whole": DATASET | {"partitioned": False}},
     "experiments": {
@@ -58,6 +69,12 @@ MADE = {
         | {
             "lms": ["gpt2"],
             "responses": {"additive": ["made.FP"], "skipping": ["made.skip"]},
+        },
+        "masked": ABOUT
+        | {
+            "lms": ["gpt2", "rob"],
+            "glue": {"tasks": ["made"], "lms": ["rob"]},
+            "length": {"corpus": "letters", "lengths": [16, 32, 64], "trained": 32, "lms": ["rob"]},
         },
     },
 }
@@ -89,11 +106,17 @@ def results(tmp_path_factory):
     table = corpus(folder / "times.csv")
     words = table.drop_duplicates(["sentence", "position"])
     checkpoint(folder / "model", words.groupby("item").word.agg(" ".join))
+    roberta(folder / "rob", list("abcde"), context=40)
+    random = np.random.default_rng(0)
+    texts = [" ".join(random.choice(list("abcde"), 90)) for _ in range(3)]
+    (folder / "letters.txt").write_text("\n\n".join(texts))
+    rows = [f"{' '.join(random.choice(list('abc'), 5))}\t{number % 2}" for number in range(16)]
+    (folder / "task.tsv").write_text("text\tlabel\n" + "\n".join(rows))
     (folder / "made.yaml").write_text(yaml.safe_dump(MADE))
-    run = snakemake(folder, "--nocolor", "whole", "parted", configs=["made.yaml"])
+    run = snakemake(folder, "--nocolor", "whole", "parted", "masked", configs=["made.yaml"])
     assert run.returncode == 0, run.stdout[-6000:]
     assert untracked(folder) == []
-    again = plan(folder, "whole", "parted", configs=["made.yaml"])
+    again = plan(folder, "whole", "parted", "masked", configs=["made.yaml"])
     assert "Nothing to be done" in again.stdout and not planned(again.stdout)
     return folder / "results" / "made" / "paper", table
 
@@ -148,3 +171,17 @@ def test_smooths_stand_beside_lines(results):
     assert set(pd.read_csv(where / "smooth_curves.csv").kind) == {"smooth", "line", "count"}
     assert (where / "figure_smooths.svg").stat().st_size > 1000
     assert "skip" in (where / "table_delta_loglik.html").read_text()
+
+
+def test_masked_lms_are_fine_tuned_and_read_by_length(results):
+    folder, _ = results
+    where = folder / "experiments" / "masked"
+    rows = pd.read_csv(where / "table_glue.csv").set_index("task")
+    assert rows.loc["made"].runs == 2 and rows.loc["made"].dev == 16
+    epochs = pd.read_csv(folder / "glue" / "rob" / "made.csv")
+    assert epochs.groupby("seed").epoch.max().to_dict() == {1: 2, 2: 2}
+    lengths = pd.read_csv(where / "table_length.csv").set_index("length")
+    assert (lengths.documents == 3).all() and lengths.difference[32] == 0
+    assert lengths.ppl.notna().to_dict() == {16: True, 32: True, 64: False}
+    for stem in ("figure_glue", "figure_length"):
+        assert (where / f"{stem}.png").stat().st_size > 1000

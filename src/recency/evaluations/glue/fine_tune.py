@@ -6,8 +6,6 @@ ALiBi and CLAP head".
 """
 
 import copy
-import hashlib
-import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +18,7 @@ from torch import nn
 from torch.nn import functional
 
 from recency.errors import InputError
+from recency.evaluations import kept
 from recency.evaluations.glue import examples, scores
 from recency.evaluations.glue.examples import Encoded
 from recency.files import atomic
@@ -79,23 +78,22 @@ def main(
         raise InputError(f"{lm} is a causal LM; GLUE fine-tunes masked ones: name these in `lms`")
     pad = opened.around.pad
     train, dev = parts(files, task, settings, opened, f"{name} under {lm}")
-    state = Path(out).with_name(f".{Path(out).name}.state.json")
+    state = kept.beside(out)
     specification = {
-        "lm": [bias, _digest(Path(model) / "model.safetensors")],
-        "files": {role: _digest(path) for role, path in files.items()},
+        "lm": [bias, kept.digest(Path(model) / "model.safetensors")],
+        "files": {role: kept.digest(path) for role, path in files.items()},
         "task": dict(task),
         "settings": {key: settings[key] for key in settings if key != "seeds"},
         "code": dict(code or {}),
     }
-    done = _resumed(state, specification)
+    done = kept.read(state, specification, "runs")
     shown = progress(len(settings["seeds"]) * settings["epochs"], f"{name}: {lm}", "epochs")
     for number, seed in enumerate(settings["seeds"]):
         if str(seed) not in done:
             done[str(seed)] = run(opened, train, dev, task, settings, seed, pad, f"{lm}, {name}",
                                   lambda epoch, number=number: shown.update(
                                       number * settings["epochs"] + epoch))  # fmt: skip
-            with atomic(state) as path:
-                path.write_text(json.dumps({"specification": specification, "done": done}))
+            kept.write(state, specification, done)
     table = pd.concat(
         [pd.DataFrame(done[str(seed)]).assign(seed=seed) for seed in settings["seeds"]]
     )
@@ -249,23 +247,3 @@ def _written(row: dict) -> str:
         f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
         for key, value in row.items()
     )
-
-
-def _resumed(state: Path, specification: dict) -> dict[str, list]:
-    """Return the runs done by a killed job of this specification; of another, none."""
-    if not state.exists():
-        return {}
-    kept = json.loads(state.read_text())
-    if kept["specification"] != json.loads(json.dumps(specification)):
-        print(f"{state} is of another specification and is not used", file=sys.stderr)
-        return {}
-    print(f"{len(kept['done'])} runs were done before", file=sys.stderr)
-    return kept["done"]
-
-
-def _digest(path: str | Path) -> str:
-    """Return a file's sha256, or the path itself where there is no such file."""
-    if not Path(path).is_file():
-        return str(path)
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -4,8 +4,6 @@ For each layer a matrix B is trained so that ‖B(h_i - h_j)‖² is the number 
 and j (Hewitt & Manning 2019); the tree is read back as the minimum spanning tree of such distances.
 """
 
-import hashlib
-import json
 import sys
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.evaluations import kept
 from recency.evaluations.probe import trees
 from recency.files import atomic
 from recency.progress import progress
@@ -65,14 +64,21 @@ def main(
     if settings["untrained"]:
         networks[UNTRAINED] = hidden_states.untrained(opened.network, architecture, bias, seed)
 
-    state = Path(out).with_name(f".{Path(out).name}.state.json")
+    state = kept.beside(out)
     specification = {
         "settings": settings,
-        "lm": [architecture, bias, bos, stride, seed, _digest(Path(model) / "model.safetensors")],
-        "treebank": _digest(treebank),
+        "lm": [
+            architecture,
+            bias,
+            bos,
+            stride,
+            seed,
+            kept.digest(Path(model) / "model.safetensors"),
+        ],
+        "treebank": kept.digest(treebank),
         "code": dict(code or {}),
     }
-    done = resumed(state, specification)
+    done = kept.read(state, specification, "layers")
     every = list(range(hidden_states.layers_of(opened.network) + 1))
     shown = progress(len(networks) * len(every), f"structural probe of {lm}", "layers")
     shown.update(len(done))
@@ -93,8 +99,7 @@ def main(
                 said = f"{lm}, {name}, layer {layer}"
                 rows = probe(own, banks, settings, layer, opened.network.device, said)
                 done[f"{name} {layer}"] = rows.assign(network=name, layer=layer).to_dict("records")
-                with atomic(state) as path:
-                    path.write_text(json.dumps({"specification": specification, "done": done}))
+                kept.write(state, specification, done)
                 shown.update(len(done))
             del found, own  # before the next layers' states are made
     neighbours = trees.score(trees.adjacent(banks["test"]), banks["test"])
@@ -176,23 +181,3 @@ def probe(found: dict, banks: dict, settings: dict, layer: int, device, said: st
     table = trees.score(fit.predictor(fitted, data["test"]), banks["test"])
     alone = [np.nan] * (len(table) - 1)
     return table.assign(dev_loss=[loss, *alone], epochs=[epochs, *alone])
-
-
-def resumed(state: Path, specification: dict) -> dict[str, list]:
-    """Return the layers done by a killed job of this specification; of another, none."""
-    if not state.exists():
-        return {}
-    kept = json.loads(state.read_text())
-    if kept["specification"] != json.loads(json.dumps(specification)):
-        print(f"{state} is of another specification and is not used", file=sys.stderr)
-        return {}
-    print(f"{len(kept['done'])} layers were done before", file=sys.stderr)
-    return kept["done"]
-
-
-def _digest(path: str | Path) -> str:
-    """Return a file's sha256, or the path itself where there is no such file."""
-    if not Path(path).is_file():
-        return str(path)
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
