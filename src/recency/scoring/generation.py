@@ -60,7 +60,7 @@ def continuations(
                     logits = masked
                 ids[row].append(_chosen(logits, temperature, draws[row]))
                 ended = model.kind[ids[row][-1]] == alignment.END
-                said = model.tokenizer.decode(ids[row][given[row] :]).strip()
+                said = " ".join(model.tokenizer.decode(ids[row][given[row] :]).split())
                 ended = bool(ended or END.search(said))
                 long = len(said.split()) >= longest
                 if ended or long or len(ids[row]) >= given[row] + TOKENS * longest:
