@@ -10,7 +10,7 @@ rule words:
         "<logs>/words/{dataset}.log",
     priority: 50
     conda:
-        "../envs/plot.yaml"
+        "../envs/reading.yaml"
     params:
         roles=lambda wildcards: list(files.with_words(wildcards.dataset)["words"]),
         parser=lambda wildcards: files.with_words(wildcards.dataset)["parser"],
@@ -30,7 +30,7 @@ rule responses:
         "<logs>/responses/{dataset}.{measure}.log",
     priority: 50
     conda:
-        "../envs/plot.yaml"
+        "../envs/reading.yaml"
     params:
         roles=lambda wildcards: list(config["datasets"][wildcards.dataset]["responses"]),
         parser=lambda wildcards: config["datasets"][wildcards.dataset]["parser"],

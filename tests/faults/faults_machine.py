@@ -61,9 +61,8 @@ def test_results_that_can_only_be_read(disk, finished):
     [
         (resource.RLIMIT_FSIZE, 60_000, "raise the limit (ulimit -f)"),
         (resource.RLIMIT_AS, 1_400_000_000, "memory"),
-        (resource.RLIMIT_NOFILE, 24, "raise the limit (ulimit -n)"),
     ],
-    ids=["file size", "memory", "open files"],
+    ids=["file size", "memory"],
 )
 def test_a_limit_of_the_system(finished, tmp_path, limit, value, said):
     """Of jobs alone: Snakemake itself needs more than a job of this study."""

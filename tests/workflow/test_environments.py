@@ -20,6 +20,8 @@ NOT_NEEDED = {
     "search": {"rpy2": "its regressions are least squares"},
 }
 DISTRIBUTIONS = packages_distributions()
+#: Programs that scripts start → what an environment has that brings them.
+PROGRAMS = {"Rscript": "r-base", "lmplz": "cmake"}  # KenLM is built in its environment
 
 
 def scripts() -> dict[str, set[Path]]:
@@ -48,12 +50,26 @@ def needed(script: Path) -> dict[str, str]:
 
     Of evaluations the modules that make figures and tables are chosen by name.
     """
+    return {package: name for name, path in closure(script).items() for package in imports(path)}
+
+
+def closure(script: Path) -> dict[str, Path]:
+    """Return module → file of all that a script reaches, and itself."""
     drawn = [product.module for product in registry.products()]
     reached = code.fingerprints(script, {registry.PACKAGE: drawn})
     modules = {script.name: script}
     modules |= {name: code.file_of(name) for name in (*reached, *code.EXEMPT)}
-    files = {name: path for name, path in modules.items() if path is not None}
-    return {package: name for name, path in files.items() for package in imports(path)}
+    return {name: path for name, path in modules.items() if path is not None}
+
+
+def started(script: Path) -> set[str]:
+    """Return which of PROGRAMS the modules of a script's closure name."""
+    found = set()
+    for path in closure(script).values():
+        if path.suffix == ".py":
+            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            found |= {node.value for node in nodes if isinstance(node, ast.Constant)} & {*PROGRAMS}
+    return found
 
 
 def installed(environment: str) -> set[str]:
@@ -77,3 +93,15 @@ def test_environment_has_what_its_scripts_import(environment):
             if not given and package not in NOT_NEEDED.get(environment, {}):
                 missing.add(f"{package} (by {module} for {script.relative_to(SCRIPTS)})")
     assert not missing
+
+
+def test_environment_has_the_programs_that_its_scripts_start():
+    """MECO's words are R's data, which R itself reads."""
+    missing, found = set(), set()
+    for environment, all_of in scripts().items():
+        for script in all_of:
+            programs = started(script)
+            found |= programs
+            lacks = {name for name in programs if PROGRAMS[name] not in installed(environment)}
+            missing |= {f"{name} for {script.name} in {environment}" for name in lacks}
+    assert not missing and found == set(PROGRAMS)

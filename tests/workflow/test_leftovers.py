@@ -44,6 +44,17 @@ def test_another_machines_jobs_may_still_write(tmp_path):
     assert leftovers.sweep([tmp_path], here=False) == [old] and fresh.exists()
 
 
+def test_files_of_the_future_are_dated_now(tmp_path):
+    """Those that another machine's clock, a little ahead, has just dated stay as they are."""
+    now = time.time()
+    for name, when in {"past": now - 9, "ahead": now + 5, "future": now + 9e5}.items():
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (when, when))
+    assert leftovers.date_now([tmp_path, tmp_path / "absent"]) == 1
+    dated = {path.name: path.stat().st_mtime for path in tmp_path.iterdir()}
+    assert dated["past"] < now < dated["ahead"] and now - 1 < dated["future"] < time.time() + 1
+
+
 def test_a_killed_writers_file_is_one(tmp_path):
     """The names are those that recency.files.atomic gives."""
     path = tmp_path / "words.parquet"

@@ -1,6 +1,6 @@
-"""What killed jobs left half written: hidden files with their process's number, removed as a run begins.
+"""What earlier runs left that stands in a run's way, put right as it begins.
 
-`recency.files.atomic` writes `a.parquet` as `.a.<process>.parquet` and renames it. A job that is killed
+Killed jobs leave hidden files with their process's number, half written: `recency.files.atomic` writes `a.parquet` as `.a.<process>.parquet` and renames it. A job that is killed
 can't remove it, and one that runs again has another number.
 """
 
@@ -16,6 +16,8 @@ from pathlib import Path
 NAME = re.compile(r"\..+\.(\d+)(\.\w+)?")
 #: Seconds after which a file that no other machine's job has written to is none that it writes.
 QUIET = 24 * 3600.0
+#: Seconds by which the clocks of machines that share a disk may differ.
+SKEW = 60.0
 
 
 def sweep(folders: Iterable[str | Path], here: bool) -> list[Path]:
@@ -34,6 +36,25 @@ def sweep(folders: Iterable[str | Path], here: bool) -> list[Path]:
         except OSError:  # a folder that may not be written to: a job says so if it has to
             continue
     return gone
+
+
+def date_now(folders: Iterable[str | Path]) -> int:
+    """Date files that are of the future, since the clock was set back, and return how many there were.
+
+    Snakemake would take what is made of them for older than they are, and stop.
+    """
+    now, found = time.time(), 0
+    for folder in folders:
+        for where, _, files in os.walk(folder):
+            for name in files:
+                path = Path(where, name)
+                try:
+                    if path.lstat().st_mtime > now + SKEW:
+                        os.utime(path, (now, now), follow_symlinks=False)
+                        found += 1
+                except OSError:  # gone, or not this account's
+                    continue
+    return found
 
 
 def _found(folders: Iterable[str | Path]) -> Iterator[Path]:

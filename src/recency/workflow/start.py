@@ -135,10 +135,14 @@ def require_writable(workflow) -> None:
 
 
 def tidy(workflow) -> None:
-    """Remove what killed jobs left half written, and say so."""
+    """Remove what killed jobs left half written, date what is of the future, and say so."""
     if workflow.touch:
         return
-    folders = map(workflow.pathvars.apply, ("<results>", "<resources>/downloads"))
+    folders = [*map(workflow.pathvars.apply, ("<results>", "<resources>/downloads"))]
+    if future := leftovers.date_now(folders):
+        logger.info(
+            f"{future:,} files were dated later than now (the clock was set back): dated now"
+        )
     gone = leftovers.sweep(folders, here=workflow.local_exec)
     if gone:
         more = f" and {len(gone) - 3:,} more" if len(gone) > 3 else ""
