@@ -16,7 +16,7 @@ ROWS = 65_536
 """Rows in a block while cross-products are summed."""
 CELLS = 250_000_000
 """Elements of the largest array of a search above which lme4's optimiser takes over: 2 GB."""
-SMALL = 4_000_000
+SMALL = 1_000_000
 """Elements of Z_a'Z_b up to which it is held whole, however few of its cells are filled."""
 FILLED = 0.1
 """Share of filled cells from which it is held whole where there is room: it is faster then."""
