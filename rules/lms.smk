@@ -56,7 +56,7 @@ rule checkpoint:
         "../workflow/scripts/lms/checkpoint.py"
 
 
-# Datasets that the same experiments have are scored by one job of an LM, which opens it once.
+# Datasets that the same of an LM's experiments have are scored by one job, which opens it once.
 for batch in batches.datasets(study):
 
     rule:

@@ -3,7 +3,7 @@
 # a file's name: over the base that a design has beside the one that ranks the LMs.
 
 
-# Responses that the same experiments have are fitted by one job of an LM.
+# Responses that the same of an LM's experiments have are fitted by one job.
 for batch in batches.responses(study):
 
     rule:
