@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from conftest import needs_compiler
 from masked_job import ARCHITECTURE, NONE, OFFSET, RECIPE, facts
 from safetensors.numpy import load_file
 from training_job import assert_same_after_a_kill, losses
+from transformers import RobertaForMaskedLM
 
 from recency.errors import InputError
-from recency.networks import architectures, checkpoints, masked_rows, masked_training, train
+from recency.networks import architectures, masked_rows, masked_training, train
 from recency.networks.masking import Entries, Masking, entries
 from recency.networks.roberta import BEGIN, END, PAD
 from recency.networks.schedule import learning_rate
@@ -162,6 +164,19 @@ def test_micro_batches_change_nothing_but_rounding(masked_text):
     assert found[0] == pytest.approx(found[1], rel=1e-5)
 
 
+@needs_compiler
+@pytest.mark.parametrize(("own", "bias"), [({}, NONE), ({"positions": "none"}, OFFSET)])
+def test_a_compiled_network_trains_as_the_plain_one(masked_text, own, bias):
+    """As on a GPU, where the last layer runs everywhere; and with padding."""
+    found = []
+    for compiled in (False, True):
+        rows = stream(masked_text, EXAMPLES)
+        model = architectures.new(ARCHITECTURE | own | {"layers": 1}, bias, rows.vocabulary, 1)
+        run = masked_training.MaskedTraining(model, rows, EXAMPLES, compiled=compiled)
+        found.append([run.step(number).item() for number in (1, 2)])
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+
+
 def test_two_devices_share_a_step(masked_job, tmp_path):
     """The mean is over the places of all devices' rows."""
     masked_job["recipe"] = EXAMPLES | {"steps": 5, "validation": {"tokens": 400, "every": 5}}
@@ -176,14 +191,16 @@ def test_two_devices_share_a_step(masked_job, tmp_path):
 
 def test_validation_has_the_same_masks_for_every_seed_and_is_transformers_loss(masked_job):
     recipe = RECIPE | {"validation": {"tokens": 400, "every": 10}}
-    train.main(**masked_job | {"recipe": recipe})
+    shape = ARCHITECTURE | {"dropout": 0.1}
+    train.main(**masked_job | {"recipe": recipe, "architecture": shape})
     folder = masked_job["tokens"].parent
     batch = stream(folder, recipe, 1).validation_batch(0, 100)
     other = stream(folder, recipe, 2).validation_batch(0, 100)
     assert all(torch.equal(a, b) for a, b in zip(batch, other) if a is not None)
     labels = torch.full_like(batch.inputs, -100)
     labels.view(-1)[batch.places] = batch.targets
-    network = checkpoints.load(masked_job["out"].parent, masked=True)
+    network = RobertaForMaskedLM.from_pretrained(masked_job["out"].parent).eval()
+    assert network.config._attn_implementation in ("sdpa", "eager")
     with torch.no_grad():
         expected = network(input_ids=batch.inputs, labels=labels).loss.item()
     found = losses(masked_job, "validation_nats")

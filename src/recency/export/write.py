@@ -37,6 +37,11 @@ def main(
     from recency.networks import checkpoints
     from recency.scoring import tokenizer as tokenizers
 
+    if checkpoints.is_masked(checkpoints.configuration(model)):
+        raise InputError(
+            "a masked LM cannot be exported with code of its own; its folder in results/…/lms/ opens with "
+            "recency.load, and with transformers' RobertaForMaskedLM where it is a plain one"
+        )
     network = checkpoints.load(model, bias, allow_pickle=allow_pickle)
     exported = _with_code(network, bias)
     out = Path(out)

@@ -49,7 +49,7 @@ class MaskedTraining(Training):
 
     def _states_at(self, inputs, seen, places) -> torch.Tensor:
         """Return the last states (asked, width) of the places, numbered end to end."""
-        if self.device != "cpu":  # compiled, with shapes that stay
+        if self.network is not self.model.base_model:  # compiled, with shapes that stay
             states = self.network(input_ids=inputs, attention_mask=seen).last_hidden_state
             return states.flatten(0, 1)[places]
         with _last_layer_at(self.model, places):

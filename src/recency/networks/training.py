@@ -181,7 +181,8 @@ class Training:
         self.model.train(not drops)  # dropout would be drawn differently
         with self._autocast():
             got = self.network(input_ids=inputs, use_cache=False).last_hidden_state.detach()
-            config._attn_implementation = biased.WITHOUT_FLEX
+            if chosen == biased.NAME:
+                config._attn_implementation = biased.WITHOUT_FLEX
             with torch.no_grad():
                 plain = self.model.base_model(input_ids=inputs, use_cache=False).last_hidden_state
         config._attn_implementation = chosen
