@@ -36,7 +36,7 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> "Figure":
     looks = [look for name, look in STYLES.items() if name != "none"] + list(OTHERS)
     figure = Figure(figsize=(style.WIDTH, 0.9 + 2.1 * len(responses)), layout="constrained")
     FigureCanvasAgg(figure)
-    grid = figure.subplots(len(responses), len(designs), squeeze=False, sharex=True)
+    grid = figure.subplots(len(responses), len(designs), squeeze=False, sharex=True, sharey="row")
     for line, response in enumerate(responses):
         for column, design in enumerate(designs):
             axes = grid[line][column]

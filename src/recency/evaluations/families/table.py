@@ -26,7 +26,7 @@ PRODUCT = {
 TITLES = {WITHOUT: "no POS", WITH: "POS"}
 NOTES = [
     "ΔLogLik of the family's best LM less that of its worst (nats, exploratory partition); beneath, which they are",
-    "ρ: Spearman's of ΔLogLik and perplexity in the family; above 0 the better LM is the worse reader",
+    "beside, Spearman's ρ of ΔLogLik and perplexity in the family; above 0 the better LM is the worse reader",
 ]
 
 
