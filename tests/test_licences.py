@@ -9,6 +9,7 @@ spec = importlib.util.spec_from_file_location("licences", ROOT / "setup" / "lice
 licences = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(licences)
 PAGE = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
+ANEW = "python setup/licences.py >docs/licences.md writes the page anew"
 
 
 def listed():
@@ -21,9 +22,10 @@ def listed():
 def test_every_locked_package_has_its_licence_on_the_page():
     page = listed()
     for name in licences.locked():
+        assert name in page, f"{name}: {ANEW}"
         told = licences.of_package(name)
         assert re.match(r"[A-Zpm]", page[name][0]), name
-        assert told in (None, page[name][0]), f"{name}: setup/licences.py writes the page anew"
+        assert told in (None, page[name][0]), f"{name}: {ANEW}"
     # What is copyleft is called, or a tool of the house, and named below the table.
     strict = {name for name in licences.locked() if "GPL" in page[name][0]}
     assert strict == {"rpy2", "rpy2-rinterface", "rpy2-robjects", "docutils"}
@@ -33,6 +35,7 @@ def test_every_corpus_states_its_licence_or_is_given_by_its_owner():
     page, names = listed(), set()
     for name, _, licence, placed in licences.corpora():
         assert licence or placed, f"{name}: data/corpora names no licence"
+        assert name in page, f"{name}: {ANEW}"
         assert page[name][-1] == licence or (not licence and "its owner" in page[name][-1]), name
         names.add(name)
     assert len(names) > 20

@@ -55,7 +55,8 @@ def test_an_odd_place_and_account(finished, tmp_path, who):
     folder = project(tmp_path / "ünïcode und spaces — 'quoted' 語")
     known = environment()
     bare = {name: known[name] for name in ("PATH", "RPY2_CFFI_MODE", "OPENBLAS_NUM_THREADS")}
-    words = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", *TINY]
+    shutil.copy(ROOT / "run", folder)
+    words = ["./run", "--cores", "2", "--configfile", *TINY]
     if who == "nobody":
         # What is installed may lie in a folder that is root's own: it may be read, and no more.
         rights = ["--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"]
@@ -68,10 +69,11 @@ def test_an_odd_place_and_account(finished, tmp_path, who):
             os.chown(path, 65534, 65534)
         for path in (tmp_path, *tmp_path.parents[:2]):
             path.chmod(0o755)
+    for name in (".venv", ".tools"):
+        (folder / name).symlink_to(ROOT / name)
     process = faulty.started(
         folder, *words, environment=bare | {"LC_ALL": "C"} | ALONE, umask=0o077
     )
     code = process.wait()
     assert code == 0, faulty.printed(folder)[-4000:]
     assert faulty.digests(folder) == faulty.digests(finished)
-    assert str(ROOT) not in faulty.printed(folder).replace(str(ROOT / ".venv"), "")

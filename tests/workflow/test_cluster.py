@@ -109,3 +109,21 @@ def test_the_lock_of_a_killed_run_goes_and_another_nodes_stays(tmp_path, host, s
     assert ("input.lock" in done.stdout) == stays and "--nolock" not in done.stdout
     local = subprocess.run([*words[:2], "--cores", "1"], capture_output=True, text=True, check=True)
     assert "--nolock" in local.stdout
+
+
+def test_an_account_without_a_folder_gets_one_here(tmp_path):
+    (tmp_path / "run").write_bytes((ROOT / "run").read_bytes())
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    for name, does in {"snakemake": 'echo "home $HOME"', "python": ""}.items():
+        tool = tmp_path / ".venv" / "bin" / name
+        tool.write_text(f"#!/bin/sh\n{does}\n")
+        tool.chmod(0o755)
+    bare = {"PATH": os.environ["PATH"]}
+    words = ["bash", str(tmp_path / "run"), "--cores", "1"]
+    for home, expected in (
+        ({}, tmp_path / ".snakemake" / "home"),
+        ({"HOME": str(tmp_path)}, tmp_path),
+    ):
+        done = subprocess.run(words, capture_output=True, text=True, check=True, env=bare | home)
+        assert f"home {expected}\n" in done.stdout
+    assert (tmp_path / ".snakemake" / "home").is_dir()

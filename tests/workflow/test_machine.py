@@ -125,3 +125,19 @@ def test_used_disk(tmp_path):
     os.symlink("nowhere", tmp_path / "a" / "dangling")
     (tmp_path / "c").write_bytes(b"x")
     assert machine.used([tmp_path / "a", tmp_path / "c", tmp_path / "none"]) == 16
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_c"),
+    [
+        ({}, True),
+        ({"LC_ALL": "C", "LANG": "de_DE.UTF-8"}, True),
+        ({"LC_ALL": "", "LC_CTYPE": "C.UTF-8"}, False),
+        ({"LANG": "POSIX"}, True),
+        ({"LANG": "en_GB.UTF-8"}, False),
+    ],
+)
+def test_a_locale_in_which_r_opens_no_file_of_another_alphabet(environment, is_c):
+    from recency.workflow import start
+
+    assert start._is_c(environment) == is_c

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from snakemake.logging import logger
@@ -52,6 +52,9 @@ def study(config: dict, workflow) -> Study:
     mirrors = os.environ.get("RECENCY_MIRROR", "").split(":")
     mirrors = [*config.get("mirror", []), *filter(None, mirrors)]
     os.environ["RECENCY_MIRROR"] = ":".join(mirrors)
+    # In locale C, R finds no file below a folder whose name is not ASCII.
+    if _is_c(os.environ):
+        os.environ["LC_ALL"] = "C.UTF-8"
     # Snakemake's own report is rendered with docutils, which reads its settings from there.
     os.environ["DOCUTILSCONFIG"] = str(root / "workflow" / "report" / "docutils.conf")
     try:
@@ -66,6 +69,12 @@ def study(config: dict, workflow) -> Study:
         for line in found.left_out():
             logger.warning(line)
     return found
+
+
+def _is_c(environment: Mapping[str, str]) -> bool:
+    """Say whether what is started here would be in locale C; Python itself takes UTF-8 for it."""
+    names = (environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    return next(filter(None, names), "C") in ("C", "POSIX")
 
 
 def _read_strictly(root: Path, workflow) -> None:
