@@ -1,23 +1,27 @@
 """Time the paper's regressions as the workflow runs them: 19 LMs and a base on 13 responses.
 
-    python benchmarks/regression_paper.py [--quick] [--cores 2] [--lms 19] [--out results/…json]
+    python benchmarks/regression_paper.py [--quick] [--study] [--cores 2] [--lms 19] [--out results/…json]
 
 Words, surprisal and reading times are made up, with exactly as many observations as Clark et al.
 (2025) have in Table 1 and about as many subjects, sentences and words as their corpora (`CORPORA`).
 Snakemake then makes the 247 full fits and 13 bases in a folder of its own, by the rules `regression`
-and no other: every job starts Python and R, reads the tables of its responses, fits, and scores their
-exploratory partitions. `minutes` is by the clock, `cpu_minutes` all that the run used, `job_cpu_seconds`
-what one job uses that has next to nothing to fit, `jobs` how many there are, `startup_share` how much of
-all is `jobs` such starts, `peak_memory_gib` the most that all processes held together
-(resident, so that what they share counts several times). With `--lms` fewer LMs are taken, and
-`cpu_minutes_of_all` is what all 19 would use. `--quick` has a twentieth of the observations, three
-responses and two LMs. The last line is one JSON object.
+and no other: every job starts Python, reads the tables of its responses, fits, and scores their
+exploratory partitions. `minutes` is by the clock, `cpu_minutes` all that the run used, `jobs` how many
+there are, `peak_memory_gib` the most that all processes held together (resident, so that what they
+share counts several times). Start-up and bookkeeping are what the same run uses where each response has
+`TINY` observations: the same jobs, with next to nothing to fit. `startup_share` is its CPU time, and
+`startup_share_of_wall` its time by the clock, as a share of the whole. With `--study` everything that
+follows from surprisal is made: the 247 bases of `base: fixed`, ΔLogLik with its intervals, permutation
+tests, tables, figures and the verdict; `study_minutes` and the shares are then of all that. With `--lms`
+fewer LMs are taken, and `cpu_minutes_of_all` is what all 19 would use. `--quick` has a twentieth of
+the observations, three responses and two LMs. The last line is one JSON object.
 """
 
 import argparse
 import contextlib
 import csv
 import json
+import math
 import os
 import resource
 import shutil
@@ -47,10 +51,14 @@ from recency.workflow.study import Study
 PROJECT = ("Snakefile", "rules", "src", "workflow", "envs", "profiles", "config.yaml")
 PROJECT += ("config.schema.yaml", "data/corpora", "data/published", "data/sources")
 RESULTS = "results/paper/paper"
-TARGETS = {"startup_share": 0.15, "minutes": 15.0, "peak_memory_gib": 6.0}
+TARGETS = {"startup_share_of_wall": 0.15, "minutes": 4.0, "peak_memory_gib": 6.0}
+PARTITIONS = ("fit", "exploratory", "held_out")
+ANSWERS = ("figure_bases", "figure_delta_loglik", "table_bases", "table_delta_loglik")
+ANSWERS += ("table_significance",)
+RULES = ("not_run", "delta_loglik", "permutation", "verdict", *ANSWERS)
 QUICK = ("ucl_spr.SPR", "ucl_eye_tracking.FP", "provo.FP")
-TINY = 400
-"""Observations of the response that shows what a job costs beside its fit."""
+TINY = 1_200
+"""Observations of each response where jobs have next to nothing to fit: more than random effects."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +82,18 @@ CORPORA = {
 }
 
 
-def lay_out(folder: Path, share: float, kept: tuple[str, ...], lms: list[str], seed: int) -> dict:
+def lay_out(
+    folder: Path,
+    share: float,
+    kept: tuple[str, ...],
+    lms: list[str],
+    seed: int,
+    most: float = math.inf,
+) -> dict:
     """Make the project and the regressions' inputs in `folder`; return response → its targets.
 
-    `share` of Table 1's observations are made, of the responses `kept` (all if empty).
+    `share` of Table 1's observations are made, and `most` at most, of the responses `kept` (all if
+    empty).
     """
     for name in PROJECT:
         source, target = ROOT / name, folder / name
@@ -99,7 +115,7 @@ def lay_out(folder: Path, share: float, kept: tuple[str, ...], lms: list[str], s
         if dataset not in texts:
             texts[dataset] = make_texts(folder, dataset, lms, config, random)
         size = sizes[f"{config['datasets'][dataset]['label']} {measure}"]
-        rows = {name: round(share * int(size[name])) for name in ("fit", "exploratory")}
+        rows = {name: min(round(share * int(size[name])), most) for name in PARTITIONS}
         where = folder / RESULTS / "observations" / f"{dataset}.{measure}"
         make_observations(where, CORPORA[dataset].subjects, texts[dataset], rows, random)
         fits = f"{RESULTS}/regression/{design}/{dataset}.{measure}"
@@ -170,7 +186,7 @@ def make_texts(folder, dataset, lms, config, random) -> pd.DataFrame:
 def make_observations(
     where: Path, subjects: int, words: pd.DataFrame, rows: dict[str, int], random
 ) -> None:
-    """Write the partitions fit and exploratory with exactly `rows` observations each."""
+    """Write each partition with exactly so many `rows`."""
     grid = subjects * len(words)
     cell = np.arange(grid)
     frame = pd.DataFrame({"subject": cell // len(words), "word_id": cell % len(words)})
@@ -211,7 +227,7 @@ def snakemake(folder: Path, targets: list[str], cores: int, *more: str) -> dict[
     path = ":".join([str(Path(sys.executable).parent), *map(str, tools), os.environ["PATH"]])
     variables = {"PATH": path, "RPY2_CFFI_MODE": "ABI", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--nolock", "--quiet"]
-    command += ["all", "--allowed-rules", *rules_of(folder), *more, "--", *targets]
+    command += ["all", "--allowed-rules", *rules_of(folder), *RULES, *more, "--", *targets]
     used = cpu_of_children()
     started = time.perf_counter()
     with (folder / "log.txt").open("w") as log:
@@ -251,6 +267,18 @@ def cpu_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def make_all(folder: Path, made: dict, cores: int, study: bool) -> list[dict[str, float]]:
+    """Make the bases, all other fits and, of a study, all else; return what each of these took."""
+    targets = [target for fits in made.values() for target in fits]
+    steps = [[target for target in targets if "/none." in target], targets]
+    if study:
+        where = f"{RESULTS}/experiments/only"
+        ends = {"figure": "svg", "table": "html"}
+        answers = [f"{where}/{name}.{ends[name.partition('_')[0]]}" for name in ANSWERS]
+        steps.append([*answers, f"{where}/verdict.json"])
+    return [snakemake(folder, step, cores) for step in steps]
+
+
 def fits_in(folder: Path, targets: list[str]) -> list[dict]:
     """Read the fits that were made."""
     return [json.loads((folder / target).read_text()) for target in targets]
@@ -260,6 +288,7 @@ def main() -> None:
     """Run the benchmark as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a part of it, under a minute")
+    parser.add_argument("--study", action="store_true", help="the answers too, not the fits alone")
     parser.add_argument("--cores", type=int, default=2, help="jobs at a time")
     parser.add_argument("--lms", type=int, help="take the first so many LMs alone")
     parser.add_argument("--seed", type=int, default=1)
@@ -270,39 +299,43 @@ def main() -> None:
     lms = every[: 2 if arguments.quick else arguments.lms]
     with tempfile.TemporaryDirectory(prefix="regression-paper-") as name:
         folder = Path(name) / "tiny"
-        made = lay_out(folder, TINY / 20_428, QUICK[1:2], lms[:1], arguments.seed)
-        targets = [target for fits in made.values() for target in fits]
-        plan = snakemake(folder, targets, 1, "--dry-run")
-        startup = (snakemake(folder, targets, 1)["cpu"] - plan["cpu"]) / len(targets)
-        say(f"a fit of {TINY} observations: {startup:.1f} s of CPU")
+        made = lay_out(folder, share, kept, lms, arguments.seed, TINY)
+        tiny = make_all(folder, made, arguments.cores, arguments.study)
+        say(
+            f"with {TINY} observations a response: {sum(step['cpu'] for step in tiny):.0f} s of CPU"
+        )
         folder = Path(name) / "paper"
         made = lay_out(folder, share, kept, lms, arguments.seed)
         targets = [target for fits in made.values() for target in fits]
         say(f"{len(targets)} fits of {len(made)} responses, {arguments.cores} at a time")
-        bases = [target for target in targets if "/none." in target]
-        first = snakemake(folder, bases, arguments.cores)
-        rest = snakemake(folder, targets, arguments.cores)
+        steps = make_all(folder, made, arguments.cores, arguments.study)
         fits = fits_in(folder, targets)
         jobs = len(list((folder / RESULTS / "benchmarks").rglob("*.tsv")))
     if any(fit["sigma"] is None for fit in fits):
         raise SystemExit("a model was not fitted")
+    wall, cpu = (sum(step[key] for step in steps) for key in ("wall", "cpu"))
+    first, rest = steps[:2]
     metrics = {
         "minutes": (first["wall"] + rest["wall"]) / 60,
         "cpu_minutes": (first["cpu"] + rest["cpu"]) / 60,
         "cpu_minutes_of_all": (first["cpu"] + rest["cpu"] * len(every) / len(lms)) / 60,
-        "peak_memory_gib": max(first["peak"], rest["peak"]),
+        "peak_memory_gib": max(step["peak"] for step in steps),
         "fits": len(fits),
         "fits_converged": sum(fit["converged"] for fit in fits),
         "fits_by_lme4_alone": sum("lme4's optimiser was used" in fit["note"] for fit in fits),
+        "fits_confirmed": sum("difference_from_lme4" in fit for fit in fits),
+        "largest_difference_from_lme4": max(fit.get("difference_from_lme4", 0.0) for fit in fits),
         "observations_fitted": sum(fit["n"]["fit"] for fit in fits),
-        "job_cpu_seconds": startup,
         "jobs": jobs,
-        "startup_share": jobs * startup / (first["cpu"] + rest["cpu"]),
+        "startup_share": sum(step["cpu"] for step in tiny) / cpu,
+        "startup_share_of_wall": sum(step["wall"] for step in tiny) / wall,
         "cores": arguments.cores,
     }
+    metrics |= {"study_minutes": wall / 60} if arguments.study else {}
     metrics = {key: plain(value) for key, value in metrics.items()}
     hardware = processor(f"{arguments.cores} jobs at a time on {os.cpu_count()} cores")
-    keep("regression_paper", hardware, metrics, TARGETS, arguments.out, quick=arguments.quick)
+    name = "study_cost" if arguments.study else "regression_paper"
+    keep(name, hardware, metrics, TARGETS, arguments.out, quick=arguments.quick)
 
 
 if __name__ == "__main__":

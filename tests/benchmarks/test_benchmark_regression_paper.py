@@ -62,7 +62,9 @@ def test_every_figure_is_printed(clock, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(
         clock,
         "lay_out",
-        lambda folder, share, kept, lms, seed: lay_out(folder, 0.02, kept[:1], lms[:1], seed),
+        lambda folder, share, kept, lms, seed, *most: lay_out(
+            folder, 0.02, kept[:1], lms[:1], seed, *most
+        ),
     )
 
     def only_the_last(folder, targets, cores, *more):
