@@ -19,6 +19,8 @@ COLUMNS = {
     "delta_aic": ("lm", "applied", "form", "parameters", "corpus_measure", "n_words", "delta_aic"),
     "dependencies": ("dependency", "count"),
     "minimal_pairs": ("quantity", "training_words", "lm", "value"),
+    "rare_words": ("pairs", "label", "similarity", "spearman"),
+    "perplexity": ("label", "ppl", "ppl_interpolated"),
 }
 #: Keys of an experiment that say more of its `responses`.
 OF_RESPONSES = ("compare", "recovery", "sensitivity", "search")
