@@ -24,6 +24,8 @@ COLUMNS = {
     "families": ("lm_family",),
     "word_length": ("lm", "t", "p", "rho"),
     "rank_metrics": ("model", "perplexity", "mean_log_rank", "top_1", "score"),
+    "rare_words": ("pairs", "label", "similarity", "spearman"),
+    "perplexity": ("label", "ppl", "ppl_interpolated"),
 }
 #: Keys of an experiment that say more of its `responses`.
 OF_RESPONSES = ("compare", "recovery", "sensitivity", "search")

@@ -1,0 +1,43 @@
+# Vectors of words against people's ratings, those of rare words made from words written alike.
+
+
+rule rare_words:
+    input:
+        pairs=lambda wildcards: files.data("rare_words", wildcards.word_pairs, "pairs"),
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/rare_words/{word_pairs}/lms/{lm}.csv",
+    log:
+        "<logs>/rare_words/{word_pairs}/lms/{lm}.log",
+    conda:
+        "../envs/lm.yaml"
+    params:
+        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
+        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
+        neighbours=lambda wildcards: config["word_pairs"][wildcards.word_pairs].get(
+            "neighbours", 10
+        ),
+    script:
+        "../workflow/scripts/rare_words/of_network.py"
+
+
+rule rare_words_of_vectors:
+    input:
+        pairs=lambda wildcards: files.data("rare_words", wildcards.word_pairs, "pairs"),
+        vectors=lambda wildcards: config["word_pairs"][wildcards.word_pairs]["vectors"][
+            wildcards.vectors
+        ]["local"],
+    output:
+        "<results>/rare_words/{word_pairs}/vectors/{vectors}.csv",
+    log:
+        "<logs>/rare_words/{word_pairs}/vectors/{vectors}.log",
+    wildcard_constraints:
+        vectors=r"[\w.-]+",
+    conda:
+        "../envs/lm.yaml"
+    params:
+        neighbours=lambda wildcards: config["word_pairs"][wildcards.word_pairs].get(
+            "neighbours", 10
+        ),
+    script:
+        "../workflow/scripts/rare_words/of_vectors.py"

@@ -1,0 +1,137 @@
+"""Rule rare_words: how vectors of words, made ones for those without, agree with people on pairs of words."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.evaluations.rare_words.similarity import SIMILARITIES
+from recency.evaluations.rare_words.swordss import Index, made
+from recency.files import atomic
+
+COLUMNS = ["similarity", "spearman", "pairs", "known_pairs", "spearman_known", "made_words"]
+WITHOUT = "without"
+
+
+def read_pairs(path: str | Path) -> list[tuple[str, str, float]]:
+    """Read word, word and rating a line, parted by tabs, blanks, colons, commas or semicolons; # begins notes."""
+    found = []
+    for number, line in enumerate(_lines(path), 1):
+        parts = re.split(r"[\t:;, ]+", line.strip())
+        if not line.strip() or line.startswith("#"):
+            continue
+        try:
+            found.append((parts[0], parts[1], float(parts[2])))
+        except (IndexError, ValueError):
+            if not found and number == 1:  # a header
+                continue
+            raise InputError(
+                f"{path}, line {number}: {line.strip()!r} is no word, word and rating"
+            ) from None
+    if len(found) < 3:
+        raise InputError(f"{path} has {len(found)} pairs of words; ranks take three or more")
+    return found
+
+
+def read_vectors(path: str | Path) -> tuple[list[str], np.ndarray]:
+    """Read a .vec file: a word and its numbers a line, perhaps behind a line with both counts."""
+    words, rows = [], []
+    for number, line in enumerate(_lines(path), 1):
+        word, *values = line.rstrip().split(" ")
+        if number == 1 and len(values) == 1:  # how many words, how many numbers
+            continue
+        if rows and len(values) != len(rows[0]):
+            raise InputError(
+                f"{path}, line {number}: {len(values)} numbers, not {len(rows[0])} as before"
+            )
+        try:
+            rows.append(np.array(values, np.float32))
+        except ValueError:
+            raise InputError(f"{path}, line {number}: {word!r} has no numbers") from None
+        words.append(word)
+    if not words:
+        raise InputError(f"{path} has no vectors")
+    return words, np.array(rows)
+
+
+def _lines(path: str | Path):
+    with open(path, "rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    opener = gzip.open if zipped else open
+    with opener(path, "rt", encoding="utf-8") as lines:
+        yield from lines
+
+
+def evaluate(
+    pairs: list[tuple[str, str, float]], words: list[str], matrix: np.ndarray, neighbours: int
+) -> pd.DataFrame:
+    """Return COLUMNS: Spearman's ρ of cosines with ratings, without made vectors and by similarity.
+
+    A word is looked up as it is, then in lower case. A pair with a word that has no vector has
+    cosine 0; of `known_pairs` both have.
+    """
+    number = {word: place for place, word in reversed(list(enumerate(words)))}
+    place = {
+        word: number.get(word, number.get(word.lower())) for pair in pairs for word in pair[:2]
+    }
+    lacking = [word for word, found in place.items() if found is None]
+    ratings = pd.Series([rating for *_, rating in pairs])
+    both = np.array([place[a] is not None and place[b] is not None for a, b, _ in pairs])
+    index, rows = Index(words), []
+    for name in (WITHOUT, *SIMILARITIES):
+        vectors = {word: matrix[found] for word, found in place.items() if found is not None}
+        if name != WITHOUT:
+            new = {word: made(word.lower(), index, matrix, name, neighbours) for word in lacking}
+            vectors |= {word: vector for word, vector in new.items() if vector is not None}
+        cosines = pd.Series([_cosine(vectors.get(a), vectors.get(b)) for a, b, _ in pairs])
+        known = _spearman(cosines[both], ratings[both])
+        made_words = len(vectors) - (len(place) - len(lacking))
+        rows.append((name, _spearman(cosines, ratings), len(pairs), both.sum(), known, made_words))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _cosine(a: np.ndarray | None, b: np.ndarray | None) -> float:
+    if a is None or b is None:
+        return 0.0
+    length = np.linalg.norm(a) * np.linalg.norm(b)
+    return float(a @ b / length) if length else 0.0
+
+
+def _spearman(a: pd.Series, b: pd.Series) -> float:
+    if len(a) < 3 or a.nunique() < 2:
+        return np.nan
+    return float(a.rank().corr(b.rank()))
+
+
+def of_network(
+    pairs: str | Path,
+    model: str | Path,
+    tokenizer: str | Path | None,
+    out: str | Path,
+    neighbours: int,
+    allow_pickle: bool = False,
+) -> None:
+    """Write COLUMNS for the words that an LM's embedding table has, each an entry of its own."""
+    from recency.evaluations.nearest_words.score import entries
+    from recency.scoring.surprisal import load
+
+    opened = load(model, tokenizer, allow_pickle=allow_pickle)
+    known = entries(opened.tokenizer)
+    matrix = opened.network.get_input_embeddings().weight.detach().double().numpy()
+    _write(out, evaluate(read_pairs(pairs), list(known), matrix[list(known.values())], neighbours))
+
+
+def of_vectors(pairs: str | Path, vectors: str | Path, out: str | Path, neighbours: int) -> None:
+    """Write COLUMNS for the vectors of a .vec file."""
+    words, matrix = read_vectors(vectors)
+    _write(out, evaluate(read_pairs(pairs), words, matrix, neighbours))
+
+
+def _write(out: str | Path, table: pd.DataFrame) -> None:
+    with atomic(out) as part:
+        table.to_csv(part, index=False, lineterminator="\n")

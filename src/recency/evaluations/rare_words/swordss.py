@@ -1,0 +1,51 @@
+"""SWordSS: vectors of rare words, from those of words that are written like them (chapter 5 of the thesis)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from recency.evaluations.rare_words.similarity import SIMILARITIES, trigrams
+
+
+class Index:
+    """Words by their trigrams; what is found for a word are those that share most, rare trigrams counting more.
+
+    The thesis took Lucene's order, which depends on its version; here it is tf-idf with the square
+    root of a word's number of trigrams for its length, ties in the vocabulary's order.
+    """
+
+    def __init__(self, words: Sequence[str]):
+        self.words = list(words)
+        self.having: dict[str, list[int]] = defaultdict(list)
+        self.lengths = []
+        for number, word in enumerate(self.words):
+            own = trigrams(word)
+            self.lengths.append(math.sqrt(len(own)))
+            for each in own:
+                self.having[each].append(number)
+
+    def nearest(self, word: str, count: int) -> list[int]:
+        """Return the numbers of at most `count` words, the best first, the word itself apart."""
+        scores: Counter[int] = Counter()
+        for each in trigrams(word):
+            having = self.having.get(each, ())
+            weight = (1 + math.log(len(self.words) / (1 + len(having)))) ** 2
+            for number in having:
+                scores[number] += weight
+        found = [n for n in scores if self.words[n] != word]
+        return sorted(found, key=lambda n: (-scores[n] / self.lengths[n], n))[:count]
+
+
+def made(
+    word: str, index: Index, matrix: np.ndarray, similarity: str, count: int
+) -> np.ndarray | None:
+    """Return v = Σ S(word, w) v_w over the `count` nearest words w; None where none is near."""
+    near = index.nearest(word, count)
+    if not near:
+        return None
+    weights = [SIMILARITIES[similarity](word, index.words[each]) for each in near]
+    return np.array(weights) @ matrix[near]

@@ -1,0 +1,132 @@
+"""Rare words: similarities of strings by their definitions, made vectors, Spearman's ρ on real pairs."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from project import ROOT
+from scipy.stats import spearmanr
+
+from recency.errors import InputError
+from recency.evaluations.rare_words import score, similarity, swordss, table
+
+RW = ROOT.parent / "shared" / "data" / "rare_words" / "EN-RW-STANFORD.txt"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "jaro", "winkler"),
+    [
+        ("martha", "marhta", 0.944, 0.961),
+        ("dixon", "dicksonx", 0.767, 0.813),
+        ("dwayne", "duane", 0.822, 0.840),
+        ("abc", "xyz", 0, 0),
+    ],
+)
+def test_jaro_and_winkler_have_winkler_s_values(a, b, jaro, winkler):
+    assert similarity.jaro(a, b) == pytest.approx(jaro, abs=5e-4)
+    assert similarity.jaro_winkler(a, b) == pytest.approx(winkler, abs=5e-4)
+
+
+def test_subsequences_are_all_pairs_of_letters_with_their_spans():
+    def kernel(a, b):
+        def of(word):
+            found = {}
+            for i, j in combinations(range(len(word)), 2):
+                key = word[i] + word[j]
+                found[key] = found.get(key, 0) + similarity.DECAY ** (j - i + 1)
+            return found
+
+        own, other = of(a), of(b)
+        return sum(own[key] * other[key] for key in own.keys() & other.keys())
+
+    for a, b in (("cat", "car"), ("unhappily", "happiness"), ("aab", "aba")):
+        expected = kernel(a, b) / np.sqrt(kernel(a, a) * kernel(b, b))
+        assert similarity.subsequences(a, b) == pytest.approx(expected)
+    assert similarity.subsequences("a", "a") == 1 and similarity.subsequences("a", "b") == 0
+
+
+def test_the_others_by_hand():
+    assert similarity.jaccard("abc", "bcd") == 2 / 4
+    assert similarity.most_frequent("aabbc", "aabd") == (2 + 2 + 2 + 1) / 9
+    assert similarity.trigrams("at") == {"^at", "at$"}
+    assert similarity.tversky("at", "bat") == 1 / (1 + 0.5 + 1)  # of ^ba, bat, at$
+    for name, value in similarity.SIMILARITIES.items():
+        assert value("rare", "rare") == pytest.approx(0.75 if name == "mfk" else 1), name
+        assert 0 <= value("rare", "words") <= 1, name
+
+
+def test_a_made_vector_is_of_the_words_that_share_trigrams():
+    words = ["happy", "unhappy", "cat", "happily", "zzz"]
+    matrix = np.arange(10.0).reshape(5, 2)
+    index = swordss.Index(words)
+    near = index.nearest("unhappily", 3)
+    assert set(near) == {0, 1, 3} and near[0] in (1, 3)
+    found = swordss.made("unhappily", index, matrix, "ji", 3)
+    expected = sum(similarity.jaccard("unhappily", words[n]) * matrix[n] for n in (0, 1, 3))
+    np.testing.assert_allclose(found, expected)
+    assert swordss.made("qqqq", index, matrix, "ji", 3) is None
+    assert 1 not in index.nearest("unhappy", 5)  # not itself
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write vectors in which words with a stem are near, and pairs, one of whose words is new."""
+    rng = np.random.default_rng(1)
+    stems = [rng.normal(size=20) for _ in range(6)]
+    words, rows = [], []
+    for letter, stem in zip("bcdfgh", stems, strict=True):
+        for end in ("", "s", "ed", "ing"):
+            words.append(f"{letter}olk{letter}{end}")
+            rows.append(stem + 0.1 * rng.normal(size=20))
+    lines = [" ".join([word, *map(repr, map(float, row))]) for word, row in zip(words, rows)]
+    (tmp_path / "v.vec").write_text("\n".join([f"{len(words)} 20", *lines]))
+    pairs = []
+    for n, letter in enumerate("bcdfgh"):
+        other = "bcdfgh"[n - 1]
+        pairs.append((f"{letter}olk{letter}er", f"{letter}olk{letter}", 9 + n / 10))
+        pairs.append((f"{letter}olk{letter}er", f"{other}olk{other}s", 1 + n / 10))
+    (tmp_path / "p.txt").write_text("#a:b:c\n" + "\n".join(":".join(map(str, p)) for p in pairs))
+    return tmp_path
+
+
+def test_made_vectors_agree_with_people_where_without_there_is_none(files):
+    score.of_vectors(files / "p.txt", files / "v.vec", files / "s.csv", neighbours=4)
+    found = pd.read_csv(files / "s.csv", dtype={"similarity": str}).set_index("similarity")
+    assert np.isnan(found.spearman["without"]) and found.known_pairs["without"] == 0
+    assert (found.spearman.drop("without") > 0.75).all() and found.made_words["ji"] == 6
+    words, matrix = score.read_vectors(files / "v.vec")
+    index = swordss.Index(words)
+    pairs = score.read_pairs(files / "p.txt")
+    cosines = []
+    for a, b, _ in pairs:
+        new, old = swordss.made(a, index, matrix, "tc", 4), matrix[words.index(b)]
+        cosines.append(new @ old / np.linalg.norm(new) / np.linalg.norm(old))
+    expected = spearmanr(cosines, [rating for *_, rating in pairs]).statistic
+    assert found.spearman["tc"] == pytest.approx(expected)
+
+    lms = [{"lm": "a", "label": "LM a", "bias": {"form": "none"}, "applied": "none"}]
+    vectors = [{"name": "p", "label": "Polyglot", "here": False, "placed": "x.vec: Polyglot's"}]
+    out = [files / f"t.{end}" for end in ("csv", "html", "tex")]
+    published = ROOT / "data" / "published" / "thesis_rare_words.csv"
+    told = {"lms": lms, "vectors": vectors, "pairs": "Gur65", "published": published}
+    table.main(scores=[files / "s.csv"], out=out, **told)
+    page = out[1].read_text()
+    assert "published 37.6" in page and "ot run: x.vec: Polyglot" in page and "LM a" in page
+
+
+def test_what_is_no_vector_or_pair_is_named(files):
+    (files / "v.vec").write_text("a 1 2\nb 1\n")
+    with pytest.raises(InputError, match=r"v.vec, line 2: 1 numbers, not 2 as before"):
+        score.read_vectors(files / "v.vec")
+    (files / "p.txt").write_text("a b 1\na b\n")
+    with pytest.raises(InputError, match="p.txt, line 2: 'a b' is no word, word and rating"):
+        score.read_pairs(files / "p.txt")
+
+
+@pytest.mark.skipif(not RW.is_file(), reason="../shared/data/rare_words is not there")
+def test_real_pairs_are_read():
+    pairs = score.read_pairs(RW)
+    assert len(pairs) == 2034 and pairs[0] == ("squishing", "squirt", 5.88)
+    german = score.read_pairs(RW.parent / "de_wortpaare65.gold.pos.txt")
+    assert len(german) == 65 and german[0] == ("Auto", "Fahrt", 2.75)
