@@ -93,6 +93,9 @@ onerror:
     start.say_why(log)
 
 
+start.require_free_names(study, workflow)
+
+
 # `snakemake` makes what `run` selects; `snakemake exp1` makes one experiment, `snakemake figure2` one
 # figure of the paper.
 rule all:

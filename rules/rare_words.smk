@@ -1,14 +1,14 @@
 # Vectors of words against people's ratings, those of rare words made from words written alike.
 
 
-rule rare_words:
+rule score_rare_words:
     input:
         pairs=lambda wildcards: files.data("rare_words", wildcards.word_pairs, "pairs"),
         model=lambda wildcards: study.weights(wildcards.lm),
     output:
         "<results>/rare_words/{word_pairs}/lms/{lm}.csv",
     log:
-        "<logs>/rare_words/{word_pairs}/lms/{lm}.log",
+        "<logs>/score_rare_words/{word_pairs}/lms/{lm}.log",
     conda:
         "../envs/lm.yaml"
     params:

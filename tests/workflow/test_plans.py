@@ -178,6 +178,14 @@ def test_an_experiment_without_its_trees_is_planned_and_not_run(project):
     shutil.rmtree(project / "results")
 
 
+def test_a_name_that_a_rule_has_is_refused(project):
+    mine = "experiments: {train: {title: T, lms: [Pythia], baseline: Pythia, attention: ucl_spr}}\n"
+    (project / "named.yaml").write_text(mine)
+    run = plan(project, "table1", configs=["named.yaml"])
+    said = "experiments → train: a rule of the workflow has this name, too"
+    assert run.returncode == 1 and said in run.stdout and "Snakefile" not in run.stdout
+
+
 def test_a_mistake_is_refused_at_once(project):
     (project / "wrong.yaml").write_text("experiments: {exp1: {lms: [Pythia, ALiBi-mixx-TI]}}")
     run = plan(project, configs=["wrong.yaml"])

@@ -109,6 +109,21 @@ def named_files(study: Study) -> str:
     return any_of(map(re.escape, paths))
 
 
+def require_free_names(study: Study, workflow) -> None:
+    """Refuse an experiment or a target that is called as a rule is, or as each other."""
+    taken = dict.fromkeys(
+        ["all", *(rule.name for rule in workflow.rules)], "a rule of the workflow"
+    )
+    for table, names in (("experiments", study.config["experiments"]), ("targets", study.targets)):
+        for name in names:
+            if name in taken:
+                raise ConfigError(
+                    f"{table} → {name}: {taken[name]} has this name, too, and ./run {name} would be either; "
+                    "call it something else"
+                )
+            taken[name] = "an experiment" if table == "experiments" else "a target"
+
+
 def require_targets(study: Study, workflow) -> None:
     """Refuse a name among the command line's targets that nothing is called, with the nearest one.
 

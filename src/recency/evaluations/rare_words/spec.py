@@ -41,7 +41,7 @@ def _described(study, experiment: str) -> list[dict]:
 EVALUATION = Evaluation(
     key="rare_words",
     network=True,
-    applies=lambda study, experiment: study.has_data(experiment, "rare_words"),
+    applies=lambda study, experiment: bool(study.data_here(experiment, "rare_words")),
     wildcards={"word_pairs": "word_pairs"},
     data=Data("word_pairs", ("pairs",)),
     inputs={"scores": _files},
