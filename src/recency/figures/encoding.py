@@ -24,6 +24,10 @@ STYLES = {
     "primacy": ("#AA4499", ">"),
     "recency": ("#661100", "8"),
     "ALiBi-learned": ("#332288", "X"),
+    "ALiBi-mix in both directions": ("#0072B2", "H"),
+    "ALiBi-mix in both directions, symmetric": ("#56B4E9", "o"),
+    "ALiBi, two slopes": ("#332288", "^"),
+    "ALiBi, one-sided": ("#44AA99", "v"),
     "identity": ("#882255", "P"),
     "temperature": ("#999933", "<"),
     "half_life": ("#44AA99", "d"),
@@ -39,6 +43,8 @@ BASELINE = STYLES["none"][0]
 NAMES = {
     "exponential": "dVM",
     "learned_linear": "ALiBi-learned",
+    "two_slopes": "ALiBi, two slopes",
+    "one_sided": "ALiBi, one-sided",
     "primacy_recency": "primacy-recency",
 }
 
@@ -72,7 +78,8 @@ def kind(bias: Bias) -> str:
     if form in ("linear", "linear_both"):
         name = "ALiBi-uniform" if slope(bias) is not None else "ALiBi-by-head"
         name = "ALiBi-mix" if bias.get("slopes", "mix") == "mix" else name
-        name += " in both directions" * (form == "linear_both")
+        if form == "linear_both":
+            name += " in both directions" + ", symmetric" * (bias.get("offset", 0.5) == 0)
     elif form == "primacy_recency" and bias.get("parts", "both") != "both":
         name = str(bias["parts"])
     else:

@@ -47,8 +47,8 @@ class Batch:
 class Text:
     """Parts of a file of tokens, laid out in rows of at most `length` - 1, before which comes <s>.
 
-    Row r is made of segments, stretches of the file one after another: `first[r]` to
-    `first[r + 1]` of `begin`, `end`. A segment that is `cut` has </s> for its last token.
+    Row r is made of stretches of the file one after another, numbers `first[r]` to `first[r + 1]`
+    (exclusive) of `begin` and `end`; of `rows: examples` each ends with </s>, whatever stood there.
     """
 
     def __init__(self, tokens: np.ndarray, parts: Sequence[tuple[int, int]], length: int, rows: str,
