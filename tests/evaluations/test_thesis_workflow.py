@@ -79,7 +79,18 @@ def corpus(folder):
                     (*known, foil, f"f{sentence // 2}", condition, int(random.random() < 0.95))
                 )
             position += 1
-    names = ["item", "sentence", "position", "word", "subject", "rt", "distractor", "frame", "condition", "correct"]
+    names = [
+        "item",
+        "sentence",
+        "position",
+        "word",
+        "subject",
+        "rt",
+        "distractor",
+        "frame",
+        "condition",
+        "correct",
+    ]
     table = pd.DataFrame(rows, columns=names)
     table.sort_values(["subject", "sentence", "position"]).to_csv(folder / "times.csv", index=False)
     words = table.drop_duplicates(["sentence", "position"]).sort_values(["sentence", "position"])
