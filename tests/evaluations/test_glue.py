@@ -204,6 +204,7 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
     for said in ("one answer: 2 of 4 runs", "not run", "published 83.6 (base)", "F1 0.80",
                  "Q is not here: place it", "T 3", "at most 10 examples"):  # fmt: skip
         assert said in html, said
+    assert "<b>80.0</b>" in html and "<b>73.0</b>" not in html  # two of its runs learned nothing
     assert "(2/4 one answer)" in str(table.summary(out[0]))
     drawn = [tmp_path / f"figure_glue.{ending}" for ending in ("svg", "csv")]
     figure.main(runs=paths, out=drawn, variants=variants, tasks=tasks, published=known)

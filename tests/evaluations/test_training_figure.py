@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recency.evaluations.training import figure, spec
+from recency.evaluations.training import figure, figure_validation, spec
 from recency.figures import comparison, ends, style
 
 LMS = [
@@ -78,3 +78,26 @@ def test_weights_that_several_lms_share_are_listed_once():
         trained_as=lambda lm: lms[lm].get("weights", lm),
     )
     assert spec.trained(study, "mine") == ["a", "b"]
+
+
+def test_validation_by_update_is_the_mean_over_networks(tmp_path):
+    about = {"bias": {"form": "none"}, "applied": "none"}
+    masked = [
+        {"lm": lm, "label": lm.upper(), "variant": variant} | about
+        for lm, variant in (("a", "a"), ("a", "a@seed=2"), ("b", "b"))
+    ]
+    paths = []
+    for number, (each, last) in enumerate(zip(masked, (100.0, 400.0, 50.0), strict=True)):
+        paths.append(tmp_path / f"{number}.csv")
+        rows = [(1, ""), (10, np.log(1000)), (11, ""), (20, np.log(last))]
+        pd.DataFrame(rows, columns=["step", "validation_nats"]).to_csv(paths[-1], index=False)
+    rows = figure_validation.read(paths, masked)
+    assert list(rows.step) == [10, 20] * 3
+    models, _ = comparison.records([masked[0], masked[2]], [])
+    with style.use():
+        figure = figure_validation.draw(rows, models)
+    texts = [each.get_text() for each in figure.axes[0].texts]
+    assert texts == ["A  200.0 (100.0 to 400.0)", "B  50.0"]  # the geometric mean
+    out = [tmp_path / "f.svg", tmp_path / "f.csv"]
+    figure_validation.main(masked_curves=paths, out=out, masked=masked)
+    assert len(pd.read_csv(out[1])) == 6

@@ -106,7 +106,7 @@ def _cell(row: pd.Series) -> Cell:
     if isinstance(row.not_run, str) and row.not_run:
         return Cell("not run", tuple(published))
     if row.task == "ppl" and row.runs == 1:
-        return Cell(f"{row.best:.1f}", tuple(published))
+        return Cell(written(row.best, row.figure), tuple(published))
     if row.runs > 1:
         low, high = (written(value, row.figure) for value in (row.low, row.high))
         below.append(f"{low} to {high}")
@@ -116,8 +116,14 @@ def _cell(row: pd.Series) -> Cell:
             below.append(f"one answer: {row.ended:.0f} of {row.runs:.0f} runs")
     return Cell(
         written(row.best, row.figure), (*below, *published),
-        bold=row.task != "ppl" and not row.ended,
+        bold=row.task != "ppl" and _learned(row),
     )  # fmt: skip
+
+
+def _learned(row: pd.Series) -> bool:
+    """Say whether no run ended on one answer, and each was better than one at its best epoch."""
+    better = row.high < row.majority if row.figure == "mse" else row.low > row.majority
+    return bool(better and not row.ended)
 
 
 def notes(rows: pd.DataFrame, tasks: list[Mapping], training: Mapping) -> list[str]:
@@ -128,7 +134,8 @@ def notes(rows: pd.DataFrame, tasks: list[Mapping], training: Mapping) -> list[s
         + "scores the mean squared error, of targets from 0 to 1), mean over runs, with the lowest and "
         + "the highest; under it the last epoch's Matthews coefficient, F1 or Pearson correlation",
         "one answer for all: the most frequent label of dev (of scores their mean); so many runs ended "
-        + "on one answer to everything, having learned nothing. In bold where none did",
+        + "on one answer to everything, having learned nothing. In bold where none did, and all were "
+        + "better than that at their best",
     ]
     if len(done):
         many = sorted({int(each) for each in done.runs})

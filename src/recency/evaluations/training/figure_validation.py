@@ -55,16 +55,23 @@ def draw(rows: pd.DataFrame, lms: list[LM]) -> "Figure":
         axes.fill_between(own.index, low, high, color=colour, alpha=0.15, lw=0)
         axes.plot(own.index, middle, color=colour, ls=line, lw=1.1)
         last.append((own.index[-1], middle.iloc[-1]))
-        spread = f" ({low.iloc[-1]:.1f} to {high.iloc[-1]:.1f})" if own.shape[1] > 1 else ""
-        texts.append(f"{lm.label}  {middle.iloc[-1]:.1f}{spread}")
+        spread = f" ({low.iloc[-1]:,.1f} to {high.iloc[-1]:,.1f})" if own.shape[1] > 1 else ""
+        texts.append(f"{lm.label}  {middle.iloc[-1]:,.1f}{spread}")
     axes.set_ylim(rows.ppl.min() / 1.1, min(rows.ppl.max() * 1.1, ROOM * rows.ppl.min()))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: style.tick(y)))
+    axes.yaxis.set_minor_formatter(FuncFormatter(_minor))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
     axes.set_xlabel("Updates")
     axes.set_ylabel("Perplexity of masked tokens")
     axes.grid()
     ends.name(axes, texts, last, [looks[lm.lm].colour for lm in lms])
     return figure
+
+
+def _minor(value: float, _) -> str:
+    """Write 2 and 5 of a decade, which may be all that an axis shows of it."""
+    first = f"{value:.0e}"[0]
+    return style.tick(value) if first in "25" else ""
 
 
 def main(
