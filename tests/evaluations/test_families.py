@@ -1,16 +1,18 @@
-"""Families of LMs: gaps and relations that were put in, Table 9.3's own test, variance explained."""
+"""Families of LMs: gaps and relations that were put in, Table 9.3's own test, variance explained against statsmodels."""
 
-import math
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.formula.api as smf
 import yaml
 from project import SCHEMA, load, merged
 from scipy import stats
+from statsmodels.stats.anova import anova_lm
 
 from recency.errors import InputError
-from recency.evaluations.families import figure, gaps, table
+from recency.evaluations.families import explained, figure, gaps, shares, table
 from recency.workflow import checks
 
 GROUPS = {"rising": ["a1", "a2", "a3"], "falling": ["b1", "b2", "b3"]}
@@ -78,31 +80,47 @@ def test_the_published_gaps_give_the_published_test():
     assert (round(t, 1), round(p, 3), n) == (2.7, 0.028, 9)
 
 
-def test_variance_explained_is_that_of_the_likelihoods():
-    """Of least squares, ΔLogLik of the fitted data is −n/2 log of the residual variances' ratio."""
+def test_shares_are_those_of_an_analysis_of_variance(tmp_path):
+    """Against statsmodels' of type I, readers as a factor first and the LM's terms last."""
     random = np.random.default_rng(1)
-    x = random.normal(size=400)
-    y = 0.3 * x + random.normal(size=400)
-    r = np.corrcoef(x, y)[0, 1]
-    delta = -200 * math.log(1 - r**2)
-    rows = pd.DataFrame({"design": ["with"], "lm": ["a"], "response": ["one"], "delta_loglik": [delta], "n": [400]})  # fmt: skip
-    assert gaps.explained(rows).loc["a", "one"] == pytest.approx(100 * r**2)
+    frame = pd.DataFrame(random.normal(size=(300, 3)), columns=["length", "surprisal", "pos_noun"])
+    frame["subject"] = pd.Categorical(random.choice(list("abcde"), 300))
+    frame["time_ms"] = (
+        3 * frame.subject.cat.codes + frame.length + frame.surprisal * (1 + frame.pos_noun)
+    ) + random.normal(size=300)
+    formula = "time_ms ~ C(subject) + length + pos_noun + surprisal + pos_noun:surprisal"
+    squares = anova_lm(smf.ols(formula, frame).fit(), typ=1).sum_sq
+    expected = 100 * squares / squares.sum()
+    terms = ["length", "surprisal", "pos_noun", "pos_noun:surprisal"]
+    found = shares.of_rows(frame, "time_ms", terms)
+    assert found["readers"] == pytest.approx(expected["C(subject)"])
+    for term in terms:
+        assert found[term] == pytest.approx(expected[term]), term
+    both = expected["surprisal"] + expected["pos_noun:surprisal"]
+    assert shares.grouped(found)["surprisal"] == pytest.approx(both)
+    frame.to_parquet(tmp_path / "d.parquet")
+    fixed = [{"term": term} for term in ("(Intercept)", *terms)]
+    (tmp_path / "f.json").write_text(json.dumps({"formula": "time_ms ~ 1 + …", "fixed": fixed}))
+    cells = [{"lm": lm, "label": lm, "dataset": d, "measure": m} for lm in "xyz" for d, m in (("one", "SPR"), ("two", "FP"))]  # fmt: skip
+    ends = [[tmp_path / f"{name}.{end}" for end in two] for name, two in (("t", ("csv", "html")), ("f", ("svg", "csv")))]  # fmt: skip
+    files = {"fitted": [tmp_path / "d.parquet"] * 6, "fits": [tmp_path / "f.json"] * 6}
+    explained.main(**files, out=ends[0], figure=ends[1], cells=cells, responses=RESPONSES)
+    assert pd.read_csv(ends[0][0]).surprisal.to_numpy() == pytest.approx(both)
 
 
 def test_tables_and_figure(files, tmp_path):
-    ends = [[tmp_path / f"{name}.{end}" for end in ("csv", "html")] for name in ("t", "e")]
+    ends = [tmp_path / f"t.{end}" for end in ("csv", "html")]
     known = tmp_path / "published.csv"
     known.write_text("lm_family,provo_no_pos,provo_pos\nGPT-2,34,47\n")
-    table.main(**files, out=ends[0], explained=ends[1], published=known)
-    page = ends[0][1].read_text()
+    table.main(**files, out=ends, published=known)
+    page = ends[1].read_text()
     assert "published: GPT-2" in page and "A1 over A3" in page
     assert "wider with part of speech: paired t(3)" in page and "published t(8) = 2.7" in page
-    assert "paired t(5)" in ends[1][1].read_text()
     figure.main(**files, out=[tmp_path / "f.svg", tmp_path / "f.csv"])
     assert len(pd.read_csv(tmp_path / "f.csv")) == 24
     alone = files | {"beside": []}
-    table.main(**alone, out=ends[0], explained=ends[1], published=known)
-    assert "with part of speech" not in ends[0][1].read_text()
+    table.main(**alone, out=ends, published=known)
+    assert "with part of speech" not in ends[1].read_text()
 
 
 FAULTS = {

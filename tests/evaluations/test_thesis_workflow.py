@@ -59,7 +59,7 @@ MADE = {
 }  # fmt: skip
 TARGETS = ["foils/delta_loglik.csv", "four/continuations.csv"]
 TARGETS += [f"four/table_{each}.html" for each in ("maze", "maze_contrasts", "rank_metrics")]
-TARGETS += [f"four/table_{each}.html" for each in ("word_length", "families")]
+TARGETS += [f"four/table_{each}.html" for each in ("word_length", "families", "explained")]
 ARPA = "\\data\\\nngram 1={n}\n\n\\1-grams:\n-3\t<unk>\n0\t<s>\n-1.5\t</s>\n{grams}\n\n\\end\\\n"
 
 
@@ -154,3 +154,6 @@ def test_ranks_length_and_families_are_there(results):
     assert lengths.rho["given"] == pytest.approx(1)  # its surprisal is 3 bits more than the length
     assert lengths.types["kn"] == words.word.nunique()
     assert pd.read_csv(where / "table_families.csv").lms.tolist() == [2]
+    shares = pd.read_csv(where / "table_explained.csv").set_index("lm")
+    assert set(shares.index) == {"net", "kn"} and (shares.surprisal >= 0).all()
+    assert (shares.readers > shares.surprisal).all()  # readers differ by 9 ms each

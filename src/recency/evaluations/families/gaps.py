@@ -89,13 +89,3 @@ def widened(found: pd.DataFrame) -> tuple[float, float, int]:
     if set(wide.columns) != {WITHOUT, WITH}:
         return math.nan, math.nan, 0
     return paired(wide[WITH], wide[WITHOUT])
-
-
-def explained(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the percent of variance (LMs × responses) that surprisal explains beyond the base, with part of speech.
-
-    100 (1 − exp(−2 ΔLogLik/n)): the share by which the unexplained variance of a Gaussian falls.
-    """
-    mine = rows[rows.design == WITH].drop_duplicates(["lm", "response"])
-    share = 100 * -np.expm1(-2 * mine.delta_loglik / mine.n)
-    return mine.assign(share=share).pivot(index="lm", columns="response", values="share")

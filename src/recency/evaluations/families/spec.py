@@ -10,6 +10,34 @@ def _beside(study, experiment: str) -> list[str]:
     return [f"<results>/experiments/{beside}/delta_loglik.csv"] if beside else []
 
 
+def _cells(study, experiment: str) -> list[dict]:
+    """Return lm, label, dataset, measure and design of each LM of a family, of several seeds the first."""
+    groups = study.experiment(experiment)["families"]["groups"].values()
+    named = {lm for lms in groups for lm in lms}
+    first: dict[str, str] = {}
+    for lm, one in study.one_for_seeds(experiment).items():
+        if one in named:
+            first.setdefault(one, lm)
+    keys = ("dataset", "measure", "design")
+    return [
+        {"lm": lm, "label": study.described(one)["label"]} | {key: response[key] for key in keys}
+        for one, lm in first.items()
+        for response in study.responses(experiment)
+    ]
+
+
+def _fitted(ending: str):
+    where = "<results>/regression/{design}/{dataset}.{measure}/{lm}.full." + ending
+    return lambda study, experiment: [where.format(**c) for c in _cells(study, experiment)]
+
+
+def _all_mixed(study, experiment: str) -> bool:
+    """Say whether all designs are mixed models of times, of whose variance there are shares."""
+    designs = [study.config["designs"][r["design"]] for r in study.responses(experiment)]
+    mixed = (each["engine"] in ("cross_products", "lme4") for each in designs)
+    return all(mixed) and all(each.get("family", "gaussian") == "gaussian" for each in designs)
+
+
 def _problems(config, name, known) -> list[str]:
     experiment = config["experiments"][name]
     settings, where = experiment.get("families"), f"experiments → {name} → families"
@@ -47,10 +75,12 @@ EVALUATION = Evaluation(
         "families" in study.experiment(experiment)
         and registry.evaluations()["reading_times"].applies(study, experiment)
     ),
-    inputs={"beside": _beside},
+    inputs={"beside": _beside, "fitted": _fitted("data.parquet"), "fits": _fitted("json")},
     settings={
+        "cells": _cells,
         "groups": lambda study, experiment: study.experiment(experiment)["families"]["groups"],
         "one_for_seeds": lambda study, experiment: study.one_for_seeds(experiment),
     },
+    conditions={"mixed": _all_mixed},
     problems=_problems,
 )

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -14,10 +13,7 @@ from recency.figures import style, tables
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
-    "makes": {
-        "out": ("table_families", "Gaps within families, by part of speech"),
-        "explained": ("table_explained", "Variance that surprisal explains"),
-    },
+    "makes": {"out": ("table_families", "Gaps within families, by part of speech")},
     "reads": ["delta_loglik", "perplexity", "beside"],
     "settings": ["groups", "responses", "one_for_seeds", "title"],
     "published": "families",
@@ -35,7 +31,6 @@ def main(
     delta_loglik: str | Path,
     perplexity: str | Path,
     out: Iterable[str | Path],
-    explained: Iterable[str | Path],
     groups: Mapping[str, Iterable[str]],
     responses: Iterable[Mapping],
     beside: Iterable[str | Path] = (),
@@ -43,13 +38,11 @@ def main(
     published: str | Path | None = None,
     title: str = "Families",
 ) -> None:
-    """Write both tables (.csv tidy, .html, .tex)."""
+    """Write the table to `out` (.csv tidy, .html, .tex)."""
     rows = computing.points(delta_loglik, perplexity, groups, responses, beside, one_for_seeds)
     found = computing.gaps(rows)
     known = None if published is None else pd.read_csv(published)
     tables.write(out, layout(found, known, title), found[GAPS])
-    shares = computing.explained(rows)
-    tables.write(explained, layout_explained(shares, rows, title), shares.reset_index())
 
 
 def layout(found: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:
@@ -96,27 +89,3 @@ def told(found: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
     return [
         f"gaps are {wider} with part of speech: paired t({n - 1}) = {style.number(t, 2)} (p {write_p(p)}){beside}"
     ]
-
-
-def layout_explained(shares: pd.DataFrame, rows: pd.DataFrame, title: str) -> Table:
-    """Set out a row an LM, a column a response, and the paired tests of neighbours."""
-    labels = rows.drop_duplicates("lm").set_index("lm").label
-    order = list(shares.mean().sort_values(ascending=False).index)
-    header = [Cell("", left=True), *(Cell(name) for name in order)]
-    grid = [
-        [Cell(labels[lm], left=True), *(Cell(style.number(shares[name][lm], 2)) for name in order)]
-        for lm in shares.index
-    ]
-    notes = [
-        "percent of the variance left by the base that surprisal explains, 100 (1 − exp(−2 ΔLogLik/n)), exploratory partition"
-    ]
-    for more, less in pairwise(order):
-        t, p, n = computing.paired(shares[more], shares[less])
-        if not math.isnan(t):
-            notes.append(
-                f"{more} over {less}: paired t({n - 1}) = {style.number(t, 2)} (p {write_p(p)}), over LMs, which share their text: no independent draws"
-            )
-    notes.append(
-        "the thesis's Table 9.2 takes shares of an analysis of variance, over 19 LMs: FP over FFD t(18) = 19.3, TFT over FP 14.0, maze over TFT 19.2"
-    )
-    return Table(f"{title}: variance explained", [header], grid, notes)

@@ -1,0 +1,112 @@
+"""Variance that surprisal explains, by response and LM, beside what readers and words explain."""
+
+import math
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from recency.evaluations.families.gaps import paired
+from recency.evaluations.families.shares import (
+    COLUMNS,
+    FREQUENCY,
+    LENGTH,
+    LM,
+    OTHERS,
+    READERS,
+    read,
+)
+from recency.evaluations.reading_times.table_significance import write_p
+from recency.figures import style, tables
+from recency.figures.tables import Cell, Table
+
+PRODUCT = {
+    "makes": {
+        "out": ("table_explained", "Variance that surprisal explains"),
+        "figure": ("figure_explained", "Variance that surprisal explains"),
+    },
+    "reads": ["fitted", "fits"],
+    "settings": ["cells", "responses", "title"],
+    "when": "mixed",
+}
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NOTE = (
+    "percent of the variance of the responses fitted, of an analysis of variance of type I: readers first, then what is known of the "
+    "words, the LM's terms last"
+)
+PUBLISHED = "the thesis's Table 9.2, over 19 LMs: FP over FFD t(18) = 19.3, TFT over FP 14.0, choices in a maze over TFT 19.2"
+COLOURS = {
+    READERS: "#bdbdbd",
+    LENGTH: "#80b1d3",
+    FREQUENCY: "#4393c3",
+    OTHERS: "#b8e186",
+    LM: "#8c510a",
+}
+
+
+def main(
+    *,
+    fitted: Iterable[str | Path],
+    fits: Iterable[str | Path],
+    out: Iterable[str | Path],
+    figure: Iterable[str | Path],
+    cells: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    title: str = "Families",
+) -> None:
+    """Write the table (.csv tidy, .html, .tex) and the figure (.pdf, .svg, .png, .csv)."""
+    rows = read(fitted, fits, cells, responses)
+    tables.write(out, layout(rows, title), rows)
+    with style.use():
+        style.save(draw(rows), figure, rows)
+
+
+def layout(rows: pd.DataFrame, title: str) -> Table:
+    """Set out a row an LM, a column a response, the largest share first, and the paired tests of neighbours."""
+    wide = rows.pivot(index="label", columns="response", values=LM)
+    wide = wide.reindex(list(dict.fromkeys(rows.label)))
+    order = list(wide.mean().sort_values(ascending=False).index)
+    header = [Cell("", left=True), *(Cell(name) for name in order)]
+    grid = [
+        [Cell(label, left=True), *(Cell(style.number(wide[name][label], 2)) for name in order)]
+        for label in wide.index
+    ]
+    notes = [NOTE]
+    for more, less in pairwise(order):
+        t, p, n = paired(wide[more], wide[less])
+        if not math.isnan(t):
+            told = f"{more} over {less}: paired t({n - 1}) = {style.number(t, 2)} (p {write_p(p)}), over LMs"
+            notes.append(f"{told}, which share their words, so that p says more than there is")
+    return Table(f"{title}: variance that surprisal explains", [header], grid, [*notes, PUBLISHED])
+
+
+def draw(rows: pd.DataFrame) -> "Figure":
+    """Draw a bar an LM, a panel a response, its shares one after the other."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    responses, lms = list(dict.fromkeys(rows.response)), list(dict.fromkeys(rows.label))
+    size = (style.WIDTH, 0.8 + (0.5 + 0.19 * len(lms)) * len(responses))
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(len(responses), 1, squeeze=False)[:, 0]
+    for axes, response in zip(panels, responses, strict=True):
+        mine = rows[rows.response == response].set_index("label").reindex(lms[::-1])
+        begin = pd.Series(0.0, mine.index)
+        for kind in COLUMNS[3:]:
+            axes.barh(
+                mine.index, mine[kind], left=begin, height=0.7, color=COLOURS[kind], label=kind
+            )
+            begin += mine[kind]
+        axes.tick_params("y", length=0)
+        axes.grid(axis="x")
+        axes.set_title(response)
+    panels[-1].set_xlabel("Variance explained (%)")
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper left", ncols=len(names))
+    return figure

@@ -1,0 +1,82 @@
+"""Shares of the variance of responses: readers, what is known of the words, and the LM's terms last.
+
+As the thesis's Figures 9.6 and 9.7: an analysis of variance of type I of the rows that a mixed model was
+fitted to, with its fixed terms. Readers come first, so that all terms are of times within readers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.figures import comparison
+from recency.regression import names
+from recency.stats.shares import sequential
+
+READERS, LM, LENGTH, FREQUENCY, OTHERS = "readers", "surprisal", "length", "frequency", "others"
+COLUMNS = ["lm", "label", "response", READERS, LENGTH, FREQUENCY, OTHERS, LM]
+
+
+def of_rows(rows: pd.DataFrame, response: str, terms: Sequence[str]) -> dict[str, float]:
+    """Return the percent of the variance of `response` that readers and each term explain.
+
+    A term is a column of `rows` or several, `a:b`, multiplied. Terms of the LM come last, all others
+    in the order of the model.
+    """
+    values = rows[response].to_numpy(float)
+    reader = rows["subject"].astype("category").cat.codes.to_numpy()
+    sizes = np.maximum(np.bincount(reader), 1)
+
+    def within(column: np.ndarray) -> np.ndarray:
+        return column - (np.bincount(reader, column) / sizes)[reader]
+
+    left = within(values)
+    inside = (left @ left) / np.sum((values - values.mean()) ** 2)
+    ordered = sorted(terms, key=of_lm)  # stable
+    columns = {term: within(rows[term.split(":")].to_numpy(float).prod(axis=1)) for term in ordered}
+    found = sequential(left, columns)
+    return {READERS: 100 * (1 - inside)} | {t: 100 * inside * found[t] for t in ordered}
+
+
+def of_lm(term: str) -> bool:
+    """Say whether an LM gives a factor of a term."""
+    return any(names.split(factor).of_lm for factor in term.split(":"))
+
+
+def grouped(shares: Mapping[str, float]) -> dict[str, float]:
+    """Sum the shares of terms to those of readers, length, frequency, others and the LM."""
+    found = dict.fromkeys((READERS, LENGTH, FREQUENCY, OTHERS, LM), 0.0)
+    for term, share in shares.items():
+        kind = {"length": LENGTH, "unigram": FREQUENCY, READERS: READERS}.get(term, OTHERS)
+        found[LM if of_lm(term) else kind] += share
+    return found
+
+
+def read(
+    fitted: Iterable[str | Path],
+    fits: Iterable[str | Path],
+    cells: Iterable[Mapping],
+    responses: Iterable[Mapping],
+) -> pd.DataFrame:
+    """Return a row (COLUMNS, percent) for each cell; files are in the order of `cells`."""
+    _, measured = comparison.records([], responses)
+    labels = {(r.dataset, r.measure): r.label for r in measured}
+    rows = []
+    for data, fit, cell in zip(fitted, fits, cells, strict=True):
+        record, frame = json.loads(Path(fit).read_text(encoding="utf-8")), pd.read_parquet(data)
+        response = record["formula"].partition("~")[0].strip()
+        response = response if response in frame else f"log_{response}"
+        if "subject" not in frame:
+            raise InputError(
+                f"{data}: no column subject, so that there are no readers to tell apart"
+            )
+        terms = [each["term"].replace("`", "") for each in record["fixed"]][1:]
+        known = {"lm": cell["lm"], "label": cell["label"]}
+        known["response"] = labels[cell["dataset"], cell["measure"]]
+        rows.append(known | grouped(of_rows(frame, response, terms)))
+    return pd.DataFrame(rows, columns=COLUMNS)
