@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -248,3 +249,27 @@ def test_lms_train_side_by_side_on_the_gpus_that_they_are_given(slurm, tmp_path)
     assert run.wait() == 0, faulty.printed(tmp_path)[-3000:]
     (a, one), (b, other) = ((tmp_path / f"{lm}.txt").read_text().split() for lm in "ab")
     assert {one, other} == {"0", "1"} and abs(int(a) - int(b)) < 8
+
+
+def test_the_profile_for_other_schedulers(slurm, tmp_path):
+    """With Slurm's own programs as its example: from text to a tokenizer, and one that fails."""
+    pytest.importorskip("snakemake_executor_plugin_cluster_generic")
+    folder = project(tmp_path / "study")
+    tokenizer = "results/tiny/cores/tokenizers/simulated-1024/tokenizer.json"
+    words = [sys.executable, "-m", "snakemake", tokenizer]
+    words += ["--workflow-profile", "profiles/generic", "--latency-wait", "10"]
+    words += ["--seconds-between-status-checks", "2", "--configfile", *TINY]
+    run = faulty.started(folder, *words, environment=environment() | ALONE)
+    assert run.wait() == 0, faulty.printed(folder)[-3000:]
+    assert (folder / tokenizer).exists()
+    submitted = list((folder / ".snakemake" / "generic_logs").glob("*.log"))
+    assert len(submitted) == 2
+    known = {"mem_mb": "16000M", "runtime": "4:00:00"}
+    asked = [row for row in queue("%m", "%l") if row[0] == known["mem_mb"]]
+    assert known["runtime"] in {limit for _, limit, *_ in asked}
+    status = [str(folder / "profiles" / "generic" / "status.sh")]
+    failed = call(
+        "sbatch", "--parsable", "--mem=100", "--output=/dev/null", "--wrap=exit 3"
+    ).stdout.strip()
+    wait_for(lambda: call(*status, failed).stdout.strip() == "failed", 60)
+    assert call(*status, "99999").stdout.strip() == "failed"
