@@ -1,7 +1,7 @@
 # Vectors of words against people's ratings, those of rare words made from words written alike.
 
 
-rule rare_words:
+rule rare_words_of_lm:
     input:
         pairs=lambda wildcards: files.data("rare_words", wildcards.word_pairs, "pairs"),
         model=lambda wildcards: study.weights(wildcards.lm),
