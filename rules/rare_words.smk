@@ -1,14 +1,14 @@
 # Vectors of words against people's ratings, those of rare words made from words written alike.
 
 
-rule score_rare_words:
+rule rare_words_of_lm:
     input:
         pairs=lambda wildcards: files.data("rare_words", wildcards.word_pairs, "pairs"),
         model=lambda wildcards: study.weights(wildcards.lm),
     output:
         "<results>/rare_words/{word_pairs}/lms/{lm}.csv",
     log:
-        "<logs>/score_rare_words/{word_pairs}/lms/{lm}.log",
+        "<logs>/rare_words/{word_pairs}/lms/{lm}.log",
     conda:
         "../envs/lm.yaml"
     params:

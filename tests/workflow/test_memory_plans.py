@@ -24,12 +24,12 @@ def test_a_text_that_is_not_placed_is_asked_for(project):
     text = "results/ptb/paper/corpora/ptb/text.parquet"
     run = snakemake(project, "--nocolor", text, configs=["config.ptb.yaml"], RECENCY_MIRROR="")
     assert run.returncode != 0
-    said = "is not here. ptb.train.txt, ptb.valid.txt and ptb.test.txt of simple-examples.tgz"
-    assert said in run.stdout and "put it at data/placed/ptb/ptb.train.txt" in run.stdout
+    said = "is not here: ptb.train.txt, ptb.valid.txt and ptb.test.txt of simple-examples.tgz"
+    assert said in run.stdout and "Put it at data/placed/ptb/ptb.train.txt" in run.stdout
 
 
 def test_tables_of_the_penn_treebank(project):
-    """41 networks, each scored on two parts, and n-grams of three orders."""
+    """41 networks, each scored on two parts, n-grams of three orders, five CDLMs, four mixes."""
     folder = project / "data" / "placed" / "ptb"
     folder.mkdir(parents=True)
     for part, words in (("train", 887_521), ("valid", 70_390), ("test", 78_669)):
@@ -38,6 +38,7 @@ def test_tables_of_the_penn_treebank(project):
     assert made.returncode == 0, made.stdout[-3000:]
     jobs = planned(made.stdout)
     assert (jobs["train"], jobs["text_perplexity"], jobs["table_perplexity"]) == (41, 82, 3)
-    assert (jobs["estimate_ngram_lm"], jobs["ngram_text_perplexity"]) == (3, 2 * (3 + 5))  # CDLMs
+    assert (jobs["estimate_ngram_lm"], jobs["train_cdlm"]) == (3, 5)
+    assert (jobs["ngram_text_perplexity"], jobs["mix_text_perplexity"]) == (16, 8)
     quick = plan(project, *PTB, configs=["config.ptb.yaml", "config.ptb-quick.yaml"])
     assert planned(quick.stdout)["train"] == 5
