@@ -24,8 +24,8 @@ def test_a_text_that_is_not_placed_is_asked_for(project):
     text = "results/ptb/paper/corpora/ptb/text.parquet"
     run = snakemake(project, "--nocolor", text, configs=["config.ptb.yaml"], RECENCY_MIRROR="")
     assert run.returncode != 0
-    said = "is not here: ptb.train.txt, ptb.valid.txt and ptb.test.txt of simple-examples.tgz"
-    assert said in run.stdout and "Put it at data/placed/ptb/ptb.train.txt" in run.stdout
+    said = "is not here. ptb.train.txt, ptb.valid.txt and ptb.test.txt of simple-examples.tgz"
+    assert said in run.stdout and "put it at data/placed/ptb/ptb.train.txt" in run.stdout
 
 
 def test_tables_of_the_penn_treebank(project):
