@@ -100,3 +100,32 @@ def test_what_a_gpu_compiles_needs_no_second_buffer(data):
     torch.testing.assert_close(losses, -expected[torch.arange(46), targets].log())
     expected[torch.arange(46), targets] -= 1
     torch.testing.assert_close(logits, expected)
+
+
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+@pytest.mark.parametrize("way", ["laid out", "as it lies", "as on a GPU"])
+def test_an_output_bias(data, monkeypatch, way, shift):
+    """Against autograd on whole logits, by several blocks; a target far below another entry, too."""
+    monkeypatch.setitem(loss.TOKENS_AT_ONCE, "cpu", 7)
+    monkeypatch.setitem(loss.TOKENS_AT_ONCE, "cuda", 7)
+    monkeypatch.setattr(loss, "ENTRIES_AT_ONCE", 9)
+    hidden, weight = (
+        torch.tensor(each, dtype=torch.float32, requires_grad=True) for each in data[:2]
+    )
+    bias = torch.linspace(-1, 1, 40)
+    bias[3] += shift
+    bias.requires_grad_()
+    targets = torch.tensor(data[2])
+    logits = (hidden.double() @ weight.double().T + bias.double()).flatten(0, 1)
+    expected = torch.nn.functional.cross_entropy(logits, targets.flatten(), reduction="sum")
+    gradients = torch.autograd.grad(expected, [hidden, weight, bias])
+    if way == "as on a GPU":
+        flat = hidden.detach().flatten(0, 1)
+        losses, *found = loss._by_chunks(flat, weight.detach(), targets.flatten(), True, bias)
+        total = losses.sum()
+    else:
+        total = loss.cross_entropy_sum(hidden, weight, targets, bias, lay_out=way == "laid out")
+        found = torch.autograd.grad(total, [hidden, weight, bias])
+    torch.testing.assert_close(total.double(), expected, rtol=1e-5, atol=0)
+    for ours, theirs in zip(found, gradients):
+        torch.testing.assert_close(ours.view_as(theirs), theirs, rtol=1e-4, atol=1e-4)

@@ -31,17 +31,20 @@ LARGEST = 1e30
 
 
 class LinearCrossEntropy(torch.autograd.Function):
-    """-Σ log softmax(hidden · weightᵀ)[target], in nats."""
+    """-Σ log softmax(hidden · weightᵀ + bias)[target], in nats."""
 
     @staticmethod
-    def forward(ctx, hidden, weight, targets):
-        """Take hidden (tokens, width), weight (vocabulary, width) and targets (tokens,).
+    def forward(ctx, hidden, weight, targets, bias=None, lay_out=True):
+        """Take hidden (tokens, width), weight (vocabulary, width), targets (tokens,), bias or None.
 
         Products are in the type of `hidden`, softmax and sums in float32 at least.
         """
-        make = _by_chunks if hidden.is_cuda else _by_blocks
+        learns = any(ctx.needs_input_grad)
         with torch.autocast(hidden.device.type, enabled=False):
-            losses, *gradients = make(hidden, weight, targets, any(ctx.needs_input_grad))
+            if hidden.is_cuda:
+                losses, *gradients = _by_chunks(hidden, weight, targets, learns, bias)
+            else:
+                losses, *gradients = _by_blocks(hidden, weight, targets, learns, bias, lay_out)
         ctx.save_for_backward(*gradients)
         ctx.weight_dtype = weight.dtype
         return losses.sum()
@@ -49,10 +52,12 @@ class LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         """Scale what the forward pass made."""
-        hidden_gradient, weight_gradient = ctx.saved_tensors
+        hidden_gradient, weight_gradient, bias_gradient = ctx.saved_tensors
         return (
             hidden_gradient.mul_(gradient.to(hidden_gradient.dtype)),
             weight_gradient.mul_(gradient).to(ctx.weight_dtype),
+            None,
+            None if bias_gradient is None else bias_gradient.mul_(gradient).to(ctx.weight_dtype),
             None,
         )
 
@@ -60,9 +65,16 @@ class LinearCrossEntropy(torch.autograd.Function):
 class Block:
     """Some rows of the output layer, and a training step's three products with them."""
 
+    bias: torch.Tensor | None = None  # of its rows
+
     def __init__(self, start: int, weight: torch.Tensor, gradient: torch.Tensor | None):
         """Take the number of the first row, the rows, and those of the gradient, which are zero."""
         self.start, self.weight, self.gradient = start, weight, gradient
+
+    def scores(self, states: torch.Tensor, out: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """Return the logits, with the bias, in a type."""
+        scores = self.logits(states, out).to(dtype)
+        return scores if self.bias is None else scores.add_(self.bias)
 
     def logits(self, states: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
         """Return the logits of states (tokens, width), in `out` or elsewhere."""
@@ -70,7 +82,7 @@ class Block:
 
     def exponentials(self, states, targets, shift, out) -> torch.Tensor:
         """Write exp(l - shift) to `out`, 0 for a token's target; return the sums over the rows."""
-        scores = self.logits(states, out).to(shift.dtype).mul_(LOG2_E)
+        scores = self.scores(states, out, shift.dtype).mul_(LOG2_E)
         scores.sub_((shift * LOG2_E)[:, None])
         scores = torch.exp2(scores, out=out if out.dtype == scores.dtype else scores)
         column = targets - self.start
@@ -120,33 +132,41 @@ class LaidOutBlock(Block):
         self.gradient.copy_(self.sum.T)
 
 
-def _by_blocks(hidden, weight, targets, learns: bool) -> list[torch.Tensor | None]:
-    """Return the losses and both gradients on a CPU."""
+def _by_blocks(
+    hidden, weight, targets, learns: bool, bias=None, lay_out=True
+) -> list[torch.Tensor | None]:
+    """Return the losses and the gradients of hidden, weight and bias on a CPU."""
     exact = torch.promote_types(hidden.dtype, torch.float32)
     at_once = min(len(hidden), TOKENS_AT_ONCE["cpu"])
     losses, weight_gradient = hidden.new_empty(len(hidden), dtype=exact), None
+    bias_gradient = torch.zeros_like(bias, dtype=exact) if learns and bias is not None else None
     if learns:
         hidden_gradient = torch.empty_like(hidden)
         weight_gradient = torch.zeros_like(weight, dtype=exact)
         by_target = torch.empty_like(hidden, dtype=exact)
     cast = weight.detach().to(hidden.dtype)
-    kind = LaidOutBlock if products.can_lay_out(cast) else Block
+    kind = LaidOutBlock if lay_out and products.can_lay_out(cast) else Block
     blocks = [
         kind(start, cast[rows], weight_gradient[rows] if learns else None)
         for start in range(0, len(cast), ENTRIES_AT_ONCE)
         for rows in [slice(start, start + ENTRIES_AT_ONCE)]
     ]
+    if bias is not None:
+        for block in blocks:
+            block.bias = bias.detach()[block.start : block.start + len(block.weight)].to(exact)
     room = cast.new_empty(at_once, len(cast) if learns else min(len(cast), ENTRIES_AT_ONCE))
     for start in range(0, len(hidden), at_once):
         here = slice(start, start + at_once)
         states, rows = hidden[here], cast[targets[here]].to(exact)
         own = (states.to(exact) * rows).sum(-1)
+        if bias is not None:
+            own += bias.detach()[targets[here]]
         shift = own
         places = _places(blocks, room, len(states), learns)
         total, to_hidden = _exponentials(blocks, places, states, targets[here], own, learns)
         if not total.max() < LARGEST:
-            largest = [b.logits(states, out).amax(-1) for b, out in zip(blocks, places)]
-            shift = torch.stack(largest).amax(0).to(exact)
+            largest = [b.scores(states, out, exact).amax(-1) for b, out in zip(blocks, places)]
+            shift = torch.stack(largest).amax(0)
             total, to_hidden = _exponentials(blocks, places, states, targets[here], shift, learns)
         first = torch.exp(own - shift)  # the target's own: 1 unless the shift is another
         losses[here] = torch.log1p(total + (first - 1)) + (shift - own)
@@ -158,12 +178,17 @@ def _by_blocks(hidden, weight, targets, learns: bool) -> list[torch.Tensor | Non
         divided = (states / z).to(hidden.dtype)
         for block, exponentials in zip(blocks, places, strict=True):
             block.to_weight(exponentials, divided)
+        if bias is not None:
+            for block, exponentials in zip(blocks, places, strict=True):
+                rows = slice(block.start, block.start + len(block.weight))
+                bias_gradient[rows] += exponentials.to(exact).T @ (1 / z[:, 0])
+            bias_gradient.index_add_(0, targets[here], (total / z)[:, 0], alpha=-1)
     if not learns:
-        return [losses, None, None]
+        return [losses, None, None, None]
     for block in blocks:
         block.finish()
     weight_gradient.index_add_(0, targets, by_target, alpha=-1)
-    return [losses, hidden_gradient, weight_gradient]
+    return [losses, hidden_gradient, weight_gradient, bias_gradient]
 
 
 def _places(blocks, room: torch.Tensor, tokens: int, learns: bool) -> list[torch.Tensor]:
@@ -187,23 +212,28 @@ def _exponentials(blocks, places, states, targets, shift, learns: bool):
     return total, to_hidden
 
 
-def _by_chunks(hidden, weight, targets, learns: bool) -> list[torch.Tensor | None]:
-    """Return the losses and both gradients on a GPU, which takes all of the vocabulary at once."""
+def _by_chunks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.Tensor | None]:
+    """Return the losses and the gradients on a GPU, which takes all of the vocabulary at once."""
     exact = torch.promote_types(hidden.dtype, torch.float32)
     at_once = min(len(hidden), TOKENS_AT_ONCE["cuda"])
     losses = hidden.new_empty(len(hidden), dtype=exact)
     hidden_gradient = torch.empty_like(hidden) if learns else None
     weight_gradient = torch.zeros_like(weight, dtype=exact) if learns else None
+    bias_gradient = torch.zeros_like(bias, dtype=exact) if learns and bias is not None else None
     logits, cast = hidden.new_empty(at_once, len(weight)), weight.detach().to(hidden.dtype)
     for start in range(0, len(hidden), at_once):
         here = slice(start, start + at_once)
         states = hidden[here]
         scores = torch.mm(states, cast.T, out=logits[: len(states)])
+        if bias is not None:
+            scores.add_(bias.detach())
         losses[here] = _compiled(hidden.is_cuda)(scores, targets[here])
         if learns:
             torch.mm(scores, cast, out=hidden_gradient[here])
             weight_gradient += scores.T @ states
-    return [losses, hidden_gradient, weight_gradient]
+            if bias is not None:
+                bias_gradient += scores.sum(0, dtype=exact)
+    return [losses, hidden_gradient, weight_gradient, bias_gradient]
 
 
 def softmax_minus_target(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -225,7 +255,15 @@ def _compiled(on_gpu: bool):
 
 
 def cross_entropy_sum(
-    hidden: torch.Tensor, weight: torch.Tensor, targets: torch.Tensor
+    hidden: torch.Tensor,
+    weight: torch.Tensor,
+    targets: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    lay_out: bool = True,
 ) -> torch.Tensor:
-    """Return the summed cross-entropy in nats: hidden (…, width), weight (vocabulary, width)."""
-    return LinearCrossEntropy.apply(hidden.flatten(0, -2), weight, targets.flatten())
+    """Return the summed cross-entropy in nats: hidden (…, width), weight (vocabulary, width).
+
+    `bias` (vocabulary) is added to the logits. Without `lay_out` a CPU takes the weight as it lies: for
+    few tokens, in less time and memory.
+    """
+    return LinearCrossEntropy.apply(hidden.flatten(0, -2), weight, targets.flatten(), bias, lay_out)

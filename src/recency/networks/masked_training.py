@@ -13,6 +13,9 @@ from recency.networks.loss import cross_entropy_sum
 from recency.networks.roberta import output_factors
 from recency.networks.training import Training
 
+#: Masked places of a micro-batch up to which the output layer is taken as it lies.
+FEW = 768
+
 
 class MaskedTraining(Training):
     """A training whose stream (`masked_rows.MaskedRows`) says what is masked.
@@ -43,9 +46,9 @@ class MaskedTraining(Training):
         """Return the summed cross-entropy in nats of the `targets` at `places`."""
         with self._autocast():
             states = self._states_at(inputs, seen, places)
-            states, weight = output_factors(self.model, states)
+            states, table, bias = output_factors(self.model, states)
             states = states.to(torch.bfloat16) if self.recipe["precision"] == "bf16" else states
-            return cross_entropy_sum(states, weight, targets)
+            return cross_entropy_sum(states, table, targets, bias, lay_out=len(targets) > FEW)
 
     def _states_at(self, inputs, seen, places) -> torch.Tensor:
         """Return the last states (asked, width) of the places, numbered end to end."""

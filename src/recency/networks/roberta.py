@@ -231,15 +231,16 @@ def _draw(model: RobertaForMaskedLM, seed: int) -> None:
                 parameter[PAD] = 0.0
 
 
-def output_factors(model: RobertaForMaskedLM, states: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Return u (tokens, n) and V (entries, n) with logits = u·Vᵀ of last states (tokens, width).
+def output_factors(
+    model: RobertaForMaskedLM, states: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """Return u (tokens, width), T (entries, width) and b or None, of last states (tokens, width).
 
-    So the loss is taken without the logits being held; b is a further column of V, of which u is 1.
+    Logits are u·Tᵀ + b, so that the loss is taken without their being held.
     """
     head = model.lm_head
     if isinstance(head, ClapHead):
-        return head.beta * states, head.decoder.table
+        return head.beta * states, head.decoder.table, None
     states = head.layer_norm(functional.gelu(head.dense(states)))
     table = head.decoder.table if isinstance(head.decoder, Decoder) else head.decoder.weight
-    ones = states.new_ones(len(states), 1)
-    return torch.cat([states, ones], -1), torch.cat([table, head.bias[:, None]], -1)
+    return states, table, head.bias
