@@ -1,16 +1,16 @@
 # The same masked tokens of a text, read in pieces of several lengths.
 
 
-rule length:
+rule length_perplexity:
     input:
         text="<results>/corpora/{corpus}/text.parquet",
         model=lambda wildcards: study.weights(wildcards.lm),
     output:
         "<results>/length/{lm}/{corpus}.{lengths}.{documents}.{share}.{seed}.parquet",
     log:
-        "<logs>/length/{lm}/{corpus}.{lengths}.{documents}.{share}.{seed}.log",
+        "<logs>/length_perplexity/{lm}/{corpus}.{lengths}.{documents}.{share}.{seed}.log",
     benchmark:
-        "<benchmarks>/length/{lm}/{corpus}.{lengths}.{documents}.{share}.{seed}.tsv"
+        "<benchmarks>/length_perplexity/{lm}/{corpus}.{lengths}.{documents}.{share}.{seed}.tsv"
     wildcard_constraints:
         lengths=r"\d+(-\d+)+",
         documents=r"\d+|all",
@@ -24,4 +24,4 @@ rule length:
         allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
         bias=lambda wildcards: study.inference_bias(wildcards.lm),
     script:
-        "../workflow/scripts/length/length.py"
+        "../workflow/scripts/length/length_perplexity.py"

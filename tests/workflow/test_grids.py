@@ -14,7 +14,9 @@ from recency import grids
 from recency.errors import InputError
 from recency.evaluations.reading_times import table_seeds
 from recency.evaluations.sensitivity import grid as sensitivity
+from recency.evaluations.training import spec as training
 from recency.workflow import checks as config_checks
+from recency.workflow.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
 GRID = """
@@ -225,3 +227,18 @@ def test_table_of_seeds(tmp_path):
     html = out[1].read_text()
     assert "<b>12.5</b><small>6.0 to 19.0</small>" in html
     assert "<b>14.0" not in html and "Mix − Pythia" in html and "class='rule'" in html
+
+
+def test_a_network_scored_otherwise_has_the_weights_of_its_own_seed():
+    """The open study's `mlm`: five masked LMs scored three ways are five trainings a seed."""
+    study = Study(load("config.open.yaml"), ROOT, dry_run=True)
+    for name, seed in (("MLM-alibi-removed", ""), ("MLM-alibi-removed@seed=2", "@seed=2")):
+        assert study.weights(name)[0] == f"<results>/lms/MLM-alibi{seed}/config.json"
+        assert study.inference_bias(name) is None  # it was trained with its bias
+        assert study.lms[name]["bias"]["form"] == "linear_both"
+        assert study.lms[name]["scoring"] == {"future": "removed"}
+    assert len(study.experiment("mlm")["lms"]) == 17 * 3
+    assert len(training.trained(study, "mlm")) == 7 * 3
+    masked = training.masked(study, "mlm")
+    assert {each["lm"] for each in masked} == set(study.config["lm_groups"]["mlm-as-run"])
+    assert [each["variant"] for each in masked] == study.named_lms("mlm", "glue")

@@ -16,7 +16,7 @@ KEY = ["document", "place"]
 
 
 def read(lengths: Iterable[str | Path], variants: Iterable[Mapping], trained: int) -> pd.DataFrame:
-    """Return a row an LM and length from rule length's files, LM by LM.
+    """Return a row an LM and length from rule length_perplexity's files, LM by LM.
 
     Columns: lm, label, networks, length, ppl, difference (of mean nats from the length `trained`, of
     the same tokens; NaN where a length has no value), low and high (95 %, documents drawn anew),

@@ -1,4 +1,4 @@
-"""Rule length: nats of the same masked tokens of a text, read in pieces of several lengths.
+"""Rule length_perplexity: nats of the same masked tokens of a text, read in pieces of several lengths.
 
 Of each document the first tokens are taken, as many as the longest piece has room for. A share of
 them is drawn and masked, the same at every length; then they are read in pieces of each length, end
