@@ -37,7 +37,7 @@ def score(
     which list no words.
     """
     path = Path(path)
-    with ngram._open(path, "rb") as file:
+    with ngram.open_text(path, "rb") as file:
         if not file.read(64).lstrip().startswith(b"\\data\\"):
             raise InputError(
                 f"{path} is no ARPA file, and ranks need the words that one lists; give that"
@@ -131,7 +131,7 @@ def _longer(path: Path, contexts: set[str], found: _Listed) -> None:
 def _lines(path: Path, wanted, last: int | None = None):
     """Yield n-gram, log10 p and backoff weight of the orders that are `wanted`, up to the `last`."""
     order = 0
-    with ngram._open(path) as lines:
+    with ngram.open_text(path) as lines:
         for number, line in enumerate(lines, 1):
             if line.startswith("\\"):
                 order = int(line[1 : line.index("-")]) if line.endswith("-grams:\n") else 0

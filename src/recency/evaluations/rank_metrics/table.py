@@ -130,7 +130,7 @@ def layout(
         )
     if lost:
         notes.append(
-            f"not run: {', '.join(lost)} (neither a network nor an n-gram model: nothing is ranked)"
+            f"not run: {', '.join(lost)} (neither a network nor an ARPA file: nothing ranks its words)"
         )
     return Table(title, [titles], grid, notes, rules=rules)
 
