@@ -111,6 +111,46 @@ def logits_of(model, text):
         return model.network(input_ids=ids, use_cache=False).logits[0].numpy()
 
 
+RECURRENT = {
+    "lsrc": {},
+    "rnn": {},
+    "gru": {},
+    "fofe": {"half_lives": [1, 9], "learned": True, "window": 2},
+    "srnn": {"context": "word"},
+    "state_space": {"selective": True},
+}
+READER = """
+import json, sys
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+folder, text = sys.argv[1:3]
+network = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True).eval()
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+with torch.no_grad():
+    logits = network(tokenizer(text, return_tensors="pt").input_ids).logits[0]
+assert not any(name == "recency" for name in sys.modules)
+print(json.dumps(logits.tolist()))
+"""
+
+
+@pytest.mark.parametrize("form", RECURRENT)
+def test_a_recurrent_one_brings_its_memory(tmp_path, form):
+    """`write.main` opens the folder by the code in it and compares; a stranger opens one as well."""
+    memory = {"form": form} | RECURRENT[form]
+    shape = {"family": "recurrent", "layers": 2, "width": 8, "feed_forward": 8, "memory": memory}
+    network = architectures.new(shape, {"form": "none"}, byte_tokenizer().get_vocab_size(), 1)
+    source = save(network, tmp_path / "lm")
+    write.main(source, tmp_path / "out", lm="lm", about=ABOUT | {"applied": "none"})
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert f"Form `{form}`" in card and "trust_remote_code=True" in card and "heads" not in card
+    if form == "lsrc":  # a form that uses another form's
+        done = stranger(tmp_path / "out", tmp_path, READER)
+        assert done.returncode == 0, done.stderr[-2000:]
+        expected = logits_of(recency.load(source), TEXTS[0])
+        np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-4)
+        assert logits_of(recency.load(tmp_path / "out"), TEXTS[0]) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(
     "bias, family", [("linear", "gpt_neox"), ("learned", "gpt2"), ("dVM-last", "gpt_neox")]
 )

@@ -14,6 +14,7 @@ from recency.export.modelling import FILE
 from recency.figures import bases
 
 BIASES = "recency.attention.biases"
+MEMORIES = "recency.networks.memories"
 ENDS = ("subject", "sentence")  # what the bootstrap drew anew: the wider interval is shown
 
 
@@ -33,6 +34,7 @@ def text(
     perplexity.csv and delta_loglik.csv of experiments with this LM.
     """
     bias = getattr(network.config, "bias", None)
+    memory = getattr(network.config, "memory", None)
     licence = [f"license: {about['licence']}"] if about.get("licence") else []
     metadata = ["library_name: transformers", "pipeline_tag: text-generation", *licence]
     metadata.append("tags: [recency, psycholinguistics, surprisal]")
@@ -40,8 +42,8 @@ def text(
     parts = [
         "\n".join(["---", *metadata, "---"]),
         f"# {about['label']}",
-        _what(about, bias),
-        _opened(lm, bias),
+        _what(about, bias, memory),
+        _opened(lm, bias or memory, "memory" if memory else "bias"),
         _made(about, network, training),
         _perplexities(lm, labels, perplexity),
         _fits(about.get("ranked", lm), labels, delta_loglik),
@@ -50,12 +52,16 @@ def text(
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _what(about: Mapping, bias: Mapping | None) -> str:
-    """Say what the LM is, and the equation of its bias."""
+def _what(about: Mapping, bias: Mapping | None, memory: Mapping | None) -> str:
+    """Say what the LM is, and the equation of its bias or its memory."""
     what = f"A language model of the study *{about['study']}*, made by recency."
-    if not bias:
+    own = memory or bias
+    if not own:
         return f"{what} Its attention has no bias."
-    settings = "".join(f", {key} {value}" for key, value in bias.items() if key != "form")
+    settings = "".join(f", {key} {value}" for key, value in own.items() if key != "form")
+    if memory:
+        said = plugins.docstring(MEMORIES, memory["form"]).splitlines()[0]
+        return f"{what} It has no attention: a state is carried from word to word. {said}\n\nForm `{memory['form']}`{settings}."
     when = {"inference": "put on a trained network"}.get(
         about["applied"], "in training and inference"
     )
@@ -66,29 +72,31 @@ def _what(about: Mapping, bias: Mapping | None) -> str:
     )
 
 
-def _opened(lm: str, bias: Mapping | None) -> str:
-    """Show the lines that open the LM."""
-    trust = ", trust_remote_code=True" if bias else ""
+def _opened(lm: str, own: Mapping | None, what: str) -> str:
+    """Show the lines that open the LM, one with a bias or a memory (`what`) of its `own`."""
+    trust = ", trust_remote_code=True" if own else ""
     code = (
         "## To open it\n\n```python\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
         f'network = AutoModelForCausalLM.from_pretrained("{lm}"{trust})\n'
         f'tokenizer = AutoTokenizer.from_pretrained("{lm}"{trust})\n```'
     )
-    if not bias:
+    if not own:
         return code
     return (
-        f"{code}\n\nThe code of the bias is in `{FILE}` and needs torch and transformers (5 or later) "
+        f"{code}\n\nThe code of the {what} is in `{FILE}` and needs torch and transformers (5 or later) "
         "alone. Without it transformers refuses the folder, so that the network never runs without "
-        f'its bias. recency opens it by its own code: `recency.load("{lm}")`.'
+        f'its {what}. recency opens it by its own code: `recency.load("{lm}")`.'
     )
 
 
 def _made(about: Mapping, network, training: str | Path | None) -> str:
     """Tell how the LM was made."""
     config, rows = network.config, {}
+    heads = getattr(config, "num_attention_heads", 0)
+    heads = f"{heads} heads, " if heads else ""
     rows["network"] = (
         f"{config.model_type.removeprefix('recency_')}, {config.num_hidden_layers} layers, "
-        f"{config.num_attention_heads} heads, width {config.hidden_size}, "
+        f"{heads}width {config.hidden_size}, "
         f"{sum(each.numel() for each in network.parameters()):,} parameters"
     )
     if about.get("checkpoint"):

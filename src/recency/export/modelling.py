@@ -8,11 +8,13 @@ from pathlib import Path
 
 from recency import errors, plugins
 from recency.attention import biases
-from recency.export import standalone
-from recency.networks import architectures
+from recency.export import standalone, standalone_memories
+from recency.networks import architectures, memories, recurrences, recurrent
 
 FILE = "modeling_recency.py"
-_HEADER = '''"""A language model whose attention scores are changed by distance: {form}
+_BIASED = "A language model whose attention scores are changed by distance"
+_RECURRENT = "A recurrent language model"
+_HEADER = '''"""{what}: {form}
 
 Made by recency (MIT licence) of the code that trained and scored this checkpoint; it needs torch and
 transformers alone. AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True) uses it.
@@ -35,6 +37,49 @@ def source(form: str, config_class: type, model_class: type) -> str:
         _part(standalone.__file__),
         _part(architectures.__file__, lambda node: _name(node) in classes),
     ]
+    return _written(parts, _BIASED, plugins.docstring(biases.__name__, form))
+
+
+def recurrent_source(form: str) -> str:
+    """Return the text of FILE for a recurrent network with this form of memory."""
+    own = plugins.folder(memories.__name__) / f"{form}.py"
+    left_out = ("new", "draw")
+    parts = [
+        _part(errors.__file__),
+        _part(recurrences.__file__),
+        _part(memories.__file__, lambda node: _name(node) != "build"),
+        *(part for other, name in _other_memories(own) for part in _renamed(other, name)),
+        _part(own, lambda node: _name(node) != "PARAMETERS"),
+        _part(standalone_memories.__file__),
+        _part(
+            recurrent.__file__,
+            lambda node: not isinstance(node, ast.Expr) and _name(node) not in left_out,
+        ),
+    ]
+    return _written(parts, _RECURRENT, plugins.docstring(memories.__name__, form))
+
+
+def _other_memories(path: Path) -> list[tuple[str, str]]:
+    """Return (form, name) of each other form whose `Form` a form uses by a name of its own."""
+    return [
+        (node.module.rsplit(".", 1)[1], alias.asname)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith(f"{memories.__name__}.")
+        for alias in node.names
+        if alias.asname
+    ]
+
+
+def _renamed(form: str, name: str) -> list[tuple]:
+    """Return the parts of another form, whose class has this name from then on."""
+    text = f"{name} = Form"
+    path = plugins.folder(memories.__name__) / f"{form}.py"
+    return [_part(path, lambda node: _name(node) != "PARAMETERS"), (text, ast.parse(text).body, [])]
+
+
+def _written(parts: list[tuple], what: str, docstring: str) -> str:
+    """Return parts as one file: its header, the imports that are used, the nodes in order."""
     names = {
         each.id
         for _, nodes, _ in parts
@@ -43,7 +88,7 @@ def source(form: str, config_class: type, model_class: type) -> str:
         if isinstance(each, ast.Name)
     }
     imports = dict.fromkeys(line for *_, own in parts for bound, line in own if bound in names)
-    header = _HEADER.format(form=plugins.docstring(biases.__name__, form).splitlines()[0])
+    header = _HEADER.format(what=what, form=docstring.splitlines()[0])
     bodies = [_segment(text, node) for text, nodes, _ in parts for node in nodes]
     return header + "\n" + "\n".join(sorted(imports)) + "\n\n\n" + "\n\n\n".join(bodies) + "\n"
 

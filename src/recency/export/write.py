@@ -10,7 +10,7 @@ from pathlib import Path
 
 from recency.errors import InputError
 from recency.export import card
-from recency.export.modelling import FILE, source
+from recency.export.modelling import FILE, recurrent_source, source
 
 
 def main(
@@ -28,7 +28,7 @@ def main(
 ) -> None:
     """Write the checkpoint `model` with `bias` on it (inference) or its own to the folder `out`.
 
-    Plain transformers opens an unbiased one. A biased one brings the code of its bias (FILE), which
+    Plain transformers opens an unbiased one. A biased or recurrent one brings its code (FILE), which
     AutoModelForCausalLM runs with trust_remote_code=True and else refuses; the folder is opened so
     before this ends, and must give the logits of the network that it was made of. The card
     (README.md) says what the LM is (`about`, of recency.export.card) and how it did: its losses
@@ -52,6 +52,8 @@ def main(
     if own := getattr(exported.config, "bias", None):
         code = source(own["form"], type(exported.config), type(exported))
         (part / FILE).write_text(code, encoding="utf-8")
+    if memory := getattr(exported.config, "memory", None):
+        (part / FILE).write_text(recurrent_source(memory["form"]), encoding="utf-8")
     _compare(network, exported, part)
     text = card.text(lm, about, exported, training, perplexity, delta_loglik)
     (part / "README.md").write_text(text, encoding="utf-8")
@@ -60,15 +62,12 @@ def main(
 
 
 def _with_code(network, bias: Mapping | None):
-    """Return a network whose config names its bias and the classes that compute with it."""
+    """Return a network whose config names its bias or memory, and the classes that compute with it."""
     from recency.networks.architectures import BIASED
     from recency.networks.recurrent import RecurrentForCausalLM
 
     if isinstance(network, RecurrentForCausalLM):
-        raise InputError(
-            "a recurrent LM cannot be exported: transformers has no code for it, and none is brought "
-            "along; its folder in results/…/lms/ opens with recency.load"
-        )
+        return _named(network)
     plain = {kind.__mro__[1]: kind for kind in BIASED}
     kind = type(network.config)
     if bias is not None and bias["form"] != "none":
@@ -84,12 +83,16 @@ def _with_code(network, bias: Mapping | None):
         biased.load_state_dict(network.state_dict())
         biased.tie_weights()
         network = biased.eval()
-    if type(network.config) in BIASED:
-        module = FILE.removesuffix(".py")
-        network.config.auto_map = {
-            "AutoConfig": f"{module}.{type(network.config).__name__}",
-            "AutoModelForCausalLM": f"{module}.{type(network).__name__}",
-        }
+    return _named(network) if type(network.config) in BIASED else network
+
+
+def _named(network):
+    """Return a network whose config names the classes that it brings along."""
+    module = FILE.removesuffix(".py")
+    network.config.auto_map = {
+        "AutoConfig": f"{module}.{type(network.config).__name__}",
+        "AutoModelForCausalLM": f"{module}.{type(network).__name__}",
+    }
     return network
 
 
