@@ -43,6 +43,10 @@ PAPER = {
     "datasets: {ucl_eye_tracking: {measures: {hop: {of: FP, event: tim_ms == 0, filters: []}}}}": (
         "measures → hop → event: no column 'tim_ms'; did you mean 'time_ms'?"
     ),
+    MINE
+    + "filters: {f: time_ms > 1}}}\nexperiments: {exp1: {responses: {eye_tracking: [mine.SPR]}}}": (
+        "designs → eye_tracking → formula: mine has no previous_fixated; of eye movements write options → eye_tracking"
+    ),
     # GLUE and perplexity by length.
     "experiments: {exp1: {glue: {tasks: [CoLA, MNIL]}}}": "exp1 → glue: no GLUE task is called 'MNIL'; did you mean 'MNLI'?",
     "experiments: {exp1: {glue: {tasks: [CoLA], lms: [gpt2]}}}": "exp1 → glue → lms: not among the experiment's 'gpt2'",

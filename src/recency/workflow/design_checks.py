@@ -53,7 +53,7 @@ def problems(config: dict, root: Path, known: Callable[[str, object, str], bool]
             continue
         for lm in names.lms(formulas[name]):
             known(f"{where} → formula", lm, "lms")
-        wrong = _names(config, root, name, formulas[name])
+        wrong = _names(config, root, name, formulas[name]) + _fixated(config, name, formulas[name])
         wrong = wrong or _of_interest(where, design, formulas[name])
         found += wrong or _lms(config, name, formulas[name])
     for name in config["experiments"]:
@@ -123,6 +123,27 @@ def _names(config: dict, root: Path, design: str, formula: Formula) -> list[str]
         f"{where}: {problem}" + (f" (for {_some(lacking)})" if lacking != datasets else "")
         for problem, lacking in of_problem.items()
     ]
+
+
+def _fixated(config: dict, design: str, formula: Formula) -> list[str]:
+    """List own tables of which a design takes previous_fixated, which they neither have nor count."""
+    if "previous_fixated" not in names.used(formula):
+        return []
+    lacking = []
+    for dataset in dict.fromkeys(name for _, name in _uses(config, design)):
+        entry = config["datasets"].get(dataset, {})
+        counted = entry.get("options", {}).get("eye_tracking", False)
+        if (
+            entry.get("parser") == "table"
+            and not counted
+            and "previous_fixated" not in mapped(entry)
+        ):
+            lacking.append(dataset)
+    problem = (
+        f"designs → {design} → formula: {_some(lacking)} has no previous_fixated; of eye movements write "
+        "options → eye_tracking: true, which counts it, or map a column to it; else take a design without it"
+    )
+    return [problem] if lacking else []
 
 
 def _some(listed: list[str]) -> str:
