@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_mixed_model import CORRELATED, FORMULAS, simulate
 
+import recency
 from recency.mixed import lme4, own_figures
 from recency.mixed import search as search_module
 from recency.mixed.fit import figures, fit_model
@@ -73,11 +75,11 @@ def test_a_difference_is_seen_wherever_it_is():
         replace(summary, fixed=summary.fixed | {first: summary.fixed[first] + summary.se[0]}),
         replace(summary, se=[2 * se for se in summary.se]),
         replace(summary, modes=summary.modes | {"sentence": {}}),
-        replace(summary, fixed={}),
     ]
     modes = {level: [v + 30 for v in values] for level, values in summary.modes["subject"].items()}
     others.append(replace(summary, modes=summary.modes | {"subject": modes}))
     assert own_figures.distance(summary, summary) == 0
+    assert own_figures.distance(replace(summary, fixed={}), summary) is None
     assert all(own_figures.distance(other, summary) > 0.4 for other in others)
 
 
@@ -106,3 +108,18 @@ def test_draw():
     assert not any(drawn({"confirm": 0}, *n) for n in names)
     assert all(drawn({"confirm": 1}, *n) for n in names)
     assert drawn({}, "none", "base") and not drawn({"confirm": 0}, "none", "base")
+
+
+def test_names_that_need_backticks_are_compared_in_nested_groups_too():
+    random = np.random.default_rng(0)
+    data = pd.DataFrame({"x": random.normal(size=900), "a": random.integers(0, 12, 900)})
+    data["the item"] = random.integers(0, 15, 900)
+    pair = data["a"] * 15 + data["the item"]
+    data["rt"] = data["x"] + random.normal(size=900) + random.normal(size=180)[pair]
+    formula = "rt ~ x + (1 | a) + (1 | `the item`) + (1 | a:`the item`)"
+    found = [recency.lmer(formula, data, engine=engine) for engine in ("search", "lme4")]
+    assert found[0].loglik == pytest.approx(found[1].loglik, abs=1e-3)
+    pairs = found[1].modes["a:`the item`" if "a:`the item`" in found[1].modes else "a:the item"]
+    ours = found[0].modes["a:`the item`"].loc[pairs.index]
+    assert ours.to_numpy() == pytest.approx(pairs.to_numpy(), abs=0.02)
+    assert recency.lmer(formula, data).engine == "search, confirmed by lme4"

@@ -163,7 +163,7 @@ def confirmed(model: Any, searched: ScaledSearch, notes: Sequence[str]) -> Resul
     fit = lme4.make_at(model, evaluation, theta)
     summary = lme4.summary_of(fit)
     difference = distance(summary_of(searched)[0], summary)
-    if not difference <= ALIKE:
+    if difference is not None and not difference <= ALIKE:
         raise NotSearchable(f"its figures are {difference:.1e} standard errors from the search's")
     notes = [*notes, *search_notes(optimum)]
     text = "; ".join(notes)

@@ -37,7 +37,10 @@ def summary_of(searched: ScaledSearch) -> tuple[FitSummary, list[str]]:
         modes[scaled.nested] = _nested(searched)
     blocks = given.blocks()
     # lme4's order: the group with most levels first.
-    terms = [replace(term, group=term.group.strip("`")) for term in searched.formula.random]
+    terms = [
+        term if term.group == scaled.nested else replace(term, group=term.group.strip("`"))
+        for term in searched.formula.random
+    ]
     terms.sort(key=lambda term: -len(modes[term.group]))
     theta, random = [], {}
     for term in terms:
@@ -61,15 +64,15 @@ def summary_of(searched: ScaledSearch) -> tuple[FitSummary, list[str]]:
     return summary, [name for c, name in enumerate(names) if c not in kept]
 
 
-def distance(ours: FitSummary, theirs: FitSummary) -> float:
+def distance(ours: FitSummary, theirs: FitSummary) -> float | None:
     """Return the largest difference between two summaries at one theta.
 
     Fixed effects count in their standard errors, these and the random effects' sds as a share,
-    conditional modes in sds of their column, log-likelihoods in nats; infinite where other effects
-    or levels are there.
+    conditional modes in sds of their column, log-likelihoods in nats; infinite where other levels
+    are there. None where effects or groups have other names, and nothing is said.
     """
     if set(ours.fixed) != set(theirs.fixed) or set(ours.random) != set(theirs.random):
-        return math.inf
+        return None
     se = dict(zip(theirs.fixed, theirs.se, strict=True))
     found = [ours.loglik - theirs.loglik, ours.sigma / theirs.sigma - 1]
     for name, own_se in zip(ours.fixed, ours.se, strict=True):
@@ -80,7 +83,7 @@ def distance(ours: FitSummary, theirs: FitSummary) -> float:
         own = {frozenset(factors(c)): i for i, c in enumerate(ours.random[group]["columns"])}
         order = [own.get(frozenset(factors(c)), -1) for c in spread["columns"]]
         if -1 in order:
-            return math.inf
+            return None
         sd = np.array(spread["sd"])
         scale = np.maximum(sd, 1e-3 * theirs.sigma)
         found += list((np.array(ours.random[group]["sd"])[order] - sd) / scale)

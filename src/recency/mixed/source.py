@@ -32,7 +32,9 @@ class Prepared:
 
     def names(self, summary: FitSummary) -> bool:
         """Say whether a fit's columns and groups have the names that they have here."""
-        groups = {term.group.strip("`") for term in self.formula.random}
+        groups = {
+            name for term in self.formula.random for name in (term.group, term.group.strip("`"))
+        }
         return set(summary.fixed) <= set(self.columns) and set(summary.random) <= groups
 
 
