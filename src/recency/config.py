@@ -140,6 +140,18 @@ def mix_over_tokens(config: dict, lm: str) -> str:
     return f"{' and '.join(map(repr, rows))} are of other tokens" * (len(set(rows.values())) > 1)
 
 
+def causal_ones(config: dict, lms: Iterable[str]) -> list[str]:
+    """Return the LMs that are trained here to predict each next token; of a checkpoint nobody knows yet."""
+    scale, found = config["scales"].get(config["scale"], {}), []
+    for name in lms:
+        own = config["lms"].get(name, {})
+        own = {**inherited(config, own), **own}
+        recipe = config["recipes"].get(own.get("recipe", scale.get("recipe")), {})
+        trained = kind_of(own) == "network" and "checkpoint" not in own and recipe
+        found += [name] if trained and recipe.get("objective", "causal") == "causal" else []
+    return found
+
+
 def fixed_settings(lm: dict) -> set[str]:
     """Return what of `bos`, `stride` and `seed` an LM has none of: it is what it is."""
     if kind_of(lm) != "network":

@@ -50,6 +50,8 @@ PAPER = {
     # GLUE and perplexity by length.
     "experiments: {exp1: {glue: {tasks: [CoLA, MNIL]}}}": "exp1 → glue: no GLUE task is called 'MNIL'; did you mean 'MNLI'?",
     "experiments: {exp1: {glue: {tasks: [CoLA], lms: [gpt2]}}}": "exp1 → glue → lms: not among the experiment's 'gpt2'",
+    "experiments: {exp1: {glue: {tasks: [CoLA]}}}": "exp1 → glue: 'Pythia' predicts next tokens, and masked LMs are fine-tuned",
+    "experiments: {exp1: {length: {corpus: pile}}}": "exp1 → length: 'Pythia' predicts next tokens",
     "fine_tuning: {seeds: []}": "fine_tuning → seeds:",
     "experiments: {exp1: {length: {corpus: pil}}}": "exp1 → length → corpus: no corpus is called 'pil'; did you mean 'pile'?",
     "experiments: {devarda_marelli: {length: {corpus: pile}}}": "say in `trained` how many tokens it read at once",

@@ -1,5 +1,6 @@
 """GLUE: masked LMs fine-tuned to tell sentences, or pairs of them, apart."""
 
+from recency import config as configuration
 from recency.evaluations.registry import Data, Evaluation
 from recency.names import nearest
 
@@ -42,6 +43,10 @@ def _problems(config, name, known) -> list[str]:
         return []
     listed, own = experiment["lms"], experiment[KEY].get("lms", [])
     found = [] if "fine_tuning" in config else [f"{where}: the table `fine_tuning` is missing"]
+    found += [
+        f"{where}: {lm!r} predicts next tokens, and masked LMs are fine-tuned; name these in `lms`"
+        for lm in configuration.causal_ones(config, own or listed)
+    ]
     return found + [
         f"{where} → lms: not among the experiment's {nearest(lm, listed)}"
         for lm in own

@@ -58,6 +58,10 @@ def _problems(config, name, known) -> list[str]:
         for lm in own
         if lm not in experiment["lms"]
     ]
+    found += [
+        f"{where}: {lm!r} predicts next tokens, and this is of masked ones; name masked LMs in `lms`"
+        for lm in configuration.causal_ones(config, own or experiment["lms"])
+    ]
     if settings_of(config, name)["trained"] is None:
         found.append(
             f"{where}: the baseline {experiment['baseline']!r} is not trained here; say in `trained` how "
