@@ -328,6 +328,8 @@ CONFIG = {
                  "measured_memory": {"dataset": "ucl"}, "temporal_correlation": {"dataset": "ucl"},
                  "triggering": {"corpus": "made", "pairs": [["she", "she"]]},
                  "cross_validation": {"folds": 10, "by": "sentence"},
+                 "length": {"corpus": "made"}, "maze": {"dataset": "ucl"},
+                 "rank_metrics": {"dataset": "ucl"}, "word_length": {"dataset": "ucl"},
                  "attention_maps": {"sentence": "kettle", "lms": ["Pythia"], "layers": 2}},
         "exp3": {"title": "Experiment 3", "lms": [], "baseline": "", "responses": {}}},
     "designs": {"spr": {"engine": "ols"}},

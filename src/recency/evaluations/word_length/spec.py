@@ -7,7 +7,7 @@ def settings_of(config: dict, experiment: str) -> dict:
     """Return an experiment's `word_length`, the defaults filled in."""
     properties = schema("word_length")["experiment"]["word_length"]["properties"]
     defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    defaults["frequency"] = config["scales"][config["scale"]].get("unigram")
+    defaults["frequency"] = config["scales"].get(config["scale"], {}).get("unigram")
     return defaults | config["experiments"][experiment]["word_length"]
 
 
@@ -32,7 +32,8 @@ def _problems(config, name, known) -> list[str]:
         return []
     settings, where = settings_of(config, name), f"experiments → {name} → word_length"
     known(f"{where} → dataset", settings["dataset"], "datasets")
-    known(f"{where} → frequency", settings["frequency"], "unigrams")
+    if settings["frequency"] is not None:  # None of a scale that does not exist, which is said
+        known(f"{where} → frequency", settings["frequency"], "unigrams")
     return []
 
 
