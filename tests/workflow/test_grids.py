@@ -115,9 +115,9 @@ def test_a_grid_plans_each_fit_once(tmp_path):
     assert jobs["train"] == 5
     # A job an LM scores both datasets.
     assert jobs["surprisal"] == 3 * 8 + 1
-    # One an LM, and one for the bases, fits both responses by the designs that another experiment has
-    # too, and one by the other three of each.
-    assert jobs["regression"] == 2 * (24 + 1)
+    # A job an LM fits both responses by all designs. The bases, and the two LMs, that another
+    # experiment has too take two: one for the designs that it has, one for the others.
+    assert jobs["regression"] == 24 + 2 + 2
     assert jobs["figure_sensitivity"] == 1 and "figure_delta_loglik" not in jobs
 
 

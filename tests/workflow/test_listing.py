@@ -55,7 +55,7 @@ def test_a_target_costs_what_snakemake_plans(name, project, tiny):
     jobs = planned(plan(project, name, configs=TINY).stdout)
     whole = jobs["total"] - 1  # the target's own job makes nothing
     assert counted(tiny[1][name]) == [whole, jobs["train"], jobs["regression"]]
-    assert name != "sensitivity" or jobs["regression"] % 25 == 0  # 24 LMs and a base
+    assert name != "sensitivity" or jobs["regression"] > 24  # LMs, and a base
 
 
 def test_every_target_has_its_line_and_cost(tiny):

@@ -124,12 +124,13 @@ def processes(study: Study, batch: Batch, cores: int | None) -> int:
 
 
 def _experiments(study: Study, lms: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return of each LM the experiments that it is in."""
+    """Return of each LM the experiments that it is in; all of them where it is in none."""
     found: dict[str, set[str]] = {lm: set() for lm in lms}
     for experiment in study.config["experiments"]:
         for lm in found.keys() & set(study.experiment(experiment)["lms"]):
             found[lm].add(experiment)
-    return {lm: frozenset(experiments) for lm, experiments in found.items()}
+    every = frozenset(study.config["experiments"])
+    return {lm: frozenset(experiments) or every for lm, experiments in found.items()}
 
 
 def _batches(
