@@ -7,8 +7,10 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import fcntl
+import json
 import shutil
 import sysconfig
+import tempfile
 from pathlib import Path
 
 import job_server
@@ -51,26 +53,59 @@ LONGEST = (
 )
 
 
+#: Names the file that says which tests go to one worker: {test's id: group}.
+GROUPS = "RECENCY_TEST_GROUPS"
+
+
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):  # one for all workers, which have it from here
         os.environ[job_server.NAME] = job_server.start()
+        os.environ[GROUPS] = os.path.join(tempfile.mkdtemp(prefix="recency-tests-"), "groups.json")
     config.addinivalue_line("markers", "apart: may run on another worker than the rest of its file")
 
 
-@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure(config):
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.path.dirname(os.environ[GROUPS]), ignore_errors=True)
+
+
 def pytest_collection_modifyitems(items):
     """Keep a file's tests on one worker, so that what they share is made once; start the longest first.
 
     A test that is marked `apart`, or all of a file that is, goes to any worker.
     """
-    places = {}
+    places, groups = {}, {}
     for item in items:
-        file = item.nodeid.split("::")[0]
-        if not item.get_closest_marker("apart"):
-            item.add_marker(pytest.mark.xdist_group(file))
+        own = item.get_closest_marker("xdist_group")
+        if own or not item.get_closest_marker("apart"):
+            groups[item.nodeid] = own.args[0] if own else item.nodeid.split("::")[0]
         name = item.nodeid.removeprefix("tests/")
         places[item] = next((n for n, long in enumerate(LONGEST) if name.startswith(long)), 99)
     items.sort(key=places.get)
+    path = Path(os.environ[GROUPS])
+    part = path.with_name(f"{os.getpid()}.json")  # the same of every worker
+    part.write_text(json.dumps(groups))
+    part.replace(path)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Send a group to one worker: xdist's own `loadgroup` does nothing under pytest 9.2.
+
+    It writes groups into the ids of tests, which can no longer be changed.
+    """
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        known = None
+
+        def _split_scope(self, nodeid):
+            self.known = self.known or json.loads(Path(os.environ[GROUPS]).read_text())
+            return self.known.get(nodeid, nodeid)
+
+    return Groups(config, log)
 
 
 def _folder(variable: str, name: str) -> Path:
