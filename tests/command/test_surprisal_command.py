@@ -191,9 +191,12 @@ def test_how_a_bias_is_written(text, bias):
         (["--model", "absent"], "checkpoint 'absent'"),
     ],
 )
-def test_input_at_fault_is_one_line(arguments, message, story, model, tmp_path, capsys):
+def test_input_at_fault_is_one_line(
+    arguments, message, story, model, tmp_path, capsys, monkeypatch
+):
     (tmp_path / "empty.txt").write_text(" \n")
     (tmp_path / "latin.txt").write_bytes(b"the\ncaf\xe9")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # it would try for 20 s
     assert main(["surprisal", story, "--model", model, *arguments]) == 2
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.count("\n") == 1
