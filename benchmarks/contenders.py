@@ -88,10 +88,10 @@ def plain_network(recipe: dict, device: str):
 class Loop:
     """A plain loop: fused AdamW, and all logits of a micro-batch and cross_entropy.
 
-    With `library_loss` PyTorch's linear_cross_entropy takes the place of the latter two.
+    With `torch_loss` PyTorch's linear_cross_entropy takes the place of the latter two.
     """
 
-    def __init__(self, recipe: dict, device: str, library_loss: bool = False):
+    def __init__(self, recipe: dict, device: str, torch_loss: bool = False):
         import torch
 
         from recency.networks import training
@@ -100,9 +100,9 @@ class Loop:
         self.model, self.mask = plain_network(recipe, device)
         self.optimizer = training.optimizer(self.model, recipe)
         self.stream = Stream(recipe["sequence_length"], 50_277)
-        network = self.model.base_model if library_loss else self.model
+        network = self.model.base_model if torch_loss else self.model
         self.forward = torch.compile(network) if device != "cpu" else network
-        self.loss = self.library_loss if library_loss else self.loss_of_logits
+        self.loss = self.torch_loss if torch_loss else self.loss_of_logits
         self.model.train()
 
     def loss_of_logits(self, inputs, targets, mask):
@@ -112,7 +112,7 @@ class Loop:
         logits = self.forward(inputs, attention_mask=mask, use_cache=False).logits
         return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
-    def library_loss(self, inputs, targets, mask):
+    def torch_loss(self, inputs, targets, mask):
         """Return the mean loss by linear_cross_entropy, its chunks the fastest on a CPU."""
         from torch.nn import LinearCrossEntropyOptions, functional
 
@@ -256,7 +256,7 @@ def contenders(precision: str, device: str, sizes: tuple) -> dict:
         "ours": lambda: Ours(MIX, recipe, device),
         "no_bias": lambda: Ours({"form": "none"}, recipe, device),
         "loop": lambda: Loop(recipe, device),
-        "lce": lambda: Loop(recipe, device, library_loss=True),
+        "lce": lambda: Loop(recipe, device, torch_loss=True),
         "trainer": lambda: ByTrainer(recipe, device),
     }
     try:
