@@ -134,7 +134,7 @@ def test_summary_reads_as_lme4s():
             assert tuple(line.replace(":  ", ": ").split()) in ours
         elif start == "AIC":
             values = shown[shown.index(line) + 1].split()
-            found = next(each for each in ours if each[-1] == values[-1])
+            found = next(each for each in ours if each[-1:] == (values[-1],))
             assert [float(v) for v in found] == pytest.approx([float(v) for v in values], abs=0.06)
         else:
             found = [each for each in ours if start in each[:1]]
