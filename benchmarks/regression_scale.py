@@ -152,7 +152,7 @@ def main() -> None:
         "most_evaluations": max(p["evaluations"] for p in points),
         "converged": all(p["converged"] for p in points),
     }
-    hardware = processor(f"{len(os.sched_getaffinity(0))} cores, one used")
+    hardware = processor("one thread")
     return keep(
         "regression_scale", hardware, metrics, TARGETS, arguments.out, quick=arguments.quick
     )
