@@ -117,6 +117,8 @@ def draw(kept: Path, figure: Path) -> None:
         ax.yaxis.set_major_formatter("{x:g}")
         ax.yaxis.set_minor_formatter("")
         ax.spines[["top", "right"]].set_visible(False)
+    axes[1].set_yticks([0.125, 0.25, 0.5, 1, 2, 4])
+    axes[1].set_ylim(0.1)
     axes[0].legend(title="subjects, and items", frameon=False, fontsize=8, title_fontsize=8)
     axes[1].set_title("solid: easy; dashed: singular", fontsize=8, loc="left")
     drawn.suptitle(result["hardware"], fontsize=8)
