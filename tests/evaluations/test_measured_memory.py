@@ -19,6 +19,7 @@ from recency.evaluations.measured_memory import (
 )
 from recency.evaluations.reading_times import permutation
 from recency.figures import intervals as interval_files
+from recency.figures.comparison import LM
 from recency.networks import architectures
 from recency.scoring.surprisal import Model, score_words
 
@@ -142,6 +143,22 @@ def test_no_memory_has_no_half_life_and_says_so(tmp_path):
     rows = pd.DataFrame({"place": [0, 0, 1, 1], "distance": [1, 2, 1, 2], "change_bits": 0.0})
     memory = half_life.measured(rows)
     assert np.isnan(memory.half_life) and table.interval(memory) == "–"
+
+
+def test_of_many_lms_a_bias_put_on_at_inference_has_a_panel_of_its_own():
+    plain = LM("a", "no bias", {"form": "none"}, "none")
+    both = [
+        LM(f"{n}-{applied}", f"ALiBi-{n}", {"form": "linear", "slopes": n}, applied)
+        for applied in ("training", "inference")
+        for n in range(1, 6)
+    ]
+    trained, added = both[:5], both[5:]
+    assert list(figure.panels([plain, *both[:9]]).values()) == [[plain, *both[:9]]]
+    assert list(figure.panels([plain, *both]).values()) == [[plain, *trained], [plain, *added]]
+    life = half_life.Memory(np.arange(1, 9), *(np.full(8, 0.5),) * 3, *(3.0,) * 4, 20)
+    drawn = figure.draw({lm.lm: life for lm in [plain, *both]}, [plain, *both])
+    upper, lower = drawn.axes
+    assert [len(axes.texts) for axes in (upper, lower)] == [6, 6]  # each named once in its panel
 
 
 def test_figure_and_table_of_two_memories(tmp_path):

@@ -36,12 +36,12 @@ def name(
     texts: Sequence[str],
     ends: Sequence[tuple[float, float]],
     colours: Sequence[str],
-    inches: float = 0.8,
 ) -> None:
-    """Write a text for each line's end (x, y); `inches` of the figure's height are not the axes'."""
+    """Write a text for each line's end (x, y)."""
     axes.figure.draw_without_rendering()  # the limits are known from here on
     points = axes.transAxes.inverted().transform(axes.transData.transform(np.array(ends, float)))
-    height = 0.16 / (axes.figure.get_figheight() - inches)  # of a line of text, of the axes
+    inches = axes.get_window_extent().height / axes.figure.dpi
+    height = 0.16 / inches  # of a line of text, of the axes
     places = apart(points[:, 1], height)
     places -= min(0.0, places.min())  # none below the axes
     for text, end, place, colour in zip(texts, ends, places, colours, strict=True):

@@ -20,11 +20,13 @@ PRODUCT = {
 }
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLUMNS = ["place", "distance", "change_bits"]
 SINGLE = 8  # words: every distance up to this is a point, then a half octave is
 SMALLEST = 1e-4  # bits: what is below is not drawn
+TOGETHER = 10  # LMs in one panel at most, where they can be told apart by when the bias applies
 
 
 def read(memories: Iterable[str | Path], lms: list[LM]) -> dict[str, Memory]:
@@ -56,19 +58,56 @@ def words(half_life: float) -> str:
     return "–" if np.isnan(half_life) else f"{half_life:.2g}"
 
 
+def panels(lms: list[LM]) -> dict[str, list[LM]]:
+    """Return what is drawn together: of many LMs, biases put on at inference are apart.
+
+    What has no bias stands in either panel.
+    """
+    added = [lm for lm in lms if lm.applied == "inference" and lm.kind != "none"]
+    if len(lms) <= TOGETHER or not added or len(added) == len(lms):
+        return {"": lms}
+    plain = [lm for lm in lms if lm.kind == "none"]
+    trained = [lm for lm in lms if lm not in added]
+    return {"In training and inference": trained, "At inference alone": [*plain, *added]}
+
+
 def draw(memories: dict[str, Memory], lms: list[LM]) -> "Figure":
     """Draw mean |change| over distance, both logarithmic, and each LM's half-life at its line's end."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
-    looks = style.looks(lms)
-    figure = Figure(figsize=(style.WIDTH, max(3.2, 0.17 * len(lms) + 1.2)), layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
     shown = [lm for lm in lms if memories[lm.lm].effect.max() > SMALLEST]
-    last = []
-    for lm in shown:
+    together = panels(shown)
+    heights = [max(3.2, 0.17 * len(group) + 1.2) for group in together.values()]
+    figure = Figure(figsize=(style.WIDTH, sum(heights)), layout="constrained")
+    every = figure.subplots(
+        len(together), sharex=True, sharey=True, squeeze=False, height_ratios=heights
+    )[:, 0]
+    longest = max(memory.distance.max() for memory in memories.values())
+    every[0].set(xscale="log", yscale="log", xlim=(0.9, longest * 1.1))
+    every[0].set_xscale("log", base=2)
+    every[-1].set_xlabel("Distance from the replaced word (words)")
+    ends_of = []
+    for axes, (title, group) in zip(every, together.items(), strict=True):
+        ends_of.append(lines(axes, memories, group))
+        axes.set_title(title, loc="left")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: style.tick(x)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: style.tick(y)))
+        axes.set_ylabel("Mean change of surprisal (bits)")
+        axes.grid()
+    looks = style.looks(lms)
+    for axes, group, last in zip(every, together.values(), ends_of, strict=True):
+        texts = [named(lm, memories[lm.lm]) for lm in group]
+        ends.name(axes, texts, last, [looks[lm.lm].colour for lm in group])
+    silent = [lm.label for lm in lms if lm not in shown]
+    style.notes(figure, [f"no change at all: {', '.join(silent)}"] if silent else [])
+    return figure
+
+
+def lines(axes: "Axes", memories: dict[str, Memory], lms: list[LM]) -> list[tuple[float, float]]:
+    """Draw each LM's line with its interval; return where they end."""
+    looks, last = style.looks(lms), []
+    for lm in lms:
         memory, colour = memories[lm.lm], looks[lm.lm].colour
         x, y = points(memory.distance, memory.effect)
         low, high = (points(memory.distance, each)[1] for each in (memory.low, memory.high))
@@ -78,18 +117,7 @@ def draw(memories: dict[str, Memory], lms: list[LM]) -> "Figure":
         axes.plot(x[seen], y[seen], color=colour, lw=1.1, marker=looks[lm.lm].marker, ms=3,
                   mfc=looks[lm.lm].face, mew=0.7)  # fmt: skip
         last.append((x[seen][-1], y[seen][-1]))
-    longest = max(memory.distance.max() for memory in memories.values())
-    axes.set_xlim(0.9, longest * 1.1)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: style.tick(x)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: style.tick(y)))
-    axes.set_xlabel("Distance from the replaced word (words)")
-    axes.set_ylabel("Mean change of surprisal (bits)")
-    axes.grid()
-    texts = [named(lm, memories[lm.lm]) for lm in shown]
-    ends.name(axes, texts, last, [looks[lm.lm].colour for lm in shown])
-    silent = [lm.label for lm in lms if lm not in shown]
-    style.notes(figure, [f"no change at all: {', '.join(silent)}"] if silent else [])
-    return figure
+    return last
 
 
 def main(
