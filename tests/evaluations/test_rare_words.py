@@ -109,10 +109,18 @@ def test_made_vectors_agree_with_people_where_without_there_is_none(files):
     vectors = [{"name": "p", "label": "Polyglot", "here": False, "placed": "x.vec: Polyglot's"}]
     out = [files / f"t.{end}" for end in ("csv", "html", "tex")]
     published = ROOT / "data" / "published" / "thesis_rare_words.csv"
-    told = {"lms": lms, "vectors": vectors, "pairs": "Gur65", "published": published}
-    table.main(scores=[files / "s.csv"], out=out, **told)
+    sets = [
+        {"label": "Gur65", "vectors": vectors, "not_run": None},
+        {"label": "absent", "vectors": vectors, "not_run": "absent is not here: y"},
+        {"label": "again", "vectors": [vectors[0] | {"here": True}], "not_run": None},
+    ]
+    told = {"lms": lms, "sets": sets, "title": "Rare", "published": published}
+    table.main(scores=[files / "s.csv"] * 3, out=out, **told)
     page = out[1].read_text()
-    assert "published 37.6" in page and "ot run: x.vec: Polyglot" in page and "LM a" in page
+    assert "published 37.6" in page and "ot run: x.vec: Polyglot" in page
+    assert "absent is not here: y" in page
+    rows = pd.read_csv(out[0]).dropna(subset="spearman").groupby(["set", "label"], sort=False)
+    assert list(rows.size().index) == [("Gur65", "LM a"), ("again", "LM a"), ("again", "Polyglot")]
 
 
 def test_what_is_no_vector_or_pair_is_named(files):

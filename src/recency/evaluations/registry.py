@@ -40,7 +40,7 @@ PACKAGE = "recency.evaluations"
 class Data:
     """A table of the config whose entries an experiment names, and the roles of their files.
 
-    An experiment's key holds one name, or a mapping whose key `within` lists several: `named`.
+    An experiment's key holds one name, several, or a mapping whose key `within` lists several: `named`.
     """
 
     table: str
@@ -134,7 +134,8 @@ def named(experiment: Mapping, key: str) -> list[str]:
     if key not in experiment:
         return []
     within = data()[key].within
-    return list(experiment[key][within]) if within else [experiment[key]]
+    names = experiment[key][within] if within else experiment[key]
+    return [names] if isinstance(names, str) else list(names)
 
 
 @cache

@@ -2,31 +2,24 @@
 
 import os
 
-from recency.evaluations.registry import Data, Evaluation
+from recency.evaluations.registry import Data, Evaluation, named
 
-
-def _name(study, experiment: str) -> str:
-    return study.experiment(experiment)["rare_words"]
-
-
-def _vectors(study, experiment: str) -> dict[str, dict]:
-    return study.config["word_pairs"][_name(study, experiment)].get("vectors", {})
+KEY = "rare_words"
 
 
 def _files(study, experiment: str) -> list[str]:
-    """Return the scores of an experiment's LMs, then of the vectors that are here."""
-    name = _name(study, experiment)
-    lms = [
-        f"<results>/rare_words/{name}/lms/{lm}.csv" for lm in study.experiment(experiment)["lms"]
-    ]
-    here = [
-        key for key, file in _vectors(study, experiment).items() if os.path.exists(file["local"])
-    ]
-    return lms + [f"<results>/rare_words/{name}/vectors/{key}.csv" for key in here]
+    """Return the scores of an experiment's LMs and of the vectors that are here, a set after another."""
+    found = []
+    for pairs in study.data_here(experiment, KEY):
+        where = f"<results>/rare_words/{pairs}"
+        found += [f"{where}/lms/{lm}.csv" for lm in study.experiment(experiment)["lms"]]
+        here = [each["name"] for each in _vectors(study, pairs) if each["here"]]
+        found += [f"{where}/vectors/{name}.csv" for name in here]
+    return found
 
 
-def _described(study, experiment: str) -> list[dict]:
-    """Return each of the vectors: name, label, whether it is here, and what to place if not."""
+def _vectors(study, pairs: str) -> list[dict]:
+    """Return each of a set's vectors: name, label, whether it is here, and what to place if not."""
     return [
         {
             "name": key,
@@ -34,21 +27,28 @@ def _described(study, experiment: str) -> list[dict]:
             "here": os.path.exists(file["local"]),
             "placed": f"{file['local']}: {file.get('placed', 'is not here')}",
         }
-        for key, file in _vectors(study, experiment).items()
+        for key, file in study.config["word_pairs"][pairs].get("vectors", {}).items()
+    ]
+
+
+def _sets(study, experiment: str) -> list[dict]:
+    """Return each set of pairs: its label, its vectors, and why it is not run, if it is not."""
+    return [
+        {
+            "label": study.config["word_pairs"][pairs]["label"],
+            "vectors": _vectors(study, pairs),
+            "not_run": study.no_data.get((KEY, pairs)),
+        }
+        for pairs in named(study.experiment(experiment), KEY)
     ]
 
 
 EVALUATION = Evaluation(
-    key="rare_words",
+    key=KEY,
     network=True,
-    applies=lambda study, experiment: bool(study.data_here(experiment, "rare_words")),
+    applies=lambda study, experiment: bool(study.data_here(experiment, KEY)),
     wildcards={"word_pairs": "word_pairs"},
     data=Data("word_pairs", ("pairs",)),
     inputs={"scores": _files},
-    settings={
-        "vectors": _described,
-        "pairs": lambda study, experiment: study.config["word_pairs"][_name(study, experiment)][
-            "label"
-        ],
-    },
+    settings={"sets": _sets},
 )

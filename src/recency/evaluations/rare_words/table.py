@@ -13,10 +13,12 @@ from recency.figures.tables import Cell, Table
 PRODUCT = {
     "makes": {"out": ("table_rare_words", "Vectors of rare words against people's ratings")},
     "reads": ["scores"],
-    "settings": ["lms", "vectors", "pairs"],
+    "settings": ["lms", "sets", "title"],
     "published": "rare_words",
 }
 NAMES = ["without", *SIMILARITIES]
+COLUMNS = ["set", "label", "similarity", "spearman", "published", "pairs", "known_pairs"]
+COLUMNS += ["spearman_known", "made_words", "not_run"]
 NOTES = [
     "Spearman's ρ × 100 of the cosine of two words' vectors with people's rating; a pair with a word "
     + "that has no vector has cosine 0",
@@ -25,38 +27,64 @@ NOTES = [
 ]
 
 
-def with_published(data: pd.DataFrame, path: str | Path, pairs: str) -> pd.DataFrame:
-    """Fill in what was published of vectors of these labels over these pairs."""
+def collected(
+    scores: Iterable[str | Path], labels: Iterable[str], sets: Iterable[Mapping]
+) -> pd.DataFrame:
+    """Return COLUMNS of every set of pairs, LMs first, then vectors, those that are not here too.
+
+    `scores` are files of the LMs that `labels` name, then of the vectors here, a set after another.
+    """
+    paths, found = iter(scores), []
+    for each in sets:
+        if each["not_run"]:
+            found.append(pd.DataFrame({"set": [each["label"]], "not_run": each["not_run"]}))
+            continue
+        here = [v["label"] for v in each["vectors"] if v["here"]]
+        for label in [*labels, *here]:
+            own = pd.read_csv(next(paths), dtype={"similarity": str})
+            found.append(own.assign(set=each["label"], label=label))
+        for v in (v for v in each["vectors"] if not v["here"]):
+            absent = {"set": each["label"], "label": v["label"], "not_run": v["placed"]}
+            found.append(pd.DataFrame({"similarity": NAMES, **absent}))
+    return pd.concat(found, ignore_index=True).reindex(columns=COLUMNS)
+
+
+def with_published(data: pd.DataFrame, path: str | Path) -> pd.DataFrame:
+    """Fill in what was published of vectors of these labels over these sets of pairs."""
     values = pd.read_csv(path, dtype={"similarity": str})
-    values = values[values["pairs"] == pairs].set_index(["label", "similarity"]).spearman
-    keys = pd.MultiIndex.from_frame(data[["label", "similarity"]])
+    values = values.set_index(["pairs", "label", "similarity"]).spearman
+    keys = pd.MultiIndex.from_frame(data[["set", "label", "similarity"]])
     return data.assign(published=values.reindex(keys).to_numpy())
 
 
-def layout(data: pd.DataFrame, pairs: str) -> Table:
-    """Set a row for each LM or file of vectors, a column for each similarity."""
+def layout(data: pd.DataFrame, title: str) -> Table:
+    """Set a row for each LM or file of vectors, a column for each similarity, a set after another."""
     header = [Cell("Vectors", left=True), Cell("Words made"), *(Cell(name) for name in NAMES)]
-    grid = []
-    for label, own in data.groupby("label", sort=False):
-        own = own.set_index("similarity")
-        numbers = own.made_words.dropna()
-        cells = [
-            Cell(label, left=True),
-            Cell(f"{numbers.max():,.0f}" if len(numbers) else "not run"),
-        ]
-        for name in NAMES:
-            value, published = own.spearman.get(name, np.nan), own.published.get(name, np.nan)
-            below = () if np.isnan(published) else (f"published {published:g}",)
-            cells.append(Cell("–" if np.isnan(value) else f"{100 * value:.1f}", below))
-        grid.append(cells)
-    known = data.dropna(subset=["pairs"]).groupby("label", sort=False).first()
-    counts = [
-        f"{label}: both words of {row.known_pairs:,.0f} of {row.pairs:,.0f} pairs have a vector"
-        for label, row in known.iterrows()
-    ]
-    absent = list(dict.fromkeys(data["not_run"].dropna()))
-    notes = [*NOTES, *counts, *(f"not run: {each}" for each in absent)]
-    return Table(f"{pairs}: vectors of rare words", [header], grid, notes)
+    grid, rules, notes = [], [], list(NOTES)
+    for name, rows in data.groupby("set", sort=False):
+        rules.append(len(grid))
+        grid.append([Cell(name, left=True, bold=True, span=len(header))])
+        for label, own in rows.dropna(subset="label").groupby("label", sort=False):
+            grid.append(_row(label, own.set_index("similarity")))
+        known = rows.dropna(subset="pairs").groupby("label", sort=False).first()
+        for (have, pairs), alike in known.groupby(["known_pairs", "pairs"], sort=False):
+            whose = ", ".join(alike.index)
+            notes.append(
+                f"{name}, {whose}: both words of {have:,.0f} of {pairs:,.0f} pairs have a vector"
+            )
+        notes += [f"{name}, not run: {each}" for each in dict.fromkeys(rows["not_run"].dropna())]
+    return Table(f"{title}: vectors of words", [header], grid, notes, tuple(rules))
+
+
+def _row(label: str, own: pd.DataFrame) -> list[Cell]:
+    """Set an LM's ρ by similarity, the published beneath."""
+    made = own.made_words.dropna()
+    cells = [Cell(label, left=True), Cell(f"{made.max():,.0f}" if len(made) else "not run")]
+    for name in NAMES:
+        value, published = own.spearman.get(name, np.nan), own.published.get(name, np.nan)
+        below = () if np.isnan(published) else (f"published {published:g}",)
+        cells.append(Cell("–" if np.isnan(value) else f"{100 * value:.1f}", below))
+    return cells
 
 
 def main(
@@ -64,25 +92,12 @@ def main(
     scores: Iterable[str | Path],
     out: Iterable[str | Path],
     lms: Iterable[Mapping],
-    vectors: Iterable[Mapping],
-    pairs: str,
+    sets: Iterable[Mapping],
+    title: str,
     published: str | Path | None = None,
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `scores` are of the LMs, then of the vectors here."""
+    """Write the table to `out` (.csv, .html, .tex); `scores` as `collected` takes them."""
     models, _ = comparison.records(lms, [])
-    vectors = list(vectors)
-    labels = [lm.label for lm in models] + [each["label"] for each in vectors if each["here"]]
-    read = [
-        pd.read_csv(path, dtype={"similarity": str}).assign(label=label)
-        for label, path in zip(labels, scores, strict=True)
-    ]
-    read += [
-        pd.DataFrame({"similarity": NAMES, "label": each["label"], "not_run": each["placed"]})
-        for each in vectors
-        if not each["here"]
-    ]
-    columns = ["label", "similarity", "spearman", "pairs", "known_pairs", "spearman_known"]
-    data = pd.concat(read, ignore_index=True).reindex(columns=[*columns, "made_words", "not_run"])
-    data["published"] = np.nan
-    data = with_published(data, published, pairs) if published else data
-    tables.write(out, layout(data, pairs), data)
+    data = collected(scores, [lm.label for lm in models], sets)
+    data = with_published(data, published) if published else data
+    tables.write(out, layout(data, title), data)
