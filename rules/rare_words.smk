@@ -1,7 +1,7 @@
 # Vectors of words against people's ratings, those of rare words made from words written alike.
 
 
-rule rare_words_of_lm:
+rule rare_words_by_lm:
     input:
         pairs=lambda wildcards: files.data("rare_words", wildcards.word_pairs, "pairs"),
         model=lambda wildcards: study.weights(wildcards.lm),
@@ -21,7 +21,7 @@ rule rare_words_of_lm:
         "../workflow/scripts/rare_words/of_network.py"
 
 
-rule rare_words_of_vectors:
+rule rare_words_by_vectors:
     input:
         pairs=lambda wildcards: files.data("rare_words", wildcards.word_pairs, "pairs"),
         vectors=lambda wildcards: config["word_pairs"][wildcards.word_pairs]["vectors"][

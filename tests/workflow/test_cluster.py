@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from loaded import scripts
 from project import ROOT, TINY, copy_project, plan
+from snakemake.resources import Resources
 
 from recency.workflow import batches, cluster
 
@@ -36,14 +37,32 @@ def test_jobs_ask_for_what_they_do_and_for_more_at_each_attempt(folder):
         assert third[kind] == tuple(3 * each for each in first[kind]), kind
 
 
+def test_memory_that_a_rule_states_is_the_least():
+    resources = Resources.from_mapping({"mem_mb": 90_000})
+    rule = SimpleNamespace(name="structural_probe", script="probe.py", resources=resources)
+    cluster.asks([rule], {})
+    assert rule.resources["mem_mb"].evaluate(None, attempt=2).value == 180_000
+    assert rule.resources["runtime"].evaluate(None, attempt=1).value == 8 * 60
+
+
 def test_what_the_command_line_sets_stays(folder):
     found = asked(folder, "--attempt", "2", "--set-resources", "train:runtime=7")
     assert found["train"] == (2 * cluster.ASKED["train"][0], 7)
 
 
 def test_what_is_named_are_rules():
-    kinds = {batches.kind_of(rule) for rule in scripts()}
+    kinds = set(scripts())
+    assert kinds == set(map(batches.kind_of, kinds))  # or it would be taken for one of a batch
     assert set(cluster.ASKED) <= kinds
+    opens = {  # a network, which may be large
+        block.split(":")[0]
+        for path in (ROOT / "rules").glob("*.smk")
+        for block in re.split(r"^rule ", path.read_text(), flags=re.MULTILINE)[1:]
+        if re.search(r"^\s+model=lambda", block, re.MULTILINE)
+        and "localrule: True" not in block
+        and "rule:\n" not in block  # surprisal and regression, in batches
+    }
+    assert len(opens) > 10 and opens <= set(cluster.ASKED)
     rules = [SimpleNamespace(name=name) for name in kinds]
     here = cluster.seconds_long(rules)
     assert {"verdict", "report_page", "figure_delta_loglik"} <= set(here)

@@ -15,9 +15,25 @@ from recency.workflow import batches
 #: A training that its time ends saves its state first, and goes on at the next attempt.
 ASKED = {
     "train": (16_000, 24 * 60),
+    "train_cdlm": (16_000, 24 * 60),
+    "fine_tune": (16_000, 24 * 60),
     "surprisal": (12_000, 4 * 60),
+    "corpus_surprisal": (12_000, 4 * 60),
+    "text_perplexity": (12_000, 4 * 60),
+    "length_perplexity": (12_000, 4 * 60),
+    "rank_metrics": (12_000, 4 * 60),
+    "score_pairs": (12_000, 4 * 60),
+    "attention_by_distance": (12_000, 4 * 60),
+    "attention_heads": (12_000, 4 * 60),
+    "attention_map": (12_000, 60),
+    "nearest_words": (12_000, 60),
+    "rare_words_by_lm": (12_000, 60),
+    "measured_memory": (12_000, 8 * 60),
+    "temporal_correlation": (12_000, 8 * 60),
+    "ngram_rank_metrics": (8_000, 4 * 60),
     "regression": (12_000, 4 * 60),
     "nested_regression": (12_000, 4 * 60),
+    "refits": (12_000, 8 * 60),
     "cross_validation": (12_000, 8 * 60),
     "bias_search": (16_000, 24 * 60),
     "structural_probe": (16_000, 8 * 60),
@@ -37,11 +53,15 @@ ALIVE = "PENDING,RUNNING,SUSPENDED,COMPLETING,CONFIGURING,STOPPED,REQUEUED,RESIZ
 def asks(rules, overwritten) -> None:
     """Let every rule with a script ask for memory and time, `attempt` times as much at each attempt.
 
-    What the command line or a profile sets for a rule (`overwritten`, its --set-resources) stays.
+    What the command line or a profile sets for a rule (`overwritten`, its --set-resources) stays; memory
+    that a rule states itself is the least it asks for.
     """
     for rule in rules:
         if rule.script:
             memory, minutes = ASKED.get(batches.kind_of(rule.name), OTHERS)
+            own = rule.resources.get("mem_mb")
+            if own is not None and not own.is_evaluable():
+                memory = max(memory, own.value or 0)
             asked = {"mem_mb": _growing(memory), "runtime": _growing(minutes)}
             fixed = overwritten.get(rule.name, {})
             mine = {name: value for name, value in asked.items() if name not in fixed}

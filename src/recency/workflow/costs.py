@@ -29,6 +29,7 @@ LONG = {
     "bias_search": "search",
     "score_pairs": "scoring of pairs",
     "train_cdlm": "training of a CDLM",
+    "fine_tune": "fine-tuning",
     "structural_probe": "probe",
     "simulate_power": "simulation of power",
 }

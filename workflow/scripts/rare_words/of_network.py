@@ -1,4 +1,4 @@
-"""Rule rare_words_of_lm: an LM's embedding table against people's ratings of pairs of words."""
+"""Rule rare_words_by_lm: an LM's embedding table against people's ratings of pairs of words."""
 
 from recency.evaluations.rare_words.score import of_network
 from recency.workflow.job import logged

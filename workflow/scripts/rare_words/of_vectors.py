@@ -1,4 +1,4 @@
-"""Rule rare_words_of_vectors: a .vec file against people's ratings of pairs of words."""
+"""Rule rare_words_by_vectors: a .vec file against people's ratings of pairs of words."""
 
 from recency.evaluations.rare_words.score import of_vectors
 from recency.workflow.job import logged

@@ -1,4 +1,4 @@
-"""Rules rare_words_of_lm, rare_words_of_vectors: how vectors of words, made ones for those without, agree with people on pairs of words."""
+"""Rules rare_words_by_lm, rare_words_by_vectors: how vectors of words, made ones for those without, agree with people on pairs of words."""
 
 from __future__ import annotations
 
