@@ -120,7 +120,7 @@ rule delta_loglik:
     params:
         cells=lambda wildcards: study.ranked_cells(wildcards.experiment),
         baselines=lambda wildcards: regressions.ranked_baselines(study, wildcards.experiment),
-        totals=lambda wildcards: "sensitivity" not in study.experiment(wildcards.experiment),
+        apart=lambda wildcards: regressions.settings_apart(study, wildcards.experiment),
         seed=study.scale["seed"],
     script:
         "../workflow/scripts/regression/delta_loglik.py"

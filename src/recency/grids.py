@@ -99,6 +99,16 @@ def baselines(lms: dict[str, dict], baseline: str) -> dict[str, str]:
     }
 
 
+def settings_of_designs(designs: dict[str, dict]) -> dict[str, str]:
+    """Return design → its settings as text, of designs as `expand` returns them."""
+    return {
+        name: ",".join(
+            f"{k}={written(k, about[k], plain=True)}" for k in DESIGN_SETTINGS if k in about
+        )
+        for name, about in designs.items()
+    }
+
+
 def steps_of(config: dict, experiment: dict) -> list[int]:
     """Return the steps that an experiment is run at, in order; `all` are those kept, and the last."""
     if experiment["steps"] != "all":

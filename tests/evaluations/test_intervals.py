@@ -89,6 +89,25 @@ def test_the_wider_interval_counts_and_is_named():
     assert list(table.kind) == ["own", "own", "baseline"] * 4
 
 
+def test_designs_that_are_apart_have_totals_of_their_own():
+    parts, both = made(), Sums()
+    for times, factor in (("raw", 1), ("log", 2)):
+        for (dataset, measure), table in parts.groupby(["dataset", "measure"], sort=False):
+            for lm in ("a", "b"):
+                rows = table.assign(delta_loglik=factor * table[lm])
+                both.add(lm, (dataset, measure, f"x@{times}"), rows)
+    apart = {"x@raw": "times=raw", "x@log": "times=log"}
+    found = intervals.table(both.draw(500, 0), {"a": "b"}, apart)
+    totals = found[found.dataset == "all"].set_index(["design", "kind", "lm"])
+    alone = intervals.table(summed(parts).draw(500, 0), {"a": "b"})
+    alone = alone[alone.dataset == "all"].set_index(["kind", "lm"])
+    for key, row in alone.iterrows():
+        for times, factor in (("raw", 1), ("log", 2)):
+            ours = totals.loc[(f"times={times}", *key), ["delta_loglik", "low", "high"]]
+            wanted = factor * row[["delta_loglik", "low", "high"]].astype(float)
+            assert np.allclose(ours.astype(float), wanted)
+
+
 def test_equal_seeds_give_equal_intervals_whatever_else_is_compared():
     """An LM's interval does not hang on which other LMs the experiment has."""
     parts = made()
@@ -167,8 +186,3 @@ def test_one_subject_leaves_the_interval_by_sentence():
     assert (table.by == "sentence").all() and table.low_subject.isna().all()
     alone = intervals.table(summed(parts.assign(subject=0, sentence=0)).draw(300, 0), {"a": "b"})
     assert (alone.by == "").all() and alone.low.isna().all()
-
-
-def test_without_totals_there_are_rows_by_response_alone():
-    table = intervals.table(summed(made()).draw(100, 0), {"a": "b"}, totals=False)
-    assert len(table) == 9 and not (table.dataset == "all").any()

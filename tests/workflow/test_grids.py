@@ -145,12 +145,12 @@ def results(folder, config):
                 table.writerow([*names, value, 99, not failed, ""])
     with (folder / "intervals.csv").open("w", newline="") as file:
         table = csv.writer(file)
-        table.writerow([*NAMES[:1], *NAMES[2:5], "kind", "low", "high"])
+        table.writerow([*NAMES[:1], *NAMES[2:5], "kind", "n", "delta_loglik", "low", "high"])
         for name, lm in grid["lms"].items():
             for row in listed:
-                table.writerow([name, "simulated_spr", "SPR", row["design"], "own", 5, 25])
+                table.writerow([name, "simulated_spr", "SPR", row["design"], "own", 99, 15, 5, 25])
                 if lm["lm"] != "Pythia":
-                    ends = (2, 8) if lm["lm"] == "ALiBi-mix-TI" else (-3, 3)
+                    ends = (99, 5, 2, 8) if lm["lm"] == "ALiBi-mix-TI" else (99, 0, -3, 3)
                     table.writerow([name, "simulated_spr", "SPR", row["design"], "baseline", *ends])
     lms = [
         {"lm": lm, "label": lm, "bias": {"form": form}, "applied": applied}
@@ -206,6 +206,36 @@ def test_table_and_figure_of_a_grid(config, tmp_path):
         **params,
     )
     assert again.read_text() == svg
+
+
+def test_responses_are_summed_in_each_cell(config, tmp_path):
+    params = results(tmp_path, config)
+    with (tmp_path / "delta_loglik.csv").open("a", newline="") as file:
+        csv.writer(file).writerow(["Pythia", "Pythia", "other", "FP", "spr", 3, 99, True, ""])
+    raw = grids.settings_of_designs(params["grid"]["designs"])["spr"]
+    with (tmp_path / "intervals.csv").open("a", newline="") as file:
+        for lm, kind, value in (("Pythia", "own", 18), ("ALiBi-mix-TI", "own", 23),
+                                ("ALiBi-mix-TI", "baseline", 5)):  # fmt: skip
+            csv.writer(file).writerow([lm, "all", "all", raw, kind, 198, value, 2, 8])
+    params["responses"].insert(0, {"dataset": "other", "measure": "FP", "label": "Other"})
+    files = [tmp_path / name for name in ("delta_loglik.csv", "intervals.csv")]
+    out = [tmp_path / "f.svg"], [tmp_path / "t.csv", tmp_path / "t.html", tmp_path / "t.tex"]
+    sensitivity.main(
+        delta_loglik=files[0],
+        intervals=files[1],
+        not_run=None,
+        figure=out[0],
+        table=out[1],
+        **params,
+    )
+    with out[1][0].open(newline="") as file:
+        summed = [row for row in csv.DictReader(file) if row["dataset"] == "all"]
+    assert [(row["lm"], float(row["delta_loglik"]), row["low"]) for row in summed] == [
+        ("Pythia", 18, ""),
+        ("ALiBi-mix-TI", 23, "2.0"),
+    ]
+    assert {row["response"] for row in summed} == {"raw"} and summed[0]["bos"] == "yes"
+    assert "All responses, summed" in out[1][1].read_text()
 
 
 def test_table_of_seeds(tmp_path):

@@ -206,6 +206,13 @@ def ranked_baselines(study: Study, experiment: str) -> dict[str, str]:
     return {of[lm]: of[other] for lm, other in baselines(study, experiment).items()}
 
 
+def settings_apart(study: Study, experiment: str) -> dict[str, str]:
+    """Return design → its settings, where an experiment varies them: each has a total of its own."""
+    if "sensitivity" not in study.experiment(experiment):
+        return {}
+    return grids.settings_of_designs(study.grids[experiment]["designs"])
+
+
 def memory_kinds(study: Study, experiment: str) -> dict[str, str]:
     """Return LM → the kind of its memory, where an experiment measures memories; they are tested too."""
     if "measured_memory" not in study.experiment(experiment):

@@ -50,7 +50,7 @@ def main(
     out_intervals: str | PathLike | None = None,
     out_seeds: str | PathLike | None = None,
     baselines: Mapping[str, str] | None = None,
-    totals: bool = True,
+    apart: Mapping[str, str] | None = None,
     replicates: int = 10_000,
     seed: int = 0,
 ) -> None:
@@ -63,7 +63,8 @@ def main(
     of observations (`full_observations`, `base_observations`, in the same order) the columns
     INTERVALS follow, and `out_subjects` gets each subject's part of delta_loglik as Parquet: lm,
     dataset, measure, design, subject, n, delta_loglik. `out_intervals` gets the intervals of
-    differences from each LM's baseline (`baselines`, lm → lm) and, with `totals`, over responses.
+    differences from each LM's baseline (`baselines`, lm → lm), and over responses: over those of the
+    designs that have one name in `apart`, where it is given.
     """
     each = [
         {key: cell[key] for key in NAMES}
@@ -96,7 +97,7 @@ def main(
             )
     if out_intervals is not None:
         with atomic(out_intervals) as path:
-            found = table(drawn, baselines or {}, totals)
+            found = table(drawn, baselines or {}, apart)
             found.to_csv(path, index=False, lineterminator="\n")
 
 

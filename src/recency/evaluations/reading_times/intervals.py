@@ -148,14 +148,17 @@ class _Seeds:
 
 
 def table(
-    cells: Mapping[tuple[str, Response], Draws], baselines: Mapping[str, str], totals: bool = True
+    cells: Mapping[tuple[str, Response], Draws],
+    baselines: Mapping[str, str],
+    apart: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """Return one row (COLUMNS) for each interval of the experiment whose cells these are.
 
     By response, each LM's own ΔLogLik (kind "own") and its difference from the LM that `baselines`
-    names for it ("baseline"). With `totals` the same over all responses that every LM has (dataset
-    and measure "all"), and every other pair ("pair"): low_all and high_all are then intervals that
-    hold for all pairs together. by names the clusters of low, high and se.
+    names for it ("baseline"), and the same over all responses that every LM has (dataset and measure
+    "all"). Designs that `apart` gives another name (design → name) have totals of their own, the name
+    as their design. Without it every other pair follows ("pair"). low_all and high_all hold for all
+    pairs of a total together. by names the clusters of low, high and se.
     """
     lms = list(dict.fromkeys(lm for lm, _ in cells))
     responses = list(dict.fromkeys(response for _, response in cells))
@@ -166,8 +169,11 @@ def table(
         for lm, own in here.items():
             if (other := baselines.get(lm, lm)) != lm and other in here:
                 rows.append(_row(lm, other, "baseline", response, own - here[other]))
-    if totals:
-        rows += _totals(cells, lms, responses, baselines)
+    together: dict[str, list[Response]] = {}
+    for response in responses:
+        together.setdefault((apart or {}).get(response[2], ""), []).append(response)
+    for name, listed in together.items():
+        rows += _totals(cells, lms, listed, baselines, name, every_pair=not apart)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -176,6 +182,8 @@ def _totals(
     lms: Sequence[str],
     responses: Iterable[Response],
     baselines: Mapping[str, str],
+    name: str = "",
+    every_pair: bool = True,
 ) -> list[dict]:
     """Return the rows over all responses that every LM has a ΔLogLik of."""
     # An LM without any fit is not ranked, and takes no response from the others.
@@ -199,12 +207,13 @@ def _totals(
         for each in rest:
             first = first + each
         totals[lm] = first
-    everything = (ALL, ALL, "")
+    everything = (ALL, ALL, name)
     rows = [_row(lm, "", "own", everything, own) for lm, own in totals.items()]
     pairs = [(lm, baselines[lm]) for lm in totals if baselines.get(lm, lm) != lm]
     pairs = [pair for pair in pairs if pair[1] in totals]
     known = {frozenset(pair) for pair in pairs}
     others = [p for p in itertools.combinations(totals, 2) if frozenset(p) not in known]
+    others = others if every_pair else []
     places = {lm: place for place, lm in enumerate(totals)}
     indices = [(places[a], places[b]) for a, b in pairs + others]
     several = any(np.any(own.seeds) for own in totals.values())

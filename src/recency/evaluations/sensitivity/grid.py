@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from recency import grids
+from recency.evaluations.reading_times.intervals import ALL
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import LM, Response
 from recency.figures.intervals import nats
@@ -45,17 +46,27 @@ def data(
 ) -> pd.DataFrame:
     """Give one row a fit: lm, label, dataset, measure, the settings as text, ΔLogLik, convergence.
 
-    low and high are the 95 % interval of the difference from the baseline of the same settings.
+    low and high are the 95 % interval of the difference from the baseline of the same settings. The
+    sums over responses follow, their dataset and measure `all`.
     """
     names = ["lm", "dataset", "measure", "design"]
     columns = [*names, "delta_loglik", "n_exploratory", "converged"]
     labels = {lm.lm: lm.label for lm in lms}
-    sure = comparison.table(intervals, [*names, "kind", "low", "high"])
-    sure = sure[sure.kind == "baseline"].set_index(names)[["low", "high"]]
-    ends = {key: (row.low, row.high) for key, row in sure.iterrows()}
+    sure = comparison.table(intervals, [*names, "kind", "n", "delta_loglik", "low", "high"])
+    paired = sure[sure.kind == "baseline"].set_index(names)[["low", "high"]]
+    ends = {key: (row.low, row.high) for key, row in paired.iterrows()}
+    summed = sure[(sure.dataset == ALL) & (sure.kind == "own")].rename(
+        columns={"n": "n_exploratory"}
+    )
+    fits = comparison.table(delta_loglik, columns)
+    by_settings = grids.settings_of_designs(grid["designs"])
+    if fits.groupby(["dataset", "measure"]).ngroups == 1:
+        summed = summed[:0]
     rows = []
-    for row in comparison.table(delta_loglik, columns).itertuples(index=False):
-        settings = {**grid["lms"][row.lm], **grid["designs"][row.design]}
+    for row in pd.concat([fits, summed.assign(converged=True)[columns]]).itertuples(index=False):
+        of = by_settings.values() if row.dataset == ALL else by_settings
+        design = list(by_settings)[list(of).index(row.design)]
+        settings = {**grid["lms"][row.lm], **grid["designs"][design]}
         lm = settings["lm"]
         fit = {"delta_loglik": row.delta_loglik, "n_exploratory": row.n_exploratory}
         key = (row.lm, row.dataset, row.measure, row.design)
@@ -258,6 +269,8 @@ def main(
     absent = [r for r in measured if (r.dataset, r.measure) not in there]
     missing = comparison.absent_responses(absent, comparison.reasons(not_run))
     measured = [r for r in measured if r not in absent]
+    if (ALL, ALL) in there:
+        measured = [Response(ALL, ALL, "All responses, summed"), *measured]
     tables.write(table, layout(rows, models, measured, title, missing), rows)
     baseline_lm = next(lm for lm in models if lm.lm == baseline)
     with style.use():
