@@ -42,15 +42,16 @@ class BiasedAttention(torch.autograd.Function):
             scores = _scores(query[row, :, here], key[row, :, seen], bias[:, here, seen], scale)
             largest = scores.amax(-1, keepdim=True)
             total = scores.sub_(largest).mul_(LOG2_E).exp2_().sum(-1, keepdim=True)
+            if learns:
+                torch.add(largest, total.log(), out=logs[row, :, here])
             if dropout:
                 kept = ctx.dropout.drawn(scores.shape)
-                scores.mul_(ctx.dropout.factor(kept, scores.dtype))
+                scores.mul_(kept.to(scores.dtype))
+                total.div_(ctx.dropout.scale)
                 if learns:
                     ctx.kept.append(kept)
             weighed = torch.bmm(scores.to(value.dtype), value[row, :, seen])
             output[row, :, here] = weighed.to(bias.dtype).div_(total)
-            if learns:
-                torch.add(largest, total.log_(), out=logs[row, :, here])
         ctx.save_for_backward(query, key, value, bias, output, logs)
         return output
 
@@ -63,19 +64,21 @@ class BiasedAttention(torch.autograd.Function):
         to_key, to_value = (torch.zeros_like(each, dtype=bias.dtype) for each in (key, value))
         to_bias = torch.zeros_like(bias) if ctx.needs_input_grad[3] else None
         mean = (gradient.to(bias.dtype) * output).sum(-1, keepdim=True)
+        if ctx.kept:
+            gradient = gradient * ctx.dropout.scale
         drawn = iter(ctx.kept)
         for row, here, seen in _blocks(query, key, ctx.reach, ctx.lengths):
             asked, keys, given = query[row, :, here], key[row, :, seen], gradient[row, :, here]
             weights = _scores(asked, keys, bias[:, here, seen], ctx.scale)
             weights.sub_(logs[row, :, here]).mul_(LOG2_E).exp2_()
-            left, factor = weights, None
+            left, kept = weights, None
             if ctx.kept:
-                factor = ctx.dropout.factor(next(drawn), weights.dtype)
-                left = weights * factor
+                kept = next(drawn).to(weights.dtype)
+                left = weights * kept
             _add(to_value[row, :, seen], left.to(value.dtype).transpose(1, 2), given)
             scores = torch.bmm(given, value[row, :, seen].transpose(1, 2)).to(bias.dtype)
-            if factor is not None:
-                scores.mul_(factor)
+            if kept is not None:
+                scores.mul_(kept)
             scores.sub_(mean[row, :, here]).mul_(weights)
             if to_bias is not None:
                 to_bias[:, here, seen] += scores

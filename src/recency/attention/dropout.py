@@ -20,10 +20,14 @@ class Dropping:
         self.scale = 2**16 / (2**16 - self.threshold)
 
     def drawn(self, shape: torch.Size) -> torch.Tensor:
-        """Return which numbers of a shape are kept (boolean)."""
+        """Return 1 for numbers of a shape that are kept and 0 for others (int8).
+
+        No boolean: PyTorch compares into one, and converts one, at a fifth of the speed.
+        """
         count = math.prod(shape)
         bits = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None)
-        return (bits.view(torch.int16)[:count] >= self.threshold - 2**15).view(shape)
+        kept = bits.view(torch.int16)[:count].ge_(self.threshold - 2**15)
+        return kept.to(torch.int8).view(shape)
 
     def factor(self, kept: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """Return what numbers are multiplied by: 0 or 1/(1 - p)."""
