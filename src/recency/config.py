@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import glob
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -140,16 +141,33 @@ def mix_over_tokens(config: dict, lm: str) -> str:
     return f"{' and '.join(map(repr, rows))} are of other tokens" * (len(set(rows.values())) > 1)
 
 
+def is_masked(config: dict, name: str) -> bool | None:
+    """Say whether a network predicts masked tokens and not each next one; None where nobody knows yet.
+
+    Of one that is trained here its recipe says so, of a folder its config.json.
+    """
+    own = config["lms"].get(name, {})
+    own = {**inherited(config, own), **own}
+    if kind_of(own) != "network":
+        return None
+    if "checkpoint" in own:
+        file = Path(own["checkpoint"], "config.json")
+        try:
+            classes = json.loads(file.read_text(encoding="utf-8"))["architectures"]
+            masked = any(each.endswith("ForMaskedLM") for each in classes)
+            causal = any(each.endswith(("ForCausalLM", "LMHeadModel")) for each in classes)
+            both = any(each.endswith("WithLMHeadModel") for each in classes)
+            return masked if masked or (causal and not both) else None
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None  # of the Hub, or damaged, which its job says
+    scale = config["scales"].get(config["scale"], {})
+    recipe = config["recipes"].get(own.get("recipe", scale.get("recipe")))
+    return None if recipe is None else recipe.get("objective", "causal") == "masked"
+
+
 def causal_ones(config: dict, lms: Iterable[str]) -> list[str]:
-    """Return the LMs that are trained here to predict each next token; of a checkpoint nobody knows yet."""
-    scale, found = config["scales"].get(config["scale"], {}), []
-    for name in lms:
-        own = config["lms"].get(name, {})
-        own = {**inherited(config, own), **own}
-        recipe = config["recipes"].get(own.get("recipe", scale.get("recipe")), {})
-        trained = kind_of(own) == "network" and "checkpoint" not in own and recipe
-        found += [name] if trained and recipe.get("objective", "causal") == "causal" else []
-    return found
+    """Return the LMs of which it is known that they predict each next token."""
+    return [name for name in lms if is_masked(config, name) is False]
 
 
 def fixed_settings(lm: dict) -> set[str]:

@@ -133,6 +133,7 @@ def test_updates_are_in_proportion_and_the_rate_ends_at_zero():
     "rows, task, said",
     [
         ([("a b", "yes"), ("", "no")], {}, r"line 3: sentence is empty"),
+        ([("\u200b", "yes"), ("a", "no")], {}, r"line 2: sentence is empty"),
         ([("a b", "yes"), ("c", "maybe")], {}, r"line 3: the label 'maybe' is none of no, yes"),
         ([("a b", "yes"), ("c", "yes")], {}, r"all of 2 examples have one label"),
         ([("a b", "yes"), ("c",)], {}, r"line 3: 1 columns, and its label is to be column 1"),
@@ -218,6 +219,7 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
         ({"columns": {"label": "l"}}, "a `sentence`, or `sentence1` and `sentence2`"),
         ({"measure": "pearson"}, "pearson goes with `scale`"),
         ({"header": ["train"]}, "dev has no header, and no column 'text'"),
+        ({"columns": {"sentence": "text", "label": "text"}}, "one column is named for two things"),
         ({"warmup_updates": 250}, "as many as the `updates`"),
     ],
 )

@@ -1,5 +1,6 @@
 """Rare words: similarities of strings by their definitions, made vectors, Spearman's ρ on real pairs."""
 
+import gzip
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ from project import ROOT
 from scipy.stats import spearmanr
 
 from recency.errors import InputError
-from recency.evaluations.rare_words import score, similarity, swordss, table
+from recency.evaluations.rare_words import files, score, similarity, swordss, table
 
 RW = ROOT.parent / "shared" / "data" / "rare_words" / "EN-RW-STANFORD.txt"
 
@@ -70,7 +71,7 @@ def test_a_made_vector_is_of_the_words_that_share_trigrams():
 
 
 @pytest.fixture
-def files(tmp_path):
+def made(tmp_path):
     """Write vectors in which words with a stem are near, and pairs, one of whose words is new."""
     rng = np.random.default_rng(1)
     stems = [rng.normal(size=20) for _ in range(6)]
@@ -90,14 +91,14 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_made_vectors_agree_with_people_where_without_there_is_none(files):
-    score.of_vectors(files / "p.txt", files / "v.vec", files / "s.csv", neighbours=4)
-    found = pd.read_csv(files / "s.csv", dtype={"similarity": str}).set_index("similarity")
+def test_made_vectors_agree_with_people_where_without_there_is_none(made):
+    score.of_vectors(made / "p.txt", made / "v.vec", made / "s.csv", neighbours=4)
+    found = pd.read_csv(made / "s.csv", dtype={"similarity": str}).set_index("similarity")
     assert np.isnan(found.spearman["without"]) and found.known_pairs["without"] == 0
     assert (found.spearman.drop("without") > 0.75).all() and found.made_words["ji"] == 6
-    words, matrix = score.read_vectors(files / "v.vec")
+    words, matrix = files.read_vectors(made / "v.vec")
     index = swordss.Index(words)
-    pairs = score.read_pairs(files / "p.txt")
+    pairs = files.read_pairs(made / "p.txt")
     cosines = []
     for a, b, _ in pairs:
         new, old = swordss.made(a, index, matrix, "tc", 4), matrix[words.index(b)]
@@ -107,7 +108,7 @@ def test_made_vectors_agree_with_people_where_without_there_is_none(files):
 
     lms = [{"lm": "a", "label": "LM a", "bias": {"form": "none"}, "applied": "none"}]
     vectors = [{"name": "p", "label": "Polyglot", "here": False, "placed": "x.vec: Polyglot's"}]
-    out = [files / f"t.{end}" for end in ("csv", "html", "tex")]
+    out = [made / f"t.{end}" for end in ("csv", "html", "tex")]
     published = ROOT / "data" / "published" / "thesis_rare_words.csv"
     sets = [
         {"label": "Gur65", "vectors": vectors, "not_run": None},
@@ -115,7 +116,7 @@ def test_made_vectors_agree_with_people_where_without_there_is_none(files):
         {"label": "again", "vectors": [vectors[0] | {"here": True}], "not_run": None},
     ]
     told = {"lms": lms, "sets": sets, "title": "Rare", "published": published}
-    table.main(scores=[files / "s.csv"] * 3, out=out, **told)
+    table.main(scores=[made / "s.csv"] * 3, out=out, **told)
     page = out[1].read_text()
     assert "published 37.6" in page and "ot run: x.vec: Polyglot" in page
     assert "absent is not here: y" in page
@@ -123,18 +124,65 @@ def test_made_vectors_agree_with_people_where_without_there_is_none(files):
     assert list(rows.size().index) == [("Gur65", "LM a"), ("again", "LM a"), ("again", "Polyglot")]
 
 
-def test_what_is_no_vector_or_pair_is_named(files):
-    (files / "v.vec").write_text("a 1 2\nb 1\n")
-    with pytest.raises(InputError, match=r"v.vec, line 2: 1 numbers, not 2 as before"):
-        score.read_vectors(files / "v.vec")
-    (files / "p.txt").write_text("a b 1\na b\n")
-    with pytest.raises(InputError, match="p.txt, line 2: 'a b' is no word, word and rating"):
-        score.read_pairs(files / "p.txt")
+PAIRS = "cat\tdog\t1\ncat\tcow\t2\ndog\tcow\t3\n"
+VECTORS = "3 2\ncat 1 2\ndog 3 4\ncow 5 6\n"
+WRONG_PAIRS = {
+    "a b 1\na b\n": "line 2: 'a b' is no word, word and rating",
+    PAIRS + "x\ty\tnan\n": "line 4: 'x.ty.tnan' is no word",
+    PAIRS.replace("3", "3,5"): "line 3: .* is no word",
+    PAIRS.replace("1", "1,5"): "line 1: .* is no word",
+    "\tdog\t1\n" + PAIRS: "line 1: 'dog.t1' is no word",
+    "cat dog 1\ncat cow 2\n": "2 pairs of words; ranks take three or more",
+    "cat dog 1\ncat cow 1\ndog cow 1\n": "all 3 pairs have the rating 1",
+    PAIRS.encode("utf-16"): "is not UTF-8: byte 0xff",
+    gzip.compress(PAIRS.encode() * 90)[:-12]: "the gzip is damaged or was cut",
+}
+WRONG_VECTORS = {
+    "a 1 2\nb 1\n": "line 2: 1 numbers, not 2 as before",
+    VECTORS.replace("4", "nan"): "line 3: 'dog 3 nan' is no word and numbers",
+    VECTORS.replace("4", "1e99"): "line 3: 'dog 3 1e99' is no word and numbers",
+    VECTORS.replace(" ", "\t"): "line 1: .* is no word and numbers, parted by one blank",
+    VECTORS.replace("3 2\n", "3 5\n"): "line 2: 2 numbers, not 5",
+    VECTORS.replace("3 2\n", "9 2\n"): "3 vectors, and its first line says 9",
+    VECTORS.replace("dog", "d\xf6g").encode("latin1"): "is not UTF-8: byte 0xf6",
+    "": "has 0 vectors",
+}
+
+
+@pytest.mark.parametrize(
+    ("read", "data", "said"),
+    [(files.read_pairs, *each) for each in WRONG_PAIRS.items()]
+    + [(files.read_vectors, *each) for each in WRONG_VECTORS.items()],
+    ids=range(len(WRONG_PAIRS) + len(WRONG_VECTORS)),
+)
+def test_what_is_no_vector_or_pair_is_named(tmp_path, read, data, said):
+    path = tmp_path / "x.txt"
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    with pytest.raises(InputError, match=rf"x\.txt.*{said}"):
+        read(path)
+
+
+def test_what_is_right_is_read(tmp_path, capsys):
+    path = tmp_path / "x.txt"
+    for data in (
+        PAIRS,
+        "#a:b:c\n" + PAIRS.replace("\t", ":"),
+        "a b rating\n" + PAIRS,
+        "\ufeff" + PAIRS,
+    ):
+        path.write_text(data)
+        assert files.read_pairs(path) == [("cat", "dog", 1), ("cat", "cow", 2), ("dog", "cow", 3)]
+    path.write_text(VECTORS.replace("3 2", "4 2") + "cat 7 8\n")
+    words, matrix = files.read_vectors(path)
+    assert words == ["cat", "dog", "cow"] and matrix[0].tolist() == [1, 2]
+    assert "1 words stand twice; the first" in capsys.readouterr().err
+    path.write_text("cat 1\ndog 2\n")  # no counts, though they would be as many
+    assert files.read_vectors(path)[0] == ["cat", "dog"]
 
 
 @pytest.mark.skipif(not RW.is_file(), reason="../shared/data/rare_words is not there")
 def test_real_pairs_are_read():
-    pairs = score.read_pairs(RW)
+    pairs = files.read_pairs(RW)
     assert len(pairs) == 2034 and pairs[0] == ("squishing", "squirt", 5.88)
-    german = score.read_pairs(RW.parent / "de_wortpaare65.gold.pos.txt")
+    german = files.read_pairs(RW.parent / "de_wortpaare65.gold.pos.txt")
     assert len(german) == 65 and german[0] == ("Auto", "Fahrt", 2.75)

@@ -99,6 +99,15 @@ def test_other_words_are_refused(scored):
         mix.shares(**files, out=folder / "s.json")
 
 
+def test_a_masked_lm_is_refused(scored):
+    files, _, folder = scored
+    table = pd.read_parquet(files["scores"][1])
+    table.attrs["masked"] = True  # as recency.scoring.surprisal says of one
+    table.to_parquet(files["scores"][1])
+    with pytest.raises(InputError, match="B is a masked LM: .* take it out of `interpolate`"):
+        mix.shares(**files, out=folder / "s.json")
+
+
 def test_a_text_s_words_that_one_does_not_know(tmp_path):
     """What the text itself writes for unknown words is a word; another one's unknown word is none."""
     pd.DataFrame({"document": ["1", "2"], "text": ["a [unk] rare", "a"]}).to_parquet(

@@ -8,6 +8,7 @@ import pytest
 
 from recency.errors import InputError
 from recency.evaluations.reading_times import recovery
+from recency.simulation import readers
 from recency.simulation import responses as simulate_readers
 from recency.simulation import stimuli as simulate_stimuli
 from recency.simulation.readers import SHORTEST, WORD_TERMS, residuals
@@ -137,6 +138,7 @@ def test_effects_come_back_from_eye_movements(inputs, tmp_path):
 
 def test_skipping(inputs, tmp_path):
     responses, _, _ = simulate(inputs, tmp_path, "FP", skipping=SKIPPING)
+    assert list(responses) == [*readers.COLUMNS, *readers.OF_EYES]  # as checks know them
     assert (responses.time_ms[~responses.fixated] == 0).all()
     assert (responses.time_ms[responses.fixated] >= SHORTEST).all()
     assert 0.15 < 1 - responses.fixated.mean() < 0.5

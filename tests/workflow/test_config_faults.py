@@ -199,6 +199,12 @@ PAPER = {
     "recipes: {mlm-pile: {masking: {share: 1.5}}}": "masking → share: 1.5 is greater than or equal to the maximum of 1",
     "recipes: {mlm-pile: {masking: {share: 0}}}": "masking → share: 0 is less than or equal to the minimum of 0",
     "recipes: {mlm-pile: {masking: {random: -0.1}}}": "masking → random: -0.1 is less than the minimum of 0",
+    "lms: {MLM-baseline: {bos: true}}": "MLM-baseline → bos: a masked LM has its own tokens around a text",
+    "experiments: {m: {title: M, lms: [MLM-baseline], baseline: MLM-baseline, perplexity: {validation: pile, test: pile}}}": (
+        "m → lms: 'MLM-baseline' is masked, and `perplexity` is of the next token"
+    ),
+    "experiments: {m: {title: M, lms: [Pythia], baseline: Pythia, nearest_words: {words: [' ']}}}": "words → 0: ' ' does not match",
+    "word_pairs: {w: {label: W, pairs: {local: README.md}, vectors: {v: {local: no.vec}}}}": "v → local: no file 'no.vec'",
     "recipes: {mlm-pile: {masking: {random: 0.3}}}": "0.8 masked and 0.3 random are more than 1",
     "recipes: {mlm-pile: {masking: {chance: 0.3}}}": "unknown key 'chance'",
     "recipes: {mlm-pile: {order: streams}}": "mlm-pile → order: streams carry a state, and masked words have none",
@@ -261,7 +267,9 @@ SIMULATED = {
     READERS + "{subjects: many}}}}": "readers → subjects: 'many' is not a whole number",
     READERS + "{subjects: -3}}}}": "subjects: -3 is not 2 to 100000",
     READERS + "{items: 40}}}}": "readers → items: 40 of 12 stories cannot be read",
-    READERS + "{residual_sd: -1}}}}": "residual_sd: -1 is not 0 or more",
+    READERS + "{residual_sd: -1}}}}": "residual_sd: -1 is not 0 to 100000",
+    READERS + "{sentence_sd: 1.0e+300}}}}": "sentence_sd: 1e+300 is not 0 to 100000",
+    READERS + "{coefficients: {length: -1.0e+9}}}}}": "coefficients → length: -1000000000.0 is not -100000 to 100000",
     READERS + "{slips: 1.5}}}}": "slips: 1.5 is not 0 to 1",
     READERS + "{coefficients: {surprisl: 3}}}}}": (
         "coefficients: there is no effect 'surprisl'; did you mean 'surprisal'?"

@@ -13,6 +13,7 @@ from recency import config as configuration
 from recency import grids
 from recency.command import lists
 from recency.errors import InputError
+from recency.evaluations.rank_metrics import spec
 from recency.evaluations.reading_times import figure_perplexity, intervals
 from recency.evaluations.sensitivity import grid as sensitivity
 from recency.figures import comparison
@@ -117,6 +118,30 @@ def test_what_does_not_go_together_is_refused(mistake):
     with pytest.raises(InputError, match=re.escape(BROKEN[mistake])) as error:
         config_checks.check(merged(load(), yaml.safe_load(mistake)), SCHEMA)
     assert all(len(line) < 300 for line in str(error.value).splitlines()[1:])
+
+
+def test_what_a_folder_and_a_file_are_is_looked_at_before_anything_runs(tmp_path):
+    """A masked LM that says so in its config.json alone; KenLM's binary, which cannot be listed."""
+    for name, kind in {"mlm": "RobertaForMaskedLM", "clm": "GPT2LMHeadModel"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps({"architectures": [kind]}))
+    (tmp_path / "five.bin").write_bytes(spec.BINARY + b" format version 5\n\0")
+    mine = f"""
+lms:
+  mlm: {{checkpoint: {tmp_path}/mlm}}
+  clm: {{checkpoint: {tmp_path}/clm}}
+  five: {{ngram: {{file: {{local: {tmp_path}/five.bin}}}}}}
+  mix: {{interpolate: [mlm, clm], shares: [0.5, 0.5]}}
+experiments:
+  ranks: {{title: R, lms: [clm, five], baseline: clm, rank_metrics: {{dataset: provo}}}}
+  pieces: {{title: P, lms: [clm, mlm], baseline: mlm, length: {{corpus: pile, trained: 64}}}}
+"""
+    with pytest.raises(InputError) as error:
+        config_checks.check(merged(load(), yaml.safe_load(mine)), SCHEMA)
+    said = str(error.value)
+    assert "lms → mix → interpolate: 'mlm' is masked" in said and "'clm' is masked" not in said
+    assert "experiments → ranks → rank_metrics: 'five' is KenLM's binary" in said
+    assert "experiments → pieces → length: 'clm' predicts next tokens" in said
 
 
 def test_columns_are_looked_for_before_anything_runs(tmp_path):

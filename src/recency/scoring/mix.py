@@ -42,6 +42,11 @@ def of_words(
     """
     tables = [pd.read_parquet(path) for path in scores]
     for lm, table in zip(lms, tables, strict=True):
+        if table.attrs.get("masked"):
+            raise InputError(
+                f"{lm} is a masked LM: what it gives a word is no share of what could stand there, and mixes "
+                "with nothing; take it out of `interpolate`"
+            )
         if table.word_id.tolist() != words.word_id.tolist():
             raise InputError(
                 f"{lm} scored {len(table):,} words, there are {len(words):,}: not the same words"

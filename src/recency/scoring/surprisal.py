@@ -225,7 +225,9 @@ def score_words(
         result.tokens = sums.of_tokens(
             words, rows, texts, scores, model, unit, spaces, leading_space, asked
         )
-    if not model.masked:
+    if model.masked:
+        result.table.attrs["masked"] = True  # the file keeps it: such values are in no mix
+    else:
         result.notes.append(begin_note(model, bos))
     return result
 

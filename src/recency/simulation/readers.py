@@ -11,6 +11,9 @@ from recency.errors import InputError
 WORD_TERMS = ("length", "position", "unigram", "surprisal", "previous_surprisal")
 TERMS = ("intercept", *WORD_TERMS, "previous_fixated")
 SKIPPING = ("intercept", "length", "unigram", "surprisal", "previous_fixated", "subject_sd")
+# What a table of responses has, and of eye movements too.
+COLUMNS = ("subject", "item", "sentence", "position", "word", "time_ms", "correct")
+OF_EYES = ("fixated", "previous_fixated", "words_since_fixation")
 SHORTEST = 20  # ms; no key press or fixation is shorter
 
 
@@ -111,10 +114,9 @@ def fixations(
 def read(words: pd.DataFrame, x: pd.DataFrame, readers: Readers) -> pd.DataFrame:
     """Let the subjects read; one row a subject and word, by subject and then in reading order.
 
-    `x` has the predictors `WORD_TERMS` of `words` in natural units. Columns: subject, item,
-    sentence, position, word, time_ms (whole ms, 0 for a skipped word), correct (c, e, or - for a
-    sentence without a question), and of eye movements fixated, previous_fixated (in the same item)
-    and words_since_fixation.
+    `x` has the predictors `WORD_TERMS` of `words` in natural units. The columns are `COLUMNS`, time_ms
+    in whole ms (0 for a skipped word), correct c, e, or - for a sentence without a question, and of
+    eye movements `OF_EYES`, previous_fixated in the same item.
     """
     # One stream for each source of chance, so that changing one leaves the others as they are.
     sources = ("subjects", "sentences", "residuals", "fixations", "attention", "questions", "items")
@@ -133,7 +135,7 @@ def read(words: pd.DataFrame, x: pd.DataFrame, readers: Readers) -> pd.DataFrame
         )
         before = (since == 1) & ~starts
         design["previous_fixated"] = before.astype(float)
-        columns = {"fixated": fixated, "previous_fixated": before, "words_since_fixation": since}
+        columns = dict(zip(OF_EYES, (fixated, before, since), strict=True))
 
     names, sd, correlation = readers.subject_effects()
     independent = draws["subjects"].standard_normal((readers.subjects, len(names)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -23,9 +24,27 @@ def decoded(data: bytes, name: str | Path) -> str:
 
 
 def decoded_file(path: Path) -> Iterator[str]:
-    """Yield a text file's characters in chunks, gzipped or not."""
-    with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
-        yield from decoded_chunks(file, path)
+    """Yield a text file's characters in chunks, gzipped or not, whatever it is called."""
+    with open(path, "rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        try:
+            yield from decoded_chunks(gzip.GzipFile(fileobj=file) if zipped else file, path)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InputError(
+                f"{path}: the gzip is damaged or was cut ({error}); fetch or copy it again"
+            ) from error
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the number, from 1, and the text of each line of a file, gzipped or not."""
+    done, rest = 0, ""
+    for chunk in decoded_file(path):
+        *whole, rest = (rest + chunk).split("\n")
+        yield from enumerate(whole, done + 1)
+        done += len(whole)
+    if rest:
+        yield done + 1, rest
 
 
 def decoded_chunks(file: BinaryIO, name: str | Path) -> Iterator[str]:

@@ -32,7 +32,18 @@ def problems(config: dict) -> list[str]:
             found += _lm(config, f"lms → {name}", lm)
             if config["architectures"][lm["architecture"]]["family"] == "roberta":
                 masked.add(name)
+                found += _own(f"lms → {name}", config["lms"][name])
     return found + [p for name in config["experiments"] for p in _experiment(config, name, masked)]
+
+
+def _own(where: str, lm: Mapping) -> Iterator[str]:
+    """Yield what a masked LM says of how causal ones read a text."""
+    for key in ("bos", "stride"):
+        if lm.get(key):
+            yield (
+                f"{where} → {key}: a masked LM has its own tokens around a text, and reads it in whole windows; "
+                "leave it out"
+            )
 
 
 def _architecture(name: str, architecture: Mapping) -> Iterator[str]:

@@ -116,7 +116,9 @@ def _vocabulary_problems(config: Mapping, where: str, lms: list[str]) -> list[st
         own = config["lms"][lm]
         rule = own.get("ngram", {}).get("text_rule", "displayed")
         rules[lm] = "displayed" if rule == "split" else rule
-        if {"metric", "future"} & own.get("scoring", {}).keys():
+        if {"metric", "future"} & own.get("scoring", {}).keys() or configuration.is_masked(
+            config, lm
+        ):
             found.append(
                 f"{where} → interpolate: {lm!r} is masked; what it gives a word is no share of what could "
                 "stand there, and mixes with nothing"

@@ -10,10 +10,11 @@ import csv
 import glob
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from recency import plugins
 from recency.errors import InputError
 from recency.names import nearest
 from recency.workflow import products
@@ -82,12 +83,14 @@ def _dataset(study: Study, name: str) -> Iterator[str]:
     """Yield columns that `columns:` of an own table names and its files have not."""
     entry = study.config["datasets"][name]
     columns = entry.get("options", {}).get("columns") or {}
-    if entry["parser"] != "table" or "simulate" in entry:
+    if entry["parser"] != "table":
         return
     owner = study.config["datasets"].get(entry["words"].get("dataset"), entry)
     headers = {
         part: _header(of[part], entry) for part, of in (("words", owner), ("responses", entry))
     }
+    if "simulate" in entry:
+        headers = _simulated(entry["simulate"])
     if None in headers.values():
         return
     both = list(dict.fromkeys([*headers["words"], *headers["responses"]]))
@@ -109,6 +112,15 @@ def _dataset(study: Study, name: str) -> Iterator[str]:
                 f"{where}: no column is named for the measure {measure}; write `{measure}: <column>`, "
                 f"one of {', '.join(headers['responses'])[:120]}"
             )
+
+
+def _simulated(settings: Mapping) -> dict[str, list[str]]:
+    """Return the columns that simulated words and responses have."""
+    given, of_eyes = (
+        plugins.literal("recency.simulation", "readers", name) for name in ("COLUMNS", "OF_EYES")
+    )
+    more = of_eyes if settings["readers"].get("skipping") is not None else ()
+    return {"words": ["item", "sentence", "position", "word"], "responses": [*given, *more]}
 
 
 def _lacking(where: str, column: object, header: list[str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from functools import cache
 
 from recency import plugins
@@ -10,13 +11,15 @@ from recency.names import nearest
 from recency.workflow import option_checks
 from recency.workflow.schema_checks import LARGEST_SEED, short
 
+#: What an effect or a deviation is at most, ms (a bit or letter): whole minutes are no reading times.
+MOST = 100_000
 #: The least and the most of a field that is a number.
 BOUNDS = {
     "subjects": (2, 100_000),
     "seed": (0, LARGEST_SEED),
     "items": (1, None),
-    "sentence_sd": (0, None),
-    "residual_sd": (0, None),
+    "sentence_sd": (0, MOST),
+    "residual_sd": (0, MOST),
     "subject_correlation": (-1, 1),
     "skew": (0, 3),
     "slips": (0, 1),
@@ -65,7 +68,7 @@ def _numbers(where: str, readers: dict, stories: int) -> list[str]:
     found = []
     for name, (least, most) in BOUNDS.items():
         value = readers.get(name)
-        if value is not None and (value < least or (most is not None and value > most)):
+        if value is not None and not least <= value <= (math.inf if most is None else most):
             upto = f" to {most}" if most is not None else " or more"
             found.append(f"{where} → {name}: {value} is not {least}{upto}")
     if readers.get("items") is not None and readers["items"] > stories:
@@ -81,6 +84,8 @@ def _numbers(where: str, readers: dict, stories: int) -> list[str]:
                 found.append(f"{where} → {key}: there is no effect {nearest(name[:60], names)}")
             elif isinstance(value, bool) or not isinstance(value, int | float):
                 found.append(f"{where} → {key} → {name}: {short(value)} is not a number")
+            elif not abs(value) <= MOST:
+                found.append(f"{where} → {key} → {name}: {value} is not -{MOST} to {MOST}")
             elif value < 0 and "subject_sd" in (key, name):
                 found.append(f"{where} → {key} → {name}: {value} is less than 0, and a deviation")
     many, correlation = len(readers["subject_sd"]), readers.get("subject_correlation", 0.3)

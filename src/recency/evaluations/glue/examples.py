@@ -1,6 +1,5 @@
 """A GLUE task's sentences, or pairs of them, and their labels: read from its files, and as tokens."""
 
-import gzip
 import math
 import sys
 from collections.abc import Iterable, Mapping
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from recency.errors import InputError
-from recency.text.utf8 import decoded
+from recency.text.utf8 import lines
 
 SENTENCES = ("sentence", "sentence1", "sentence2")
 
@@ -59,9 +58,8 @@ def read(paths: Iterable[tuple[str, str | Path]], task: Mapping) -> Part:
 
 def _rows(path: Path, task: Mapping, header: bool):
     """Yield the sentences and the target of each line of a tab-separated file without quoting."""
-    data = path.read_bytes()
-    lines = decoded(gzip.decompress(data) if path.suffix == ".gz" else data, path).split("\n")
-    names = lines[0].split("\t") if header else None
+    numbered = lines(path)
+    names = next(numbered, (1, ""))[1].split("\t") if header else None
     places = {}
     for what, column in task["columns"].items():
         if isinstance(column, str) and column not in (names or ()):
@@ -69,9 +67,13 @@ def _rows(path: Path, task: Mapping, header: bool):
             raise InputError(
                 f"{path}: no column {column!r}, only {there}; the task's `columns` say which is its {what}"
             )
+        if isinstance(column, str) and names.count(column) > 1:
+            raise InputError(
+                f"{path}: {names.count(column)} columns are called {column!r}; number the task's `columns` from 0"
+            )
         places[what] = names.index(column) if isinstance(column, str) else column
     sentences = [what for what in SENTENCES if what in places]
-    for number, line in enumerate(lines[header:], 1 + header):
+    for number, line in numbered:
         if not line.strip():
             continue
         fields = line.split("\t")
@@ -83,10 +85,9 @@ def _rows(path: Path, task: Mapping, header: bool):
                     "correct the line, or the task's `columns`"
                 )
         found = tuple(fields[places[what]].strip() for what in sentences)
-        if "" in found:
-            raise InputError(
-                f"{where}: {sentences[found.index('')]} is empty; complete or remove it"
-            )
+        for what, text in zip(sentences, found, strict=True):
+            if not any(character.isprintable() and not character.isspace() for character in text):
+                raise InputError(f"{where}: {what} is empty; complete or remove it")
         yield found, _target(fields[places["label"]].strip(), task, where)
 
 

@@ -63,6 +63,8 @@ def _problems_of_tables(config, root, known) -> list[str]:
             found.append(f"{where} → columns: a `sentence`, or `sentence1` and `sentence2`")
         if ("sentence1" in columns) != ("sentence2" in columns):
             found.append(f"{where} → columns: `sentence1` and `sentence2` go together")
+        if len(set(columns.values())) < len(columns):
+            found.append(f"{where} → columns: one column is named for two things")
         if ("scale" in task) != (task["measure"] == "pearson"):
             found.append(f"{where} → measure: pearson goes with `scale`, the others with `labels`")
         if task["measure"] == "f1" and len(task.get("labels", [])) > 2:

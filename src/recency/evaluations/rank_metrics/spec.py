@@ -1,9 +1,13 @@
 """Rank metrics: where LMs rank the word that comes, and how they would go on."""
 
+from pathlib import Path
+
 from recency import config as configuration
 from recency.evaluations.registry import Evaluation, schema
 
 KINDS = ("network", "ngram")
+#: How KenLM's binaries begin.
+BINARY = b"mmap lm http://kheafield.com/code"
 
 
 def settings_of(config: dict, experiment: str) -> dict:
@@ -39,9 +43,27 @@ def _problems(config, name, known) -> list[str]:
         return []
     settings, where = settings_of(config, name), f"experiments → {name} → rank_metrics"
     known(f"{where} → dataset", settings["dataset"], "datasets")
+    found = [
+        f"{where}: {lm!r} is KenLM's binary {file}, which lists no words to rank; give the ARPA file that it "
+        "was made of, or an experiment without it"
+        for lm in config["experiments"][name]["lms"]
+        if _is_binary(
+            file := config["lms"].get(lm, {}).get("ngram", {}).get("file", {}).get("local")
+        )
+    ]
     if settings["kept"] >= settings["least"]:
-        return [f"{where} → kept: {settings['kept']} of a sentence's {settings['least']} words leave none to count"]  # fmt: skip
-    return []
+        found.append(
+            f"{where} → kept: {settings['kept']} of a sentence's {settings['least']} words leave none to count"
+        )
+    return found
+
+
+def _is_binary(path: str | None) -> bool:
+    """Say whether a file is here, and one of KenLM's binaries."""
+    if not path or not Path(path).is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(BINARY)) == BINARY
 
 
 EVALUATION = Evaluation(

@@ -2,69 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
-import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from recency.errors import InputError
+from recency.evaluations.rare_words.files import read_pairs, read_vectors
 from recency.evaluations.rare_words.similarity import SIMILARITIES
 from recency.evaluations.rare_words.swordss import Index, made
 from recency.files import atomic
 
 COLUMNS = ["similarity", "spearman", "pairs", "known_pairs", "spearman_known", "made_words"]
 WITHOUT = "without"
-
-
-def read_pairs(path: str | Path) -> list[tuple[str, str, float]]:
-    """Read word, word and rating a line, parted by tabs, blanks, colons, commas or semicolons; # begins notes."""
-    found = []
-    for number, line in enumerate(_lines(path), 1):
-        parts = re.split(r"[\t:;, ]+", line.strip())
-        if not line.strip() or line.startswith("#"):
-            continue
-        try:
-            found.append((parts[0], parts[1], float(parts[2])))
-        except (IndexError, ValueError):
-            if not found and number == 1:  # a header
-                continue
-            raise InputError(
-                f"{path}, line {number}: {line.strip()!r} is no word, word and rating"
-            ) from None
-    if len(found) < 3:
-        raise InputError(f"{path} has {len(found)} pairs of words; ranks take three or more")
-    return found
-
-
-def read_vectors(path: str | Path) -> tuple[list[str], np.ndarray]:
-    """Read a .vec file: a word and its numbers a line, perhaps behind a line with both counts."""
-    words, rows = [], []
-    for number, line in enumerate(_lines(path), 1):
-        word, *values = line.rstrip().split(" ")
-        if number == 1 and len(values) == 1:  # how many words, how many numbers
-            continue
-        if rows and len(values) != len(rows[0]):
-            raise InputError(
-                f"{path}, line {number}: {len(values)} numbers, not {len(rows[0])} as before"
-            )
-        try:
-            rows.append(np.array(values, np.float32))
-        except ValueError:
-            raise InputError(f"{path}, line {number}: {word!r} has no numbers") from None
-        words.append(word)
-    if not words:
-        raise InputError(f"{path} has no vectors")
-    return words, np.array(rows)
-
-
-def _lines(path: str | Path):
-    with open(path, "rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    opener = gzip.open if zipped else open
-    with opener(path, "rt", encoding="utf-8") as lines:
-        yield from lines
 
 
 def evaluate(

@@ -44,6 +44,10 @@ def main(
     if end is None:
         raise InputError(f"{tokens}: no token ends its documents, so that nothing begins the text")
     opened = surprisal.load(model, tokenizer, bias, allow_pickle=allow_pickle)
+    if opened.masked:
+        raise InputError(
+            f"{lm} is a masked LM, and `perplexity` is of the next token; `length` has one of masked tokens"
+        )
     cuts = np.flatnonzero(ids == end)[:-1] + 1 if reset == "document" else []
     shown = progress(1, f"{lm}: {len(ids):,} tokens", "pieces")
 

@@ -39,6 +39,11 @@ def _problems(config, name, known) -> list[str]:
         for lm in lms
         if configuration.kind_of(config["lms"][lm]) == "table"
     ]
+    found += [
+        f"{where} → lms: {lm!r} is masked, and `perplexity` is of the next token; `length` has one of masked tokens"
+        for lm in lms
+        if configuration.is_masked(config, lm)
+    ]
     for lm in lms:
         entry = config["lms"][lm]
         if "interpolate" not in entry or not set(entry["interpolate"]) <= set(config["lms"]):
