@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from recency.figures import bases
 from recency.regression import designs
 
@@ -72,8 +74,15 @@ class Ranked:
         found = [self.config["designs"][design] for design in asked]
         if beside and all(len(designs.bases(design)) == 1 for design in found):
             return ""
-        one = [{**d, "base": designs.bases(d)[-1 if beside else 0]} for d in found]
-        return bases.of(map(designs.kind_of_base, one))
+        return bases.of(self._kinds_of_base[design][-1 if beside else 0] for design in asked)
+
+    @cached_property
+    def _kinds_of_base(self) -> dict[str, list[str]]:
+        """Design → the kind of each of its bases; read once, since every caption asks."""
+        return {
+            name: [designs.kind_of_base({**design, "base": base}) for base in designs.bases(design)]
+            for name, design in self.config["designs"].items()
+        }
 
     def over(self, experiment: str) -> dict[str, str]:
         """Return what an experiment's ΔLogLik are over, in words: `first`, and `beside` if there are two."""

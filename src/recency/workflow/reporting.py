@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
-from jinja2 import Environment
+from jinja2 import Environment, Template
 
 from recency.evaluations import registry
 from recency.evaluations.report import prose
@@ -60,11 +60,14 @@ def experiments(study: Study) -> list[dict]:
 
 def caption(path: Path, config: Mapping, wildcards: Mapping[str, str]) -> str:
     """Return a caption with the config's words in it, as Snakemake's own report fills it in."""
-    page = Environment(trim_blocks=True, autoescape=False).from_string(
-        path.read_text(encoding="utf-8")
-    )
     job = SimpleNamespace(config=config, wildcards=SimpleNamespace(**wildcards))
-    return page.render(snakemake=job)
+    return _template(path.read_text(encoding="utf-8")).render(snakemake=job)
+
+
+@cache
+def _template(text: str) -> Template:
+    """Compile a caption, which many experiments share."""
+    return Environment(trim_blocks=True, autoescape=False).from_string(text)
 
 
 def _own_text(value, key: str = ""):
