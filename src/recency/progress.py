@@ -25,7 +25,8 @@ class progress:
         rate = (done - self.first) / (now - self.started)
         left = f", {_clock((self.total - done) / rate)} left" if rate > 0 else ""
         note = f", {note}" if note else ""
-        line = f"{self.what}: {done / self.total:4.0%}, {rate:,.0f} {self.unit}/s{left}{note}"
+        speed = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+        line = f"{self.what}: {done / self.total:4.0%}, {speed} {self.unit}/s{left}{note}"
         print(line, flush=True)
         print(line, file=sys.stderr)
 
