@@ -37,7 +37,7 @@ from recency.workflow import (
     timings,
     training_guard,
 )
-from recency.workflow.start import any_of
+from recency.workflow.constraints import any_of
 
 
 configfile: "config.yaml"

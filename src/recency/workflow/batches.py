@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from recency import config as configuration
 from recency.regression.confirmation import NO_LM
+from recency.workflow.constraints import any_of
 from recency.workflow.study import Study
 
 #: Stands between what a rule does and the batch that it does it of.
@@ -71,7 +72,7 @@ def scored_alone(study: Study) -> str:
     """Return the constraint of `lm` in surprisal/{lm}/{dataset}. where that is in no batch."""
     return _but(
         (batch.lms, batch.members, "{lms}/{members}") for batch in datasets(study)[:-1]
-    ) + _any(study.lms_that_are("network"))
+    ) + any_of(study.lms_that_are("network"))
 
 
 def responses(study: Study) -> list[Batch]:
@@ -100,7 +101,7 @@ def fitted_alone(study: Study) -> str:
     return _but(
         (batch.lms, map("{}/{}.{}".format, *zip(*batch.members, strict=True)), "{members}/{lms}")
         for batch in responses(study)[:-1]
-    ) + _any(study.config["designs"])
+    ) + any_of(study.config["designs"])
 
 
 def fits(batch: Batch) -> list[str]:
@@ -165,14 +166,10 @@ def _batches(
     return batches
 
 
-def _any(names: Iterable[str]) -> str:
-    return f"(?:{'|'.join(map(re.escape, names)) or NO_LM})"
-
-
 def _but(combinations: Iterable[tuple[Iterable[str], Iterable[str], str]]) -> str:
     """Return a pattern that admits what does not begin with any of `combinations`, written as told."""
     others = [
-        form.format(lms=_any(lms), members=_any(members)) for lms, members, form in combinations
+        form.format(lms=any_of(lms), members=any_of(members)) for lms, members, form in combinations
     ]
     return rf"(?!(?:{'|'.join(others)})\.)" if others else ""
 

@@ -23,6 +23,7 @@ from recency.workflow import (
     targets,
     timings,
 )
+from recency.workflow.constraints import any_of
 from recency.workflow.faults import ConfigError
 from recency.workflow.study import Study
 
@@ -84,11 +85,6 @@ def _read_strictly(root: Path, workflow) -> None:
             strict_yaml.read(path, os.path.relpath(path))
 
 
-def any_of(names: Iterable[str]) -> str:
-    """Return a wildcard constraint that admits these names only."""
-    return "|".join(names) or "none"
-
-
 def wildcards(config: dict) -> dict[str, str]:
     """Return the constraints of the wildcards that evaluations have of their own."""
     return {
@@ -106,7 +102,7 @@ def rule_files(root: str) -> list[str]:
 def named_files(study: Study) -> str:
     """Return a wildcard constraint that admits the files that are downloaded or placed."""
     paths = (path.removeprefix("<resources>/downloads/") for path in study.files.known)
-    return any_of(map(re.escape, paths))
+    return any_of(paths)
 
 
 def require_free_names(study: Study, workflow) -> None:
