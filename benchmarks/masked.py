@@ -10,7 +10,9 @@ the same with the head at masked places alone (the fastest that is known), `trai
 Trainer, which needs accelerate: `--peers` is a folder that it was installed to (pip install --no-deps
 --target FOLDER accelerate); without it that peer is left out. Beside them our own with the other heads
 and positions: `offset` and `zero_clap`. `--cpu-time` counts the processor's time, for a machine that
-others use. The last line is one JSON object.
+others use. `share_of_peak` is how much of our time the matrix products alone would take at the processor's
+peak, measured beside them, and `ratio_at_peak` the ratio to the Trainer (to `loop` without it) that no
+computation of them in this precision can pass. The last line is one JSON object.
 """
 
 import argparse
@@ -26,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
 from result import keep, processor
-from train import peak_memory
+from train import matrix_peak, peak_memory
 
 #: Memory is at most, everything else at least.
 TARGETS = {
@@ -263,7 +265,9 @@ def compare(precision: str, vocabulary: int, sizes: tuple, metrics: dict, clock)
     for contender in made.values():
         contender.steps(1)
     seconds: dict = {name: [] for name in made}
+    peak = []
     for _ in range(turns):
+        peak.append(matrix_peak("cpu", precision, clock))
         for name, contender in made.items():
             contender.clock = clock
             start = clock()
@@ -280,6 +284,24 @@ def compare(precision: str, vocabulary: int, sizes: tuple, metrics: dict, clock)
         ratio = statistics.median(theirs / mine for theirs, mine in pairs)
         metrics[f"{where}.ratio_vs_{name}"] = round(ratio, 2)
         metrics[f"{where}.memory_vs_{name}"] = round(peaks["ours"] / peaks[name], 2)
+
+    slowest = "trainer" if "trainer" in made else "loop"
+    share = flop_per_token(length, vocabulary) * rows * length * count / own / max(peak)
+    metrics[f"{where}.share_of_peak"] = round(share, 2)
+    metrics[f"{where}.ratio_at_peak"] = round(metrics[f"{where}.ratio_vs_{slowest}"] / share, 2)
+
+
+def flop_per_token(length: int, vocabulary: int) -> float:
+    """Return a step's floating-point operations per token, three times the forward's.
+
+    The output layer's are those of masked places alone.
+    """
+    from recency.networks.masking import DEFAULTS
+
+    width, layers = SHAPE["width"], SHAPE["layers"]
+    weights = layers * (4 * width * width + 2 * width * SHAPE["feed_forward"])
+    weights += DEFAULTS["share"] * (width * width + width * vocabulary)
+    return 3 * (2 * weights + layers * 2 * 2 * width * length)
 
 
 def main() -> None:

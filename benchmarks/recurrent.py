@@ -7,7 +7,13 @@ a training step on carried streams, `torch` the same of nn.Embedding, nn.LSTM, n
 cross_entropy with the same weights, words, SGD and clipping, `transformer` a step of this project's
 GPT-NeoX of the same width. Scans are those of recency.networks.recurrences with their gradients, the
 loop the same a step at a time. Ratios are of processor time, turn by turn in one process, the median
-over the turns, so that they hold on a busy machine. The last line is one JSON object.
+over the turns, so that they hold on a busy machine. `share_of_peak` is how much of our time the matrix
+products alone would take at the processor's peak, measured beside them, and `ratio_at_peak` the ratio to
+`torch` that no computation of all logits can pass.
+
+`memories` are the open study's twelve, as its recipe trains them (64 streams of 64 words, width 128, 8,192
+entries), in fp32 and bf16: words a second of each, of the slowest, and of the output layer's products alone
+at the peak (`floor`), which no training of that precision can pass. The last line is one JSON object.
 """
 
 import argparse
@@ -24,9 +30,10 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
 import numpy as np
 import torch
+import yaml
 from result import keep, processor
 from torch import nn
-from train import peak_memory
+from train import matrix_peak, peak_memory
 
 from recency.networks import architectures, carried, recurrences, training
 from recency.networks.stream import TokenStream
@@ -38,12 +45,17 @@ TARGETS = {
     "50304.ratio_vs_torch": 1.5,
     "50304.memory_vs_torch": 0.3,
     "scan.ratio_vs_loop": 3.0,
+    # 4 M words in five minutes
+    "memories.fp32.slowest": 13_300,
+    "memories.bf16.slowest": 13_300,
 }
 EMBEDDING, WIDTH, MOMENTUM, CLIP, RATE = 200, 400, 0.9, 5.0, 0.1
 NONE = {"form": "none"}
 #: quick → (streams, words a step, steps a turn, turns); the shape of scans, and their repeats.
 SIZES = {True: (20, 35, 1, 3), False: (32, 64, 2, 7)}
 SCANS = {True: ((32, 64, 128), 5), False: ((32, 64, 128), 50)}
+#: quick → (streams, words a step, entries, steps) of each of the open study's memories
+MEMORIES = {True: (16, 64, 8192, 1), False: (64, 64, 8192, 8)}
 
 
 def recipe(streams: int, length: int, order: str) -> dict:
@@ -151,7 +163,9 @@ def compare(folder: Path, vocabulary: int, sizes: tuple, metrics: dict) -> None:
     made = {name: make() for name, make in makers.items()}
     first = {name: contender.steps(1) for name, contender in made.items()}
     seconds: dict = {name: [] for name in made}
+    peak = []
     for _ in range(turns):
+        peak.append(matrix_peak("cpu", "fp32", time.process_time))
         for name, contender in made.items():
             start = time.process_time()
             contender.steps(count)
@@ -166,8 +180,40 @@ def compare(folder: Path, vocabulary: int, sizes: tuple, metrics: dict) -> None:
         ratio = statistics.median(theirs / mine for theirs, mine in pairs)
         metrics[f"{vocabulary}.ratio_vs_{name}"] = round(ratio, 2)
         metrics[f"{vocabulary}.memory_vs_{name}"] = round(peaks["ours"] / peaks[name], 2)
+    flop = 6 * words * (4 * WIDTH * (EMBEDDING + WIDTH) + WIDTH * vocabulary)
+    share = flop / statistics.median(seconds["ours"]) / max(peak)
+    metrics[f"{vocabulary}.share_of_peak"] = round(share, 2)
+    metrics[f"{vocabulary}.ratio_at_peak"] = round(
+        metrics[f"{vocabulary}.ratio_vs_torch"] / share, 2
+    )
     # The first steps of both LSTMs start from the same weights and words.
     metrics[f"{vocabulary}.first_loss_minus_torch"] = round(first["ours"] - first["torch"], 5)
+
+
+def memories(folder: Path, sizes: tuple, metrics: dict) -> None:
+    """Train each of the open study's memories for some steps, and one before; write the rates."""
+    streams, length, vocabulary, count = sizes
+    study = yaml.safe_load((ROOT / "config.open.yaml").read_text())
+    shape, settings = study["architectures"]["recurrent-128"], study["recipes"]["streams"]
+    settings |= {"batch_sequences": streams, "sequence_length": length, "micro_batch": streams}
+    files = text(folder, vocabulary, streams * (length + 1) * (count + 2))
+    words, width = streams * length, shape["feed_forward"]
+    for precision in ("fp32", "bf16"):
+        rates, where = [], f"memories.{precision}"
+        for name, memory in study["memories"].items():
+            model = architectures.new(shape | {"memory": memory}, NONE, vocabulary, 1)
+            stream = carried.Text(*files, streams, length, seed=1)
+            run = carried.CarriedTraining(model, stream, settings | {"precision": precision})
+            seconds = []
+            for step in range(1, count + 2):
+                start = time.process_time()
+                run.step(step)
+                seconds.append(time.process_time() - start)
+            rates.append(round(words / statistics.median(seconds[1:])))
+            metrics[f"{where}.{name}"] = rates[-1]
+        peak = max(matrix_peak("cpu", precision, time.process_time) for _ in range(3))
+        metrics[f"{where}.slowest"] = min(rates)
+        metrics[f"{where}.floor"] = round(peak / (6 * width * vocabulary))
 
 
 def loop(decay: torch.Tensor, inputs: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
@@ -207,6 +253,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for vocabulary in (10_000, 50_304):
             compare(Path(folder), vocabulary, SIZES[arguments.quick], metrics)
+        memories(Path(folder), MEMORIES[arguments.quick], metrics)
     scans(*SCANS[arguments.quick], metrics)
     hardware = processor(f"{arguments.threads} threads of {os.cpu_count()} cores")
     keep("recurrent", hardware, metrics, TARGETS, arguments.out, quick=arguments.quick)

@@ -18,6 +18,7 @@ def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
     spec.loader.exec_module(benchmark)
     monkeypatch.setattr(benchmark, "SIZES", {True: (2, 3, 1, 2)})
     monkeypatch.setattr(benchmark, "SCANS", {True: ((2, 4, 3), 1)})
+    monkeypatch.setattr(benchmark, "MEMORIES", {True: (2, 3, 300, 1)})
     arguments = ["--quick", "--threads", "1", "--out", str(tmp_path / "b")]
     monkeypatch.setattr(sys, "argv", ["recurrent.py", *arguments])
     benchmark.main()
@@ -30,3 +31,8 @@ def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
         assert metrics[f"{vocabulary}.peak_mib"] > 10
         # ours and torch's train the same LSTM on the same words
         assert abs(metrics[f"{vocabulary}.first_loss_minus_torch"]) < 1e-4
+        assert 0 < metrics[f"{vocabulary}.share_of_peak"] < 1
+    for precision in ("fp32", "bf16"):
+        rates = [metrics[f"memories.{precision}.{name}"] for name in ("FOFE-units", "LSTM", "GRU")]
+        assert 0 < metrics[f"memories.{precision}.slowest"] <= min(rates)
+        assert max(rates) < metrics[f"memories.{precision}.floor"]
