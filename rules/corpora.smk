@@ -36,6 +36,7 @@ rule prepare_text:
         exclude=lambda wildcards: config["corpora"][wildcards.corpus].get("exclude", []),
         reader=lambda wildcards: config["corpora"][wildcards.corpus].get("reader"),
         options=lambda wildcards: config["corpora"][wildcards.corpus].get("options", {}),
+        documents=lambda wildcards: config["corpora"][wildcards.corpus].get("documents"),
     script:
         "../workflow/scripts/corpora/prepare_text.py"
 
@@ -43,6 +44,7 @@ rule prepare_text:
 rule train_tokenizer:
     input:
         text=lambda wildcards: f"<results>/corpora/{config['tokenizers'][wildcards.tokenizer]['corpus']}/text.parquet",
+        also=lambda wildcards: files.also_of(wildcards.tokenizer),
     output:
         "<results>/tokenizers/{tokenizer}/tokenizer.json",
     log:

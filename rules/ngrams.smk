@@ -68,7 +68,7 @@ rule estimate_ngram_lm:
     conda:
         "../envs/kenlm.yaml"
     params:
-        **study.ngram_parameters("order", "memory", "prune", "text_rule"),
+        **study.ngram_parameters("order", "memory", "prune", "text_rule", "distance"),
     script:
         "../workflow/scripts/ngrams/estimate_ngrams.py"
 

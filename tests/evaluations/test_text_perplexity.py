@@ -13,6 +13,7 @@ from project import ROOT
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from recency.errors import InputError
+from recency.evaluations.text_perplexity import rare as table_rare
 from recency.evaluations.text_perplexity import score, table
 from recency.networks import architectures
 from recency.scoring import estimate_ngrams, interpolation
@@ -96,6 +97,51 @@ def test_the_table_has_what_was_published_beneath(tmp_path, nats):
     page = out[1].read_text()
     assert "published 112" in page and "6.3 M" in page and "with KN5" in page
     assert "FOFE" in table.summary(out[0])[0]
+
+
+@pytest.fixture
+def rare(tmp_path):
+    """Write a text trained on and a test, and scores whose perplexity over each class is known."""
+    trained_on = ["b c c " + "d " * 20, "c " + "e " * 10]
+    test = ["a b c b d", "d a e b", "d d b"]
+    for name, documents in (("train", trained_on), ("test", test)):
+        pd.DataFrame({"text": documents}).to_parquet(tmp_path / f"{name}.parquet")
+    words = " </s> ".join(test).split() + ["</s>"]
+    nats = {"a": 9.0, "b": 7.0, "c": 5.0, "e": 5.0, "d": 2.0, "</s>": 1.0}
+    base = np.array([nats[word] for word in words])
+    better = base - 0.5 * np.isin(words, ["b"])
+    files = {}
+    for name, values in (("base", base), ("better", better), ("pieces", base[:-1]), ("kn", base)):
+        files[name] = tmp_path / f"{name}.parquet"
+        known = np.array(words[: len(values)]) != ("a" if name == "kn" else "")
+        score.write(files[name], np.zeros(len(values)), values, known, 1000)
+    return tmp_path, words, files
+
+
+def test_perplexity_over_rare_words(rare):
+    folder, words, files = rare
+    out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
+    table_rare.main(
+        scores=[each for path in files.values() for each in (folder / "unread", path)],
+        texts=[folder / "test.parquet", folder / "train.parquet"],
+        out=out, lms=[lm(name, name) for name in files], baseline="base", title="T",
+        published=ROOT / "data" / "published" / "thesis_table5_6.csv",
+    )  # fmt: skip
+    rows = pd.read_csv(out[0]).set_index(["lm", "class"])
+    numbers = {name: rows.words["base", name] for name in ("all", "0", "1", "2–10", "more")}
+    assert numbers == {"all": len(words), "0": 2, "1": 4, "2–10": 2, "more": 4}
+    assert rows.ppl["base", "1"] == pytest.approx(np.exp(7))
+    assert rows.ppl["better", "1"] == pytest.approx(np.exp(6.5))
+    ratio = rows.loc[("better", "1"), ["low", "high"]]  # the same in every document
+    assert ratio.tolist() == pytest.approx([np.exp(-0.5)] * 2)
+    assert rows.ppl["base", "all"] == pytest.approx(
+        np.exp((2 * 9 + 4 * 7 + 5 + 5 + 4 * 2 + 3) / 15)
+    )
+    assert np.isnan(rows.ppl["kn", "0"]) and rows.ppl["kn", "1"] == rows.ppl["base", "1"]
+    page = out[1].read_text()
+    assert "pieces: its tokens are no words" in page and "0.61 (0.61 to 0.61)" in page
+    assert "Published, Turkish (Babel)".lower() in page.lower() and "260,000" in page
+    assert "once" in table_rare.summary(out[0])[0]
 
 
 def test_other_words_are_not_interpolated(tmp_path, nats):

@@ -1,13 +1,11 @@
-"""Surprisal and length by type: texts whose surprisal is a function of length, shares against statsmodels."""
+"""Surprisal and length by type: texts whose surprisal is a function of length, shares against R."""
 
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.formula.api as smf
 from scipy import stats
-from statsmodels.stats.anova import anova_lm
 
 from recency.errors import InputError
 from recency.evaluations.word_length import figure, table, types
@@ -75,24 +73,29 @@ def test_a_surprisal_that_is_a_function_of_length_is_found(made):
     assert list(rows[(rows.level == "size") & (rows.lm == "noise")]["size"]) == [128, 256, 512, 1024, 2048]  # fmt: skip
 
 
-def test_shares_and_slopes_are_those_of_an_analysis_of_variance():
+def test_shares_and_slopes_are_those_of_r_s_anova_and_lm():
+    from rpy2 import robjects
+
     random = np.random.default_rng(2)
     frame = pd.DataFrame(random.normal(size=(200, 3)), columns=["small", "large", "bits"])
     frame["large"] += 0.7 * frame.small
     frame["length"] = np.round(4 + frame.small + frame.bits + 0.4 * frame.bits * frame.large + random.normal(size=200))  # fmt: skip
     z = (frame - frame.mean()) / frame.std(ddof=0)
-    fit = smf.ols("length ~ small + large + bits + large:bits", z).fit()
-    squares = anova_lm(fit, typ=1).sum_sq
+    given = robjects.DataFrame({name: robjects.FloatVector(z[name]) for name in z})
     found = types.explained(frame, "bits")
-    shares = squares / squares.sum()
-    for ours, theirs in zip(types.OF_LENGTH, shares.index, strict=True):
-        assert found[f"length_{ours}"] == pytest.approx(shares[theirs])
-    other = anova_lm(smf.ols("bits ~ length + small + large", z).fit(), typ=1).sum_sq
-    for ours, theirs in zip(types.OF_SURPRISAL, other.index, strict=True):
-        assert found[f"surprisal_{ours}"] == pytest.approx((other / other.sum())[theirs])
-    slopes = smf.ols("length ~ large + bits", z).fit()
-    assert found["slope_surprisal"] == pytest.approx(slopes.params["bits"])
-    assert found["slope_frequency_se"] == pytest.approx(slopes.bse["large"])
+    asked = {"length": "small + large + bits + large:bits", "surprisal": "length + small + large"}
+    for what, terms in asked.items():
+        response = what.replace("surprisal", "bits")
+        squares = robjects.r(f"function(z) anova(lm({response} ~ {terms}, z))[['Sum Sq']]")(given)
+        names = {"length": types.OF_LENGTH, "surprisal": types.OF_SURPRISAL}[what]
+        ours = [found[f"{what}_{name}"] for name in names]
+        np.testing.assert_allclose(ours, np.array(squares) / sum(squares), rtol=1e-9)
+    slopes = robjects.r("function(z) coef(summary(lm(length ~ large + bits, z)))[-1, 1:2]")(given)
+    ours = [
+        found[f"slope_{name}"]
+        for name in ("frequency", "surprisal", "frequency_se", "surprisal_se")
+    ]
+    np.testing.assert_allclose(ours, np.array(slopes).ravel("F"), rtol=1e-9)
     # A term of those before takes nothing, and shares sum to one.
     columns = {"a": z.small.to_numpy(), "twice": 2 * z.small.to_numpy() + 1}
     again = sequential(z.length.to_numpy(), columns)

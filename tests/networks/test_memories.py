@@ -21,6 +21,7 @@ FORMS = [
     {"form": "srnn", "context": 0.7, "window": 2},
     {"form": "srnn", "context": "vector"},
     {"form": "srnn", "context": "word", "window": 4},
+    {"form": "log_bilinear", "window": 3},
     {"form": "rnn"},
     {"form": "gru"},
     {"form": "lstm"},
@@ -52,7 +53,7 @@ def text(time=9, batch=2):
 def looped(spec, memory, u, words):
     """Return what the published equations give for one text, a word at a time."""
     plain = {"fofe": _fading, "srnn": _fading, "rnn": _rnn, "gru": _gru, "lstm": _lstm}
-    plain |= {"lsrc": _lsrc, "state_space": _state_space}
+    plain |= {"lsrc": _lsrc, "state_space": _state_space, "log_bilinear": _log_bilinear}
     return torch.stack(plain[spec["form"]](spec, memory, u, words))
 
 
@@ -72,6 +73,16 @@ def _fading(spec, memory, u, words):
         seen.append(p)
         latest = seen[-n1:]
         given.append(sum(v[n1 - i] @ latest[-i] for i in range(1, len(latest) + 1)).relu())
+    return given
+
+
+def _log_bilinear(spec, memory, u, words):
+    c = memory.read.weight.split(INPUTS, 1)  # the oldest first
+    given = []
+    for t in range(len(u)):
+        places = range(1, min(t + 1, spec["window"]) + 1)
+        p = sum(c[spec["window"] - j] @ u[t + 1 - j] for j in places)
+        given.append(torch.cat([p, torch.ones(1)]))
     return given
 
 

@@ -7,6 +7,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -157,3 +158,14 @@ def test_large_corpora_from_their_addresses_to_text(hub, tmp_path, name):
     else:
         tale = "A tale .\n" if name == "babylm-10M" else "A longer tale ."
         assert list(found.values()) == [tale, "= = = A = = =\nB", "= = = C = = =\nD\n"]
+
+
+def test_documents_are_parted_by_their_numbers(tmp_path):
+    (tmp_path / "lines.txt").write_text("\n".join("abcdefg"))
+    told = {"reader": "plain", "options": {"plain": {"documents": "line"}}}
+    found = {}
+    for name, numbers in (("train", [0, 2]), ("test", [1])):
+        share = {"of": 3, "numbers": numbers}
+        prepare_text.main([tmp_path / "lines.txt"], tmp_path / name, documents=share, **told)
+        found[name] = "".join(pd.read_parquet(tmp_path / name)["text"])
+    assert found == {"train": "acdfg", "test": "be"}

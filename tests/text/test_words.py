@@ -47,6 +47,15 @@ def test_the_most_frequent_words_and_the_rest_is_unknown(made, tmp_path):
         tokenizer.main(made, out, 9, kind="words", unknown="[unk]")
 
 
+def test_words_of_other_texts_are_entries_too(made, tmp_path):
+    (tmp_path / "more.txt").write_text("the dog sat [unk] on a rug rug\n")
+    prepare.main([tmp_path / "more.txt"], tmp_path / "more", reader="plain")
+    out = tmp_path / "tokenizer.json"
+    tokenizer.main(made, out, 6, kind="words", unknown="[unk]", also=[tmp_path / "more"])
+    entries = Tokenizer.from_file(str(out)).get_vocab()
+    assert sorted(entries, key=entries.get) == ["</s>", "[unk]", "the", "cat", "sat", "a", "dog", "on", "rug"]  # fmt: skip
+
+
 def test_sentences_are_parted_by_their_end(made, tmp_path):
     out = tmp_path / "tokenizer.json"
     tokenizer.main(made, out, 6, kind="words", unknown="[unk]")

@@ -50,6 +50,17 @@ FAULTS = {
     "corpora: {mine: {file: {local: README.md}}}": "corpora → mine: 'reader' is missing; it says how `file` is read",
     "tokenizers: {open-8192: {end: </s>}}": "tokenizers → open-8192 → end: it is of `kind: words`",
     "tokenizers: {open-8192: {vocabulary: 100}}": "vocabulary: 100 is less than the minimum of 258",
+    "tokenizers: {open-8192: {also: [ptb]}}": "tokenizers → open-8192 → also: it is of `kind: words`",
+    "tokenizers: {ptb: {also: [ptt]}}": "tokenizers → ptb → also: no corpus is called 'ptt'",
+    "corpora: {brown-test: {documents: {of: 20, numbers: [3, 20]}}}": "brown-test → documents → numbers: 20 is not below 20",
+    "recipes: {words-made: {vectors: {of: LBK}}}": "recipes → words-made → vectors → of: no lm is called 'LBK'; did you mean 'LBL'",
+    "recipes: {words: {vectors: {least: 3}}}": "recipes → words → vectors: 'of' is missing",
+    "recipes: {words-made: {vectors: {of: LSTM}}}": "lms → LBL-SWordSS → recipe: 'words-made' begins with vectors of 'LSTM', whose tokenizer is another one",
+    "recipes: {words-made: {vectors: {of: LBL-begun}}}": "of 'LBL-begun', which itself begins with vectors",
+    "recipes: {words-made: {vectors: {of: KN-5}}}": "of 'KN-5', which is not trained here",
+    "recipes: {streams: {vectors: {of: LBL}}}": "begins with vectors of words, and 'open-8192' is no tokenizer of `kind: words`",
+    "lms: {LSTM-SWordSS: {architecture: recurrent-128}}": "begins with vectors of 'LBL', of 64 numbers, and its architecture reads 128",
+    "experiments: {rare_words: {rare_words: [rw, rv]}}": "experiments → rare_words → rare_words: no table of word pairs is called 'rv'",
     "experiments: {blimp: {perplexity: {validation: ptb, test: ptp}}}": "perplexity → test: no corpus is called 'ptp'; did you mean 'ptb'?",
 }  # fmt: skip
 

@@ -29,7 +29,7 @@ def test_a_text_that_is_not_placed_is_asked_for(project):
 
 
 def test_tables_of_the_penn_treebank(project):
-    """41 networks, each scored on two parts, n-grams of three orders, five CDLMs, four mixes."""
+    """41 networks, each scored on two parts, n-grams of three orders and at five distances, five CDLMs, nine mixes."""
     folder = project / "data" / "placed" / "ptb"
     folder.mkdir(parents=True)
     for part, words in (("train", 887_521), ("valid", 70_390), ("test", 78_669)):
@@ -38,7 +38,7 @@ def test_tables_of_the_penn_treebank(project):
     assert made.returncode == 0, made.stdout[-3000:]
     jobs = planned(made.stdout)
     assert (jobs["train"], jobs["text_perplexity"], jobs["table_perplexity"]) == (41, 82, 3)
-    assert (jobs["estimate_ngram_lm"], jobs["train_cdlm"]) == (3, 5)
-    assert (jobs["ngram_text_perplexity"], jobs["mix_text_perplexity"]) == (16, 8)
+    assert (jobs["estimate_ngram_lm"], jobs["train_cdlm"]) == (8, 5)
+    assert (jobs["ngram_text_perplexity"], jobs["mix_text_perplexity"]) == (26, 18)
     quick = plan(project, *PTB, configs=["config.ptb.yaml", "config.ptb-quick.yaml"])
     assert planned(quick.stdout)["train"] == 5

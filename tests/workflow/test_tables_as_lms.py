@@ -93,6 +93,10 @@ BROKEN = {
     "lms: {c: {ngram: {cdlm: {of: Pythia, span: 4, validation: pile}, order: 3}}}": (
         "lms → c → ngram → cdlm → of: 'Pythia' is no n-gram model of a corpus"
     ),
+    "lms: {d: {ngram: {corpus: openwebtext, distance: 3}}}": "lms → d → ngram → distance: it is of pairs of words; write `order: 2`",
+    "lms: {d: {ngram: {corpus: openwebtext, order: 2, distance: 3}}, c: {ngram: {cdlm: {of: d, span: 4, validation: pile}}}}": (
+        "cdlm → of: 'd' is no n-gram model of a corpus with `text_rule: displayed`, of words side by side"
+    ),
     "datasets: {provo: {scored_by: [gpt33]}}": "datasets → provo → scored_by: no lm is called 'gpt33'",
     GPT3 + "experiments: {mine: {title: M, lms: [gpt3, Pythia], baseline: Pythia, minimal_pairs: blimp}}": (
         "experiments → mine → minimal_pairs: 'gpt3' is a table of surprisals, and this needs a network"

@@ -51,6 +51,7 @@ NAMES = {
 #: Forms of recurrent memory by what becomes of a state; another form is a kind of its own.
 MEMORIES = {
     **dict.fromkeys(("fofe", "srnn"), "fading"),
+    "log_bilinear": "window of words",
     "rnn": "rewritten",
     **dict.fromkeys(("gru", "lstm", "lsrc", "state_space"), "gated"),
 }

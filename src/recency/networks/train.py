@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 import socket
+import sys
 import sysconfig
 import time
 from collections.abc import Callable, Mapping
@@ -40,6 +41,7 @@ class Job:
     code: dict[str, str]
     tensorboard: bool
     held_out: Path | None
+    vectors: Path | None
 
 
 def main(
@@ -57,6 +59,7 @@ def main(
     code: Mapping[str, str] | None = None,
     tensorboard: bool = False,
     held_out: Path | None = None,
+    vectors: Path | None = None,
 ) -> None:
     """Train `lm` and write a folder that `recency.load` opens, with the losses in `training.csv`.
 
@@ -67,7 +70,8 @@ def main(
     shared. `code` is module → fingerprint of
     what trains, and part of the specification. The losses are written as they come, and with
     `tensorboard` as its files too, into the folder's `tensorboard/`. `held_out` are the tokens of the
-    corpus that the recipe's `validation` names, if it names one.
+    corpus that the recipe's `validation` names, if it names one; `vectors` those that its `vectors`
+    names, which words begin with (recency.networks.start).
     """
     import torch
 
@@ -75,7 +79,7 @@ def main(
     device = _device(recipe["device"], gpus)
     job = Job(
         *paths, lm, architecture, bias, recipe, seed, threads, device, dict(code or {}), tensorboard,
-        held_out and Path(held_out),
+        held_out and Path(held_out), vectors and Path(vectors),
     )  # fmt: skip
     if gpus == 1:
         _train(0, 1, job)
@@ -97,7 +101,7 @@ def _train(rank: int, world: int, job: Job) -> None:
     """Train on one device of `world`; the first one alone saves and speaks."""
     import torch
 
-    from recency.networks import architectures, training
+    from recency.networks import architectures, start, training
     from recency.networks.schedule import finished
 
     device = _prepare(rank, world, job)
@@ -108,6 +112,9 @@ def _train(rank: int, world: int, job: Job) -> None:
     held_out = recipe.get("validation", {})
     specification = _specification(job, recipe)
     model = architectures.new(job.architecture, job.bias, stream.vocabulary, job.seed)
+    if job.vectors:
+        said = start.put(model, job.vectors, job.tokenizer, _tokens(job), recipe["vectors"])
+        print(said, file=sys.stderr)
     run = kind(model, stream, recipe, device, rank, world)
     state, named = folder.with_name(f".{folder.name}.state.pt"), _named(job)
     done, curve = training.resume(state, specification, run)
@@ -206,9 +213,20 @@ def _specification(job: Job, recipe: dict) -> dict:
         "seed": job.seed,
         # tokens of the same number need not be the same tokens
         "tokens": json.loads(job.info.read_text()) | {"sha256": kept.digest(job.tokens)},
-        **({"held_out": kept.digest(job.held_out)} if job.held_out else {}),
+        **{
+            name: kept.digest(file)
+            for name in ("held_out", "vectors")
+            if (file := getattr(job, name))
+        },
         "code": job.code,
     }
+
+
+def _tokens(job: Job):
+    """Return the training text's tokens."""
+    import numpy as np
+
+    return np.memmap(job.tokens, json.loads(job.info.read_text())["dtype"], mode="r")
 
 
 def _events(folder: Path, done: int) -> Callable:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
+from recency.scoring import distance_bigrams
 from recency.scoring.word_pieces import rewritten
 
 
@@ -21,6 +22,7 @@ def main(
     order: int = 1,
     prune: Sequence[int] = (),
     text_rule: str = "displayed",
+    distance: int = 1,
     lmplz: str = "lmplz",
 ) -> None:
     """Stream a corpus through `lmplz -o <order>` and write the ARPA file.
@@ -28,8 +30,13 @@ def main(
     Words are what white space delimits, or what `text_rule` makes of that (recency.scoring.word_pieces);
     each line of the text is a sentence to KenLM. `prune` drops n-grams that are no more frequent
     than its numbers, one per order. Memory is flat in the corpus's size. Raises InputError if
-    lmplz is not there or fails.
+    lmplz is not there or fails. Bigrams at a `distance` beyond 1 are estimated without it, in memory.
     """
+    if distance > 1:
+        documents = pq.read_table(text, columns=["text"])["text"].to_pylist()
+        lines = (line for each in documents for line in rewritten(each, text_rule).split("\n"))
+        distance_bigrams.write((line.split() for line in lines if line.strip()), out, distance)
+        return
     table = pq.ParquetFile(text)
     what = "count unigrams" if order == 1 else f"count {order}-grams"
     shown = progress(table.num_row_groups, what, "row groups")

@@ -50,7 +50,30 @@ def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True
         binary = file.read(len(_BINARY)) == _BINARY
     if binary:
         return _query(path, sentences, bos)
-    order = read_order(path)
+    order, distance = read_order(path), read_distance(path)
+    if distance > 1:
+        return _apart(path, sentences, bos, order, distance)
+    return _score(path, sentences, bos, order)
+
+
+def _apart(
+    path: Path, sentences: Sequence[Sequence[str]], bos: bool, order: int, distance: int
+) -> list[Scored]:
+    """Score by n-grams of every `distance`th word: each sentence falls into as many that are read alone."""
+    parts = [sentence[first::distance] for sentence in sentences for first in range(distance)]
+    scored, results = iter(_score(path, parts, bos, order)), []
+    for sentence in sentences:
+        whole = Scored(*([None] * len(sentence) for _ in range(3)))
+        for first in range(distance):
+            own = next(scored)
+            for name in ("log10", "context", "known"):
+                getattr(whole, name)[first::distance] = getattr(own, name)
+        results.append(whole)
+    return results
+
+
+def _score(path: Path, sentences: Sequence[Sequence[str]], bos: bool, order: int) -> list[Scored]:
+    """Score by an ARPA file, each word by those just before it."""
     vocabulary = {word for sentence in sentences for word in sentence} | {BEGIN, UNKNOWN}
     listed = _read(path, vocabulary, unigrams=True)
     if UNKNOWN not in listed:
@@ -99,6 +122,17 @@ def read_order(path: Path) -> int:
     if not order:
         raise InputError(f"{path} is neither an ARPA file nor a KenLM binary")
     return order
+
+
+def read_distance(path: Path) -> int:
+    """Return how many words apart the words of an ARPA file's n-grams are: 1 unless its header says more."""
+    with open_text(path) as lines:
+        for line in lines:
+            if line.startswith("distance="):
+                return int(line.partition("=")[2])
+            if line.startswith("\\1-grams:"):
+                break
+    return 1
 
 
 def _read(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tuple[float, float]]:

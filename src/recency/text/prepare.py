@@ -21,13 +21,15 @@ def main(
     reader: str | None = None,
     exclude: Iterable[str] = (),
     options: Mapping[str, Mapping] | None = None,
+    documents: Mapping | None = None,
     row_group: int = ROW_GROUP,
 ) -> None:
     """Write `document`, `text` for every document of the corpus.
 
     With `sources` (a table as in data/sources/), `files` are the originals of its rows in order,
     those of the parts in `exclude` left out or not; documents are named `part/name`. Without,
-    `reader` reads all of `files`. `options` are arguments of readers, by the reader's name.
+    `reader` reads all of `files`. `options` are arguments of readers, by the reader's name. With
+    `documents`, of each `of` in a row those of these `numbers` alone.
     """
     files = [Path(file) for file in files]
     if sources:
@@ -45,7 +47,11 @@ def main(
         raise InputError(f"options for {', '.join(sorted(unused))}: no file has such a reader")
     if not files:
         raise InputError(f"there is no file to make {out} from")
-    _write(_documents(groups, options), Path(out), row_group)
+    found = _documents(groups, options)
+    if documents:
+        chosen = frozenset(documents["numbers"])
+        found = (each for n, each in enumerate(found) if n % documents["of"] in chosen)
+    _write(found, Path(out), row_group)
 
 
 def _parts(

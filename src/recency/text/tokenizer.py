@@ -6,7 +6,7 @@ For masked LMs, byte-level BPE with RoBERTa's entries beside: <s> text </s>, <pa
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from recency.errors import InputError
@@ -27,12 +27,13 @@ def main(
     kind: str = "bytes",
     unknown: str = "<unk>",
     end: str = "</s>",
+    also: Iterable[str | Path] = (),
 ) -> None:
     """Write tokenizer.json with `vocabulary` entries, `<|endoftext|>` being id 0.
 
     Of `kind` masked, the first are MASKED, and a text is <s> … </s> where special tokens are asked for.
     Of `kind` words, they are the text's most frequent words, with `unknown` for all others, and `end`,
-    which ends documents, as id 0.
+    which ends documents, as id 0; words of `also`, further texts, are entries beyond these.
 
     Words are parted as GPT-2 does, with no blank put before a text. Training draws no random
     numbers, and ties go by the pairs' ids, so the same text gives the same file.
@@ -42,7 +43,7 @@ def main(
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
     if kind == "words":
-        _words(Path(text), Path(out), vocabulary, unknown, end)
+        _words(Path(text), Path(out), vocabulary, unknown, end, [Path(each) for each in also])
         return
     special = list(MASKED) if kind == "masked" else [END_OF_DOCUMENT]
     smallest = 256 + len(special) + 1
@@ -78,11 +79,13 @@ def main(
         tokenizer.save(str(temporary))
 
 
-def _words(text: Path, out: Path, vocabulary: int, unknown: str, end: str) -> None:
+def _words(
+    text: Path, out: Path, vocabulary: int, unknown: str, end: str, also: Iterable[Path]
+) -> None:
     """Write a tokenizer of the words between white space; ties go by the words themselves."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
-    counts = Counter(word for texts in _texts(text) for piece in texts for word in piece.split())
+    counts = _counted(text)
     of_text = counts.total()
     for own in (unknown, end):
         counts.pop(own, None)
@@ -92,14 +95,22 @@ def _words(text: Path, out: Path, vocabulary: int, unknown: str, end: str) -> No
             f"{text} has {len(kept):,} words beside {unknown} and {end}, which make {len(kept) + 2:,} "
             f"entries, not the {vocabulary:,} of the tokenizer's `vocabulary`: make that smaller"
         )
+    further = {word for path in also for word in _counted(path)} - {end, unknown, *kept}
+    kept += sorted(further)
     entries = {word: number for number, word in enumerate([end, unknown, *kept])}
     tokenizer = Tokenizer(models.WordLevel(entries, unk_token=unknown))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.add_special_tokens([end])
     beyond = of_text - sum(counts[word] for word in kept)
-    print(f"{vocabulary:,} entries; {beyond / of_text:.2%} of words are {unknown}", file=sys.stderr)
+    print(
+        f"{len(entries):,} entries; {beyond / of_text:.2%} of words are {unknown}", file=sys.stderr
+    )
     with atomic(out) as temporary:
         tokenizer.save(str(temporary))
+
+
+def _counted(text: Path) -> Counter[str]:
+    return Counter(word for texts in _texts(text) for piece in texts for word in piece.split())
 
 
 def _texts(path: Path) -> Iterator[list[str]]:

@@ -29,6 +29,7 @@ from recency.workflow import (
     size_checks,
     strict_yaml,
     text_checks,
+    vector_checks,
 )
 from recency.workflow.measure_checks import measure_problems
 
@@ -89,7 +90,7 @@ def _problems(config: dict, root: Path, tables: dict) -> list[str]:
     found = _scale_problems(config, known) + _lm_problems(config, known)
     found += text_checks.problems(config, root, known) + dataset_checks.problems(config, known)
     found += _data_problems(config) + memory_checks.problems(config, known)
-    found += masked_checks.problems(config)
+    found += masked_checks.problems(config) + vector_checks.problems(config, known)
     found += _design_problems(config) + selection.power_problems(config, known)
     found += design_checks.problems(config, root, known) + measure_problems(config)
     for evaluation in registry.evaluations().values():

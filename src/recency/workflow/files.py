@@ -110,7 +110,12 @@ class Files:
     def tokenizer_settings(self, name: str) -> dict:
         """Return how a tokenizer is trained on its corpus."""
         entry = self.config["tokenizers"][name]
-        return {key: entry[key] for key in entry if key != "corpus"}
+        return {key: entry[key] for key in entry if key not in ("corpus", "also")}
+
+    def also_of(self, name: str) -> list[str]:
+        """Return the texts whose words a tokenizer of words has beside its corpus's."""
+        also = self.config["tokenizers"][name].get("also", [])
+        return [f"<results>/corpora/{corpus}/text.parquet" for corpus in also]
 
     @cached_property
     def known(self) -> dict[str, dict]:

@@ -179,13 +179,15 @@ def _ngram_problems(config: dict, where: str, entry: dict, known) -> list[str]:
     if "cdlm" in entry:
         return _cdlm_problems(config, where, entry, known)
     if "file" in entry:
-        estimated = [key for key in ("order", "smoothing", "memory", "prune") if key in entry]
+        estimated = [key for key in ("order", "smoothing", "memory", "prune", "distance") if key in entry]  # fmt: skip
         found = [f"{where} → {key}: this is of n-grams estimated here, not of a file's" for key in estimated]  # fmt: skip
         return found + _file_problems(f"{where} → file", entry["file"])
     known(f"{where} → corpus", entry["corpus"], "corpora")
     pretokenized = "pretokenized" in config["corpora"].get(entry["corpus"], {})
     if pretokenized:
         return [f"{where} → corpus: {entry['corpus']!r} is published as tokens; n-grams need text"]
+    if "distance" in entry and (entry.get("order", 5) != 2 or "prune" in entry):
+        return [f"{where} → distance: it is of pairs of words; write `order: 2`, and no `prune`"]
     if len(entry.get("prune", [])) > entry.get("order", 5):
         return [f"{where} → prune: more numbers than orders ({entry.get('order', 5)})"]
     return []
@@ -196,17 +198,19 @@ def _cdlm_problems(config: dict, where: str, entry: dict, known) -> list[str]:
     own, at = entry["cdlm"], f"{where} → cdlm"
     found = [
         f"{where} → {key}: this is of n-grams that are counted; say it of lms → {own['of']}"
-        for key in ("order", "smoothing", "memory", "prune", "text_rule", "bos")
+        for key in ("order", "smoothing", "memory", "prune", "text_rule", "bos", "distance")
         if key in entry
     ]
     known(f"{at} → validation", own["validation"], "corpora")
     if not known(f"{at} → of", own["of"], "lms"):
         return found
     base = config["lms"][own["of"]].get("ngram", {})
-    if "corpus" not in base or base.get("text_rule", "displayed") != "displayed":
+    displayed = base.get("text_rule", "displayed") == "displayed"
+    if "corpus" not in base or "distance" in base or not displayed:
         return [
             *found,
-            f"{at} → of: {own['of']!r} is no n-gram model of a corpus with `text_rule: displayed`; name one",
+            f"{at} → of: {own['of']!r} is no n-gram model of a corpus with `text_rule: displayed`, of words "
+            + "side by side; name one",
         ]
     order = base.get("order", 5)
     if not 2 <= order < own["span"]:

@@ -26,6 +26,7 @@ COLUMNS = {
     "rank_metrics": ("model", "perplexity", "mean_log_rank", "top_1", "score"),
     "rare_words": ("pairs", "label", "similarity", "spearman"),
     "perplexity": ("label", "ppl", "ppl_interpolated"),
+    "rare_perplexity": ("text", "label", "ppl", "rw1ppl"),
 }
 #: Keys of an experiment that say more of its `responses`.
 OF_RESPONSES = ("compare", "recovery", "sensitivity", "search")

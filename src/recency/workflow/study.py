@@ -20,7 +20,7 @@ from recency.workflow.ranked import Ranked
 
 #: What an n-gram LM is where the config does not say.
 NGRAM = {"order": 5, "memory": "1G", "prune": [], "context": "item", "bos": True}
-NGRAM |= {"text_rule": "displayed"}
+NGRAM |= {"text_rule": "displayed", "distance": 1}
 
 
 @dataclass
@@ -266,6 +266,11 @@ class Study(Ranked):
             return []
         files = ("config.json", "model.safetensors", "tokenizer.json")
         return [f"<results>/lms/{lm.get('weights', name)}/{file}" for file in files]
+
+    def vectors(self, lm: str) -> list[str]:
+        """Return the weights whose vectors of words an LM's training begins with, if any."""
+        given = self.config["recipes"][self.lms[lm]["recipe"]].get("vectors")
+        return [f"<results>/lms/{given['of']}/model.safetensors"] if given else []
 
     def trained_as(self, lm: str) -> str:
         """Return the LM whose training made an LM's weights: itself, or another."""

@@ -30,6 +30,9 @@ def problems(config: dict, root: Path, known) -> list[str]:
                 tokens = f"{entry['corpus']!r} is published as tokens"
                 found.append(f"{where}: {tokens}; this needs text")
     found += [p for name, entry in config["tokenizers"].items() for p in _tokenizer(name, entry)]
+    for name, entry in config["tokenizers"].items():
+        for corpus in entry.get("also", []):
+            known(f"tokenizers → {name} → also", corpus, "corpora")
     for name, entry in config["unigrams"].items():
         found += _unigram(f"unigrams → {name}", entry)
         if name in config["lms"]:
@@ -70,6 +73,14 @@ def _corpus(config: dict, root: Path, name: str) -> list[str]:
         if "reader" not in corpus:
             found.append(f"{where}: 'reader' is missing; it says how `files` are read")
         readers = [corpus["reader"]] if "reader" in corpus else []
+    share = corpus.get("documents", {"of": 1, "numbers": [0]})
+    found += [
+        f"{where} → documents → numbers: {number} is not below {share['of']}, and counts from 0"
+        for number in share["numbers"]
+        if number >= share["of"]
+    ]
+    if "documents" in corpus and {"simulate", "pretokenized"} & corpus.keys():
+        found.append(f"{where} → documents: they are those of `sources`, `files` or `file`")
     found += [
         f"{where} → reader: none is called {nearest(reader[:60], known)}"
         for reader in readers
@@ -114,7 +125,9 @@ def _sources(where: str, root: Path, corpus: dict) -> tuple[list[str], list[str]
 
 def _tokenizer(name: str, entry: dict) -> list[str]:
     """List what is wrong with the file of a tokenizer, or with the entries that it names."""
-    if entry.get("kind") != "words" and (of := [k for k in ("unknown", "end") if k in entry]):
+    if entry.get("kind") != "words" and (
+        of := [k for k in ("unknown", "end", "also") if k in entry]
+    ):
         return [f"tokenizers → {name} → {of[0]}: it is of `kind: words`"]
     if entry.get("kind") == "masked" and entry.get("vocabulary", LEAST_MASKED) < LEAST_MASKED:
         parts = "256 bytes, the five entries of a masked LM and one merge"

@@ -7,6 +7,7 @@ if __name__ == "__main__":
     with logged(snakemake.log[0]):
         main(
             text=snakemake.input.text,
+            also=snakemake.input.get("also", []),
             out=snakemake.output[0],
             threads=snakemake.threads,
             **snakemake.params.settings,

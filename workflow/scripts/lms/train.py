@@ -10,6 +10,7 @@ if __name__ == "__main__":
             info=snakemake.input.info,
             tokenizer=snakemake.input.tokenizer,
             held_out=next(iter(snakemake.input.get("held_out", [])), None),
+            vectors=next(iter(snakemake.input.get("vectors", [])), None),
             out=snakemake.output.config,
             threads=snakemake.threads,
             gpus=max(1, snakemake.resources.gpu),

@@ -32,7 +32,7 @@ def _files(ending: str):
             f"<results>/rank_metrics/{lm}/{name}.{ending}"
             for lm in study.experiment(experiment)["lms"]
             if configuration.kind_of(study.lms[lm]) in KINDS
-            and "cdlm" not in study.lms[lm].get("ngram", {})
+            and not {"cdlm", "distance"} & study.lms[lm].get("ngram", {}).keys()
         ]
 
     return found

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from recency.evaluations.rare_words.files import read_pairs, read_vectors
-from recency.evaluations.rare_words.similarity import SIMILARITIES
-from recency.evaluations.rare_words.swordss import Index, made
 from recency.files import atomic
+from recency.networks.string_similarity import SIMILARITIES
+from recency.networks.swordss import Index, made
 
 COLUMNS = ["similarity", "spearman", "pairs", "known_pairs", "spearman_known", "made_words"]
 WITHOUT = "without"

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from recency.evaluations.rare_words.similarity import SIMILARITIES
 from recency.figures import comparison, tables
 from recency.figures.tables import Cell, Table
+from recency.networks.string_similarity import SIMILARITIES
 
 PRODUCT = {
     "makes": {"out": ("table_rare_words", "Vectors of rare words against people's ratings")},

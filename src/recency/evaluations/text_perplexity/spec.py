@@ -22,12 +22,21 @@ def _scores(study, experiment: str) -> list[str]:
     ]
 
 
+def _texts(study, experiment: str) -> list[str]:
+    """Return the test text, and the one by whose counts its words are rare, where that is asked for."""
+    asked = study.experiment(experiment)["perplexity"]
+    named = [asked["test"], asked["rare"]] if "rare" in asked else []
+    return [f"<results>/corpora/{corpus}/text.parquet" for corpus in named]
+
+
 def _problems(config, name, known) -> list[str]:
     asked, where = config["experiments"][name].get("perplexity"), f"experiments → {name}"
     if not isinstance(asked, dict):
         return []
     for part in PARTS:
         known(f"{where} → perplexity → {part}", asked[part], "corpora")
+    if "rare" in asked:
+        known(f"{where} → perplexity → rare", asked["rare"], "corpora")
     others = [lm for key in ("interpolated_with",) if (lm := asked.get(key))]
     for lm in others:
         known(f"{where} → perplexity → interpolated_with", lm, "lms")
@@ -60,7 +69,10 @@ def _problems(config, name, known) -> list[str]:
 EVALUATION = Evaluation(
     key="perplexity",
     applies=lambda study, experiment: "perplexity" in study.experiment(experiment),
-    inputs={"scores": _scores},
+    inputs={"scores": _scores, "texts": _texts},
+    conditions={
+        "rare": lambda study, experiment: "rare" in study.experiment(experiment)["perplexity"]
+    },
     settings={
         "every_lm": lambda study, experiment: [
             study.described(lm) for lm in _lms(study, experiment)
@@ -68,6 +80,7 @@ EVALUATION = Evaluation(
         "interpolated_with": lambda study, experiment: study.experiment(experiment)[
             "perplexity"
         ].get("interpolated_with"),
+        "baseline": lambda study, experiment: study.experiment(experiment)["baseline"],
     },
     problems=_problems,
 )

@@ -24,6 +24,8 @@ class Memory(nn.Module):
 
     #: Shapes of the state's tensors, each without its first dimension.
     shapes: tuple[tuple[int, ...], ...] = ()
+    #: Of the units that it gives, the last ones that are always 1: where words have their biases.
+    constant: int = 0
 
     def __init__(self, inputs: int, width: int, vocabulary: int):
         super().__init__()

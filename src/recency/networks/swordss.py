@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recency.evaluations.rare_words.similarity import SIMILARITIES, trigrams
+from recency.networks.string_similarity import SIMILARITIES, trigrams
 
 
 class Index:
@@ -29,23 +29,20 @@ class Index:
                 self.having[each].append(number)
 
     def nearest(self, word: str, count: int) -> list[int]:
-        """Return the numbers of at most `count` words, the best first, the word itself apart."""
+        """Return the numbers of at most `count` words, the best first."""
         scores: Counter[int] = Counter()
         for each in trigrams(word):
             having = self.having.get(each, ())
             weight = (1 + math.log(len(self.words) / (1 + len(having)))) ** 2
             for number in having:
                 scores[number] += weight
-        found = [n for n in scores if self.words[n] != word]
-        return sorted(found, key=lambda n: (-scores[n] / self.lengths[n], n))[:count]
+        return sorted(scores, key=lambda n: (-scores[n] / self.lengths[n], n))[:count]
 
 
 def made(
     word: str, index: Index, matrix: np.ndarray, similarity: str, count: int
 ) -> np.ndarray | None:
-    """Return v = Σ S(word, w) v_w over the `count` nearest words w; None where none is near."""
+    """Return v = Σ S(word, w) v_w / Σ S(word, w) over the `count` nearest words w; None where none is near."""
     near = index.nearest(word, count)
-    if not near:
-        return None
-    weights = [SIMILARITIES[similarity](word, index.words[each]) for each in near]
-    return np.array(weights) @ matrix[near]
+    weights = np.array([SIMILARITIES[similarity](word, index.words[each]) for each in near])
+    return weights @ matrix[near] / weights.sum() if weights.sum() > 0 else None

@@ -1,0 +1,179 @@
+"""Perplexity over rare words of the test text, beside that over all (Table 5.6 of the thesis)."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.evaluations.text_perplexity.table import perplexity
+from recency.figures import comparison, tables
+from recency.figures.comparison import LM
+from recency.figures.tables import Cell, Table
+from recency.stats import bootstrap
+
+PRODUCT = {
+    "makes": {"out": ("table_rare_perplexity", "Table of perplexity over rare words")},
+    "reads": ["scores", "texts"],
+    "settings": ["lms=every_lm", "baseline", "title"],
+    "published": "rare_perplexity",
+    "when": "rare",
+    "summary": ("table_rare_perplexity.csv", "{title}: perplexity over rare words"),
+}
+
+#: Classes of words by how often they stand in the text trained on: name → least, most.
+CLASSES = {"0": (0, 0), "1": (1, 1), "2–10": (2, 10), "more": (11, np.inf)}
+END = "</s>"
+COLUMNS = ["text", "lm", "label", "parameters", "class", "words", "ppl", "low", "high", "not_run"]
+NOTES = [
+    "Words by how often they stand in the text trained on; 1 is RW1PPL. All words are these and the ends of documents",
+    "Beneath: times the baseline's, with its 95 % interval where documents are drawn anew",
+    "not run: words that the LM has as unknown share one probability, which is none of the word's",
+]
+
+
+def words_of(text: str | Path) -> tuple[list[str], np.ndarray]:
+    """Return a text's words with the end of each document, and each one's document."""
+    documents = pd.read_parquet(text, columns=["text"])["text"]
+    split = [[*document.split(), END] for document in documents]
+    return [word for each in split for word in each], np.repeat(
+        np.arange(len(split)), [len(each) for each in split]
+    )
+
+
+def counted(words: Iterable[str], trained_on: str | Path) -> np.ndarray:
+    """Return how often each word stands in the text trained on; NaN of the ends of documents."""
+    counts: Counter[str] = Counter()
+    for document in pd.read_parquet(trained_on, columns=["text"])["text"]:
+        counts.update(document.split())
+    return np.array([np.nan if word == END else counts[word] for word in words])
+
+
+def computed(
+    scores: Iterable[pd.DataFrame],
+    lms: Iterable[LM],
+    counts: np.ndarray,
+    documents: np.ndarray,
+    baseline: str,
+) -> pd.DataFrame:
+    """Return COLUMNS, a row an LM and class: perplexity, and the interval of its ratio to the baseline's.
+
+    `scores` are of the test text, a row a word as `counts` and `documents` (words,) have it; an LM of
+    other tokens is not run, nor is a class in which an LM has an unknown word.
+    """
+    tables_of = dict(zip([lm.lm for lm in lms], scores, strict=True))
+    classes = {"all": np.ones(len(counts), bool)}
+    classes |= {name: (counts >= low) & (counts <= high) for name, (low, high) in CLASSES.items()}
+    rows = []
+    for lm in lms:
+        own = tables_of[lm.lm]
+        base = tables_of.get(baseline) if lm.lm != baseline else None
+        about = {"text": "here", "lm": lm.lm, "label": lm.label}
+        about["parameters"] = int(own.parameters.iloc[0])
+        if len(own) != len(counts):
+            rows.append(about | {"not_run": f"{lm.label}: its tokens are no words"})
+            continue
+        for name, here in classes.items():
+            row = about | {"class": name, "words": int(here.sum())}
+            if not here.any() or (name != "all" and not own.known[here].all()):
+                rows.append(row)
+                continue
+            nats = own.nats.to_numpy()[here]
+            row["ppl"] = perplexity(nats)
+            if base is not None and len(base) == len(counts) and base.known[here].all():
+                apart = nats - base.nats.to_numpy()[here]
+                row["low"], row["high"] = _ratio(apart, documents[here])
+            rows.append(row)
+    return pd.DataFrame(rows).reindex(columns=COLUMNS)
+
+
+def _ratio(apart: np.ndarray, documents: np.ndarray) -> tuple[float, float]:
+    """Return the interval of exp of the mean difference, documents drawn anew with all of their words."""
+    sums = [bootstrap.cluster_sums(each, documents) for each in (apart, np.ones(len(apart)))]
+    drawn = bootstrap.draws(np.stack(sums, 1), 10_000, 0)
+    return bootstrap.percentiles(np.exp(drawn[:, 0] / drawn[:, 1]))
+
+
+def layout(data: pd.DataFrame, title: str, baseline: str) -> Table:
+    """Set a row for each LM, a column a class of words; then what was published, a text after another."""
+    names = ["all", *CLASSES]
+    here = data[data["text"] == "here"]
+    numbers = here.dropna(subset="words").drop_duplicates("class").set_index("class").words
+    header = [Cell("LM", left=True), Cell("Parameters")]
+    header += [Cell({"all": "All words", "more": "11 and more"}.get(name, name)) for name in names]
+    first = [Cell("words of the test", left=True), Cell()]
+    grid = [first + [Cell(f"{numbers.get(name, 0):,.0f}") for name in names]]
+    base = here[here.lm == baseline].set_index("class").ppl
+    for _, own in here.groupby("lm", sort=False):
+        grid.append(_row(own, names, base))
+    rules, notes = [1], list(NOTES)
+    for text, rows in data[data["text"] != "here"].groupby("text", sort=False):
+        rules.append(len(grid))
+        grid.append([Cell(f"published, {text}", left=True, span=len(header))])
+        for _, own in rows.groupby("label", sort=False):
+            grid.append(_row(own, names, base))
+    notes += [f"not run: {each}" for each in here["not_run"].dropna()]
+    return Table(f"{title}: perplexity over rare words", [header], grid, notes, tuple(rules))
+
+
+def _row(own: pd.DataFrame, names: list[str], base: pd.Series) -> list[Cell]:
+    """Set an LM's perplexities, and how they relate to the baseline's."""
+    parameters, own = own.parameters.iloc[0], own.set_index("class")
+    cells = [Cell(own.label.iloc[0], left=True)]
+    cells.append(Cell("" if np.isnan(parameters) else f"{parameters / 1e6:.1f} M"))
+    for name in names:
+        row = own.loc[name] if name in own.index else None
+        if row is None or np.isnan(row.ppl):
+            cells.append(Cell("not run" if row is not None and row.words > 0 else "–"))
+            continue
+        text = f"{row.ppl:,.0f}" if row.ppl >= 1000 else f"{row.ppl:.1f}"
+        ratio = (
+            f"{row.ppl / base[name]:.2f} ({row.low:.2f} to {row.high:.2f})" if row.low > 0 else ""
+        )
+        cells.append(Cell(text, (ratio,) if ratio else ()))
+    return cells
+
+
+def published_rows(path: str | Path) -> pd.DataFrame:
+    """Return COLUMNS of what was published, of all words and of those that stand once."""
+    values = pd.read_csv(path).melt(
+        ["text", "label"], ["ppl", "rw1ppl"], var_name="class", value_name="value"
+    )
+    values["class"] = values["class"].map({"ppl": "all", "rw1ppl": "1"})
+    return values.rename(columns={"value": "ppl"}).reindex(columns=COLUMNS)
+
+
+def summary(path: str | Path) -> list[str]:
+    """Return the summary's lines of table_rare_perplexity.csv."""
+    rows = pd.read_csv(path).query("text == 'here'")
+    wide = rows.pivot_table(index="label", columns="class", values="ppl", sort=False)
+    width = max(map(len, wide.index))
+    return [
+        f"  {label:{width}}  all {row.get('all', np.nan):8.1f}  once {row.get('1', np.nan):12,.0f}"
+        for label, row in wide.iterrows()
+    ]
+
+
+def main(
+    *,
+    scores: Iterable[str | Path],
+    texts: Iterable[str | Path],
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    baseline: str,
+    title: str,
+    published: str | Path | None = None,
+) -> None:
+    """Write the table to `out` (.csv, .html, .tex).
+
+    `scores` are score's files, two an LM, of which the second is the test text's; `texts` the test text
+    and the one trained on.
+    """
+    models, _ = comparison.records(lms, [])
+    test, trained_on = texts
+    words, documents = words_of(test)
+    read = [pd.read_parquet(path) for path in list(scores)[1::2]]
+    data = computed(read, models, counted(words, trained_on), documents, baseline)
+    data = pd.concat([data, published_rows(published)]) if published else data
+    tables.write(out, layout(data, title, baseline), data)
