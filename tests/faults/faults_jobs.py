@@ -19,21 +19,17 @@ ALONE = {job_server.NAME: ""}  # each job in a Python of its own, as the users' 
 
 def project(folder):
     """Copy the project, with jobs that may die."""
-    return doomed(copy_project(folder))
-
-
-def doomed(folder):
-    """Let the jobs of a project die where a run's variables say so."""
+    copy_project(folder)
     shutil.copy(ROOT / "tests" / "faulty.py", folder / "src")
     (folder / "src" / "sitecustomize.py").write_text("import faulty\n\nfaulty.doom()\n")
     return folder
 
 
-def run(folder, *words, configs=TINY, **variables):
+def run(folder, *words, **variables):
     """Run the study; return how it ended and what it printed."""
     process = faulty.started(
         folder,
-        *command("--nolock", *words, configs=configs),
+        *command("--nolock", *words, configs=TINY),
         environment=environment() | ALONE | variables,
     )
     return process.wait(), faulty.printed(folder)
@@ -44,29 +40,19 @@ def parts(folder):
     return list(leftovers._found([folder / "results"]))
 
 
-def killed_until_done(folder, *words, configs=TINY, by=signal.SIGKILL):
-    """Run a study until it is done, each script killed once; return the scripts that were.
-
-    At a change of a file or a time that its name draws; `--keep-going` lets many die in a run.
-    """
-    code, runs, said = 1, 0, 0
-    while code and runs < 30:
-        doom = {faulty.DOOMED: f"1:{by.value}"}
-        code, text = run(folder, "--keep-going", *words, configs=configs, **doom)
-        runs += 1
-        said += f"A job was ended by {by.name}" in text or f"ended by {by.name} after step" in text
-    assert code == 0, text[-4000:]
-    assert runs > 5 and said >= runs - 2, (runs, said)
-    dead = set(os.listdir(folder / ".doomed"))
-    assert dead <= {path.name for path in (ROOT / "workflow" / "scripts").rglob("*.py")}
-    return dead
-
-
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
 def test_every_rule_s_script_killed_once(finished, tmp_path, by):
-    folder = project(tmp_path / "killed")
-    dead = killed_until_done(folder, by=by)
-    assert len(dead) > 15, dead
+    """At a change of a file or a time that its name draws; `--keep-going` lets many die in a run."""
+    folder, code, runs, said = project(tmp_path / "killed"), 1, 0, 0
+    while code and runs < 30:
+        code, text = run(folder, "--keep-going", **{faulty.DOOMED: f"1:{by.value}"})
+        runs += 1
+        said += f"A job was ended by {by.name}" in text or f"ended by {by.name} after step" in text
+    dead = sorted(os.listdir(folder / ".doomed"))
+    assert code == 0, text[-4000:]
+    scripts = {path.name for path in (ROOT / "workflow" / "scripts").rglob("*.py")}
+    assert set(dead) <= scripts and len(dead) > 15, dead
+    assert runs > 5 and said >= runs - 2, (runs, said)
     assert faulty.digests(folder) == faulty.digests(finished)
     assert parts(folder) == []
 
