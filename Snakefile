@@ -33,6 +33,7 @@ from recency.workflow import (
     products,
     regressions,
     reporting,
+    scheduling,
     start,
     timings,
     training_guard,
@@ -87,6 +88,7 @@ onstart:
     training_guard.check(config, workflow)
     start.require_machine(study, workflow)
     cluster.end_orphans(workflow)
+    scheduling.look_once(workflow)
     start.tidy(workflow)
     start.say_what(study, workflow)
 
