@@ -39,6 +39,7 @@ TARGETS = {
     "50304.memory_vs_torch": 0.3,
     "scan.ratio_vs_loop": 3.0,
 }
+VOCABULARIES = (10_000, 50_304)
 EMBEDDING, WIDTH, MOMENTUM, CLIP, RATE = 200, 400, 0.9, 5.0, 0.1
 NONE = {"form": "none"}
 #: quick → (streams, words a step, steps a turn, turns); the shape of scans, and their repeats.
@@ -205,7 +206,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     metrics: dict = {}
     with tempfile.TemporaryDirectory() as folder:
-        for vocabulary in (10_000, 50_304):
+        for vocabulary in VOCABULARIES:
             compare(Path(folder), vocabulary, SIZES[arguments.quick], metrics)
     scans(*SCANS[arguments.quick], metrics)
     hardware = processor(f"{arguments.threads} threads of {os.cpu_count()} cores")
