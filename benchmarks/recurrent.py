@@ -49,6 +49,7 @@ TARGETS = {
     "memories.fp32.slowest": 13_300,
     "memories.bf16.slowest": 13_300,
 }
+VOCABULARIES = (10_000, 50_304)
 EMBEDDING, WIDTH, MOMENTUM, CLIP, RATE = 200, 400, 0.9, 5.0, 0.1
 NONE = {"form": "none"}
 #: quick → (streams, words a step, steps a turn, turns); the shape of scans, and their repeats.
@@ -251,7 +252,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     metrics: dict = {}
     with tempfile.TemporaryDirectory() as folder:
-        for vocabulary in (10_000, 50_304):
+        for vocabulary in VOCABULARIES:
             compare(Path(folder), vocabulary, SIZES[arguments.quick], metrics)
         memories(Path(folder), MEMORIES[arguments.quick], metrics)
     scans(*SCANS[arguments.quick], metrics)

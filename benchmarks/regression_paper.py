@@ -95,13 +95,7 @@ def lay_out(
     `share` of Table 1's observations are made, and `most` at most, of the responses `kept` (all if
     empty).
     """
-    for name in PROJECT:
-        source, target = ROOT / name, folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, target)
+    copy_project(folder)
     config = loading.load(ROOT)
     select(folder, kept, lms)
     table = ROOT / "data" / "published" / "clark2025_table1.csv"
@@ -138,12 +132,28 @@ def select(folder: Path, kept: tuple[str, ...], lms: list[str]) -> None:
     only["responses"] = {design: listed for design, listed in responses.items() if listed}
     config |= {"experiments": {"only": only}, "run": ["only"], "targets": {}}
     path.write_text(yaml.safe_dump(config, sort_keys=False))
-    for dataset in loading.load(folder)["datasets"].values():  # as if all that is to be placed were
+    place(folder)
+
+
+def copy_project(folder: Path) -> None:
+    """Copy what a run needs of the project, without results."""
+    for name in PROJECT:
+        source, target = ROOT / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target)
+
+
+def place(folder: Path) -> None:
+    """Make empty files of the reading times that a user is to place, as if they were there."""
+    for dataset in loading.load(folder)["datasets"].values():
         for file in (*dataset.get("words", {}).values(), *dataset.get("responses", {}).values()):
             if "local" in file:
-                place = folder / file["local"]
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.touch()
+                path = folder / file["local"]
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
 
 
 def rules_of(folder: Path) -> list[str]:

@@ -16,6 +16,9 @@ def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
     spec = importlib.util.spec_from_file_location("benchmark_recurrent", FILE)
     benchmark = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(benchmark)
+    monkeypatch.setattr(benchmark, "VOCABULARIES", (300,))
+    monkeypatch.setattr(benchmark, "EMBEDDING", 8)
+    monkeypatch.setattr(benchmark, "WIDTH", 16)
     monkeypatch.setattr(benchmark, "SIZES", {True: (2, 3, 1, 2)})
     monkeypatch.setattr(benchmark, "SCANS", {True: ((2, 4, 3), 1)})
     monkeypatch.setattr(benchmark, "MEMORIES", {True: (2, 3, 300, 1)})
@@ -25,13 +28,13 @@ def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
     printed = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert printed == json.loads((tmp_path / "b").read_text())
     metrics = printed["metrics"]
-    assert set(benchmark.TARGETS) <= set(metrics)
-    for vocabulary in ("10000", "50304"):
-        assert metrics[f"{vocabulary}.words_per_processor_second"] > 0
-        assert metrics[f"{vocabulary}.peak_mib"] > 10
-        # ours and torch's train the same LSTM on the same words
-        assert abs(metrics[f"{vocabulary}.first_loss_minus_torch"]) < 1e-4
-        assert 0 < metrics[f"{vocabulary}.share_of_peak"] < 1
+    asked = {target.replace("10000", "300").replace("50304", "300") for target in benchmark.TARGETS}
+    assert asked <= set(metrics)
+    assert metrics["300.words_per_processor_second"] > 0
+    assert metrics["300.peak_mib"] > 0
+    # ours and torch's train the same LSTM on the same words
+    assert abs(metrics["300.first_loss_minus_torch"]) < 1e-4
+    assert 0 < metrics["300.share_of_peak"] < 1
     for precision in ("fp32", "bf16"):
         rates = [metrics[f"memories.{precision}.{name}"] for name in ("FOFE-units", "LSTM", "GRU")]
         assert 0 < metrics[f"memories.{precision}.slowest"] <= min(rates)

@@ -1,0 +1,51 @@
+"""The benchmark of plans: the plain Snakefile is as large as the plan that it stands beside."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from project import planned, snakemake
+
+FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "planning.py"
+PLAN = """Job stats:
+job      count
+-----  -------
+all          1
+fit          6
+score        3
+total       10
+
+rule score:
+    input: start
+    output: a, b
+"""
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    spec = importlib.util.spec_from_file_location("benchmark_planning", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "snakemake", lambda *asked: snakemake(*asked).stdout)
+    return module
+
+
+def test_as_many_jobs_and_rules_and_nothing_to_be_done_once_finished(benchmark, tmp_path):
+    plan = PLAN + "".join(f"rule fit:\n    input: a, b\n    output: c{n}, d{n}\n" for n in range(9))
+    assert benchmark.write_plain(tmp_path, plan) == 10
+    made = benchmark.snakemake(tmp_path, "-n")
+    counts = planned(made)
+    assert counts.pop("total") == sum(counts.values()) == 10
+    assert len(counts) == 3 + 1  # and the rule that asks for all
+    assert len(benchmark.paths(made, "output")) == 9 * 2  # as the plan's jobs have
+    benchmark.finish(tmp_path)  # ends the test where something is left to do
+
+
+def test_the_large_study_has_the_jobs_that_it_should(benchmark, tmp_path):
+    benchmark.many_seeds(tmp_path / "large.yaml", 10_000)
+    (experiment,) = yaml.safe_load((tmp_path / "large.yaml").read_text())["experiments"].values()
+    fitted = len(experiment["seeds"]) * len(experiment["lms"])
+    assert 10_000 <= fitted * sum(benchmark.JOBS.values()) < 10_000 + 4 * len(experiment["lms"])
