@@ -33,7 +33,7 @@ class _Scan(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, decay, inputs, start):
-        states = _blocked_scan(decay, inputs, start)
+        states = _blocked_scan(decay, inputs, start, fresh=False)
         ctx.save_for_backward(decay, states, start)
         return states
 
@@ -44,21 +44,29 @@ class _Scan(torch.autograd.Function):
         # g_t = G_t + a_{t+1} g_{t+1}: flipped, each step has the decay of the step after it.
         following = decay if decay.shape[1] == 1 else decay.roll(-1, 1).flip(1)
         none = torch.zeros_like(start)
-        made = _blocked_scan(following, gradient.flip(1), none).flip(1)
+        made = _blocked_scan(following, gradient.flip(1), none, fresh=True).flip(1)
         of_decay = None
         if ctx.needs_input_grad[0]:
-            before = torch.cat([start[:, None], states[:, :-1]], 1)
-            of_decay = (made * before).sum_to_size(decay.shape)
+            of_decay = torch.empty_like(made)
+            torch.mul(made[:, 0], start, out=of_decay[:, 0])
+            torch.mul(made[:, 1:], states[:, :-1], out=of_decay[:, 1:])
+            of_decay = of_decay.sum_to_size(decay.shape)
         return of_decay, made, decay[:, 0] * made[:, 0]
 
 
-def _blocked_scan(decay: torch.Tensor, inputs: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
-    """Scan √time steps in √time blocks at once, then carry each block's last state into the next."""
+def _blocked_scan(
+    decay: torch.Tensor, inputs: torch.Tensor, start: torch.Tensor, fresh: bool
+) -> torch.Tensor:
+    """Scan √time steps in √time blocks at once, then carry each block's last state into the next.
+
+    `inputs` may be written to where they are `fresh`.
+    """
     time = inputs.shape[1]
     size = max(1, round(math.sqrt(time)))
     blocks = -(-time // size)
     spare = blocks * size - time
-    states = _padded(inputs, spare).unflatten(1, (blocks, size)).clone()
+    states = _padded(inputs, spare) if fresh or spare else inputs.clone()
+    states = states.unflatten(1, (blocks, size))
     if decay.shape[1] == 1:
         steps = decay[:, None].expand(-1, 1, size, *decay.shape[2:])
     else:
