@@ -8,7 +8,7 @@ rule train:
         info=lambda wildcards: study.tokens(wildcards.lm)[1],
         tokenizer=lambda wildcards: files.tokenizer(study.lms[wildcards.lm]["tokenizer"]),
         held_out=lambda wildcards: files.held_out(study.lms[wildcards.lm]),
-        vectors=lambda wildcards: study.vectors(wildcards.lm),
+        vectors=lambda wildcards: files.vectors(study.lms[wildcards.lm]),
     output:
         config="<results>/lms/{lm}/config.json",
         weights="<results>/lms/{lm}/model.safetensors",

@@ -107,6 +107,11 @@ class Files:
         corpus = self.config["recipes"][lm["recipe"]].get("validation", {}).get("corpus")
         return [self.token_stream(corpus, lm["tokenizer"])[0]] if corpus else []
 
+    def vectors(self, lm: dict) -> list[str]:
+        """Return the weights whose vectors of words an LM's training begins with, if any."""
+        given = self.config["recipes"][lm["recipe"]].get("vectors")
+        return [f"<results>/lms/{given['of']}/model.safetensors"] if given else []
+
     def tokenizer_settings(self, name: str) -> dict:
         """Return how a tokenizer is trained on its corpus."""
         entry = self.config["tokenizers"][name]

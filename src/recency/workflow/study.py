@@ -267,11 +267,6 @@ class Study(Ranked):
         files = ("config.json", "model.safetensors", "tokenizer.json")
         return [f"<results>/lms/{lm.get('weights', name)}/{file}" for file in files]
 
-    def vectors(self, lm: str) -> list[str]:
-        """Return the weights whose vectors of words an LM's training begins with, if any."""
-        given = self.config["recipes"][self.lms[lm]["recipe"]].get("vectors")
-        return [f"<results>/lms/{given['of']}/model.safetensors"] if given else []
-
     def trained_as(self, lm: str) -> str:
         """Return the LM whose training made an LM's weights: itself, or another."""
         return self.lms[lm].get("checkpoint_of") or self.lms[lm].get("weights", lm)
