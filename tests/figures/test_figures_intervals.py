@@ -33,6 +33,20 @@ def test_differences_stand_about_the_baseline_at_zero(tmp_path):
     assert np.allclose(lines_of(differences, "difference")["ALiBi-mix-TI"][0], 54.0)
 
 
+def test_names_stand_at_their_own_bars_when_groups_change_the_order(tmp_path):
+    """Two LMs of one bias are drawn together, even where the experiment names another between them."""
+    order = ["Pythia", "ALiBi-mix-I", "dVM-I", "ALiBi-mix-TI", "dVM-TI"]
+    result = read(tmp_path, order, TWO)
+    with style.use():
+        figure = figure_delta_loglik.bars(result, known(tmp_path, result), "Pythia")
+    totals = figure.axes[0]
+    named = {text.get_text(): y for text, y in zip(totals.get_yticklabels(), totals.get_yticks())}
+    bars = {round(bar.get_y() + bar.get_height() / 2, 6): bar.get_width() for bar in totals.patches}
+    for each in order:
+        assert np.isclose(bars[round(named[each], 6)], result.totals[each]), each
+    assert sorted(named, key=named.get) != order
+
+
 def test_without_a_baseline_the_intervals_are_the_lms_own(tmp_path):
     path = write_delta(tmp_path / "delta_loglik.csv", SIX[1:], TWO)
     lms, responses = [lm(a) for a in SIX[1:]], [response(r) for r in TWO]

@@ -141,7 +141,8 @@ def bars(
             found = over_baseline(seeds, lm.lm, baseline, TOTAL) if lm.lm != baseline else []
             _marks(grid[1], found, rows[lm.lm], looks[lm.lm].colour, lm.lm)
     _values(grid[-1], result, known, rows, compared)
-    axes.set_yticks(list(rows.values()), [lm.label for lm in result.lms])
+    labels = {lm.lm: lm.label for lm in result.lms}
+    axes.set_yticks(list(rows.values()), [labels[lm] for lm in rows])  # groups change the order
     axes.set_ylim(y - 0.75, -0.6)
     for panel in grid:
         panel.tick_params(axis="y", length=0)
