@@ -84,8 +84,8 @@ def draw(memories: dict[str, Memory], lms: list[LM]) -> "Figure":
         len(together), sharex=True, sharey=True, squeeze=False, height_ratios=heights
     )[:, 0]
     longest = max(memory.distance.max() for memory in memories.values())
-    every[0].set(xscale="log", yscale="log", xlim=(0.9, longest * 1.1))
     every[0].set_xscale("log", base=2)
+    every[0].set(yscale="log", xlim=(0.9, longest * 1.1))
     every[-1].set_xlabel("Distance from the replaced word (words)")
     ends_of = []
     for axes, (title, group) in zip(every, together.items(), strict=True):

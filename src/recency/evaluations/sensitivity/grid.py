@@ -63,22 +63,24 @@ def data(
     if fits.groupby(["dataset", "measure"]).ngroups == 1:
         summed = summed[:0]
     rows = []
-    for row in pd.concat([fits, summed.assign(converged=True)[columns]]).itertuples(index=False):
-        of = by_settings.values() if row.dataset == ALL else by_settings
-        design = list(by_settings)[list(of).index(row.design)]
+    fits["converged"] = ~fits.converged.astype(str).str.lower().isin(["false", "0", "0.0"])
+    of_sum = fits.groupby(["lm", fits.design.map(by_settings)]).converged.all()
+    summed["converged"] = [of_sum[lm, settings] for lm, settings in zip(summed.lm, summed.design)]
+    design_of = {settings: design for design, settings in by_settings.items()}
+    for row in pd.concat([fits, summed[columns]]).itertuples(index=False):
+        design = design_of[row.design] if row.dataset == ALL else row.design
         settings = {**grid["lms"][row.lm], **grid["designs"][design]}
         lm = settings["lm"]
         fit = {"delta_loglik": row.delta_loglik, "n_exploratory": row.n_exploratory}
         key = (row.lm, row.dataset, row.measure, row.design)
         fit |= dict(zip(("low", "high"), ends.get(key, (math.nan, math.nan)), strict=True))
-        converged = str(row.converged).lower() not in ("false", "0", "0.0")
         named = {"lm": lm, "label": labels[lm], "dataset": row.dataset, "measure": row.measure}
         every = _cells_of(settings, grid["lms"].values())
         if len(every) > 1:  # the baseline is another in each cell
             fit |= {"low": math.nan, "high": math.nan}
         for cell in every:
             texts = {key: grids.written(key, cell[key]) for key in grids.SETTINGS}
-            rows.append(named | texts | fit | {"converged": converged})
+            rows.append(named | texts | fit | {"converged": row.converged})
     return pd.DataFrame(rows)
 
 
@@ -239,7 +241,8 @@ def draw(
     sure = "lines: 95 % intervals, subjects or sentences drawn anew, whichever is wider"
     lines = [note for note in (sure, constant(rows), *missing) if note]
     if not rows.converged.all():
-        lines.append(f"regressions that did not converge: {(~rows.converged).sum()}, see the table")
+        failed = (~rows.converged & (rows.dataset != ALL)).sum()
+        lines.append(f"regressions that did not converge: {failed}, see the table")
     style.notes(figure, lines)
     return figure
 
@@ -270,7 +273,7 @@ def main(
     missing = comparison.absent_responses(absent, comparison.reasons(not_run))
     measured = [r for r in measured if r not in absent]
     if (ALL, ALL) in there:
-        measured = [Response(ALL, ALL, "All responses, summed"), *measured]
+        measured = [Response(ALL, ALL, "Responses that all LMs have, summed"), *measured]
     tables.write(table, layout(rows, models, measured, title, missing), rows)
     baseline_lm = next(lm for lm in models if lm.lm == baseline)
     with style.use():
