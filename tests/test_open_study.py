@@ -6,14 +6,15 @@ from pathlib import Path
 import pandas as pd
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "open-study"
-PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
+TEXT = "\n".join(PAGES.values())
 NUMBER = re.compile(r"(?<![\w/.-])[-−+]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?![\w/])")
 
 
 def marked():
     """Return each table after `<!-- numbers of: FILE … -->`: its files and its rows' cells."""
     found = []
-    for files, table in re.findall(r"<!-- numbers of: (.*?) -->\n\n((?:\|.*\n)+)", PAGE):
+    for files, table in re.findall(r"<!-- numbers of: (.*?) -->\n\n((?:\|.*\n)+)", TEXT):
         rows = [
             [cell.strip() for cell in line.strip("|\n").split("|")] for line in table.split("\n")
         ]
@@ -49,7 +50,7 @@ def test_numbers_of_marked_tables_are_in_their_files():
 
 
 def test_quoted_sentences_are_the_verdicts():
-    quoted = re.findall(r"^> (.+)$", PAGE, re.MULTILINE)
+    quoted = re.findall(r"^> (.+)$", PAGES["README.md"], re.MULTILINE)
     summary = " ".join((FOLDER / "summary.txt").read_text(encoding="utf-8").split())
     assert quoted
     for line in quoted:
@@ -57,8 +58,14 @@ def test_quoted_sentences_are_the_verdicts():
 
 
 def test_every_file_is_shown_and_every_link_has_its_file():
-    named = set(re.findall(r"\]\(([\w./-]+)\)", PAGE))
-    assert {name for name in named if "/" not in name} == {
-        path.name for path in FOLDER.iterdir() if path.name != "README.md"
-    }
+    named = set(re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", TEXT))
+    assert {name for name in named if "/" not in name} == {path.name for path in FOLDER.iterdir()}
     assert all((FOLDER / name).exists() for name in named)
+
+
+def test_every_link_into_a_page_has_its_heading():
+    for page, text in PAGES.items():
+        for name, anchor in re.findall(r"\]\((\w+\.md)?#([\w-]+)\)", text):
+            headings = re.findall(r"^#+ (.+)$", PAGES[name or page], re.MULTILINE)
+            plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
+            assert anchor in [heading.replace(" ", "-") for heading in plain], (page, name, anchor)
