@@ -176,6 +176,21 @@ def test_gradients(spec):
     assert torch.autograd.gradcheck(given, (u.requires_grad_(), *state, *parameters))
 
 
+@pytest.mark.parametrize("form", ["fofe", "srnn", "rnn", "gru", "lstm", "lsrc"])
+def test_a_recipe_in_bfloat16_computes_and_learns_what_is_carried_in_float32(form):
+    spec = {"form": form, "decay": 0.7} if form == "fofe" else {"form": form}
+    memory, (u, words), found = made(spec).float(), text(64), []
+    u = u.float().requires_grad_()
+    for bfloat16 in (True, False):
+        with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
+            _, carried = memory(u, memory.start(2), words)
+        learned = [w for name, w in memory.named_parameters() if not name.startswith("read")]
+        loss = sum(each.square().sum() for each in carried)
+        found.append([*carried, *torch.autograd.grad(loss, (u, *learned))])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("steps", ["one", "each"])
 @pytest.mark.parametrize("time", [1, 2, 10, 64])
 def test_scans_have_the_gradients_of_a_loop(time, steps):

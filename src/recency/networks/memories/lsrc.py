@@ -6,7 +6,7 @@ Oualil et al. (2016b). The short memory, called local, is as wide as what it rea
 import torch
 from torch import nn
 
-from recency.networks.memories import Memory
+from recency.networks.memories import Memory, exactly
 from recency.networks.memories.lstm import Form as LSTM
 
 PARAMETERS = {}
@@ -24,11 +24,13 @@ class Form(Memory):
     def forward(self, inputs, state, words):
         """Return H^g (batch, time, width), and the state."""
         local, *long = state
-        # An RNN whose words enter as they are: its matrix of inputs is the identity.
-        weights = [torch.eye(self.inputs, dtype=inputs.dtype, device=inputs.device)]
-        weights.append(self.local.weight)
         settings = (False, 1, 0.0, self.training, False, True)  # no biases, one layer, batch first
-        states, last = torch.rnn_tanh(inputs, local[None].contiguous(), weights, *settings)
+        with exactly(inputs.device):
+            inputs = inputs.to(local.dtype)
+            # An RNN whose words enter as they are: its matrix of inputs is the identity.
+            enter = torch.eye(self.inputs, dtype=inputs.dtype, device=inputs.device)
+            weights = [enter, self.local.weight]
+            states, last = torch.rnn_tanh(inputs, local[None].contiguous(), weights, *settings)
         states, long = self.long(states, tuple(long), words)
         return states, (last[0], *long)
 
