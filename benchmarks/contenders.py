@@ -12,6 +12,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = yaml.safe_load((ROOT / "config.yaml").read_text())["architectures"]["pythia-2-4-256"]
+#: Entries of its tokenizer; a network's own are these to the next multiple of 128.
+VOCABULARY = 50_277
 MIX = {"form": "linear", "slopes": "mix"}
 RECIPE = {
     "steps": 1_000_000,
@@ -54,8 +56,8 @@ class Ours:
     def __init__(self, bias: dict, recipe: dict, device: str):
         from recency.networks import architectures, training
 
-        model = architectures.new(PAPER, bias, 50_277, 1)
-        stream = Stream(recipe["sequence_length"], 50_277)
+        model = architectures.new(PAPER, bias, VOCABULARY, 1)
+        stream = Stream(recipe["sequence_length"], VOCABULARY)
         self.run = training.Training(model, stream, recipe, device)
         self.done = 0
 
@@ -74,7 +76,7 @@ def plain_network(recipe: dict, device: str):
 
     from recency.networks import architectures
 
-    source = architectures.new(PAPER, MIX, 50_277, 1)
+    source = architectures.new(PAPER, MIX, VOCABULARY, 1)
     settings = {k: v for k, v in source.config.to_dict().items() if k not in ("bias", "model_type")}
     config = GPTNeoXConfig(**settings | {"hidden_act": "gelu_pytorch_tanh"})
     model = GPTNeoXForCausalLM(config)
@@ -99,7 +101,7 @@ class Loop:
         self.recipe, self.device, self.done = recipe, device, 0
         self.model, self.mask = plain_network(recipe, device)
         self.optimizer = training.optimizer(self.model, recipe)
-        self.stream = Stream(recipe["sequence_length"], 50_277)
+        self.stream = Stream(recipe["sequence_length"], VOCABULARY)
         network = self.model.base_model if torch_loss else self.model
         self.forward = torch.compile(network) if device != "cpu" else network
         self.loss = self.torch_loss if torch_loss else self.loss_of_logits
@@ -230,7 +232,7 @@ class ByTrainer:
         """Do `count` steps; `seconds` is what they took without Trainer's own start."""
         import torch
 
-        stream = Stream(self.recipe["sequence_length"], 50_277)
+        stream = Stream(self.recipe["sequence_length"], VOCABULARY)
         per_step = self.recipe["batch_sequences"]
         inputs, targets = stream.batch(self.done * per_step, count * per_step)
         rows = list(torch.cat([inputs, targets[:, -1:]], 1))

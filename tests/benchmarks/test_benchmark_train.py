@@ -18,6 +18,7 @@ def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
     spec.loader.exec_module(benchmark)
     sizes = {("cpu", True): (16, 2, 1, 1, 1)}
     monkeypatch.setattr(benchmark, "SIZES", sizes)
+    monkeypatch.setattr(sys.modules["contenders"], "VOCABULARY", 2_000)
     arguments = ["--quick", "--device", "cpu", "--threads", "1", "--out", str(tmp_path / "b")]
     monkeypatch.setattr(sys, "argv", ["train.py", *arguments])
     benchmark.main()
@@ -27,7 +28,7 @@ def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
     metrics = printed["metrics"]
     for precision, near in (("fp32", 2e-3), ("bf16", 0.1)):
         assert metrics[f"{precision}.tokens_per_second"] > 0
-        assert metrics[f"{precision}.peak_mib"] > 100  # weights, gradients, optimiser
+        assert metrics[f"{precision}.peak_mib"] > 10  # weights, gradients, optimiser
         for peer in ("loop", "lce"):  # they train the same network on the same tokens
             assert abs(metrics[f"{precision}.first_loss_minus_{peer}"]) < near
         assert metrics[f"{precision}.fastest"] in ("loop", "lce", "trainer")
