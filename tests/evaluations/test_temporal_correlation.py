@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from small_networks import NONE, TINY, byte_tokenizer
 
+from recency.errors import InputError
 from recency.evaluations.temporal_correlation import figure, score
 from recency.networks import architectures
 
@@ -47,7 +48,7 @@ def test_shuffling_keeps_the_words_and_the_lengths_of_texts():
     assert score.shuffled(words, 1).equals(other) and not score.shuffled(words, 2).equals(other)
 
 
-def test_file_and_figure_of_a_network(tmp_path, monkeypatch):
+def test_file_and_figure_of_a_network(tmp_path):
     tokenizer, random = byte_tokenizer(), np.random.default_rng(0)
     drawn = random.choice(["it", "rained", "nobody", "remembered", "the", "cat"], 120)
     words = pd.DataFrame({"item": np.repeat(["1", "2"], 60), "word": drawn})
@@ -63,10 +64,34 @@ def test_file_and_figure_of_a_network(tmp_path, monkeypatch):
     rows = pd.read_csv(out)
     assert list(rows.layer.unique()) == [1, 2] and rows.distance.max() == 30
     assert rows.pairs[0] == 118 and rows.correlation.between(-1, 1).all()
-    monkeypatch.setattr(figure, "LEAST", 10)
     lms = [{"lm": "lm", "label": "no bias", "bias": NONE, "applied": "none"}]
     figure.main(correlations=[out], out=[tmp_path / f"f.{end}" for end in ("svg", "csv")], lms=lms)
     found = pd.read_csv(tmp_path / "f.csv")
     first = rows[(rows.layer == 1) & (rows.distance == 1)].iloc[0]
     assert found.correlation[0] == pytest.approx(first.correlation)
     assert found.shuffled[0] == pytest.approx(first.shuffled)
+    # Of 118 pairs one word apart, half as many are 29 apart.
+    assert 20 < found.distance.max() <= 30
+
+
+def test_a_large_dataset_is_drawn_as_far_as_there_are_a_thousand_pairs():
+    pairs = np.array([9000, 4000, 1000, 999])
+    rows = pd.DataFrame(
+        {"distance": [1, 2, 3, 4], "correlation": 0.5, "shuffled": 0.1, "pairs": pairs}
+    )
+    assert list(figure.points(rows).distance) == pytest.approx([1, 2, 3])
+
+
+def test_texts_of_one_word_have_no_distances(tmp_path):
+    words = pd.DataFrame({"item": ["1", "2"], "word": ["it", "rained"]})
+    words.to_parquet(tmp_path / "words.parquet")
+    tokenizer = byte_tokenizer()
+    architectures.new(TINY, NONE, tokenizer.get_vocab_size(), seed=0).save_pretrained(
+        tmp_path / "lm"
+    )
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(InputError, match=r"words.parquet: no text has two words"):
+        score.main(
+            tmp_path / "words.parquet", tmp_path / "lm", tmp_path / "tokenizer.json",
+            tmp_path / "out.csv", "lm", 30, 1, bos=False,
+        )  # fmt: skip

@@ -56,6 +56,9 @@ PAPER = {
     "experiments: {exp1: {length: {corpus: pil}}}": "exp1 → length → corpus: no corpus is called 'pil'; did you mean 'pile'?",
     "experiments: {devarda_marelli: {length: {corpus: pile}}}": "say in `trained` how many tokens it read at once",
     "experiments: {exp1: {length: {corpus: pile, share: 1}}}": "length → share:",
+    "lms: {mine: {bias: ALBi-mix}, other: {weights: mine}}": "lms → mine → bias: no bias is called 'ALBi-mix'; did you mean 'ALiBi-mix'?",
+    "lms: {mine: {memory: FOFE-9}, other: {weights: mine}}": "lms → mine → memory: ",
+    "lms: {mine: {bias: ALBi-mix}, other: {checkpoint_of: mine, step: 5}}": "lms → mine → bias: no bias is called 'ALBi-mix'",
     "lms: {mine: {weights: Pythia}}": "`applied: inference` and `weights: <the LM that is biased>` go together",
     "lms: {mine: {weights: ALiBi-mix-TI, bias: dVM, applied: inference, bos: false}}": "'ALiBi-mix-TI' is itself a biased LM",
     # Options of parsers and of readers of text.

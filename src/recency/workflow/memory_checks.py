@@ -86,7 +86,8 @@ def settings_of(config: dict, name: str) -> dict | None:
         return None
     if config["scale"] not in config["scales"] or lm.get("weights", name) not in config["lms"]:
         return None
-    if any(lm[key] not in config.get(table, {}) for key, table in tables if key in lm):
+    given = {**configuration.inherited(config, lm), **lm}
+    if any(given[key] not in config.get(table, {}) for key, table in tables if key in given):
         return None
     settings = configuration.language_model(config, name)
     there = settings["architecture"] in config["architectures"]

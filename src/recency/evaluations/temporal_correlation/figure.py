@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 COLUMNS = ["layer", "distance", "correlation", "shuffled", "pairs"]
 STEP = 1.15  # the ratio of a point's ends
-LEAST = 1000  # pairs: a distance of fewer is not drawn
+LEAST = (
+    1000  # pairs: a distance of fewer is not drawn, nor, of a small dataset, of under half the most
+)
 
 
 def points(rows: pd.DataFrame) -> pd.DataFrame:
     """Return distance, correlation and shuffled: means over distances whose ends differ by STEP."""
-    rows = rows[rows.pairs >= LEAST]
+    rows = rows[rows.pairs >= min(LEAST, rows.pairs.max() / 2)]
     part = np.floor(np.log(rows.distance) / np.log(STEP)).astype(int)
     values = rows.assign(distance=np.log(rows.distance))[["distance", "correlation", "shuffled"]]
     sums = values.mul(rows.pairs, axis=0).groupby(part).sum()

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
 from recency.scoring.surprisal import load
@@ -82,6 +83,8 @@ def main(
 
         states = hidden_states.of_words(opened.network, texts, layers, start, stride, report=report)
         lengths = [text.words for text in texts]
+        if max(lengths) < 2:
+            raise InputError(f"{words}: no text has two words, so nothing is some words apart")
         found.append([correlations(each, lengths, reach) for each in states])
     rows = pd.concat(
         pd.DataFrame(
