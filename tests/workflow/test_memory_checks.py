@@ -61,6 +61,7 @@ FAULTS = {
     "recipes: {streams: {vectors: {of: LBL}}}": "begins with vectors of words, and 'open-8192' is no tokenizer of `kind: words`",
     "lms: {LSTM-SWordSS: {architecture: recurrent-128}}": "begins with vectors of 'LBL', of 64 numbers, and its architecture reads 128",
     "experiments: {rare_words: {rare_words: [rw, rv]}}": "experiments → rare_words → rare_words: no table of word pairs is called 'rv'",
+    "lms: {Brown-KN5: {ngram: {text_rule: lower}}}": "experiments → rare_words_begun → lms: 'Brown-KN5' reads words by `text_rule: lower`, and `perplexity` is of the text's words as they are",
     "experiments: {blimp: {perplexity: {validation: ptb, test: ptp}}}": "perplexity → test: no corpus is called 'ptp'; did you mean 'ptb'?",
 }  # fmt: skip
 

@@ -53,6 +53,13 @@ def _problems(config, name, known) -> list[str]:
         for lm in lms
         if configuration.is_masked(config, lm)
     ]
+    rules = {lm: config["lms"][lm].get("ngram", {}).get("text_rule", "displayed") for lm in lms}
+    found += [
+        f"{where} → lms: {lm!r} reads words by `text_rule: {rule}`, and `perplexity` is of the text's words "
+        "as they are; give an n-gram model without a `text_rule`"
+        for lm, rule in rules.items()
+        if rule != "displayed"
+    ]
     for lm in lms:
         entry = config["lms"][lm]
         if "interpolate" not in entry or not set(entry["interpolate"]) <= set(config["lms"]):
