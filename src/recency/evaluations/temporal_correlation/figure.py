@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ["layer", "distance", "correlation", "shuffled", "pairs"]
 STEP = 1.15  # the ratio of a point's ends
-LEAST = (
-    1000  # pairs: a distance of fewer is not drawn, nor, of a small dataset, of under half the most
-)
+#: Pairs: a distance of fewer is not drawn, nor, of a small dataset, one of under half the most.
+LEAST = 1000
 
 
 def points(rows: pd.DataFrame) -> pd.DataFrame:
