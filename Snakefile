@@ -31,6 +31,7 @@ from recency.workflow import (
     mixes,
     ngrams,
     products,
+    records,
     regressions,
     reporting,
     scheduling,
@@ -139,6 +140,9 @@ code.track(
     lambda rule, wildcards: products.chosen(study, rule, wildcards),
     memory=Path(".snakemake", "recency-code.json"),
 )
+
+# What a job that fails would have been made of is not kept.
+records.keep_those_of_done_jobs()
 
 # How long each job takes is kept, for `./run timings` and the report.
 timings.track(workflow.rules)

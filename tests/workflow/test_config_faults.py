@@ -277,6 +277,7 @@ SIMULATED = {
     READERS + "{coefficients: {surprisl: 3}}}}}": (
         "coefficients: there is no effect 'surprisl'; did you mean 'surprisal'?"
     ),
+    READERS + "{coefficients: 3}}}}": "readers → coefficients: 3 is not a mapping",
     READERS + "{coefficients: {surprisal: high}}}}}": "surprisal: 'high' is not a number",
     READERS + "{subject_sd: {length: -1}}}}}": "subject_sd → length: -1 is less than 0",
     READERS + "{subject_correlation: -0.9}}}}": "effects cannot all correlate by -0.9",

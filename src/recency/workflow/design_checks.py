@@ -344,9 +344,10 @@ def _recovery(
     ):
         for dataset in {response.partition(".")[0] for response in listed}:
             simulate = config["datasets"].get(dataset, {}).get("simulate")
-            if simulate is None or design not in formulas:
-                continue
-            effects = simulate["readers"].get("coefficients", {}).keys() - {"intercept"}
+            coefficients = (simulate or {}).get("readers", {}).get("coefficients")
+            if not isinstance(coefficients, Mapping) or design not in formulas:
+                continue  # simulation_checks says what it should be
+            effects = coefficients.keys() - {"intercept"}
             if lost := sorted(effects - set(formulas[design].fixed)):
                 found.append(
                     f"{where} → recovery: the design {design} has no {lost[0]}, which the readers "
