@@ -1,8 +1,10 @@
 """Faults for tests: processes killed at a file operation of theirs or at any time, results compared."""
 
+import atexit
 import hashlib
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +15,9 @@ from pathlib import Path
 FULL = bool(os.environ.get("RECENCY_FAULTS"))
 #: The variable that has each job of a run die once: a seed and a signal's number.
 DOOMED = "RECENCY_FAULTS_DOOMED"
+
+#: How a job's file names the script that it runs.
+SCRIPT = re.compile(r"__file__ = '[^']*/workflow/scripts/([^']+)'")
 
 #: What changes files, as Python's audit events call it; an "open" counts where it may write.
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate"}
@@ -36,20 +41,22 @@ def die_at(number, below, by=signal.SIGKILL):
 
 
 def doom():
-    """Let this job of Snakemake die once, at a change of a file or at a time drawn by its script's name.
+    """Let this job of Snakemake die once, at a change of a file or at a time drawn by its script's name, at the latest when done.
 
-    Projects under test have a src/sitecustomize.py that calls this.
+    Projects under test have a src/sitecustomize.py that calls this; `.doomed` has the scripts that died.
     """
     words = sys.orig_argv[1:]
     if DOOMED not in os.environ or len(words) != 1 or "/.snakemake/scripts/" not in words[0]:
         return
-    script = os.path.basename(words[0]).partition(".")[2]
+    script = SCRIPT.search(Path(words[0]).read_text())[1]
     seed, by = os.environ[DOOMED].split(":")
-    os.makedirs(".doomed", exist_ok=True)
+    mark = Path(".doomed", script)
+    mark.parent.mkdir(parents=True, exist_ok=True)
     try:
-        os.close(os.open(os.path.join(".doomed", script), os.O_CREAT | os.O_EXCL))
+        mark.touch(exist_ok=False)
     except FileExistsError:
         return
+    atexit.register(os.kill, os.getpid(), int(by))
     draw = random.Random(f"{seed} {script}")
     if draw.random() < 0.5:
         die_at(draw.randint(2, 5), os.path.abspath("results"), int(by))

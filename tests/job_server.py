@@ -10,6 +10,7 @@ import functools
 import importlib
 import json
 import os
+import signal
 import socket
 import sys
 
@@ -65,7 +66,10 @@ def ask() -> None:
     socket.send_fds(
         server, [json.dumps(job | {"environment": dict(os.environ)}).encode()], [0, 1, 2]
     )
-    os._exit(int(server.recv(16) or 1))
+    answer = server.recv(16)
+    if not answer:
+        os.kill(os.getpid(), signal.SIGKILL)  # as the fork was
+    os._exit(int(answer))
 
 
 def serve(address: str) -> None:

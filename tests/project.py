@@ -60,7 +60,7 @@ def environment():
 
 def command(*arguments, configs=()):
     overlays = ["--configfile", *configs] if configs else []
-    return [sys.executable, "-m", "snakemake", "--cores", "2", *overlays, *arguments]
+    return [sys.executable, "-m", "snakemake", *overlays, "--cores", "2", *arguments]
 
 
 #: What Snakemake and the Snakefile import, but for the package itself, which is each folder's own.

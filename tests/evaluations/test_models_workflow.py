@@ -100,9 +100,8 @@ def corpus(path, subjects=8, sentences=24):
     return frame
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    folder = copy_project(tmp_path_factory.mktemp("models") / "project")
+def write(folder):
+    """Write the study's config and all that it reads; return the corpus."""
     table = corpus(folder / "times.csv")
     words = table.drop_duplicates(["sentence", "position"])
     checkpoint(folder / "model", words.groupby("item").word.agg(" ".join))
@@ -113,6 +112,13 @@ def results(tmp_path_factory):
     rows = [f"{' '.join(random.choice(list('abc'), 5))}\t{number % 2}" for number in range(16)]
     (folder / "task.tsv").write_text("text\tlabel\n" + "\n".join(rows))
     (folder / "made.yaml").write_text(yaml.safe_dump(MADE))
+    return table
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = copy_project(tmp_path_factory.mktemp("models") / "project")
+    table = write(folder)
     run = snakemake(folder, "--nocolor", "whole", "parted", "masked", configs=["made.yaml"])
     assert run.returncode == 0, run.stdout[-6000:]
     assert untracked(folder) == []

@@ -1,0 +1,94 @@
+"""The scripts that the tiny study lacks, each killed once, in further studies."""
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+import faulty
+import job_server
+import pandas as pd
+import pytest
+import wide_study
+import yaml
+from faults_jobs import SCRIPTS, doomed, due, killed_until_done, parts
+from project import ROOT, copy_finished, copy_project, snakemake
+
+#: Scripts that no study kills, and why.
+NOT_KILLED = {
+    "lms/push.py": "a commit to the Hub is whole or is not there: tests/export/test_push.py",
+}
+
+
+def module(name):
+    """Return a module of tests of this name."""
+    spec = importlib.util.spec_from_file_location(name.split("/")[-1], ROOT / "tests" / name)
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def wide(finished, folder):
+    """Lay most evaluations over the finished tiny study; return configs and targets."""
+    wide_study.write(copy_finished(finished, folder))
+    return wide_study.CONFIGS, wide_study.TARGETS
+
+
+def models(finished, folder):
+    """Write the study of another test: all data, folds, smooths, masked LMs."""
+    module("evaluations/test_models_workflow.py").write(copy_project(folder))
+    return ["made.yaml"], ["whole", "parted", "masked"]
+
+
+def thesis(finished, folder):
+    """Write the study of another test: mazes, ranks, length by type, a table and n-grams as LMs."""
+    made = module("evaluations/test_thesis_workflow.py")
+    made.corpus(copy_project(folder))
+    (folder / "made.yaml").write_text(yaml.safe_dump(made.MADE))
+    return ["made.yaml"], [f"results/made/paper/experiments/{each}" for each in made.TARGETS]
+
+
+def search(finished, folder):
+    """Write the study of another test: a bias searched for on items' means."""
+    made = module("evaluations/test_least_squares_workflow.py")
+    table = pd.read_csv(made.items(copy_project(folder) / "items.tsv", sentences=12), sep="\t")
+    made.checkpoint(folder / "model", table.groupby("sent_id").word.agg(" ".join))
+    (folder / "made.yaml").write_text(yaml.safe_dump(made.MADE))
+    return ["made.yaml"], ["made"]
+
+
+STUDIES = [wide, models, thesis, search]
+
+
+def test_every_script_is_killed_in_some_study(finished, tmp_path):
+    killed = due(copy_project(tmp_path / "tiny"))
+    for study in STUDIES:
+        folder = tmp_path / study.__name__
+        configs, words = study(finished, folder)
+        killed |= due(folder, *words, configs=configs)
+    known = {str(path.relative_to(SCRIPTS)) for path in SCRIPTS.rglob("*.py")}
+    assert known - killed == set(NOT_KILLED)
+
+
+def without_speed(folder):
+    """Return the digest of every result; of tables with a measured speed, what else they hold."""
+    found = faulty.digests(folder)
+    for name in found:
+        if "/text_perplexity/" in name or "/table_perplexity." in name:
+            read = {".parquet": pd.read_parquet, ".csv": pd.read_csv}.get(Path(name).suffix)
+            rest = read and read(folder / name).drop(columns="words_per_second")
+            found[name] = read and rest.to_csv()  # pages show what the table beside them has
+    return found
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_other_rule_s_script_killed_once(finished, tmp_path, study):
+    """Each job is a fork that has the libraries: what is killed is its own work, not its imports."""
+    folder, whole = tmp_path / "killed", tmp_path / "whole"
+    configs, words = study(finished, folder)
+    shutil.copytree(folder, whole, symlinks=True)
+    undisturbed = snakemake(whole, *words, configs=configs, **wide_study.MIRROR)
+    assert undisturbed.returncode == 0, undisturbed.stdout[-4000:]
+    forks = wide_study.MIRROR | {job_server.NAME: os.environ[job_server.NAME]}
+    killed_until_done(doomed(folder), *words, configs=configs, **forks)
+    assert without_speed(folder) == without_speed(whole) and parts(folder) == []
