@@ -22,6 +22,10 @@ gc.set_threshold(100_000, 20, 100)
 sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 os.environ["PYTHONPATH"] = sys.path[0]
 
+from recency.workflow import beside
+
+beside.require()
+
 from recency.evaluations import registry
 from recency.workflow import (
     batches,
