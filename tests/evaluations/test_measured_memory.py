@@ -186,6 +186,29 @@ def test_figure_and_table_of_two_memories(tmp_path):
     assert "30 (30 to 30)" in set_out[1].read_text()
 
 
+def test_of_several_seeds_the_mean_is_measured_and_the_interval_knows_them(tmp_path):
+    words, seeds = texts(), []
+    for life in (4, 30):
+        seeds.append(replace.changes(words, one_token(words), fading(life), 20, 64, 16, seed=3))
+    short, long = (half_life.measured(each) for each in seeds)
+    both = half_life.measured(*seeds)
+    np.testing.assert_allclose(both.effect, (short.effect + long.effect) / 2)
+    assert short.half_life < both.half_life < long.half_life and both.places == short.places
+    # Of one seed the places hardly differ; of two, either alone may be drawn.
+    assert both.half_life_low == pytest.approx(4, rel=0.01)
+    assert both.half_life_high == pytest.approx(30, rel=0.01)
+    with pytest.raises(InputError, match="not measured at the same places"):
+        half_life.measured(seeds[0], seeds[1][seeds[1].place > 0])
+    lm = {"lm": "a", "label": "no bias", "bias": {"form": "none"}, "applied": "none"}
+    files = [tmp_path / f"{n}.parquet" for n in range(2)]
+    for path, found, units in zip(files, seeds, (1.0, 3.0), strict=True):
+        found.attrs["unit_half_lives"] = [units] * 3
+        found.to_parquet(path)
+    found, models = figure.read(files, [lm | {"variant": "a"}, lm | {"variant": "a@seed=2"}])
+    assert [each.lm for each in models] == ["a"] == list(found)
+    assert found["a"].half_life == both.half_life and found["a"].units == [2.0] * 3
+
+
 def test_delta_loglik_by_half_life(tmp_path):
     """Two LMs at their true half-lives; one whose memory is too short to tell is named below."""
     lms, files, words = [], [], texts()
@@ -218,7 +241,8 @@ def test_delta_loglik_by_half_life(tmp_path):
     out = [tmp_path / "figure.svg", tmp_path / "figure.csv"]
     figure_half_life.main(
         memories=files, delta_loglik=tmp_path / "delta.csv", intervals=tmp_path / "sure.csv",
-        out=out, lms=lms, responses=[{"dataset": "d", "measure": "SPR", "label": "D"}], baseline="a",
+        out=out, lms=lms, variants=lms, responses=[{"dataset": "d", "measure": "SPR", "label": "D"}],
+        baseline="a",
     )  # fmt: skip
     found = pd.read_csv(out[1]).set_index("lm")
     assert found.half_life_words[["a", "b"]].tolist() == pytest.approx([30, 2], rel=0.005)
@@ -245,7 +269,7 @@ def test_delta_loglik_by_half_life(tmp_path):
     made = [[tmp_path / f"{stem}.{end}" for end in ("csv", "html", "tex")] for stem in ("t", "k")]
     table_half_life.main(
         memories=files, delta_loglik=tmp_path / "delta.csv", intervals=tmp_path / "sure.csv",
-        kinds=tmp_path / "kinds.csv", out=made[0], out_kinds=made[1], lms=lms,
+        kinds=tmp_path / "kinds.csv", out=made[0], out_kinds=made[1], lms=lms, variants=lms,
         responses=[{"dataset": "d", "measure": "SPR", "label": "D"}],
     )  # fmt: skip
     rows = pd.read_csv(made[0][0])

@@ -72,6 +72,15 @@ def test_file_and_figure_of_a_network(tmp_path):
     assert found.shuffled[0] == pytest.approx(first.shuffled)
     # Of 118 pairs one word apart, half as many are 29 apart.
     assert 20 < found.distance.max() <= 30
+    # The seeds of an LM are drawn as their mean.
+    other = tmp_path / "other.csv"
+    rows.assign(correlation=rows.correlation - 1).to_csv(other, index=False)
+    seeds = [lms[0] | {"variant": "lm"}, lms[0] | {"variant": "lm@seed=2"}]
+    drawn = [tmp_path / f"s.{end}" for end in ("svg", "csv")]
+    figure.main(correlations=[out, other], out=drawn, lms=seeds)
+    both = pd.read_csv(drawn[1])
+    assert len(both) == len(found)
+    assert both.correlation.to_numpy() == pytest.approx(found.correlation.to_numpy() - 0.5)
 
 
 def test_a_large_dataset_is_drawn_as_far_as_there_are_a_thousand_pairs():

@@ -52,6 +52,19 @@ def test_labels_are_set_apart_and_keep_their_order(values):
         assert list(moved) == values
 
 
+def test_seeds_have_a_line_each_and_one_name(tmp_path):
+    paths = [curve(tmp_path / f"{n}.csv", np.linspace(8, n, 50)) for n in (2, 3, 4)]
+    lms = [LMS[0] | {"variant": "a"}, LMS[0] | {"variant": "a@seed=2"}, LMS[1] | {"variant": "b"}]
+    figure.main(curves=paths, out=[tmp_path / "f.svg", tmp_path / "f.csv"], lms=lms)
+    drawn = (tmp_path / "f.svg").read_text()
+    nats = np.mean(
+        [figure.means(comparison.table(path, [])).loss_nats.iloc[-1] for path in paths[:2]]
+    )
+    assert drawn.count("no bias  ") == 1 and f"no bias  {nats:.3f}" in drawn
+    rows = pd.read_csv(tmp_path / "f.csv")
+    assert rows.network.unique().tolist() == ["a", "a@seed=2", "b"] and len(rows) == 150
+
+
 def test_every_lm_has_a_line_and_its_last_value(tmp_path):
     paths = [
         curve(tmp_path / "a.csv", np.linspace(8, 4, 200), {100: 6.0, 200: 4.25}),
@@ -59,7 +72,7 @@ def test_every_lm_has_a_line_and_its_last_value(tmp_path):
     ]
     figure.main(curves=paths, out=[tmp_path / "f.svg", tmp_path / "f.csv"], lms=LMS)
     data = pd.read_csv(tmp_path / "f.csv")
-    assert list(data.columns) == ["lm", "label", *figure.COLUMNS] and len(data) == 400
+    assert list(data.columns) == ["lm", "label", "network", *figure.COLUMNS] and len(data) == 400
     lms, _ = comparison.records(LMS, [])
     with style.use():
         drawn = figure.draw([comparison.table(path, []) for path in paths], lms)

@@ -30,10 +30,10 @@ class Ranked:
         named, of = self.experiment(experiment)[key].get("lms"), self.one_for_seeds(experiment)
         return [lm for lm in of if not named or of[lm] in named]
 
-    def variants(self, experiment: str, key: str) -> list[dict]:
-        """Return `named_lms` described as one for all of their seeds, `variant` being the LM itself."""
+    def variants(self, experiment: str, key: str | None = None) -> list[dict]:
+        """Return all LMs, or `named_lms`, described as one for all of their seeds; `variant` is the LM itself."""
         of = self.one_for_seeds(experiment)
-        named = self.named_lms(experiment, key)
+        named = self.named_lms(experiment, key) if key else of
         return [self.described(of[lm]) | {"variant": lm} for lm in named]
 
     def ranked_baseline(self, experiment: str) -> str:

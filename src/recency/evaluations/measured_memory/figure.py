@@ -16,7 +16,7 @@ from recency.figures.comparison import LM
 PRODUCT = {
     "makes": {"out": ("figure_measured_memory", "What is left of a word further on")},
     "reads": ["memories"],
-    "settings": ["lms"],
+    "settings": ["lms=variants"],
 }
 
 if TYPE_CHECKING:
@@ -29,13 +29,24 @@ SMALLEST = 1e-4  # bits: what is below is not drawn
 TOGETHER = 10  # LMs in one panel at most, where they can be told apart by when the bias applies
 
 
-def read(memories: Iterable[str | Path], lms: list[LM]) -> dict[str, Memory]:
-    """Return LM → its memory, from the files of rule measured_memory in the LMs' order."""
-    tables = [pd.read_parquet(path, columns=COLUMNS) for path in memories]
-    return {
-        lm.lm: replace(measured(table), units=table.attrs.get(UNITS))
-        for lm, table in zip(lms, tables, strict=True)
-    }
+def read(
+    memories: Iterable[str | Path], lms: Iterable[Mapping]
+) -> tuple[dict[str, Memory], list[LM]]:
+    """Return LM → its memory, and the LMs, from the files of rule measured_memory in the order of `lms`.
+
+    The seeds of an LM stand there by its one name; its memory is their mean.
+    """
+    described, tables = {}, {}
+    for path, lm in zip(memories, lms, strict=True):
+        described.setdefault(lm["lm"], lm)
+        tables.setdefault(lm["lm"], []).append(pd.read_parquet(path, columns=COLUMNS))
+    models, _ = comparison.records(described.values(), [])
+    found = {}
+    for lm, each in tables.items():
+        units = [table.attrs[UNITS] for table in each if table.attrs.get(UNITS)]
+        middle = [float(unit) for unit in np.median(units, axis=0)] if units else None
+        found[lm] = replace(measured(*each), units=middle)
+    return found, models
 
 
 def points(distance: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -124,8 +135,7 @@ def main(
     *, memories: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping]
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for each distance's mean and interval)."""
-    models, _ = comparison.records(lms, [])
-    found = read(memories, models)
+    found, models = read(memories, lms)
     data = pd.concat(
         pd.DataFrame(
             {

@@ -19,12 +19,12 @@ from recency.figures.intervals import TOTAL, Intervals, against, columns, explai
 PRODUCT = {
     "makes": {"out": ("figure_half_life", "ΔLogLik by half-life of the memory")},
     "reads": [
-        "memories=ranked_memories",
+        "memories",
         "delta_loglik",
         "intervals=delta_loglik_intervals",
         "not_run",
     ],
-    "settings": ["lms=ranked", "responses", "baseline=ranked_baseline"],
+    "settings": ["lms=ranked", "variants", "responses", "baseline=ranked_baseline"],
     "when": "ranked",
 }
 
@@ -131,19 +131,19 @@ def main(
     intervals: str | Path,
     out: Iterable[str | Path],
     lms: Iterable[Mapping],
+    variants: Iterable[Mapping],
     responses: Iterable[Mapping],
     baseline: str,
     not_run: str | Path | None = None,
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv with the half-lives measured and stated).
 
-    `memories` are files of rule measured_memory in the order of `lms`, of several seeds one.
+    `memories` are files of rule measured_memory in the order of `variants`, the seeds of `lms`.
     """
     lms = list(lms)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
     known = interval_files.read(intervals, result)
-    models, _ = comparison.records(lms, [])
-    found = read(memories, models)
+    found, _ = read(memories, variants)
     shown = {lm.lm: found[lm.lm] for lm in result.lms if len(result.totals)}
     data = pd.DataFrame(
         {"lm": lm.lm, "label": lm.label}

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from recency.errors import InputError
+
 REPLICATES = 1000
 #: Half-lives that are looked for, words; a fit that ends at either says no more than "at most", "at least".
 SHORTEST, LONGEST = 0.1, 1e4
@@ -47,18 +49,30 @@ def fitted(distance: np.ndarray, effects: np.ndarray) -> np.ndarray:
     return np.where(effects.any(1), lives[explained.argmax(1)], math.nan)
 
 
-def measured(changes: pd.DataFrame, seed: int = 0) -> Memory:
-    """Measure a memory by the changes of `replace.changes`; intervals draw places anew."""
-    sizes = changes.assign(size=changes.change_bits.abs())
-    grid = sizes.pivot(index="place", columns="distance", values="size")
-    values, distance = grid.to_numpy(), grid.columns.to_numpy(float)
+def measured(*changes: pd.DataFrame, seed: int = 0) -> Memory:
+    """Measure a memory by the changes of `replace.changes`, of each seed of an LM one table.
+
+    It is the mean over seeds; intervals draw places anew, the same of all seeds, and seeds.
+    """
+    sizes = [each.assign(size=each.change_bits.abs()) for each in changes]
+    grids = [each.pivot(index="place", columns="distance", values="size") for each in sizes]
+    if any(
+        not (g.index.equals(grids[0].index) and g.columns.equals(grids[0].columns)) for g in grids
+    ):
+        raise InputError("the seeds of an LM were not measured at the same places and distances")
+    values, distance = np.stack(grids), grids[0].columns.to_numpy(float)
     known = np.isfinite(values)
     filled = np.where(known, values, 0.0)
-    effect = filled.sum(0) / known.sum(0)
+    effect = filled.sum((0, 1)) / known.sum((0, 1))
+    seeds, places, _ = values.shape
     random = np.random.default_rng(seed)
-    counts = random.multinomial(len(values), np.full(len(values), 1 / len(values)), REPLICATES)
-    seen = counts @ known
-    drawn = np.divide(counts @ filled, seen, out=np.zeros(seen.shape), where=seen > 0)
+    counts = random.multinomial(places, np.full(places, 1 / places), REPLICATES)
+    shares = random.multinomial(seeds, np.full(seeds, 1 / seeds), REPLICATES)
+    seen, sums = (
+        sum(shares[:, n, None] * (counts @ each) for n, each in enumerate(what))
+        for what in (known, filled)
+    )
+    drawn = np.divide(sums, seen, out=np.zeros(seen.shape), where=seen > 0)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
     later = distance > NEXT
     half_life = float(fitted(distance[later], effect[None, later])[0])
@@ -68,5 +82,5 @@ def measured(changes: pd.DataFrame, seed: int = 0) -> Memory:
     within = distance[later][np.searchsorted(summed, summed[-1] / 2)] if summed[-1] else math.nan
     return Memory(
         distance, effect, low, high, half_life, *map(float, ends), float(within),
-        len(values),
+        places,
     )  # fmt: skip

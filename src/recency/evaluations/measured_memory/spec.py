@@ -1,7 +1,5 @@
 """How far back an LM remembers, measured from outside: what a replaced word does to those behind it."""
 
-from collections.abc import Iterable
-
 from recency.evaluations import registry
 from recency.evaluations.registry import Evaluation, schema
 
@@ -18,17 +16,12 @@ def stem(settings: dict) -> str:
     return "{dataset}.{places}-reach-{reach}-before-{before}-seed-{seed}".format(**settings)
 
 
-def _files(study, experiment: str, lms: Iterable[str]) -> list[str]:
+def _files(study, experiment: str) -> list[str]:
     name = stem(settings_of(study.config, experiment))
-    return [f"<results>/measured_memory/{lm}/{name}.parquet" for lm in lms]
-
-
-def _ranked(study, experiment: str) -> list[str]:
-    """Return the first of the seeds of each LM that is ranked by ΔLogLik."""
-    first: dict[str, str] = {}
-    for lm, one in study.one_for_seeds(experiment).items():
-        first.setdefault(one, lm)
-    return list(first.values())
+    return [
+        f"<results>/measured_memory/{lm['variant']}/{name}.parquet"
+        for lm in study.variants(experiment)
+    ]
 
 
 def _problems(config, name, known) -> list[str]:
@@ -45,15 +38,9 @@ EVALUATION = Evaluation(
         study.experiment(experiment).get("measured_memory", {}).get("dataset")
         not in (None, *study.not_run)
     ),
-    inputs={
-        "memories": lambda study, experiment: _files(
-            study, experiment, study.experiment(experiment)["lms"]
-        ),
-        "ranked_memories": lambda study, experiment: _files(
-            study, experiment, _ranked(study, experiment)
-        ),
-    },
+    inputs={"memories": _files},
     settings={
+        "variants": lambda study, experiment: study.variants(experiment),
         "ranked": lambda study, experiment: study.ranked_lms(experiment),
         "ranked_baseline": lambda study, experiment: study.ranked_baseline(experiment),
     },

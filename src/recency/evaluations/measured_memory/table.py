@@ -8,19 +8,19 @@ import pandas as pd
 
 from recency.evaluations.measured_memory.figure import read, words
 from recency.evaluations.measured_memory.half_life import LONGEST, SHORTEST, Memory
-from recency.figures import comparison, tables
+from recency.figures import tables
 from recency.figures.comparison import LM
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
     "makes": {"out": ("table_measured_memory", "Half-lives of the LMs' memories")},
     "reads": ["memories"],
-    "settings": ["lms"],
+    "settings": ["lms=variants"],
 }
 
 NOTES = [
     "Next word: mean change of the next word's surprisal; it is left out of what follows",
-    "Half-life: of the exponential nearest to the mean change by distance; intervals (95 %) draw the replaced words anew",
+    "Half-life: of the exponential nearest to the mean change by distance; intervals (95 %) draw the replaced words anew, and seeds where there are several, whose mean it is",
     "Half within: so many words on, half of the summed change has fallen",
 ]
 
@@ -62,8 +62,7 @@ def main(
     *, memories: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping]
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex)."""
-    models, _ = comparison.records(lms, [])
-    found = read(memories, models)
+    found, models = read(memories, lms)
     data = pd.DataFrame(
         {
             "lm": lm.lm,

@@ -20,13 +20,13 @@ PRODUCT = {
         "out_kinds": ("table_memory_kinds", "Kinds of memory, tested on the held-out partition"),
     },
     "reads": [
-        "memories=ranked_memories",
+        "memories",
         "delta_loglik",
         "intervals=delta_loglik_intervals",
         "kinds=permutation_kinds",
         "not_run",
     ],
-    "settings": ["lms=ranked", "responses"],
+    "settings": ["lms=ranked", "variants", "responses"],
     "when": "ranked",
 }
 
@@ -85,7 +85,7 @@ def layout(data: pd.DataFrame, base: str) -> Table:
             ]
         )
     notes = [
-        "Half-life: measured, with 95 % intervals; of several seeds the first one's",
+        "Half-life: measured, with 95 % intervals; of several seeds the mean's",
         "Stated: ln 2/m of a slope for all heads, ln 2/−ln α of a fading state, of units the median and the quartiles",
         *filter(None, [base]),
     ]
@@ -131,6 +131,7 @@ def main(
     out: Iterable[str | Path],
     out_kinds: Iterable[str | Path],
     lms: Iterable[Mapping],
+    variants: Iterable[Mapping],
     responses: Iterable[Mapping],
     not_run: str | Path | None = None,
 ) -> None:
@@ -138,7 +139,8 @@ def main(
     lms, responses = list(lms), list(responses)
     models, measured = comparison.records(lms, responses)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    data = rows(result, interval_files.read(intervals, result), read(memories, models), models)
+    remembered, _ = read(memories, variants)
+    data = rows(result, interval_files.read(intervals, result), remembered, models)
     tables.write(out, layout(data, result.base), data)
     tests = comparison.table(kinds, ["lm_a", "lm_b", "dataset", "measure", "p_holm"])
     tests = tests.iloc[(tests.dataset != "all").argsort(kind="stable")].reset_index(drop=True)

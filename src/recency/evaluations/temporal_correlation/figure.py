@@ -13,7 +13,7 @@ from recency.figures.comparison import LM
 PRODUCT = {
     "makes": {"out": ("figure_temporal_correlation", "What states keep")},
     "reads": ["correlations"],
-    "settings": ["lms"],
+    "settings": ["lms=variants"],
 }
 
 if TYPE_CHECKING:
@@ -67,9 +67,19 @@ def draw(tables: list[pd.DataFrame], lms: list[LM]) -> "Figure":
 def main(
     *, correlations: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping]
 ) -> None:
-    """Draw the figure to `out` (.pdf, .svg, .png; .csv for what is drawn, of all layers)."""
-    models, _ = comparison.records(lms, [])
-    tables = [comparison.table(path, COLUMNS)[COLUMNS] for path in correlations]
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv for what is drawn, of all layers).
+
+    The seeds of an LM stand in `lms` by its one name, and their mean is drawn.
+    """
+    described, parts = {}, {}
+    for path, lm in zip(correlations, lms, strict=True):
+        described.setdefault(lm["lm"], lm)
+        parts.setdefault(lm["lm"], []).append(comparison.table(path, COLUMNS)[COLUMNS])
+    models, _ = comparison.records(described.values(), [])
+    tables = [
+        pd.concat(parts[lm.lm]).groupby(["layer", "distance"], as_index=False).mean()
+        for lm in models
+    ]
     data = pd.concat(
         points(rows).assign(lm=lm.lm, label=lm.label, layer=layer)
         for lm, table in zip(models, tables, strict=True)

@@ -13,8 +13,8 @@ def settings_of(config: dict, experiment: str) -> dict:
 def _files(study, experiment: str) -> list[str]:
     name = "{dataset}.reach-{reach}-seed-{seed}".format(**settings_of(study.config, experiment))
     return [
-        f"<results>/temporal_correlation/{lm}/{name}.csv"
-        for lm in study.experiment(experiment)["lms"]
+        f"<results>/temporal_correlation/{lm['variant']}/{name}.csv"
+        for lm in study.variants(experiment)
     ]
 
 
@@ -35,5 +35,6 @@ EVALUATION = Evaluation(
         not in (None, *study.not_run)
     ),
     inputs={"correlations": _files},
+    settings={"variants": lambda study, experiment: study.variants(experiment)},
     problems=_problems,
 )

@@ -40,12 +40,16 @@ def line(curve: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 
 def draw(curves: list[pd.DataFrame], lms: list[LM]) -> "Figure":
-    """Draw a line (validation) and dots (training) for each LM, named at its end."""
+    """Draw a line (validation) and dots (training) for each of `lms`, the seeds of one in one look.
+
+    Each is named once, with the mean of its seeds, at the end of its lines.
+    """
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
     looks = style.looks(lms)
-    figure = Figure(figsize=(style.WIDTH, max(3.0, 0.17 * len(lms) + 1.2)), layout="constrained")
+    one = {lm.lm: lm for lm in lms}
+    figure = Figure(figsize=(style.WIDTH, max(3.0, 0.17 * len(one) + 1.2)), layout="constrained")
     axes = figure.add_subplot()
     axes.set_xscale("log")
     for lm, curve in zip(lms, curves, strict=True):
@@ -62,9 +66,14 @@ def draw(curves: list[pd.DataFrame], lms: list[LM]) -> "Figure":
     room = 0.06 * (most - least or 1.0)
     axes.set_ylim(least - room, most + room)
     _count(axes, min(xs.iloc[0] for xs, _ in lines), max(xs.iloc[-1] for xs, _ in lines))
-    last = [(xs.iloc[-1], ys.iloc[-1]) for xs, ys in lines]
-    texts = [f"{lm.label}  {nats:.3f}" for lm, (_, nats) in zip(lms, last, strict=True)]
-    ends.name(axes, texts, last, [looks[lm.lm].colour for lm in lms])
+    reached = pd.DataFrame(
+        [(lm.lm, xs.iloc[-1], ys.iloc[-1]) for lm, (xs, ys) in zip(lms, lines, strict=True)],
+        columns=["lm", "tokens", "nats"],
+    )
+    last = reached.groupby("lm", sort=False).agg({"tokens": "max", "nats": "mean"})
+    texts = [f"{lm.label}  {nats:.3f}" for lm, nats in zip(one.values(), last.nats, strict=True)]
+    places = list(last.itertuples(index=False, name=None))
+    ends.name(axes, texts, places, [looks[lm].colour for lm in one])
     if validated:
         handles = [
             Line2D([], [], color=style.GREY, lw=1.2, label="held-out text"),
@@ -90,11 +99,18 @@ def _count(axes: "Axes", first: float, last: float) -> None:
 def main(
     *, curves: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping]
 ) -> None:
-    """Draw the training.csv of each LM to `out` (.pdf, .svg, .png; .csv for the values drawn)."""
-    models, _ = comparison.records(lms, [])
+    """Draw the training.csv of each network to `out` (.pdf, .svg, .png; .csv for the values drawn).
+
+    `lms` has the LM of each, the seeds of one by its one name, and the network itself as `variant`.
+    """
+    lms = list(lms)
+    described, _ = comparison.records({each["lm"]: each for each in lms}.values(), [])
+    named = {lm.lm: lm for lm in described}
+    models = [named[each["lm"]] for each in lms]
     read = [comparison.table(path, COLUMNS)[COLUMNS] for path in curves]
     data = pd.concat(
-        [curve.assign(lm=lm.lm, label=lm.label) for lm, curve in zip(models, read, strict=True)]
+        curve.assign(lm=lm.lm, label=lm.label, network=each.get("variant", lm.lm))
+        for lm, each, curve in zip(models, lms, read, strict=True)
     )
     with style.use():
-        style.save(draw(read, models), out, data[["lm", "label", *COLUMNS]])
+        style.save(draw(read, models), out, data[["lm", "label", "network", *COLUMNS]])

@@ -18,13 +18,19 @@ def _applies(study, experiment: str) -> bool:
     return used and bool(trained(study, experiment))
 
 
+def variants(study, experiment: str) -> list[dict]:
+    """Return them described, each as one for all of its seeds, with the LM itself as `variant`."""
+    of = study.one_for_seeds(experiment)
+    return [study.described(of.get(lm, lm)) | {"variant": lm} for lm in trained(study, experiment)]
+
+
 def masked(study, experiment: str) -> list[dict]:
-    """Return the masked LMs among them, described as one for all of their seeds, with `variant`."""
-    of, found = study.one_for_seeds(experiment), []
-    for lm in trained(study, experiment):
-        recipe = study.config["recipes"][study.lms[lm]["recipe"]]
+    """Return the masked LMs among them, which have a validation."""
+    recipes, found = study.config["recipes"], []
+    for lm in variants(study, experiment):
+        recipe = recipes[study.lms[lm["variant"]]["recipe"]]
         if recipe.get("objective") == "masked" and "validation" in recipe:
-            found.append(study.described(of.get(lm, lm)) | {"variant": lm})
+            found.append(lm)
     return found
 
 
@@ -41,9 +47,7 @@ EVALUATION = Evaluation(
         ],
     },
     settings={
-        "trained": lambda study, experiment: [
-            study.described(lm) for lm in trained(study, experiment)
-        ],
+        "trained": variants,
         "masked": masked,
     },
     conditions={"masked": lambda study, experiment: bool(masked(study, experiment))},
