@@ -25,6 +25,17 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
+#: Where programs look for libraries. R, started by a test, puts its own folders there, in which a later
+#: Python would find another Python's.
+LIBRARIES = os.environ.get("LD_LIBRARY_PATH")
+
+
+def pytest_runtest_setup():
+    os.environ.pop("LD_LIBRARY_PATH", None)
+    if LIBRARIES is not None:
+        os.environ["LD_LIBRARY_PATH"] = LIBRARIES
+
+
 #: Files, or tests that are marked `apart`, that take longest; they start first, in this order.
 LONGEST = (
     "workflow/test_workflow.py::test_whole_run",
