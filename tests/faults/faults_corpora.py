@@ -9,7 +9,7 @@ import pytest
 import read_everything
 from damaged import damage
 from project import load
-from test_corpora import check
+from test_damaged_corpora import check
 
 from recency.errors import InputError
 from recency.reading import parsers
