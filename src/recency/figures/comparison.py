@@ -110,6 +110,17 @@ def grouped(lms: Iterable[LM], same: Callable[[LM], object]) -> list[list[LM]]:
     return groups
 
 
+def of_seeds(
+    files: Iterable[str | Path], lms: Iterable[Mapping]
+) -> tuple[list[LM], dict[str, list[str | Path]]]:
+    """Return the LMs, each once, and LM → its files: `lms` has that of each file, its seeds by one name."""
+    described, found = {}, {}
+    for file, lm in zip(files, lms, strict=True):
+        described.setdefault(lm["lm"], lm)
+        found.setdefault(lm["lm"], []).append(file)
+    return records(described.values(), [])[0], found
+
+
 def records(
     lms: Iterable[Mapping], responses: Iterable[Mapping]
 ) -> tuple[list[LM], list[Response]]:

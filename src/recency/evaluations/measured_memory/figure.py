@@ -36,13 +36,10 @@ def read(
 
     The seeds of an LM stand there by its one name; its memory is their mean.
     """
-    described, tables = {}, {}
-    for path, lm in zip(memories, lms, strict=True):
-        described.setdefault(lm["lm"], lm)
-        tables.setdefault(lm["lm"], []).append(pd.read_parquet(path, columns=COLUMNS))
-    models, _ = comparison.records(described.values(), [])
+    models, files = comparison.of_seeds(memories, lms)
     found = {}
-    for lm, each in tables.items():
+    for lm, paths in files.items():
+        each = [pd.read_parquet(path, columns=COLUMNS) for path in paths]
         units = [table.attrs[UNITS] for table in each if table.attrs.get(UNITS)]
         middle = [float(unit) for unit in np.median(units, axis=0)] if units else None
         found[lm] = replace(measured(*each), units=middle)

@@ -71,13 +71,11 @@ def main(
 
     The seeds of an LM stand in `lms` by its one name, and their mean is drawn.
     """
-    described, parts = {}, {}
-    for path, lm in zip(correlations, lms, strict=True):
-        described.setdefault(lm["lm"], lm)
-        parts.setdefault(lm["lm"], []).append(comparison.table(path, COLUMNS)[COLUMNS])
-    models, _ = comparison.records(described.values(), [])
+    models, files = comparison.of_seeds(correlations, lms)
     tables = [
-        pd.concat(parts[lm.lm]).groupby(["layer", "distance"], as_index=False).mean()
+        pd.concat(comparison.table(path, COLUMNS)[COLUMNS] for path in files[lm.lm])
+        .groupby(["layer", "distance"], as_index=False)
+        .mean()
         for lm in models
     ]
     data = pd.concat(
