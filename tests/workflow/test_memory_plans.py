@@ -21,7 +21,7 @@ def test_twelve_memories_and_four_transformers_from_three_seeds(project):
 
 
 def test_a_text_that_is_not_placed_is_asked_for(project):
-    text = "results/ptb/paper/corpora/ptb/text.parquet"
+    text = "results/ptb/whole/corpora/ptb/text.parquet"
     run = snakemake(project, "--nocolor", text, configs=["config.ptb.yaml"], RECENCY_MIRROR="")
     assert run.returncode != 0
     said = "is not here. ptb.train.txt, ptb.valid.txt and ptb.test.txt of simple-examples.tgz"
