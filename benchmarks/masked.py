@@ -8,8 +8,9 @@ weights, rows and masks for all, turn by turn in one process. A ratio is a peer'
 median over the turns. Peers: `loop` is RobertaForMaskedLM with its own loss in a plain loop, `sparse`
 the same with the head at masked places alone (the fastest that is known), `trainer` transformers'
 Trainer, which needs accelerate: `--peers` is a folder that it was installed to (pip install --no-deps
---target FOLDER accelerate); without it that peer is left out. Beside them our own with the other heads
-and positions: `offset` and `zero_clap`. `--cpu-time` counts the processor's time, for a machine that
+--target FOLDER accelerate); without it that peer is left out. Our step takes its rows by halves
+(`micro_batch`), which costs it no time; `trainer_halves` is the Trainer that accumulates two halves as
+well. Beside them our own with the other heads and positions: `offset` and `zero_clap`. `--cpu-time` counts the processor's time, for a machine that
 others use. `share_of_peak` is how much of our time the matrix products alone would take at the processor's
 peak, measured beside them, and `ratio_at_peak` the ratio to the Trainer (to `loop` without it) that no
 computation of them in this precision can pass. The last line is one JSON object.
@@ -169,14 +170,14 @@ class ByTrainer:
 
     clock = staticmethod(time.perf_counter)
 
-    def __init__(self, recipe: dict, vocabulary: int):
+    def __init__(self, recipe: dict, vocabulary: int, parts: int = 1):
         import torch
         from transformers import Trainer, TrainerCallback, TrainingArguments, trainer
 
         trainer.is_datasets_available = lambda: False
         self.recipe, self.folder, self.done = recipe, tempfile.TemporaryDirectory(), 0
         loop = Loop(recipe, vocabulary)
-        self.rows, at_once = loop.rows, recipe["batch_sequences"]
+        self.rows, at_once = loop.rows, recipe["batch_sequences"] // parts
         constant = torch.optim.lr_scheduler.LambdaLR(loop.optimizer, lambda step: 1.0)
         losses, contender = [], self
         self.losses = losses
@@ -207,6 +208,7 @@ class ByTrainer:
             TrainingArguments(
                 self.folder.name,
                 per_device_train_batch_size=at_once,
+                gradient_accumulation_steps=parts,
                 max_steps=steps,
                 max_grad_norm=recipe["clip"],
                 bf16=recipe["precision"] == "bf16",
@@ -245,11 +247,12 @@ def contenders(recipe: dict, vocabulary: int) -> dict:
         "loop": lambda: Loop(recipe, vocabulary),
         "sparse": lambda: Loop(recipe, vocabulary, sparse=True),
         "trainer": lambda: ByTrainer(recipe, vocabulary),
+        "trainer_halves": lambda: ByTrainer(recipe, vocabulary, parts=2),
     }
     try:
         import accelerate  # noqa: F401
     except ImportError:
-        del made["trainer"]
+        del made["trainer"], made["trainer_halves"]
     return made
 
 
@@ -257,7 +260,7 @@ def compare(precision: str, vocabulary: int, sizes: tuple, metrics: dict, clock)
     """Time all at one precision and vocabulary, write times and ratios into `metrics`."""
     rows, length, count, turns = sizes
     recipe = RECIPE | {"precision": precision, "sequence_length": length}
-    recipe |= {"batch_sequences": rows, "micro_batch": rows}
+    recipe |= {"batch_sequences": rows, "micro_batch": rows // 2}
     makers, where = contenders(recipe, vocabulary), f"{precision}.{vocabulary}"
     peak_memory(makers["ours"], "cpu")  # what a first one loads stays in the process
     peaks = {name: peak_memory(make, "cpu") for name, make in makers.items()}
@@ -276,7 +279,7 @@ def compare(precision: str, vocabulary: int, sizes: tuple, metrics: dict, clock)
     own = statistics.median(seconds["ours"])
     metrics[f"{where}.tokens_per_second"] = round(rows * length * count / own)
     metrics[f"{where}.peak_mib"] = round(peaks["ours"])
-    for name in ("offset", "zero_clap", "loop", "sparse", "trainer"):
+    for name in ("offset", "zero_clap", "loop", "sparse", "trainer", "trainer_halves"):
         if name not in made:
             metrics[f"{where}.{name}.absent"] = "accelerate is not installed"
             continue
