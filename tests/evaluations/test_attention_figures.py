@@ -88,7 +88,9 @@ def test_figure_by_distance_draws_every_head(tmp_path):
     )
     assert len(pd.read_csv(tmp_path / "f.csv")) == 8
     models, _ = comparison.records(LMS, [])
-    rows = pd.concat([pd.read_parquet(by_distance).assign(lm=lm.lm) for lm in models])
+    rows = pd.concat(
+        [pd.read_parquet(by_distance).assign(lm=lm.lm, variant=lm.lm) for lm in models]
+    )
     both = pd.concat([summary.assign(lm=lm.lm) for lm in models])
     with style.use():
         figure = figure_attention_by_distance.draw(rows, both, models, [])
@@ -106,6 +108,38 @@ def test_figure_by_distance_draws_every_head(tmp_path):
         assert len(axes.lines) == 5
         np.testing.assert_allclose(axes.lines[0].get_ydata(), (2 * distance + 1) / 8)
         np.testing.assert_allclose(axes.lines[1].get_ydata(), distance[1:] / 8)
+
+
+def test_seeds_of_an_lm_share_its_panels(tmp_path, monkeypatch):
+    distance, paths = np.arange(4), []
+    for number, near in enumerate((0.4, 0.7, 0.1)):
+        mass = [near, *[(1 - near) / 3] * 3]
+        table = pd.DataFrame({"layer": 1, "head": 1, "distance": distance, "mass": mass})
+        table.assign(uniform=0.25).to_parquet(tmp_path / f"{number}.parquet")
+        row = (1, 1, np.nan, 10, 1, 3.0, 1.0, near, 0.1, 0.0, 3.5, number / 10)
+        summary = pd.DataFrame([row], columns=figure_attention_by_distance.SUMMARY)
+        summary.to_csv(tmp_path / f"{number}.csv", index=False)
+        paths.append(tmp_path / f"{number}.parquet")
+    mix, plain = LMS
+    lms = [mix | {"variant": name} for name in ("ALiBi-mix-TI", "ALiBi-mix-TI@seed=2")]
+    lms.append(plain | {"variant": "Pythia"})
+    drawn, draw = [], figure_attention_by_distance.draw
+    monkeypatch.setattr(
+        figure_attention_by_distance, "draw", lambda *given: drawn.append(draw(*given)) or drawn[0]
+    )
+    figure_attention_by_distance.main(
+        by_distance=paths,
+        by_head=[path.with_suffix(".csv") for path in paths],
+        out=[tmp_path / "f.svg", tmp_path / "f.csv"],
+        lms=lms,
+    )
+    both, alone = drawn[0].axes
+    assert [line.get_ydata()[0] for line in both.lines[:2]] == [0.4, 0.7] and len(both.lines) == 3
+    assert [line.get_ydata()[0] for line in alone.lines[:1]] == [0.1] and len(alone.lines) == 2
+    assert "TV 0.00 to 0.10" in both.get_title()
+    data = pd.read_csv(tmp_path / "f.csv")
+    assert list(data.variant) == ["ALiBi-mix-TI", "ALiBi-mix-TI@seed=2", "Pythia"]
+    assert list(data.lm) == ["ALiBi-mix-TI", "ALiBi-mix-TI", "Pythia"]
 
 
 def test_table_of_dependencies(tmp_path):

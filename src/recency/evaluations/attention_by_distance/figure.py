@@ -1,4 +1,7 @@
-"""How far back each head looks: the attention within a distance, one panel an LM and layer."""
+"""How far back each head looks: the attention within a distance, one panel an LM and layer.
+
+The seeds of an LM stand in its one panel, a line each: without a bias their heads are not the same ones.
+"""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,7 +19,7 @@ PRODUCT = {
         "out": ("figure_attention_by_distance", "Attention by distance"),
     },
     "reads": ["by_distance", "by_head"],
-    "settings": ["lms"],
+    "settings": ["lms=variants"],
 }
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ def shown_layers(layers: int) -> list[int]:
 
 
 def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str]) -> "Figure":
-    """Draw cumulative attention over distance (log), a line a head, dashed if it were uniform."""
+    """Draw cumulative attention over distance (log), a line a head and seed, dashed if it were uniform."""
     from matplotlib import colormaps
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -48,11 +51,12 @@ def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str
     for row, lm in zip(grid, lms):
         for axes, layer in zip(row, chosen[lm.lm]):
             panel = rows[(rows.lm == lm.lm) & (rows.layer == layer)]
-            for number, line in panel.groupby("head"):
+            width = 1.1 if panel.variant.nunique() == 1 else 0.7
+            for (number, _), line in panel.groupby(["head", "variant"]):
                 colour, ahead = colours[number - 1], line[line.distance < 0]
-                axes.plot(*_within(line, "mass"), color=colour, lw=1.1)
+                axes.plot(*_within(line, "mass"), color=colour, lw=width)
                 if len(ahead):
-                    axes.plot(*_within(ahead, "mass"), color=colour, lw=0.9, ls=AHEAD)
+                    axes.plot(*_within(ahead, "mass"), color=colour, lw=0.8 * width, ls=AHEAD)
             axes.plot(*_within(line, "uniform"), color=style.GREY, lw=0.9, ls=(0, (3, 2)))
             summaries = heads[(heads.lm == lm.lm) & (heads.layer == layer)]
             axes.set_title(_title(lm, layer, summaries), size=style.SMALL)
@@ -135,22 +139,25 @@ def main(
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png) with the heads' summaries as .csv.
 
-    `by_distance` and `by_head` are attention_by_distance's files in the order of `lms`.
+    `by_distance` and `by_head` are attention_by_distance's files in the order of `lms`, whose
+    `variant` tells an LM's seeds apart where it has several.
     """
-    models, _ = comparison.records(lms, [])
-    rows = pd.concat(
-        [
-            pd.read_parquet(path).assign(lm=lm.lm)
-            for lm, path in zip(models, by_distance, strict=True)
+    lms = list(lms)
+    models, _ = comparison.of_seeds(by_distance, lms)
+    both = []
+    for read, paths in ((pd.read_parquet, by_distance), (_summary, by_head)):
+        tables = [
+            read(path).assign(lm=lm["lm"], variant=lm.get("variant", lm["lm"]))
+            for lm, path in zip(lms, paths, strict=True)
         ]
-    )
-    heads = pd.concat(
-        [
-            comparison.table(path, SUMMARY)[SUMMARY].assign(lm=lm.lm, label=lm.label)
-            for lm, path in zip(models, by_head, strict=True)
-        ],
-        ignore_index=True,
-    )
+        both.append(pd.concat(tables, ignore_index=True))
+    rows, heads = both
+    heads["label"] = heads.lm.map({lm.lm: lm.label for lm in models})
+    several = ["variant"] if heads.groupby("lm").variant.nunique().max() > 1 else []
     with style.use():
         figure = draw(rows, heads, models, sentences(heads, models))
-        style.save(figure, out, heads[["lm", "label", *SUMMARY]])
+        style.save(figure, out, heads[["lm", "label", *several, *SUMMARY]])
+
+
+def _summary(path: str | Path) -> pd.DataFrame:
+    return comparison.table(path, SUMMARY)[SUMMARY]

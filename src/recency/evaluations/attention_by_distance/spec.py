@@ -4,8 +4,11 @@ from recency.evaluations.registry import Evaluation
 
 
 def _files(study, experiment: str, ending: str) -> list[str]:
-    settings = study.experiment(experiment)
-    return [f"<results>/attention/{lm}/{settings['attention']}.{ending}" for lm in settings["lms"]]
+    dataset = study.experiment(experiment)["attention"]
+    return [
+        f"<results>/attention/{lm['variant']}/{dataset}.{ending}"
+        for lm in study.variants(experiment)
+    ]
 
 
 def _problems(config, name, known) -> list[str]:
@@ -30,5 +33,6 @@ EVALUATION = Evaluation(
         "by_distance": lambda study, experiment: _files(study, experiment, "by_distance.parquet"),
         "by_head": lambda study, experiment: _files(study, experiment, "by_head.csv"),
     },
+    settings={"variants": lambda study, experiment: study.variants(experiment)},
     problems=_problems,
 )
