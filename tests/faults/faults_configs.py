@@ -33,7 +33,7 @@ def accepted(many):
             yield done, config
 
 
-@pytest.mark.parametrize(("done", "config"), accepted(16))
+@pytest.mark.parametrize(("done", "config"), list(accepted(16)))
 def test_a_config_that_is_accepted_is_run(study, done, config):
     """Over the finished study, so that what the fault changes is made, and what follows from it."""
     for path in (study / "data" / "corpora").glob("*.yaml"):
