@@ -42,8 +42,10 @@ test: setup
 test-faults: setup
 	@$(tools) RECENCY_FAULTS=all python -m pytest --numprocesses $(CORES) -o python_files='test_*.py faults_*.py' tests/faults
 
-# A Slurm on this machine alone, brought up and taken down again: Debian's packages, as root.
+# A Slurm on this machine alone, brought up and taken down again: Debian's packages, as root. And what
+# profiles/generic has its users install.
 test-slurm: setup
+	@sed -n 's/^# *\(\.venv.* pip install\) /\1 --quiet --no-deps /p' profiles/generic/config.yaml | bash -e
 	@$(tools) python -m pytest -o python_files='slurm_*.py' tests/faults
 
 lint: setup

@@ -106,12 +106,17 @@ def test_commands_and_files_exist():
 
 
 def test_claims_about_faults_name_tests_that_there_are():
-    """Each row of docs/faults.md, and what it names of a file."""
+    """Each row of docs/faults.md does, and it names each file of faults; all pages name files that there are."""
     root = Path(__file__).resolve().parents[1]
     text = (root / "docs" / "faults.md").read_text()
     rows = [row for row in re.findall(r"^\|.*\|$", text, re.MULTILINE) if "---" not in row]
     for row in rows:
         assert "`tests/" in row or row.startswith("| what"), row
-    for name, _, test in re.findall(r"`(tests/[\w/.]+)(::(\w+))?`", text):
-        assert (root / name).exists(), name
-        assert f"def {test}" in (root / name).read_text(), test
+    for path in (root / "tests" / "faults").glob("*.py"):
+        assert f"`tests/faults/{path.name}`" in text or path.name == "test_collected.py", path.name
+    pages = [README, (root / "CONTRIBUTING.md").read_text()]
+    pages += [path.read_text() for path in (root / "docs").rglob("*.md")]
+    for page in pages:
+        for name, _, test in re.findall(r"`(tests/[\w/]+\.py)(::(\w+))?`", page):
+            assert (root / name).exists(), name
+            assert f"def {test}" in (root / name).read_text(), test

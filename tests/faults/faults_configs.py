@@ -10,32 +10,30 @@ from project import TINY, load, snakemake
 
 #: What the tiny study is made of, …
 USED = (
-    "architectures → gpt-neox-2-4-128", "biases", "corpora → simulated", "datasets → simulated", "designs → eye",
-    "designs → spr", "experiments → simulated", "lms → ALiBi-mix-TI", "lms → Pythia", "lms → dVM-I", "lms → reader",
-    "recipes → demo", "tokenizers → simulated", "unigrams → simulated", "targets → figure3", "threads", "intervals",
+    "architectures → gpt-neox-2-4-128", "biases → ALiBi-1 ", "biases → ALiBi-mix", "biases → dVM ",
+    "corpora → simulated", "datasets → simulated", "designs → eye", "designs → spr", "experiments → simulated", "lms → ALiBi-mix-TI", "lms → Pythia", "lms → dVM-I", "lms → reader",
+    "recipes → demo", "tokenizers → simulated", "unigrams → simulated", "threads", "intervals",
 )  # fmt: skip
-#: … and what of it decides how long that takes, up to years.
+#: … and what of it decides how long that takes, up to years, or nothing.
 LARGE = ("steps", "batch", "sequence", "documents", "permutations", "resamples", "stories", "subjects", "context",
-         "layers", "width", "feed_forward", "heads", "items", "threads")  # fmt: skip
+         "layers", "width", "feed_forward", "heads", "items", "threads", "label", "title", "memory", "doubled")  # fmt: skip
 
 
-def accepted(many):
-    """Yield what was done to the tiny study's config, and the config, of those that are accepted."""
-    draw, found, sound = random.Random(1), set(), load(*TINY)
-    while len(found) < many:
+def accepted(seed):
+    """Return what was done to the tiny study's config, and the config: the first drawn that is accepted."""
+    draw, sound = random.Random(seed), load(*TINY)
+    while True:
         config = copy.deepcopy(sound)
         done = mutated_configs.mutate(config, draw)
-        used = (
-            done.startswith(USED) and not any(word in done for word in LARGE) and done not in found
-        )
+        used = done.startswith(USED) and not any(word in done for word in LARGE)
         if used and config != sound and mutated_configs.outcome(copy.deepcopy(config))[0]:
-            found.add(done)
-            yield done, config
+            return done, config
 
 
-@pytest.mark.parametrize(("done", "config"), accepted(16))
-def test_a_config_that_is_accepted_is_run(study, done, config):
+@pytest.mark.parametrize("seed", range(16))
+def test_a_config_that_is_accepted_is_run(study, seed):
     """Over the finished study, so that what the fault changes is made, and what follows from it."""
+    done, config = accepted(seed)
     for path in (study / "data" / "corpora").glob("*.yaml"):
         path.unlink()  # the config has all that they say
     (study / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True, sort_keys=False))

@@ -1,12 +1,10 @@
 """The scripts that the tiny study lacks, each killed once, in further studies."""
 
 import importlib.util
-import os
 import shutil
 from pathlib import Path
 
 import faulty
-import job_server
 import pandas as pd
 import pytest
 import wide_study
@@ -83,12 +81,10 @@ def without_speed(folder):
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_every_other_rule_s_script_killed_once(finished, tmp_path, study):
-    """Each job is a fork that has the libraries: what is killed is its own work, not its imports."""
     folder, whole = tmp_path / "killed", tmp_path / "whole"
     configs, words = study(finished, folder)
     shutil.copytree(folder, whole, symlinks=True)
     undisturbed = snakemake(whole, *words, configs=configs, **wide_study.MIRROR)
     assert undisturbed.returncode == 0, undisturbed.stdout[-4000:]
-    forks = wide_study.MIRROR | {job_server.NAME: os.environ[job_server.NAME]}
-    killed_until_done(doomed(folder), *words, configs=configs, **forks)
+    killed_until_done(doomed(folder), *words, configs=configs, **wide_study.MIRROR)
     assert without_speed(folder) == without_speed(whole) and parts(folder) == []

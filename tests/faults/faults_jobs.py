@@ -16,7 +16,8 @@ from project import ROOT, TINY, command, copy_project, environment, plan, planne
 from recency.workflow import leftovers
 
 SCRIPTS = ROOT / "workflow" / "scripts"
-ALONE = {job_server.NAME: ""}  # each job in a Python of its own, as the users' jobs are
+#: Each job in a Python of its own, as the users' jobs are; else a fork that has the libraries, at a third of the cost.
+ALONE = {job_server.NAME: ""}
 DOOM = "import job_server\n\njob_server.ask()\n\nimport faulty\n\nfaulty.doom()\n"
 
 
@@ -37,7 +38,7 @@ def run(folder, *words, configs=TINY, **variables):
     process = faulty.started(
         folder,
         *command("--nolock", *words, configs=configs),
-        environment=environment() | ALONE | variables,
+        environment=environment() | variables,
     )
     return process.wait(), faulty.printed(folder)
 
@@ -71,10 +72,11 @@ def killed_until_done(folder, *words, configs=TINY, by=signal.SIGKILL, **variabl
     assert {str(path.relative_to(died)) for path in died.rglob("*.py")} == scripts
 
 
-@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
-def test_every_rule_s_script_killed_once(finished, tmp_path, by):
+@pytest.mark.parametrize(("by", "jobs"), [(signal.SIGKILL, {}), (signal.SIGTERM, ALONE)])
+def test_every_rule_s_script_killed_once(finished, tmp_path, by, jobs):
+    """Of a fork all that is killed is its own work; alone, its imports are killed too."""
     folder = project(tmp_path / "killed")
-    killed_until_done(folder, by=by)
+    killed_until_done(folder, by=by, **jobs)
     assert faulty.digests(folder) == faulty.digests(finished)
     assert parts(folder) == []
 
@@ -123,13 +125,11 @@ def test_a_second_run_waits_for_the_first(finished, tmp_path):
     for name in (".venv", ".tools"):
         (folder / name).symlink_to(ROOT / name)
     words = ["./run", "--cores", "2", "--configfile", *TINY]
-    other = folder / "other"
-    other.mkdir()
-    first = faulty.started(folder, *words, environment=environment() | ALONE)
+    first = faulty.started(folder, *words, environment=environment())
     time.sleep(3)
     with open(folder / "second.txt", "w") as text:
         second = subprocess.run(
-            words, check=False, cwd=folder, env=environment() | ALONE, stdout=text, stderr=text
+            words, check=False, cwd=folder, env=environment(), stdout=text, stderr=text
         )
     assert first.wait() == 0 and second.returncode == 0
     text = (folder / "second.txt").read_text()

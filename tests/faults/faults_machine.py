@@ -80,7 +80,7 @@ def test_a_limit_of_the_system(finished, tmp_path, limit, value, said):
             f"    resource.setrlimit({int(limit)}, ({value}, {value}))\n"
         )
     (folder / "limited").touch()
-    code, text = run(folder, PART)
+    code, text = run(folder, PART, **ALONE)
     assert code and said in text, text[-3000:]
     (folder / "limited").unlink()
     ends_the_same(folder, finished, PART)
@@ -109,7 +109,7 @@ def test_a_clock_that_is_set_back_while_it_runs(finished, tmp_path):
     code, text = run(folder, "--until", "train", "--", PART)
     assert code == 0, text[-3000:]
     behind = {"LD_PRELOAD": library, "FAKETIME": "-3d", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    run(folder, PART, **behind)
+    run(folder, PART, **behind, **ALONE)
     ends_the_same(folder, finished, PART)
 
 
