@@ -48,7 +48,7 @@ class Source:
 def read(path: str | Path, exclude: Iterable[str] = ()) -> list[Source]:
     """Read a table of sources, tab-separated, without the parts in `exclude`.
 
-    Its columns are `FILE`, or `COLUMNS` if it is of text. Raises InputError for another header, an
+    Its columns are `FILE`, or `COLUMNS` if it is of text. Raises InputError for no table, another header, an
     empty url, part or reader, a url with `..`, a size that is no number, and an excluded part that
     there is not.
     """
@@ -56,7 +56,9 @@ def read(path: str | Path, exclude: Iterable[str] = ()) -> list[Source]:
         with open(path, encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+        raise InputError(f"{str(path)[-100:]} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # other bytes, or a name that no file can have
+        raise InputError(f"{path} cannot be read: it is no table in UTF-8") from error
     if not rows or list(rows[0]) not in (FILE, COLUMNS):
         raise InputError(
             f"{path}: the columns must be {', '.join(FILE)}, and of text part and reader, with a "

@@ -11,8 +11,9 @@ from project import TINY, load, snakemake
 #: What the tiny study is made of, …
 USED = (
     "architectures → gpt-neox-2-4-128", "biases → ALiBi-1 ", "biases → ALiBi-mix", "biases → dVM ",
-    "corpora → simulated", "datasets → simulated", "designs → eye", "designs → spr", "experiments → simulated", "lms → ALiBi-mix-TI", "lms → Pythia", "lms → dVM-I", "lms → reader",
-    "recipes → demo", "tokenizers → simulated", "unigrams → simulated", "threads", "intervals",
+    "corpora → simulated", "datasets → simulated", "designs → eye", "designs → spr", "experiments → simulated",
+    "lms → ALiBi-mix-TI", "lms → Pythia", "lms → dVM-I", "lms → reader", "recipes → demo",
+    "tokenizers → simulated", "unigrams → simulated", "threads", "intervals",
 )  # fmt: skip
 #: … and what of it decides how long that takes, up to years, or nothing.
 LARGE = ("steps", "batch", "sequence", "documents", "permutations", "resamples", "stories", "subjects", "context",

@@ -105,6 +105,8 @@ PAPER = {
     "corpora: {x: {sources: data}}": "corpora → x → sources:",
     "corpora: {x: {sources: config.yaml}}": "the columns must be url, sha256, bytes, licence",
     "corpora: {openwebtext: {sources: ''}}": "corpora → openwebtext → sources:",
+    "minimal_pairs: {blimp: {sources: config.yaml}}": "the columns must be url, sha256, bytes, licence",
+    f"minimal_pairs: {{blimp: {{sources: {300 * 'x'}}}}}": "x cannot be read: File name too long",
     "datasets: {ucl_spr: {words: {stimuli: {local: ''}}}}": "words → stimuli → local: it is empty",
     "datasets: {ucl_spr: {words: {stimuli: {local: src}}}}": "local: a folder, not a file: 'src'",
     "datasets: {ucl_spr: {words: {'../x': {local: README.md}}}}": "'../x' cannot be a file's name here",

@@ -126,7 +126,7 @@ MISTAKES = {
         "data/none.tsv cannot be read: No such file or directory"
     ),
     "minimal_pairs: {blimp: {sources: data/none.tsv}}": (
-        "minimal_pairs → blimp → sources: no file 'data/none.tsv'"
+        "data/none.tsv cannot be read: No such file or directory"
     ),
     "minimal_pairs: {mine: {label: x, table: {local: mine/none.tsv}}}": (
         "minimal_pairs → mine → table → local: no file 'mine/none.tsv'"

@@ -113,9 +113,8 @@ def _sources(where: str, root: Path, corpus: dict) -> tuple[list[str], list[str]
     ]
     try:
         rows = sources.read(root / corpus["sources"], corpus.get("exclude", []))
-    except (InputError, ValueError) as error:
-        reason = error if isinstance(error, InputError) else "it is no table in UTF-8"
-        return [*found, f"{where} → sources: {str(reason)[:200]}"], []
+    except InputError as error:
+        return [*found, f"{where} → sources: {str(error)[:200]}"], []
     if not rows:
         found.append(f"{where} → exclude: nothing is left of {corpus['sources']}")
     if not all(row.reader for row in rows):

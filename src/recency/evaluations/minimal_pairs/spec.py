@@ -1,6 +1,8 @@
 """Minimal pairs: which of two sentences each LM finds likelier."""
 
+from recency import sources
 from recency.config import training_words
+from recency.errors import InputError
 from recency.evaluations.registry import Data, Evaluation
 
 
@@ -19,8 +21,11 @@ def _problems_of_tables(config, root, known) -> list[str]:
     problems = []
     for name, entry in config.get("minimal_pairs", {}).items():
         where = f"minimal_pairs → {name}"
-        if "sources" in entry and not (root / entry["sources"]).exists():
-            problems.append(f"{where} → sources: no file {entry['sources']!r}")
+        if "sources" in entry:
+            try:
+                sources.read(root / entry["sources"])
+            except InputError as error:
+                problems.append(f"{where} → sources: {str(error)[:200]}")
         if "table" in entry and not entry["table"].keys() & {"url", "local", "stand_in"}:
             problems.append(f"{where} → table: 'url', 'local' or 'stand_in' must say where it is")
     return problems
