@@ -196,27 +196,20 @@ def described(name: str, settings: dict) -> dict:
         "label": settings["label"],
         "bias": with_defaults(settings["bias"]),
         "applied": settings["applied"],
-        **_made_of(settings),
+        "network": _made_of(settings),
     }
 
 
 def _made_of(settings: dict) -> dict:
-    """Return an LM's network, or of one without: what it is instead, and what its perplexity is of."""
+    """Return an LM's network, or of one without what it is instead."""
     kind = kind_of(settings)
     if kind == "network":
         network = {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")}
-        own = {key: settings[key] for key in ("step", "memory") if key in settings}
-        return {"network": network | own}
+        return network | {key: settings[key] for key in ("step", "memory") if key in settings}
     if kind == "mix":
         made = ("interpolate", "shares", "held_out", "cache")
-        of = {key: settings[key] for key in made if key in settings}
-        return {"network": {"mix": of}, "perplexity_of": "word"}
-    entry = settings[{"table": "surprisals", "ngram": "ngram"}[kind]]
-    several = entry.get("columns", {}).keys() & {"token", "tokens"}
-    several = several or entry.get("text_rule") == "split"
-    of = "token of its own" if several else "word"
-    of += ", over the words in its table" if kind == "table" else ""
-    return {"network": {kind: entry}, "perplexity_of": of}
+        return {"mix": {key: settings[key] for key in made if key in settings}}
+    return {kind: settings[{"table": "surprisals", "ngram": "ngram"}[kind]]}
 
 
 def chosen(config: dict, wildcards: object, root: Path) -> dict[str, list[str]]:

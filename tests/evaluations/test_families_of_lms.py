@@ -39,6 +39,7 @@ def files(tmp_path):
     plain.assign(delta_loglik=2 * plain.delta_loglik).to_csv(tmp_path / "with.csv", index=False)
     seeds = [(f"{lm}@seed={s}", d, p * f) for lm, p in PERPLEXITY.items() for d in ("one", "two", "all") for s, f in ((1, 2), (2, 0.5))]  # fmt: skip
     frame = pd.DataFrame(seeds, columns=["lm", "dataset", "perplexity"])
+    frame = frame.assign(label=frame.lm, tokens=90, words=60, word_perplexity=1.0)
     frame.to_csv(tmp_path / "perplexity.csv", index=False)
     return {
         "delta_loglik": tmp_path / "with.csv",
@@ -115,7 +116,13 @@ def test_tables_and_figure(files, tmp_path):
     table.main(**files, out=ends, published=known)
     page = ends[1].read_text()
     assert "published: GPT-2" in page and "A1 over A3" in page
-    assert "wider with part of speech: paired t(3)" in page and "published t(8) = 2.7" in page
+    assert "cannot be told from those without: paired t(3) = 2.72 (p 0.073)" in page
+    assert "published t(8) = 2.7" in page
+    told = [(d, "f", n, "SPR", n, 3, n * 10 + (n % 2) + (d == "with") * 9, "a", "b", 1.0) for d in ("without", "with") for n in range(4)]  # fmt: skip
+    wider = pd.DataFrame(told, columns=gaps.GAPS)
+    wider.loc[5, "gap"] += 1
+    (said,) = table.told(wider, None)
+    assert said.startswith("gaps are wider with part of speech: paired t(3)")
     figure.main(**files, out=[tmp_path / "f.svg", tmp_path / "f.csv"])
     assert len(pd.read_csv(tmp_path / "f.csv")) == 24
     alone = files | {"beside": []}

@@ -107,7 +107,8 @@ def write_perplexity(path: Path, lms: list[str]) -> Path:
     bits = 8.5 - (TABLE2.Total[lms] - 1750) / 900
     rows = pd.DataFrame({"lm": [lm(a)["lm"] for a in lms], "label": lms, "dataset": "all"})
     rows["tokens"], rows["bits_per_token"] = 1000, bits.to_numpy()
-    rows.assign(perplexity=2.0**rows.bits_per_token).to_csv(path, index=False)
+    rows["perplexity"] = 2.0**rows.bits_per_token
+    rows.assign(words=800, word_perplexity=np.nan).to_csv(path, index=False)
     return path
 
 

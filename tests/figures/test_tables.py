@@ -208,6 +208,24 @@ def write_surprisal(folder, name, dataset, bits, tokens):
     return path
 
 
+def test_perplexity_is_per_token_where_all_have_as_many(tmp_path):
+    """Per word where tokens are other ones, and where they are words; a word less is said."""
+    words = {"a": [8.0, 4.0], "b": [6.0, 6.0], "c": [np.nan, 4.0]}
+
+    def found(tokens, names="ab"):
+        paths = [write_surprisal(tmp_path, n, "ucl", words[n], tokens[n]) for n in names]
+        perplexity.main(surprisal=paths, lms=[lm(n) for n in names], out=tmp_path / "p.csv")
+        rows, unit, said = perplexity.compared(tmp_path / "p.csv")
+        return rows[rows.dataset == "all"].perplexity.tolist(), unit, said
+
+    assert found({"a": [2, 1], "b": [1, 2]}) == ([16.0, 16.0], "token", [])
+    assert found({"a": [1, 1], "b": [1, 1]}) == ([64.0, 64.0], "word", [])
+    other, unit, said = found({"a": [2, 1], "b": [2, 2]})
+    assert (other, unit) == ([64.0, 64.0], "word") and "tokens of their own" in said[0]
+    _, unit, said = found({"a": [1, 1], "b": [1, 1], "c": [1, 1]}, "abc")
+    assert unit == "word" and said[-1] == "perplexity of c: over 1 of 2 words"
+
+
 def test_perplexity(tmp_path):
     paths = [
         write_surprisal(tmp_path, "Pythia", "ucl", [np.nan, 8.0, 4.0], [1, 2, 1]),
@@ -218,6 +236,8 @@ def test_perplexity(tmp_path):
     rows = pd.read_csv(out).set_index("dataset")
     assert list(rows.index) == ["brown", "ucl", "all"]
     assert rows.tokens.tolist() == [1, 3, 4] and rows.perplexity.tolist() == [2.0, 16.0, 2**3.25]
+    assert rows.words.tolist() == [1, 2, 3]
+    assert rows.word_perplexity.tolist() == [2.0, 64.0, 2 ** (13 / 3)]
     paths.append(write_surprisal(tmp_path, "dVM-I", "ucl", [1.0], [1]))
     with pytest.raises(InputError, match="no surprisal of dVM-I for brown"):
         perplexity.main(surprisal=paths, lms=[lm("Pythia"), lm("dVM-I")], out=out)

@@ -175,8 +175,8 @@ def sure(folder, lms):
     return path
 
 
-def test_grids_and_figures_take_them_as_they_are(tmp_path):
-    """No seed, no beginning of text; a label, no bias; a perplexity that says what it is of."""
+def test_grids_and_figures_take_them_as_they_are(tmp_path, monkeypatch):
+    """No seed, no beginning of text; a label, no bias; a perplexity per word, as their tokens are other ones."""
     mine = GPT3.replace("word_id}", "word_id, dataset: d}") + (
         "  five: {ngram: {corpus: openwebtext, text_rule: split}}\n"
         "experiments: {exp1: {lms: [gpt3, five, Pythia], seeds: [1, 2], compare: [[gpt3, Pythia]]}}"
@@ -192,12 +192,6 @@ def test_grids_and_figures_take_them_as_they_are(tmp_path):
     ]
     assert [lm["applied"] for lm in told] == ["none"] * 4
     assert {lm["bias"]["form"] for lm in told} == {"none"}
-    assert [lm.get("perplexity_of") for lm in told] == [
-        "word, over the words in its table",
-        "token of its own",
-        None,
-        None,
-    ]
     assert configuration.training_words(config, "gpt3") == ""
     assert lists._model(config, "gpt3") == "surprisals from a table"
     assert lists._model(config, "five") == "5-grams of openwebtext, split"
@@ -208,15 +202,29 @@ def test_grids_and_figures_take_them_as_they_are(tmp_path):
     about = {"dataset": "d", "measure": "SPR", "base": "fixed", "n_exploratory": 10, "converged": True}  # fmt: skip
     rows = [about | {"lm": lm["lm"], "delta_loglik": n} for n, lm in enumerate(told)]
     pd.DataFrame(rows).to_csv(delta, index=False)
-    values = [{"lm": lm["lm"], "dataset": "all", "perplexity": 30 + n} for n, lm in enumerate(told)]
-    pd.DataFrame(values).to_csv(perplexity, index=False)
+    values = pd.DataFrame(
+        [{"lm": lm["lm"], "label": lm["label"], "dataset": "all"} for lm in told]
+    ).assign(
+        tokens=[90, 130, 120, 120],
+        perplexity=30.0,
+        words=[90, 100, 100, 100],
+        word_perplexity=range(50, 54),
+    )
+    values.to_csv(perplexity, index=False)
     out = [tmp_path / "figure.svg", tmp_path / "figure.csv"]
     response = {"dataset": "d", "measure": "SPR", "label": "D"}
+    given, draw = [], figure_perplexity.draw
+    monkeypatch.setattr(figure_perplexity, "draw", lambda *all: given.append(all) or draw(*all))
     figure_perplexity.main(
         delta_loglik=delta, intervals=sure(tmp_path, told), perplexity=perplexity, out=out, lms=told,
         responses=[response], baseline="Pythia@seed=1",
     )  # fmt: skip
-    assert pd.read_csv(out[1])["lm"].tolist() == [lm["lm"] for lm in told]
+    drawn = pd.read_csv(out[1])
+    assert drawn["lm"].tolist() == [lm["lm"] for lm in told]
+    assert drawn["perplexity"].tolist() == pytest.approx([50, 51, 52, 53])
+    (_, _, _, said, *_, unit) = given[0]
+    assert unit == "word" and "LMs have tokens of their own" in said[-2]
+    assert said[-1].endswith("over 90 of 100 words")
     models, _ = comparison.records(told, [response])
     assert len(figure_perplexity.series(models)) == 4  # none is joined to another
 

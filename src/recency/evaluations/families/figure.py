@@ -57,7 +57,7 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> "Figure":
             if line == 0 and len(designs) > 1:
                 axes.set_title(TITLES[design])
             if line == len(responses) - 1:
-                axes.set_xlabel("Perplexity of a token (log scale)")
+                axes.set_xlabel(f"Perplexity per {rows.unit.iloc[0]} (log scale)")
     handles = []
     for number, family in enumerate(families):
         colour, marker = looks[number % len(looks)]

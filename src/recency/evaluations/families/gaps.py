@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from recency.evaluations.reading_times.perplexity import compared
 from recency.figures import comparison
 from recency.stats.correlations import correlation
 
 WITHOUT, WITH = "without", "with"
 OF_LOGLIK = ["lm", "label", "dataset", "measure", "delta_loglik", "n_exploratory"]
 POINTS = ["design", "family", "lm", "label", "dataset", "measure", "response", "delta_loglik", "n"]
-POINTS += ["perplexity"]
+POINTS += ["perplexity", "unit"]
 GAPS = ["design", "family", "dataset", "measure", "response", "lms", "gap", "best", "worst", "rho"]
 
 
@@ -34,11 +35,12 @@ def points(
     """Return a row (POINTS) for each LM of a family, response and design.
 
     The design of `delta_loglik` is `with`, that of `beside` `without`; alone it is `with`.
-    Perplexity is per token over the words read, of several seeds the geometric mean.
+    Perplexity is over the words read, per token or where LMs have tokens of their own per word
+    (`unit`), of several seeds the geometric mean.
     """
     _, measured = comparison.records([], responses)
     names = {(r.dataset, r.measure): r.label for r in measured}
-    known = comparison.table(perplexity, ["lm", "dataset", "perplexity"])
+    known, unit, _ = compared(perplexity)
     known["lm"] = known.lm.map(lambda lm: (one_for_seeds or {}).get(lm, lm))
     known = np.exp(np.log(known.perplexity).groupby([known.lm, known.dataset]).mean())
     rows = []
@@ -50,7 +52,7 @@ def points(
                 if key in names and not math.isnan(row.delta_loglik):
                     rows.append(
                         (design, family, row.lm, row.label, *key, names[key], row.delta_loglik)
-                        + (row.n_exploratory, known.get((row.lm, row.dataset), math.nan))
+                        + (row.n_exploratory, known.get((row.lm, row.dataset), math.nan), unit)
                     )
     return pd.DataFrame(rows, columns=POINTS)
 

@@ -85,7 +85,8 @@ def told(found: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
         return [
             f"gaps with part of speech and without: {n} pairs are too few, or all alike{beside}"
         ]
-    wider = "wider" if t > 0 else "narrower"
-    return [
-        f"gaps are {wider} with part of speech: paired t({n - 1}) = {style.number(t, 2)} (p {write_p(p)}){beside}"
-    ]
+    if p < 0.05:
+        said = f"gaps are {'wider' if t > 0 else 'narrower'} with part of speech"
+    else:
+        said = "gaps with part of speech cannot be told from those without"
+    return [f"{said}: paired t({n - 1}) = {style.number(t, 2)} (p {write_p(p)}){beside}"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from recency.evaluations.reading_times import perplexity as computing
 from recency.figures import bases, comparison, labels, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison
@@ -50,8 +51,9 @@ def draw(
     words: list[str],
     baseline: str | None = None,
     seeds: pd.DataFrame | None = None,
+    unit: str = "token",
 ) -> "Figure":
-    """Draw the scatter; `perplexity` is by lm, `words` are sentences for the foot.
+    """Draw the scatter; `perplexity` is by lm and per `unit`, `words` are sentences for the foot.
 
     `seeds` has lm, perplexity and delta_loglik of each seed, a small mark each.
 
@@ -125,7 +127,7 @@ def draw(
     many = len(result.summed)
     over = result.summed[0] if many == 1 else f"summed over {many} responses"
     axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
-    axes.set_xlabel("Perplexity per token over the words read (log scale)")
+    axes.set_xlabel(f"Perplexity per {unit} over the words read (log scale)")
     how = explained(known, first_lm and first_lm.label)
     style.notes(figure, ["; ".join(filter(None, [bases.SHORT.get(result.base, ""), how])), *words])
     labels.write(
@@ -156,12 +158,11 @@ def main(
     """Draw total ΔLogLik against perplexity over all datasets to `out` (.pdf, .svg, .png, .csv).
 
     `seeds` is each LM of perplexity.csv → the LM that is the mean over its seeds, `by_seed` the file of
-    their ΔLogLik. Of LMs that are no network `perplexity_of` says what theirs is per: it compares with no other.
+    their ΔLogLik. Perplexity is per token, or per word where LMs have tokens of their own.
     """
-    lms = list(lms)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
     known = interval_files.read(intervals, result)
-    rows = comparison.table(perplexity, ["lm", "dataset", "perplexity"])
+    rows, unit, about = computing.compared(perplexity)
     trained = rows[rows.dataset == "all"].set_index("lm").perplexity.astype(float)
     values = over_seeds(trained, seeds or {})
     each = interval_files.by_seed(by_seed, result).reset_index()
@@ -173,11 +174,7 @@ def main(
         words.insert(0, f"LMs are means of {result.seeds} seeds, small marks are seeds")
     if lost := [lm.label for lm in result.lms if lm.lm not in values.index]:
         words.append(f"no perplexity of {', '.join(lost)}")
-    others: dict[str, list[str]] = {}
-    for row in lms:
-        if row["lm"] in values.index and "perplexity_of" in row:
-            others.setdefault(row["perplexity_of"], []).append(row["label"])
-    words += [f"perplexity of {', '.join(names)}: per {what}" for what, names in others.items()]
+    words += about
     shown = [lm for lm in result.lms if lm.lm in values.index and len(result.totals)]
     data = pd.DataFrame(
         [
@@ -191,6 +188,8 @@ def main(
     )
     with style.use():
         figure = (
-            draw(result, known, values, words, baseline, marks) if shown else style.empty(words)
+            draw(result, known, values, words, baseline, marks, unit)
+            if shown
+            else style.empty(words)
         )
         style.save(figure, out, data)

@@ -7,13 +7,15 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.figures.comparison import table
 from recency.files import atomic
 
 COLUMNS = ["lm", "label", "dataset", "tokens", "bits_per_token", "perplexity"]
+COLUMNS += ["words", "word_perplexity"]
 
 
-def scored(surprisal: str | Path) -> tuple[float, int]:
-    """Return total bits and tokens of a surprisal parquet.
+def scored(surprisal: str | Path) -> tuple[float, int, int]:
+    """Return total bits, tokens and words of a surprisal parquet.
 
     Words without surprisal (nothing stood before them) are left out, and so are their tokens.
     Plain surprisal is summed: it is the log-probability of the text as it was tokenized.
@@ -27,17 +29,17 @@ def scored(surprisal: str | Path) -> tuple[float, int]:
             f"{surprisal}: infinite surprisal_bits at row {word}: the LM gives this word no "
             "probability; delete the file and train the LM anew"
         )
-    return float(bits.sum()), int(rows.tokens.sum())
+    return float(bits.sum()), int(rows.tokens.sum()), len(rows)
 
 
 def main(*, surprisal: Iterable[str | Path], lms: Iterable[Mapping], out: str | Path) -> None:
     """Write perplexity.csv: a row per LM and dataset, and one of all datasets ("all") per LM.
 
     `surprisal` are paths …/{lm}/{dataset}.parquet; every LM needs the same datasets, so that
-    "all" means the same text for each. Perplexity is 2 ** (bits / tokens): per token, so that
-    only LMs with the same tokenizer compare.
+    "all" means the same text for each. `perplexity` is 2 ** (bits / tokens), which compares LMs of one
+    tokenizer; `word_perplexity`, 2 ** (bits / words), LMs of any.
     """
-    totals: dict[str, dict[str, tuple[float, int]]] = {}
+    totals: dict[str, dict[str, tuple[float, int, int]]] = {}
     for path in map(Path, surprisal):
         totals.setdefault(path.parent.name, {})[path.stem] = scored(path)
     every = sorted({dataset for found in totals.values() for dataset in found})
@@ -53,9 +55,32 @@ def main(*, surprisal: Iterable[str | Path], lms: Iterable[Mapping], out: str | 
         found = dict(sorted(found.items()))
         if found:
             found["all"] = tuple(sum(values) for values in zip(*found.values()))
-        for dataset, (bits, tokens) in found.items():
+        for dataset, (bits, tokens, words) in found.items():
             if tokens:
-                mean = bits / tokens
-                rows.append((lm, label, dataset, tokens, mean, 2.0**mean))
+                mean, of_words = bits / tokens, (words, 2.0 ** (bits / words))
+                rows.append((lm, label, dataset, tokens, mean, 2.0**mean, *of_words))
     with atomic(out) as temporary:
         pd.DataFrame(rows, columns=COLUMNS).to_csv(temporary, index=False, lineterminator="\n")
+
+
+def compared(perplexity: str | Path) -> tuple[pd.DataFrame, str, list[str]]:
+    """Return lm, dataset and perplexity of perplexity.csv, what it is per, and sentences on it.
+
+    It is per token where all LMs have as many tokens of each dataset, and per word where any has
+    others: a token of one tokenizer is a word and of another a letter.
+    """
+    columns = ["lm", "label", "dataset", "tokens", "perplexity", "words", "word_perplexity"]
+    rows = table(perplexity, columns)
+    of_dataset = rows.groupby("dataset")
+    if alike := bool((of_dataset.tokens.nunique() <= 1).all()):
+        unit = "word" if (rows.tokens == rows.words).all() else "token"
+    else:
+        unit, rows["perplexity"] = "word", rows.word_perplexity
+    said = [] if alike else ["perplexity is per word, since LMs have tokens of their own"]
+    whole = rows[rows.dataset == "all"]
+    fewer = whole[whole.words < whole.words.max()].drop_duplicates("label")
+    said += [
+        f"perplexity of {row.label}: over {row.words:,} of {whole.words.max():,} words"
+        for row in fewer.itertuples()
+    ]
+    return rows[["lm", "dataset", "perplexity"]], unit, said
