@@ -143,12 +143,28 @@ def test_perplexity_pairs_and_attention_are_those_of_their_files(one):
     of = found[(found.lm == "mix") & (found.step == 64)].set_index(
         ["quantity", "dataset", "measure"]
     )
-    assert of.value["perplexity", "all", ""] == pytest.approx(2 ** ((12.1 - math.log(64)) / 2))
+    of_token = 2 ** ((12.1 - math.log(64)) / 2)
+    assert of.value["perplexity", "all", "token"] == pytest.approx(of_token)
     assert of.value["accuracy", "", ""] == pytest.approx(100 * (16 + 3 * 15) / 100)
     assert of.over_baseline["accuracy", "", ""] == pytest.approx(1)
     assert of.value["mean_distance", "", "all"] == pytest.approx((2 + 4 + 10 + 5) / 4)
     assert of.value["mean_distance", "", "layer 2"] == pytest.approx(7.5)
     assert of.loc["perplexity"].low.isna().all()  # one seed, and nothing drawn anew
+
+
+def test_perplexity_is_per_word_where_an_lm_has_tokens_of_its_own(tmp_path):
+    about, paths = {}, []
+    for lm, tokens in (("a", [2, 2]), ("b", [3, 1]), ("c", [3, 2])):
+        paths.append(tmp_path / lm / "d.parquet")
+        paths[-1].parent.mkdir()
+        pd.DataFrame({"surprisal_bits": [4.0, 8.0], "tokens": tokens}).to_parquet(paths[-1])
+        about[lm] = {"of": lm, "step": 8, "seed": 1}
+    for some, unit, bits in ((paths[:2], "token", 3), (paths, "word", 6)):
+        found, by_dataset = points._perplexities(some, about)
+        assert found == unit and set(by_dataset) == {"d", "all"}
+        for curves in by_dataset.values():
+            values = [seed.value for seeds in curves.values() for seed in seeds.values()]
+            assert values == pytest.approx([bits] * len(some))
 
 
 def test_the_sum_and_what_did_not_converge(one):

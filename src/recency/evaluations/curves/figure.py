@@ -61,7 +61,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
     for number, (axes, (quantity, response)) in enumerate(zip(small, panels, strict=False)):
         part = reading.of(rows, quantity, response)
         _lines(axes, part, lms, looks, "value", band=quantity != "delta_loglik")
-        title = response or reading.AXES[quantity]
+        title = response or reading.AXES[quantity].format(unit=reading.unit(rows))
         axes.set_title("\n".join(textwrap.wrap(title, 21)), size=style.SMALL)
         if quantity == "perplexity":
             axes.set_yscale("log")

@@ -41,7 +41,12 @@ def data(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(
-    points: pd.DataFrame, lms: list[LM], baseline: str, over: str, words: list[str]
+    points: pd.DataFrame,
+    lms: list[LM],
+    baseline: str,
+    over: str,
+    words: list[str],
+    unit: str = "token",
 ) -> "Figure":
     """Draw a line an LM from right to left, its highest point ringed, steps at the baseline's."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -68,7 +73,7 @@ def draw(
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
     axes.grid(which="major")
     axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
-    axes.set_xlabel("Perplexity per token over the words read (log scale, falling)")
+    axes.set_xlabel(f"Perplexity per {unit} over the words read (log scale, falling)")
     ring = Line2D(
         [], [], color=style.GREY, marker="o", mfc="none", ms=9, ls="", label="its highest"
     )
@@ -101,5 +106,9 @@ def main(
     points, named = data(rows), reading.responses_of(rows)
     over = named[0] if len(named) == 1 else f"summed over {len(named)} responses"
     with style.use():
-        drawn = draw(points, models, baseline, over, words) if len(points) else style.empty(words)
+        drawn = (
+            draw(points, models, baseline, over, words, reading.unit(rows))
+            if len(points)
+            else style.empty(words)
+        )
         style.save(drawn, out, points)

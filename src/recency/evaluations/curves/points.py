@@ -79,7 +79,7 @@ def main(
     are paths …/{lm}/{dataset}.parquet.
 
     Quantities: delta_loglik (nats, exploratory partition; dataset and measure "all": the sum over
-    the responses that every point has), perplexity (per token; dataset "all": of all words),
+    the responses that every point has), perplexity (per token or word, which measure says; dataset "all": of all words),
     accuracy (percent of minimal pairs), mean_distance (tokens, mean over heads; measure "layer n",
     or "all"). over_baseline is the difference from the baseline at the same step and seed, over_last
     that from the LM's own last step, whose interval holds for all of its steps together.
@@ -97,8 +97,9 @@ def main(
         cells, full_observations, base_observations, about, replicates, seed
     ):
         add("delta_loglik", place, curves, failed=failed)
-    for dataset, curves in _perplexities(surprisal, about).items():
-        add("perplexity", (dataset, "", ""), curves, power=2.0)
+    unit, perplexities = _perplexities(surprisal, about)
+    for dataset, curves in perplexities.items():
+        add("perplexity", (dataset, unit, ""), curves, power=2.0)
     if pairs is not None:
         add("accuracy", ("", "", ""), _accuracies(pairs, scores, points, replicates, seed))
     for layer, curves in _distances(attention, points).items():
@@ -257,16 +258,22 @@ def _unconverged(
     return found
 
 
-def _perplexities(paths: Iterable[str | Path], about: Mapping[str, Mapping]) -> dict[str, Curves]:
-    """Return dataset → bits per token; of all datasets together "all"."""
-    totals: dict[str, dict[str, tuple[float, int]]] = {}
+def _perplexities(
+    paths: Iterable[str | Path], about: Mapping[str, Mapping]
+) -> tuple[str, dict[str, Curves]]:
+    """Return dataset → bits per token, "all" for all together; per word where LMs have tokens of their own."""
+    totals: dict[str, dict[str, np.ndarray]] = {}
     for path in map(Path, paths):
-        lm, dataset, found = path.parent.name, path.stem, scored(path)
+        lm, dataset, found = path.parent.name, path.stem, np.array(scored(path))
         totals.setdefault(dataset, {})[lm] = found
-        bits, tokens = totals.setdefault(ALL, {}).get(lm, (0.0, 0))
-        totals[ALL][lm] = (bits + found[0], tokens + found[1])
-    return {
-        dataset: _curves([about[lm] for lm in of], [Sample(b / n) for b, n in of.values()])
+        whole = totals.setdefault(ALL, {})
+        whole[lm] = whole.get(lm, 0) + found
+    alike = all(len({tokens for _, tokens, _ in of.values()}) == 1 for of in totals.values())
+    return "token" if alike else "word", {
+        dataset: _curves(
+            [about[lm] for lm in of],
+            [Sample(bits / (tokens if alike else words)) for bits, tokens, words in of.values()],
+        )
         for dataset, of in totals.items()
     }
 

@@ -14,7 +14,7 @@ from recency.figures.intervals import TOTAL
 #: quantity → its axis.
 AXES = {
     "delta_loglik": "ΔLogLik (nats)",
-    "perplexity": "perplexity per token",
+    "perplexity": "perplexity per {unit}",
     "accuracy": "minimal pairs right (%)",
     "mean_distance": "mean distance of attention (tokens)",
 }
@@ -61,3 +61,8 @@ def responses_of(rows: pd.DataFrame) -> list[str]:
     """Return the labels of the responses that ΔLogLik is of, in order, without the total."""
     found = rows[(rows.quantity == "delta_loglik") & (rows.response != TOTAL)].response
     return list(dict.fromkeys(found))
+
+
+def unit(rows: pd.DataFrame) -> str:
+    """Return what perplexity is per: token, or word where LMs have tokens of their own."""
+    return next(iter(of(rows, "perplexity").measure), "token")
