@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from recency.reading.contracts import check_complete, look_up, padded
-from recency.reading.tables import Table, read
+from recency.errors import InputError
+from recency.reading.contracts import check_complete, look_up, padded, single_sentences
+from recency.reading.formats import penn
+from recency.reading.tables import Table, content, only, read
 
 ENCODING = "latin-1"
 KEYS = ["subj_nr", "sent_nr", "word_pos"]
@@ -18,6 +22,42 @@ def sentences(path: Path) -> pd.Series:
     table = read(path, ["sent_nr", "sentence"], encoding=ENCODING).once(["sent_nr"])
     numbers = table.numbers("sent_nr", integer=True, minimum=1)
     return pd.Series(table["sentence"].to_numpy(), index=numbers.to_numpy()).sort_index()
+
+
+def words(files: Mapping[str, Path], what: str, used: Callable) -> pd.DataFrame:
+    """Read the sentences that a study `used`, and with the role `tags`, of stimuli_pos.txt, words' `pos`."""
+    files = dict(files)
+    tags = files.pop("tags", None)
+    path = only(files, what)
+    chosen = used(sentences(path), path)
+    made = single_sentences(chosen)
+    return made if tags is None else made.assign(pos=_parts_of_speech(tags, chosen))
+
+
+def _parts_of_speech(path: Path, chosen: pd.Series) -> list[str]:
+    """Find the part of speech of each word of the sentences, by number."""
+    tags, found = {}, []
+    for line, text in enumerate(content(path).decode(ENCODING).splitlines()[1:], start=2):
+        number, *tagged = text.split() or [""]
+        if not number.isdecimal():
+            raise InputError(
+                f"{path}: line {line} begins with {number!r}, not a sentence's number; it is to be "
+                "stimuli_pos.txt, a number and the tags of the sentence a line"
+            )
+        tags[int(number)] = line, tagged
+    for number, sentence in chosen.items():
+        if number not in tags:
+            raise InputError(f"{path}: no tags of sentence {number}, which is in the stimuli")
+        line, tagged = tags[number]
+        parts = [len(penn.parts(word)) for word in sentence.split()]
+        if sum(parts) != len(tagged):
+            raise InputError(
+                f"{path}: line {line} has {len(tagged)} tags, and sentence {number} {sum(parts)} words, "
+                f"clitics and marks: {sentence!r}"
+            )
+        ends = np.cumsum(parts)
+        found += [penn.part_of_speech(tagged[end - n : end]) for n, end in zip(parts, ends)]
+    return found
 
 
 def trials(path: Path, words: pd.DataFrame, times: list[str]) -> tuple[Table, pd.DataFrame]:

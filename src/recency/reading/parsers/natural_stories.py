@@ -22,6 +22,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.contracts import look_up, padded, word_table
+from recency.reading.formats import penn
 from recency.reading.sentences import sentence_numbers
 from recency.reading.tables import Table, content, only, read, warn
 
@@ -34,7 +35,6 @@ _MOVES = (0, -1, 1, -2, 2)
 _KEPT_MS = (100, 3000)  # of the times that processed_wordinfo.tsv counts
 _KEPT_CORRECT = 4
 _LEAF = re.compile(r"\(([^\s()]+) [^\s()]+/(\d+)\.(\d+)(?:\.\w+)*\)")
-_POS = {"NN": "noun", "NP": "noun", "VB": "verb", "VP": "verb"}  # NP, VPZ: slips of the trees
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
@@ -62,12 +62,10 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
 
 
 def _parts_of_speech(trees: Path, frame: pd.DataFrame) -> list[str]:
-    """Find the part of speech of each word of `frame` (item, zone): its first noun or verb's."""
-    found: dict[tuple[int, int], str] = {}
+    """Find the part of speech of each word of `frame` (item, zone)."""
+    found: dict[tuple[int, int], list[str]] = {}
     for tag, story, zone in _LEAF.findall(content(trees).decode()):
-        key = int(story), int(zone)
-        if found.get(key, "other") == "other":
-            found[key] = _POS.get(tag[:2], "other")
+        found.setdefault((int(story), int(zone)), []).append(tag)
     keys = list(zip(frame["item"], frame.zone, strict=True))
     lost = [key for key in keys if key not in found]
     if lost:
@@ -75,7 +73,7 @@ def _parts_of_speech(trees: Path, frame: pd.DataFrame) -> list[str]:
             f"{trees}: no leaf is word {lost[0][1]} of story {lost[0][0]}, nor are {len(lost) - 1:,} "
             "others; the trees are to be all-parses-aligned.txt.penn of the same stories"
         )
-    return [found[key] for key in keys]
+    return [penn.part_of_speech(found[key]) for key in keys]
 
 
 def responses(

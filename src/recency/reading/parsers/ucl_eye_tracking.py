@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.reading.contracts import single_sentences
 from recency.reading.fixations import with_history
 from recency.reading.formats import ucl
 from recency.reading.tables import only
@@ -23,16 +22,20 @@ _COLUMNS = {
     "RB": "RTrightbound",
 }
 MEASURES = ("FP", "GP", "FFD", "RB")
-COLUMNS = {"words_since_fixation": "number", "correct": "text"}
+COLUMNS = {"words_since_fixation": "number", "correct": "text", "pos": "text"}
 # The study used the sentences with the fewest characters (README of the corpus).
 _SENTENCES = 205
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
-    """Read the sentences of stimuli.txt that this study used; ties in length go by number."""
-    sentences = ucl.sentences(only(files, "words of ucl_eye_tracking"))
+    """Read the sentences of stimuli.txt that this study used, and with `tags` their parts of speech."""
+    return ucl.words(files, "words of ucl_eye_tracking", _used)
+
+
+def _used(sentences: pd.Series, path: Path) -> pd.Series:
+    """Give the shortest; ties in length go by number."""
     shortest = sentences.str.len().sort_values(kind="stable").index[:_SENTENCES]
-    return single_sentences(sentences[shortest].sort_index())
+    return sentences[shortest].sort_index()
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:

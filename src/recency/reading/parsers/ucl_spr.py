@@ -11,21 +11,22 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import single_sentences
 from recency.reading.formats import ucl
 from recency.reading.tables import only
 
 MEASURES = ("SPR",)
-COLUMNS = {"correct": "text"}
+COLUMNS = {"correct": "text", "pos": "text"}
 
 # Words as they were presented; stimuli.txt has them corrected (README of the corpus).
 _PRESENTED = {43: ("Scott", "Sott"), 269: ("at", "that"), 337: ("Margaret", "Margeret")}
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
-    """Read the sentences of stimuli.txt as presented in this study."""
-    path = only(files, "words of ucl_spr")
-    sentences = ucl.sentences(path)
+    """Read the sentences of stimuli.txt as presented in this study, and with `tags` their parts of speech."""
+    return ucl.words(files, "words of ucl_spr", _presented)
+
+
+def _presented(sentences: pd.Series, path: Path) -> pd.Series:
     for number, (corrected, presented) in _PRESENTED.items():
         if number in sentences:
             split = sentences[number].split()
@@ -34,7 +35,7 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
                     f"{path}: sentence {number} has neither {corrected} nor {presented}"
                 )
             sentences[number] = " ".join(presented if w == corrected else w for w in split)
-    return single_sentences(sentences)
+    return sentences
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:

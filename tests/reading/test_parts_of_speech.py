@@ -1,0 +1,45 @@
+"""Parts of speech of words, from tags of their parts."""
+
+import pytest
+
+from recency.errors import InputError
+from recency.reading.formats import penn
+from recency.reading.parsers import ucl_eye_tracking, ucl_spr
+
+
+def test_words_are_split_as_their_tags_are():
+    split = {"laughed.": ["laughed", "."], "can't": ["ca", "n't"], "cannot": ["can", "not"]}
+    split |= {"You'll": ["You", "'ll"], "man's,": ["man", "'s", ","], "1,978": ["1,978"]}
+    split |= {"well-known": ["well-known"], "Cannes": ["Cannes"], "don't.": ["do", "n't", "."]}
+    assert {word: penn.parts(word) for word in split} == split
+    assert penn.part_of_speech(["PRP", "VBZ"]) == "verb"
+    assert penn.part_of_speech(["NNP", "POS"]) == "noun"
+    assert penn.part_of_speech(["MD", "RB", "."]) == "other"
+
+
+def test_ucls_words_have_their_part_of_speech(tmp_path):
+    stimuli, tags = tmp_path / "stimuli.txt", tmp_path / "tags.txt"
+    stimuli.write_text("sent_nr\tsentence\n1\tAnne can't laugh.\n2\tHe's here.\n")
+    files = {"stimuli": stimuli, "tags": tags}
+    tags.write_text("sent_nr pos\n1\tNNP MD RB VB . \n2\tPRP VBZ RB .\n")
+    for parser in (ucl_spr, ucl_eye_tracking):
+        assert list(parser.words(files).pos) == ["noun", "other", "verb", "verb", "other"]
+        assert "pos" not in parser.words({"stimuli": stimuli})
+    for text, said in (
+        ("1\tNNP MD RB VB .\n2\tPRP RB .\n", "line 3 has 3 tags, and sentence 2 4 words"),
+        ("1\tNNP MD RB VB .\n", "no tags of sentence 2"),
+        ("NNP MD RB VB .\n", "line 2 begins with 'NNP', not a sentence's number"),
+        ("\n", "line 2 begins with ''"),
+    ):
+        tags.write_text("sent_nr pos\n" + text)
+        with pytest.raises(InputError, match=said) as error:
+            ucl_spr.words(files)
+        assert str(tags) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_ucls_own_tags_fit_all_its_sentences(shared_data):
+    ucl = shared_data / "ucl"
+    files = {"stimuli": ucl / "stimuli.txt", "tags": ucl / "stimuli_pos.txt"}
+    counts = ucl_spr.words(files).pos.value_counts()
+    assert counts.to_dict() == {"other": 2787, "verb": 1087, "noun": 1083}
+    assert len(ucl_eye_tracking.words(files)) == 1931
