@@ -40,7 +40,7 @@ test: setup
 
 # All the faults that docs/faults.md lists, of which `make test` tries a sample: half an hour on four cores.
 test-faults: setup
-	@$(tools) RECENCY_FAULTS=all python -m pytest --numprocesses $(CORES) -o python_files='test_*.py faults_*.py' tests/faults
+	@$(tools) RECENCY_FAULTS=all python -m pytest --numprocesses $(CORES) --maxschedchunk 1 -o python_files='test_*.py faults_*.py' tests/faults
 
 # A Slurm on this machine alone, brought up and taken down again: Debian's packages, as root. And what
 # profiles/generic has its users install.
