@@ -38,7 +38,7 @@ open: setup
 test: setup
 	@$(tools) python -m pytest --numprocesses $(CORES) --dist loadgroup --no-loadscope-reorder
 
-# All the faults that docs/faults.md lists, of which `make test` tries a sample: half an hour on four cores.
+# All the faults that docs/faults.md lists, of which `make test` tries a sample: half an hour of one core.
 test-faults: setup
 	@$(tools) RECENCY_FAULTS=all python -m pytest --numprocesses $(CORES) --maxschedchunk 1 -o python_files='test_*.py faults_*.py' tests/faults
 

@@ -157,7 +157,7 @@ def main(many, seed):
             study, lines = outcome(config)
         except Exception:  # noqa: BLE001, whatever it is was not meant to be raised
             found["raised"] += 1
-            print(f"RAISED {done}\n{traceback.format_exc(limit=-4)}")
+            print(f"RAISED {done}\n{traceback.format_exc(limit=-4)}", flush=True)
             continue
         if study:
             accepted.append(done)

@@ -16,23 +16,32 @@ ln -s {bin}/lmplz {bin}/build_binary {bin}/query "$CONDA_PREFIX/bin"
 """
 
 
-def started(folder, base, conda, *words):
-    """Start Snakemake of an environment, with a conda and what the system has on the path."""
+def project(folder):
+    """Copy the project, whose KenLM is the one that is here and whose jobs each have a Python of their own."""
+    copy_project(folder)
+    (folder / "src" / "sitecustomize.py").unlink()
+    bin_ = ROOT / ".tools" / "kenlm" / "bin"
+    (folder / "envs" / "kenlm.post-deploy.sh").write_text(KENLM.format(bin=bin_))
+    return folder
+
+
+def ended(folder, packages, *words):
+    """Run Snakemake of an environment of packages, with a conda and what the system has; return how it ended."""
+    base = folder.parent / "base"
+    stand_in_conda.create(base, packages)
+    conda = stand_in_conda.write(folder.parent / "conda")
     path = [conda, base / "bin", "/usr/local/bin", "/usr/bin", "/bin"]
     known = {"HOME": os.environ.get("HOME", "/"), "PATH": ":".join(map(str, path))}
     words = ["-m", "snakemake", "--use-conda", "--cores", "2", "--configfile", *TINY, *words]
-    return faulty.started(folder, base / "bin" / "python", *words, environment=known)
+    run = faulty.started(folder, base / "bin" / "python", *words, environment=known)
+    return run.wait(), faulty.printed(folder)
 
 
 def test_each_job_in_its_environment(finished, tmp_path):
     """Of what the environment names and what Snakemake lends, to the bytes of a run that has all."""
-    folder = copy_project(tmp_path / "study")
-    (folder / "src" / "sitecustomize.py").unlink()  # each job in a Python of its own
-    bin_ = ROOT / ".tools" / "kenlm" / "bin"
-    (folder / "envs" / "kenlm.post-deploy.sh").write_text(KENLM.format(bin=bin_))
-    conda = stand_in_conda.write(tmp_path / "conda")
-    stand_in_conda.create(tmp_path / "base", ["snakemake", "pandas"])
-    assert started(folder, tmp_path / "base", conda).wait() == 0, faulty.printed(folder)[-4000:]
+    folder = project(tmp_path / "study")
+    code, text = ended(folder, ["snakemake", "pandas"])
+    assert code == 0, text[-4000:]
     made, expected = faulty.digests(folder), faulty.digests(finished)
     assert made.pop(REPORT) and expected.pop(REPORT) and made == expected
     pages = [VERSIONS.sub("", (each / REPORT).read_text()) for each in (folder, finished)]
@@ -42,20 +51,13 @@ def test_each_job_in_its_environment(finished, tmp_path):
 
 
 def test_snakemake_without_pandas_is_told_what_it_lacks(tmp_path):
-    folder = copy_project(tmp_path / "study")
-    conda = stand_in_conda.write(tmp_path / "conda")
-    stand_in_conda.create(tmp_path / "base", ["snakemake"])
-    assert started(folder, tmp_path / "base", conda, "-n").wait()
-    text = faulty.printed(folder)
-    assert "pip install pandas" in text and "Traceback" not in text, text
+    code, text = ended(project(tmp_path / "study"), ["snakemake"], "-n")
+    assert code and "pip install pandas" in text and "Traceback" not in text, text
 
 
 def test_a_pin_that_there_is_not_ends_the_run(tmp_path):
-    folder = copy_project(tmp_path / "study")
+    folder = project(tmp_path / "study")
     file = folder / "envs" / "lm.yaml"
     file.write_text(file.read_text().replace("torch==", "torch==9"))
-    conda = stand_in_conda.write(tmp_path / "conda")
-    stand_in_conda.create(tmp_path / "base", ["snakemake", "pandas"])
-    assert started(folder, tmp_path / "base", conda, "--conda-create-envs-only").wait()
-    text = faulty.printed(folder)
-    assert "envs/lm.yaml" in text and "torch==9" in text, text
+    code, text = ended(folder, ["snakemake", "pandas"], "--conda-create-envs-only")
+    assert code and "envs/lm.yaml" in text and "torch==9" in text, text
