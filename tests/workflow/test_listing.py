@@ -150,7 +150,8 @@ def test_times_are_those_of_finished_jobs(tmp_path):
     timing = costs.Timing(config, tmp_path, tmp_path)
     assert timing.training("Pythia") == (40, True)  # of the same size, and on one core
     assert timing.training("reader") == (40, True)
-    assert timing.training("GPT-2") == (None, False)  # on a GPU
+    assert timing.training("GPT-2") == (None, False)
+    assert (timing.named("GPT-2"), timing.named("Pythia")) == ("training on a GPU", "training")
     assert timing.part("regression", fits / "simulated") == (4, True)
     assert timing.part("regression", fits / "new") == (6, False)
 

@@ -164,6 +164,10 @@ class Timing:
         size = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}.get(words[-1:].upper(), 0)
         return 1.3 * float(words[:-1]) * size if size else 0.0
 
+    def named(self, lm: str) -> str:
+        """Say what a training is on, as far as its time depends on it."""
+        return "training on a GPU" if self._recipe(lm)["device"] == "cuda" else "training"
+
     def _recipe(self, lm: str) -> Mapping:
         return self.config["recipes"][configuration.language_model(self.config, lm)["recipe"]]
 
@@ -251,7 +255,8 @@ def _add(cost: Cost, dag, job, study, timing: Timing) -> None:
         return
     seconds, measured = _of_job(kind, job, timing)
     if seconds is None:
-        cost.unknown["training on a GPU" if kind == "training" else LONG[job.rule.name]] += 1
+        what = timing.named(job.wildcards.lm) if kind == "training" else LONG[job.rule.name]
+        cost.unknown[what] += 1
     cost.seconds += seconds or 0.0
     # What every job takes at least is no news; the long ones decide whether a time is an estimate.
     cost.measured &= measured or kind not in ("training", "regression")
