@@ -1,8 +1,10 @@
 """Parts of speech of words, from tags of their parts."""
 
 import pytest
+from parsing import write
 
 from recency.errors import InputError
+from recency.reading import parsers
 from recency.reading.formats import penn
 from recency.reading.parsers import ucl_eye_tracking, ucl_spr
 
@@ -43,3 +45,23 @@ def test_ucls_own_tags_fit_all_its_sentences(shared_data):
     counts = ucl_spr.words(files).pos.value_counts()
     assert counts.to_dict() == {"other": 2787, "verb": 1087, "noun": 1083}
     assert len(ucl_eye_tracking.words(files)) == 1931
+
+
+def test_provos_summary_tells_of_its_words(tmp_path, capsys):
+    """Not of a text's first, nor where a row's word is not its area's; rows of one area by majority."""
+    norms = write(tmp_path / "n.tsv", "text_id\tword_number\tword\n1\t1\tWe\n1\t2\tsee\n1\t3\tred\n1\t4\tdogs.\n1\t5\tnow\n")  # fmt: skip
+    rows = [
+        *("1,1,We,NA,NA", "1,2,see,see,Verb", "1,2,see,see,Noun", "1,2,see,see,Verb"),
+        *("1,3,red,red,Adjective", "1,4,dogs.,dogs.,Noun", "1,5,now,TRUE,Verb", ",,Practice,,"),
+    ]
+
+    def words(rows):
+        text = "\n".join(["Text_ID,IA_ID,IA_LABEL,Word,Word_POS", *rows])
+        tags = write(tmp_path / "areas.csv", text + "\n")
+        return parsers.parser("provo").words({"norms": norms, "tags": tags})
+
+    found = words(rows).pos
+    assert found.fillna("").tolist() == ["", "verb", "other", "noun", ""]
+    assert "pos" not in parsers.parser("provo").words({"norms": norms})
+    with pytest.raises(InputError, match="Word_POS has no verb, but 'adjective', 'noun', 'v'"):
+        words([row.replace("Verb", "V") for row in rows])

@@ -66,6 +66,26 @@ def responses(path: Path, words: pd.DataFrame, measure: str, encoding: str) -> p
     return frame.loc[~unknown].drop(columns=["label", "text", "area", "fixated"])
 
 
+def parts_of_speech(path: Path, words: pd.DataFrame, encoding: str) -> pd.Series:
+    """Read Word_POS of each word: noun, verb or other; missing where its area's rows tell of another word."""
+    names = ["Text_ID", "IA_ID", "IA_LABEL", "Word", "Word_POS"]
+    table = read(path, names, separator=None, encoding=encoding)
+    table = table.without(table["Text_ID"].isin(_MISSING), "without a text")
+    frame = pd.DataFrame({"label": table["IA_LABEL"], "tag": table["Word_POS"].str.casefold()})
+    for name, column in {"text": "Text_ID", "area": "IA_ID"}.items():
+        frame[name] = table.numbers(column, integer=True, minimum=1)
+    frame["word_id"] = _places(path, frame, words)
+    told = np.array(_letters(frame.label)) == np.array(_letters(table["Word"]))
+    told &= frame.word_id.notna() & ~table["Word_POS"].isin(_MISSING)
+    tags = frame[told].groupby("word_id").tag.agg(lambda tags: tags.mode().iloc[0])
+    if lacking := {"noun", "verb"} - set(tags):
+        raise InputError(
+            f"{path}: Word_POS has no {' and no '.join(sorted(lacking))}, but "
+            f"{', '.join(map(repr, sorted(set(tags))[:5])) or 'nothing'}"
+        )
+    return words.word_id.map(tags.where(tags.isin(["noun", "verb"]), "other"))
+
+
 def _shown_first(table: Table) -> Table:
     """Keep a text's first reading by a subject; a row twice within one is dropped and reported."""
     trial = table.numbers("TRIAL_INDEX", integer=True)

@@ -33,6 +33,7 @@ COLUMNS = {
     "page_first": "flag",
     "page_last": "flag",
     "word_matches": "flag",
+    "pos": "text",
 }
 CHOICES = {
     "scan_path": ("fixation", "visit"),
@@ -65,7 +66,12 @@ _OFF_TEXT = (".", "NA", "")
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
-    """Read the passages, one item each; sentences are found by the rule of `sentences.ends`."""
+    """Read the passages, one item each; sentences are found by the rule of `sentences.ends`.
+
+    With the role `tags`, the summary by areas, words have their part of speech.
+    """
+    files = dict(files)
+    tags = files.pop("tags", None)
     path = only(files, "words of provo")
     encoding = _encoding(path)
     if "Word_Number" in header(path):
@@ -88,7 +94,10 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
         texts = frame.groupby("text_id").word.agg(list)
     found = texts.explode()
     items = padded(found.index.astype("str").to_series())
-    return word_table(items.to_numpy(), sentence_numbers(found, found.index), found.to_numpy())
+    made = word_table(items.to_numpy(), sentence_numbers(found, found.index), found.to_numpy())
+    if tags is None:
+        return made
+    return made.assign(pos=provo_areas.parts_of_speech(tags, made, _encoding(tags)))
 
 
 def responses(
