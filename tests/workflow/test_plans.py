@@ -139,6 +139,12 @@ def test_whole_datasets_plan_without_partitions_unigrams_or_training(project):
     assert made(run.stdout, "regression", "json") == 15
 
 
+def test_the_demo_downloads_nothing(project):
+    """Nor are numbered tables made of datasets that its experiments do not have."""
+    jobs = planned(plan(project, configs=["config.demo.yaml"]).stdout)
+    assert jobs["train"] == 6 and not {"download", "table_word_length"} & jobs.keys()
+
+
 def test_held_out_partition_is_read_by_permutation_alone(project):
     """Walk the rules' inputs: observations makes held_out.parquet, only permutation takes it."""
     run = plan(project, configs=["config.demo.yaml"])

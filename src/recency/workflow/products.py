@@ -69,7 +69,9 @@ def covered(study: Study, target: str) -> bool:
         times = {(r["dataset"], r["measure"]) for name in names for r in study.all_responses(name)}
         keys = registry.data()
         data = {(key, n) for each in settings for key in keys for n in registry.named(each, key)}
-        return lms | times | data
+        asked = [value for each in settings for value in each.values() if isinstance(value, dict)]
+        read = {each["dataset"] for each in asked if "dataset" in each}
+        return lms | times | data | {("datasets", name) for name in read | {d for d, _ in times}}
 
     available = used(study.config["run"]) - study.no_data.keys()
     return used([study.targets[target]["experiment"]]) <= available
