@@ -15,10 +15,12 @@ CLOSE = 1e-12
 STEPS = 200
 #: Of LMs that are alike no share is better than another.
 RIDGE = 1e-12
+#: What an LM keeps that the held-out text has no use for: it may be the only one to know a word elsewhere.
+LEAST = 1e-6
 
 
 def best_shares(nats: np.ndarray) -> np.ndarray:
-    """Return λ (LMs,), in [0, 1] and 1 together, from the nats (LMs, words) of held-out text.
+    """Return λ (LMs,), above 0 and 1 together, from the nats (LMs, words) of held-out text.
 
     The likelihood is concave in λ, so that what is found is the best there is. Words that every LM
     takes for impossible say nothing.
@@ -34,7 +36,8 @@ def best_shares(nats: np.ndarray) -> np.ndarray:
         found, before = _stepped(ratios, found, parts, slopes), found
         if (found == before).all():
             break
-    return found
+    found = np.maximum(found, LEAST)
+    return found / found.sum()
 
 
 def _stepped(ratios, found, parts, slopes) -> np.ndarray:
