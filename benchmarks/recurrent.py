@@ -162,7 +162,7 @@ def compare(folder: Path, vocabulary: int, sizes: tuple, metrics: dict) -> None:
     makers = contenders(folder, vocabulary, sizes)
     for make in makers.values():
         peak_memory(make, "cpu")  # what a first one loads stays in the process
-    peaks = {name: peak_memory(make, "cpu") for name, make in makers.items()}
+    peaks = {name: max(1.0, peak_memory(make, "cpu")) for name, make in makers.items()}
     made = {name: make() for name, make in makers.items()}
     first = {name: contender.steps(1) for name, contender in made.items()}
     seconds: dict = {name: [] for name in made}
