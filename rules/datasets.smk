@@ -1,9 +1,28 @@
 # Reading-time corpora: words, responses → observations, in three partitions or all to be fitted.
 
 
+# Parts of speech for datasets that name a `tagger`: that of a treebank.
+rule train_tagger:
+    input:
+        treebank="<results>/treebanks/{treebank}.parquet",
+    output:
+        tagger="<results>/taggers/{treebank}.json",
+        quality="<results>/taggers/{treebank}.csv",
+    log:
+        "<logs>/train_tagger/{treebank}.log",
+    benchmark:
+        "<benchmarks>/train_tagger/{treebank}.tsv"
+    priority: 50
+    conda:
+        "../envs/reading.yaml"
+    script:
+        "../workflow/scripts/datasets/train_tagger.py"
+
+
 rule words:
     input:
         files=lambda wildcards: list(files.dataset(wildcards.dataset, "words").values()),
+        tagger=lambda wildcards: files.tagger(wildcards.dataset),
     output:
         "<results>/datasets/{dataset}/words.parquet",
     log:

@@ -3,10 +3,13 @@
 import csv
 
 import numpy as np
+import pandas as pd
 import pytest
 from loaded import untracked
-from project import TINY, copy_finished, plan, planned, snakemake
+from project import ROOT, TINY, copy_finished, load, plan, planned, snakemake
 from random_trees import random_heads
+
+from recency.workflow.study import Study
 
 PROBE = """
 run: [probe]
@@ -19,6 +22,14 @@ treebanks:
     dev: {local: mine/dev.conllu}
     test: {local: mine/test.conllu, placed: "test.conllu of mine, from me"}
 probe: {epochs: 2, batch: 4, relations: [nsubj, iobj]}
+datasets:
+  tagged:
+    label: Tagged
+    parser: table
+    tagger: mine
+    words: {table: &file {local: mine/times.csv}}
+    responses: {table: *file}
+    measures: {SPR: {filters: []}}
 sentences: {dog: "the dog ran ."}
 experiments:
   probe:
@@ -32,6 +43,7 @@ targets:
   wm_figure5: {experiment: probe}
 """
 CONFIGS = [*TINY, "probe.yaml"]
+WORDS = ["the", "dog", "ran."]
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +52,9 @@ def project(finished, tmp_path_factory):
     folder = copy_finished(finished, tmp_path_factory.mktemp("probe") / "project")
     (folder / "probe.yaml").write_text(PROBE)
     (folder / "mine").mkdir()
+    times = [f"{who},a,1,{n},{word},300\n" for who in "ab" for n, word in enumerate(WORDS, 1)]
+    header = "subject,item,sentence,position,word,SPR\n"
+    (folder / "mine" / "times.csv").write_text(header + "".join(times))
     random = np.random.default_rng(6)
     for split, count in (("train", 12), ("dev", 4), ("test", 4)):
         lines = []
@@ -60,6 +75,34 @@ def test_a_treebank_of_the_user_s_that_is_not_there_is_said(project):
     reason = "Mine (treebanks) is not here: mine/none.conllu: test.conllu of mine, from me"
     assert run.returncode == 0 and f"not run: {reason}" in run.stdout, run.stdout[-3000:]
     assert reason in " ".join((project / summary).read_text().split())
+
+
+def test_a_dataset_whose_treebank_is_not_there_is_not_run(monkeypatch):
+    """Neither is one that has its words."""
+    monkeypatch.chdir(ROOT)
+    config = load()
+    config["treebanks"]["ewt"]["train"] = {"local": "none.conllu", "placed": "mine"}
+    ucl = config["datasets"]["ucl_spr"]
+    config["datasets"] |= {"tagged": ucl | {"tagger": "ewt"}, "also": ucl | {"words": {"dataset": "tagged"}}}  # fmt: skip
+    responses = {"part_of_speech": ["tagged.SPR", "also.SPR", "ucl_spr.SPR"]}
+    config["experiments"]["part_of_speech"]["responses"] = responses
+    absent = Study(config, ROOT, [], False).absent
+    reason = "UD English EWT (treebanks) is not here: none.conllu: mine"
+    assert absent["tagged"] == absent["also"] == reason and "ucl_spr" not in absent
+
+
+def test_any_dataset_has_parts_of_speech_by_a_tagger(project):
+    where = project / "results" / "tiny" / "cores"
+    target = "results/tiny/cores/datasets/tagged/words.parquet"
+    run = snakemake(project, "--nocolor", target, configs=CONFIGS)
+    assert run.returncode == 0, run.stdout[-3000:]
+    assert planned(run.stdout)["train_tagger"] == 1
+    words = pd.read_parquet(where / "datasets" / "tagged" / "words.parquet")
+    assert words.word.tolist() == WORDS
+    assert words.pos.tolist() == ["other"] * 3  # the treebank calls every word X
+    quality = pd.read_csv(where / "taggers" / "mine.csv").set_index("part_of_speech")
+    assert quality.right["all"] == quality.words["all"] == quality.words["other"] > 8
+    assert untracked(project) == []
 
 
 def test_probe_and_maps_from_text_to_report(project):

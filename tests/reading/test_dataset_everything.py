@@ -10,7 +10,7 @@ import read_everything
 
 # Words and responses (all measures of the config together) of each corpus that is in the folder.
 SIZES = {
-    "provo": [2743, 757_226],
+    "provo": [2743, 1_218_050],
     "meco": [2108, 6324],
     "zuco": [17_335, 237_914],
     "zuco_means": [20_545, 61_635],

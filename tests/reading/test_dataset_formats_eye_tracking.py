@@ -59,7 +59,9 @@ def test_provos_fixation_report(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("measure", "options", "expected"),
     [
+        ("FFD", {"durations": "fixation"}, [200, 100, 0, 150, 110, 0]),
         ("GP", {"durations": "fixation"}, [200, 180, 0, 280, 110, 0]),
+        ("TFT", {"durations": "fixation"}, [200, 180, 70, 210, 110, 0]),
         ("FP", {}, [230, 330, 0, 170, 110, 0]),
         ("SP", {"durations": "fixation"}, [200, 100, 80, 70, 150, 60, 110, 0]),
         ("SP", {"durations": "fixation", "scan_path": "visit"}, [200, 180, 70, 150, 60, 110, 0]),
@@ -143,8 +145,6 @@ def test_provos_reports_are_not_taken_for_each_other(tmp_path):
         read("provo", norms, file, "SP")
     with pytest.raises(InputError, match="report: fixations, but .*areas.csv is a report of areas"):
         read("provo", norms, file, "FP", report="fixations")
-    with pytest.raises(InputError, match="a report of fixations: it gives SP, FP, GP, and no TFT"):
-        read("provo", norms, {"report": report(tmp_path)}, "TFT")
     with pytest.raises(InputError, match=r"report: 'area' is not possible .* mean areas\?"):
         read("provo", norms, file, "FP", report="area")
     with pytest.raises(InputError, match="there is no text 3 in the words, only 1 to 2"):
@@ -265,7 +265,9 @@ def test_dundees_words_and_edges(tmp_path):
 @pytest.mark.parametrize(
     ("measure", "options", "expected"),
     [
+        ("FFD", {}, [200, 190, 100, 120, 0, 210]),
         ("FP", {}, [200, 250, 100, 120, 0, 210]),
+        ("TFT", {}, [290, 250, 180, 190, 0, 210]),
         ("GP", {}, [200, 250, 270, 120, 0, 210]),
         ("SP", {}, [200, 90, 190, 60, 100, 80, 120, 70, 0, 210]),
         ("SP", {"scan_path": "visit"}, [200, 90, 250, 100, 80, 120, 70, 0, 210]),

@@ -180,9 +180,12 @@ def test_measures_follow_their_definitions(rows):
         stay = itertools.takewhile(lambda i, here=here: place[i] == here, after)
         not_past = itertools.takewhile(lambda i, here=here: place[i] <= here, after)
         visit, past = (sum(time[i] for i in part) for part in (stay, not_past))
+        total = sum(time[i] for i in after if place[i] == here)
         starts = not before or here > max(before)
         new_visit = not before or before[-1] != here
         assert sums.visit[row] == (visit if new_visit else 0)
+        assert sums.FFD[row] == (time[row] if starts else 0)
         assert sums.FP[row] == (visit if starts else 0)
+        assert sums.TFT[row] == (total if here not in before else 0)
         assert sums.GP[row] == (past if starts else 0)
         assert sums.words_since_fixation[row] == (here - before[-1] if before else 0)

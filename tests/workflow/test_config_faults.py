@@ -258,6 +258,7 @@ PAPER = {
     "lms: {check_brown: {}}\nexperiments: {check_brown: {title: t, lms: [Pythia], baseline: Pythia, attention: brown}}": (
         "`./run check_brown` is of datasets → brown already"
     ),
+    "datasets: {provo: {tagger: ewtt}}": "datasets → provo → tagger: no treebank is called 'ewtt'; did you mean 'ewt'?",
     "datasets: {ucl_spr: {scored_by: [gpt]}}": "scored_by: no lm is called 'gpt'",
     "dependencies: {natural_stories: {options: {rule: graf}}}": "rule: 'graf' is not one of ['graph', 'categories']; did you mean 'graph'?",
     "dependencies: {natural_stories: {options: {raising: true}}}": (

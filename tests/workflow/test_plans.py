@@ -112,9 +112,9 @@ def test_studies_beyond_the_paper_plan(project):
     (project / "beyond.yaml").write_text("run: [maze, part_of_speech, devarda_marelli]")
     run = plan(project, configs=["config.open.yaml", "beyond.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
-    # 2 responses of 10 LMs and, with part of speech and without, 5 of 10, a base each, of one the base of
+    # 2 responses of 10 LMs and, with part of speech and without, 10 of 10, a base each, of one the base of
     # each LM too; 6 of GPT-2, without one.
-    assert made(run.stdout, "regression", "json") == 2 * 11 + 10 + 2 * 5 * 11 + 6 * 3
+    assert made(run.stdout, "regression", "json") == 2 * 11 + 10 + 2 * 10 * 11 + 6 * 3
 
 
 def test_whole_datasets_plan_without_partitions_unigrams_or_training(project):

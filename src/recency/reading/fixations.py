@@ -58,11 +58,12 @@ def measure(
 
     One row a fixation on a word, in order of time within subject and text; `place` is the word's
     place in the text, and `breaks` says where a glance off the screen came before. Returned, row by
-    row: `visit` (all fixations until another word is fixated), `FP`, `GP`, each on the row where
-    its sum starts and 0 elsewhere (FP and GP start where a word further right than all before
-    is entered), and `words_since_fixation` (the words from the fixation before to this one: 0 on
-    the same word or at the start of a text, negative after a regression). A break ends all sums:
-    the first-pass and go-past times go on at the next word that is further right than all before.
+    row: `visit` (all fixations until another word is fixated), `FFD` (the first fixation of first
+    pass), `FP`, `GP`, `TFT` (all fixations on the word), each on the row where its sum starts and 0
+    elsewhere (FFD, FP and GP start where a word further right than all before is entered), and
+    `words_since_fixation` (the words from the fixation before to this one: 0 on the same word or at
+    the start of a text, negative after a regression). A break ends all sums but the total: the
+    first-pass and go-past times go on at the next word that is further right than all before.
     """
     visit, first, past = (np.zeros(len(place)) for _ in range(3))
     distance = np.zeros(len(place), dtype=np.int64)
@@ -86,7 +87,18 @@ def measure(
             first[now.frontier] += duration[row]
         if frontier_open:
             past[now.frontier] += duration[row]
-    return pd.DataFrame({"visit": visit, "FP": first, "GP": past, "words_since_fixation": distance})
+    on_word = pd.DataFrame({"subject": subject, "text": text, "place": place, "ms": duration})
+    words = on_word.groupby(["subject", "text", "place"], sort=False).ms
+    return pd.DataFrame(
+        {
+            "visit": visit,
+            "FFD": np.where(first > 0, duration, 0.0),
+            "FP": first,
+            "GP": past,
+            "TFT": words.transform("sum").where(words.cumcount() == 0, 0.0),
+            "words_since_fixation": distance,
+        }
+    )
 
 
 def presented(fixations: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.reading import parsers
 from recency.reading.contracts import check_words
+from recency.reading.tagger import tag
 
 
 def read(module, parser: str, files: Mapping[str, Path], options: Mapping) -> pd.DataFrame:
@@ -27,16 +28,25 @@ def main(
     options: Mapping,
     out: str | Path,
     measures: Sequence[str] = (),
+    tagger: Sequence[str | Path] = (),
 ) -> None:
     """Write item, sentence, position, word_id and word, and what else the parser has of words.
 
     `files` is role → path, `parser` a module of recency.reading.parsers, `options` its own keyword
-    arguments. `measures` are the dataset's, for a parser whose words could be mistaken for them.
+    arguments. `measures` are the dataset's, for a parser whose words could be mistaken for them. With a
+    `tagger` (one file of recency.reading.tagger) words get their part of speech, `pos`, by it.
     """
     module = parsers.parser(parser)
     chosen = parsers.accepted(module, module.words, dict(options or {}))
     if module.MEASURES is None:
         chosen["measures"] = list(measures)
     frame = read(module, parser, {role: Path(path) for role, path in files.items()}, chosen)
+    if tagger and "pos" in frame:
+        raise InputError(
+            f"{', '.join(map(str, files.values()))}: the words have parts of speech of their own (pos); "
+            "leave the dataset's `tagger` out, or the role or column that they are read from"
+        )
+    for trained in tagger:
+        frame = frame.assign(pos=tag(frame, trained))
     with atomic(out) as part:
         frame.to_parquet(part, compression="zstd", index=False)

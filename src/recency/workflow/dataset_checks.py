@@ -43,6 +43,8 @@ def problems(config: dict, known) -> list[str]:
         found += _files(where, dataset)
         if "dataset" in dataset["words"]:
             found += _shared_words(config, name, known)
+        if "tagger" in dataset:
+            known(f"{where} → tagger", dataset["tagger"], "treebanks")
         for lm in dataset.get("scored_by", []):
             known(f"{where} → scored_by", lm, "lms")
         if "simulate" in dataset:
@@ -193,7 +195,7 @@ def columns_of(config: dict, dataset: dict, measure: str | None) -> dict[str, st
         own = _own_columns(entry)
         if own is None:
             return None
-        found |= own
+        found |= own | ({"pos": TEXT} if "tagger" in entry else {})
     found |= {"words_since_unscored": NUMBER} if "scored_by" in dataset else {}
     settings = dataset["measures"].get(measure, {})
     amplitude = settings.get("of", measure) in amplitudes(dataset)

@@ -48,6 +48,11 @@ class Files:
         """Return the entry whose words a dataset has: its own, or another's that it names."""
         return self.config["datasets"][configuration.owner_of_words(self.config, name)]
 
+    def tagger(self, dataset: str) -> list[str]:
+        """Return the tagger that a dataset's words get their part of speech by, if any."""
+        treebank = self.with_words(dataset).get("tagger")
+        return [f"<results>/taggers/{treebank}.json"] if treebank else []
+
     def data(self, key: str, name: str, role: str) -> str:
         """Return where one file is of what experiments name with `key`, such as a treebank's `train`."""
         table = registry.data()[key].table

@@ -62,6 +62,9 @@ class Study(Ranked):
             for each in needed:
                 if missing := configuration.missing_files(entries[each], self.mirrors):
                     found.setdefault(name, f"{entries[name]['label']} is not here: {missing[0]}")
+            tagger = self.files.with_words(name).get("tagger")
+            if reason := self.absent_data.get(("probe", tagger)):
+                found.setdefault(name, reason)
         return found
 
     @cached_property

@@ -7,4 +7,4 @@ if __name__ == "__main__":
     with logged(snakemake.log[0]):
         settings = dict(snakemake.params)
         files = dict(zip(settings.pop("roles"), snakemake.input.files, strict=True))
-        main(files=files, out=snakemake.output[0], **settings)
+        main(files=files, tagger=snakemake.input.tagger, out=snakemake.output[0], **settings)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.reading import parts_of_speech
 from recency.reading.contracts import check_complete, look_up, padded, single_sentences
-from recency.reading.formats import penn
 from recency.reading.tables import Table, content, only, read
 
 ENCODING = "latin-1"
@@ -49,14 +49,14 @@ def _parts_of_speech(path: Path, chosen: pd.Series) -> list[str]:
         if number not in tags:
             raise InputError(f"{path}: no tags of sentence {number}, which is in the stimuli")
         line, tagged = tags[number]
-        parts = [len(penn.parts(word)) for word in sentence.split()]
+        parts = [len(parts_of_speech.parts(word)) for word in sentence.split()]
         if sum(parts) != len(tagged):
             raise InputError(
                 f"{path}: line {line} has {len(tagged)} tags, and sentence {number} {sum(parts)} words, "
                 f"clitics and marks: {sentence!r}"
             )
         ends = np.cumsum(parts)
-        found += [penn.part_of_speech(tagged[end - n : end]) for n, end in zip(parts, ends)]
+        found += [parts_of_speech.of(tagged[end - n : end]) for n, end in zip(parts, ends)]
     return found
 
 

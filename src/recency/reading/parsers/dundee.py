@@ -27,7 +27,7 @@ from recency.reading.options import one_of
 from recency.reading.sentences import sentence_numbers
 from recency.reading.tables import content, warn
 
-MEASURES = ("SP", "FP", "GP")
+MEASURES = ("SP", "FP", "GP", "FFD", "TFT")
 COLUMNS = {
     "words_since_fixation": "number",
     "fixation": "number",
@@ -57,7 +57,7 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
 def responses(
     files: dict[str, Path], words: pd.DataFrame, measure: str, *, scan_path: str = "fixation"
 ) -> pd.DataFrame:
-    """Read `measure` in ms: SP (scan path), FP (first pass) or GP (go past).
+    """Read `measure` in ms: SP (scan path), FP (first pass), GP (go past), FFD or TFT (total).
 
     `scan_path`: `fixation`, one row a fixation (the counts of Table 1), or `visit`, one row for all
     fixations until another word is fixated (Appendix A). The files of the texts must be there, too.

@@ -10,7 +10,7 @@ alignment before, which processed_wordinfo.tsv still has: given in the role `rea
 counts of readers per word tell how far a file was moved, and the times are moved back.
 
 With a role `trees` among the words' files (all-parses-aligned.txt.penn) each word has a part of
-speech: noun, verb (neither modal nor auxiliary is set apart) or other.
+speech: noun, verb (modals and auxiliaries among them) or other.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
+from recency.reading import parts_of_speech
 from recency.reading.contracts import look_up, padded, word_table
-from recency.reading.formats import penn
 from recency.reading.sentences import sentence_numbers
 from recency.reading.tables import Table, content, only, read, warn
 
@@ -73,7 +73,7 @@ def _parts_of_speech(trees: Path, frame: pd.DataFrame) -> list[str]:
             f"{trees}: no leaf is word {lost[0][1]} of story {lost[0][0]}, nor are {len(lost) - 1:,} "
             "others; the trees are to be all-parses-aligned.txt.penn of the same stories"
         )
-    return [penn.part_of_speech(found[key]) for key in keys]
+    return [parts_of_speech.of(found[key]) for key in keys]
 
 
 def responses(

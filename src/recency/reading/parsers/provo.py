@@ -41,8 +41,6 @@ CHOICES = {
     "durations": ("fixation", "onset"),
 }
 
-_OF_FIXATIONS = MEASURES[:3]
-
 # The table of words has ? for characters that its source lost: apostrophes, and one dash.
 _LOST = {"?": "—", "doesn?t": "doesn’t", "women?s": "women’s", "bonds?": "bonds’"}
 _REPORT = {
@@ -111,7 +109,7 @@ def responses(
 ) -> pd.DataFrame:
     """Read `measure` in ms: SP (scan path), FP (first pass), GP (go past), FFD or TFT (total).
 
-    SP is of fixations alone, FFD and TFT of the summary. `report`: `fixations` or `areas` says which
+    SP is of fixations alone. `report`: `fixations` or `areas` says which
     the file must be, where it matters that it is no other; None: either.
     `scan_path`: `fixation` (one row a fixation, as the counts of the paper's Table 1 have it) or
     `visit` (one row for all fixations until another word is fixated, as its Appendix A words it).
@@ -125,10 +123,9 @@ def responses(
     if report and (report == "areas") != areas:
         there = "areas" if areas else "fixations"
         raise InputError(f"options → report: {report}, but {path} is a report of {there}")
-    there = tuple(provo_areas.COLUMNS) if areas else _OF_FIXATIONS
-    if measure not in there:
-        what = "the summary by areas" if areas else "a report of fixations"
-        raise InputError(f"{path} is {what}: it gives {', '.join(there)}, and no {measure}")
+    if areas and measure not in provo_areas.COLUMNS:
+        there = ", ".join(provo_areas.COLUMNS)
+        raise InputError(f"{path} is the summary by areas: it gives {there}, and no {measure}")
     if areas:
         return provo_areas.responses(path, words, measure, _encoding(path))
     frame, labels = _fixations(path, durations)

@@ -1,11 +1,14 @@
-"""Tags of the Penn Treebank: which are nouns, which verbs, and what of a written word has one."""
+"""Parts of speech (noun, verb, other) by Penn's or the universal tags, and what of a word has a tag."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-_POS = {"NN": "noun", "NP": "noun", "VB": "verb", "VP": "verb"}  # NP, VPZ: slips of some trees
+# Modals and auxiliaries are verbs, as where they are tagged so alone. Penn's tags by their first two
+# letters; NP and VPZ are slips of some trees.
+_UNIVERSAL = {"NOUN": "noun", "PROPN": "noun", "VERB": "verb", "AUX": "verb"}
+_PENN = {"NN": "noun", "NP": "noun", "VB": "verb", "VP": "verb", "MD": "verb"}
 _TAGGED = re.compile(
     r"""
     can(?=not\b) | (?<=can)not\b              # two words, written as one
@@ -17,9 +20,9 @@ _TAGGED = re.compile(
 )
 
 
-def part_of_speech(tags: Iterable[str]) -> str:
+def of(tags: Iterable[str]) -> str:
     """Return noun, verb or other: of several tags of a word, its first noun or verb's."""
-    found = (_POS.get(tag[:2]) for tag in tags)
+    found = (_UNIVERSAL.get(tag, _PENN.get(tag[:2])) for tag in tags)
     return next((each for each in found if each), "other")
 
 

@@ -1,0 +1,84 @@
+"""Parts of speech of words that have none of their own: a tagger is trained on a treebank, and applied.
+
+The tagger is NLTK's averaged perceptron (Collins, 2002; Honnibal, 2013) on universal tags, so that a
+treebank of any language serves. A sentence's words are split as treebanks split them (`can't` in `ca`
+and `n't`), tagged in their order, and a word is what `parts_of_speech.of` makes of its parts.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pandas as pd
+
+from recency.files import atomic
+from recency.reading import parts_of_speech
+
+EPOCHS = 5
+SEED = 1
+"""Of the order of sentences, which decides the weights."""
+
+
+def train(treebank: str | Path, out: str | Path, quality: str | Path) -> None:
+    """Train a tagger on a treebank's `train`, and measure it on its `test`.
+
+    `treebank` is the table of rule treebank. `quality` gets part_of_speech, words (of `test`), found
+    (words that the tagger says are this), right (those of them that are) and, of `all`, all words.
+    """
+    from nltk.tag.perceptron import PerceptronTagger
+
+    table = pd.read_parquet(treebank, columns=["split", "sentence", "word", "upos"])
+    parts = {split: _sentences(part) for split, part in table.groupby("split", sort=False)}
+    tagger = PerceptronTagger(load=False)
+    random.seed(SEED)  # NLTK shuffles with Python's own generator
+    tagger.train(parts["train"], nr_iter=EPOCHS)
+    rows = _quality(tagger, parts["test"])
+    weights, known, tags = tagger.encode_json_obj()
+    with atomic(out) as path:
+        made = {"weights": weights, "known": known, "tags": sorted(tags)}
+        path.write_text(json.dumps(made, ensure_ascii=False, sort_keys=True), encoding="utf-8")
+    with atomic(quality) as path:
+        rows.to_csv(path, index=False, lineterminator="\n")
+
+
+def tag(words: pd.DataFrame, tagger: str | Path) -> pd.Series:
+    """Return noun, verb or other for each word (contract 1), by a tagger that `train` wrote."""
+    from nltk.tag.perceptron import PerceptronTagger
+
+    made = json.loads(Path(tagger).read_text(encoding="utf-8"))
+    trained = PerceptronTagger.decode_json_obj((made["weights"], made["known"], made["tags"]))
+    found: list[str] = []
+    for _, sentence in words.groupby("sentence", sort=False).word:
+        parts = [parts_of_speech.parts(word) for word in sentence]
+        tags = iter([each for _, each in trained.tag([part for word in parts for part in word])])
+        found += [parts_of_speech.of([next(tags) for _ in word]) for word in parts]
+    return pd.Series(found, index=words.index, dtype="str")
+
+
+def _sentences(table: pd.DataFrame) -> list[list[tuple[str, str]]]:
+    """Return each sentence of a split as pairs of word and tag."""
+    groups = table.groupby("sentence", sort=False)
+    return [list(zip(each.word, each.upos, strict=True)) for _, each in groups]
+
+
+def _quality(tagger, sentences: list[list[tuple[str, str]]]) -> pd.DataFrame:
+    """Count how often a tagger is right about nouns, verbs and the rest."""
+    told = [parts_of_speech.of([tag]) for sentence in sentences for _, tag in sentence]
+    guessed = [
+        parts_of_speech.of([tag])
+        for sentence in sentences
+        for _, tag in tagger.tag([word for word, _ in sentence])
+    ]
+    pairs = pd.DataFrame({"told": told, "found": guessed})
+    right = pairs[pairs.told == pairs.found]
+    counts = pd.DataFrame(
+        {
+            "words": pairs.told.value_counts(),
+            "found": pairs.found.value_counts(),
+            "right": right.told.value_counts(),
+        }
+    ).reindex(["noun", "verb", "other"])
+    counts.loc["all"] = counts.sum()
+    return counts.fillna(0).astype("int64").rename_axis("part_of_speech").reset_index()
