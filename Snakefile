@@ -5,6 +5,7 @@
 #   reading-time corpus ──► words, responses ──► observations ─┴─► regression ──► ΔLogLik, permutation test
 import gc
 import os
+import subprocess
 import sys
 from itertools import filterfalse
 from pathlib import Path
@@ -18,8 +19,31 @@ min_version("9.27")
 gc.freeze()
 gc.set_threshold(100_000, 20, 100)
 
+
+def checkout(source):
+    """Return the folder of a Snakefile: a clone's or, of a module from a repository, a checkout of its version."""
+    if os.path.isdir(str(source)):
+        return os.path.abspath(str(source))
+    repository = source.repo_path if hasattr(source, "repo_path") else source.hosted_repo.repo_clone
+
+    def git(*arguments):
+        run = subprocess.run(["git", *map(str, arguments)], check=True, stdout=subprocess.PIPE)
+        return run.stdout.decode().strip()
+
+    commit = git("-C", repository, "rev-parse", "--verify", f"{source.ref}^{{commit}}")
+    folder = os.path.abspath(f".snakemake/recency/{commit}")
+    if not os.path.isdir(folder):
+        part = f"{folder}.{os.getpid()}"
+        git("clone", "--quiet", "--no-checkout", repository, part)
+        git("-C", part, "checkout", "--quiet", commit)
+        os.rename(part, folder)
+    return folder
+
+
+HERE = checkout(workflow.current_basedir)
+
 # Jobs find the package here too, in a conda environment and on a cluster.
-sys.path.insert(0, os.path.join(workflow.basedir, "src"))
+sys.path.insert(0, os.path.join(HERE, "src"))
 os.environ["PYTHONPATH"] = sys.path[0]
 
 from recency.workflow import beside
@@ -38,10 +62,8 @@ from recency.workflow import (
     records,
     regressions,
     reporting,
-    scheduling,
     start,
     timings,
-    training_guard,
 )
 from recency.workflow.constraints import any_of
 
@@ -49,9 +71,9 @@ from recency.workflow.constraints import any_of
 configfile: "config.yaml"
 
 
-study = start.study(config, workflow)
+study = start.study(config, workflow, HERE)
 files = study.files
-EVALUATIONS = f"{workflow.basedir}/src/recency/evaluations"
+EVALUATIONS = f"{HERE}/src/recency/evaluations"
 
 
 envvars:
@@ -64,6 +86,9 @@ pathvars:
     resources="data",
     logs="<results>/logs",
     benchmarks="<results>/benchmarks",
+
+
+study.place = workflow.pathvars.apply
 
 
 wildcard_constraints:
@@ -81,7 +106,7 @@ wildcard_constraints:
 report: "workflow/report/workflow.rst"
 
 
-for path in start.rule_files(workflow.basedir):
+for path in start.rule_files(HERE):
 
     include: path
 
@@ -89,23 +114,18 @@ for path in start.rule_files(workflow.basedir):
 # A run that would throw trained LMs away, or that this machine cannot do, ends here; a dry run and
 # jobs on a cluster don't ask.
 onstart:
-    start.require_writable(workflow)
-    training_guard.check(config, workflow)
-    start.require_machine(study, workflow)
-    cluster.end_orphans(workflow)
-    scheduling.look_once(workflow)
-    start.tidy(workflow)
-    start.say_what(study, workflow)
+    start.begin(study, workflow)
 
 
 onsuccess:
-    start.say_where(study, workflow)
+    start.say_where(study)
 
 
 onerror:
     start.say_why(log)
 
 
+start.keep_handlers(study, workflow)
 start.require_free_names(study, workflow)
 
 
@@ -138,9 +158,11 @@ for name in study.targets:
         localrule: True
 
 
+own = start.own_rules(workflow, HERE)
+
 # What a rule's code is, its parameters say: an edit of it reruns the rule.
 code.track(
-    workflow.rules,
+    own,
     lambda rule, wildcards: products.chosen(study, rule, wildcards),
     memory=Path(".snakemake", "recency-code.json"),
 )
@@ -149,11 +171,11 @@ code.track(
 records.keep_those_of_done_jobs()
 
 # How long each job takes is kept, for `./run timings` and the report.
-timings.track(workflow.rules)
+timings.track(own)
 
 # On a cluster a job asks for memory and time by what it does; what takes a second is made here.
-cluster.asks(workflow.rules, workflow.resource_settings._parsed_overwrite_resources)
-workflow.localrules(*cluster.seconds_long(workflow.rules))
+cluster.asks(own, workflow.resource_settings._parsed_overwrite_resources)
+workflow.localrules(*cluster.seconds_long(own))
 
 # A name that no rule has is refused here, with the nearest one.
 start.require_targets(study, workflow)

@@ -22,6 +22,7 @@ CONDA_PACKAGES=(
     cmake make cxx-compiler libboost-devel zlib bzip2 xz
 )
 CONDA=.tools/conda
+KENLM=envs/kenlm.post-deploy.sh
 
 say() { echo "[setup] $*"; }
 
@@ -100,7 +101,7 @@ r_linked() {
     done <.tools/r-packages
 }
 
-lmplz_built() { cmp -s setup/kenlm.txt .tools/kenlm/built && [[ -x .tools/kenlm/bin/lmplz ]]; }
+lmplz_built() { cmp -s "$KENLM" .tools/kenlm/built && [[ -x .tools/kenlm/bin/lmplz ]]; }
 
 can_build() {
     local program=.tools/has-boost libraries=(program_options thread unit_test_framework)
@@ -270,8 +271,8 @@ in_conda() {
 make_kenlm() {
     lmplz_built && return
     say "KenLM's lmplz into .tools/kenlm (about 1 minute)"
-    logged kenlm in_conda bash setup/kenlm.sh "$PWD/.tools/kenlm" "$PWD/.venv/bin/python"
-    cp setup/kenlm.txt .tools/kenlm/built
+    logged kenlm in_conda bash "$KENLM" "$PWD/.tools/kenlm" "$PWD/.venv/bin/python"
+    cp "$KENLM" .tools/kenlm/built
 }
 
 main() {

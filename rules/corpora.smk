@@ -22,7 +22,7 @@ rule download:
 rule prepare_text:
     input:
         files=lambda wildcards: study.corpus_files(wildcards.corpus),
-        sources=lambda wildcards: config["corpora"][wildcards.corpus].get("sources", []),
+        sources=lambda wildcards: files.table_of_sources(wildcards.corpus),
     output:
         "<results>/corpora/{corpus}/text.parquet",
     log:

@@ -130,7 +130,6 @@ rule check_dataset:
             study,
             wildcards.dataset,
             workflow.dag_settings.targets,
-            workflow.pathvars.apply,
             workflow.is_main_process,
         ),
     output:

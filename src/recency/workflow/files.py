@@ -22,6 +22,15 @@ class Files:
         part = f".bytes-{byte_range[0]}-{byte_range[1]}" if byte_range else ""
         return f"<resources>/downloads/{url.split('://', 1)[1].rstrip('/')}{part}"
 
+    def shipped(self, path: str) -> str:
+        """Return where a file of the project is, seen from the folder of the run."""
+        return os.path.relpath(self.root / path)
+
+    def table_of_sources(self, corpus: str) -> list[str]:
+        """Return the table of files that a corpus is made from, if it has one."""
+        entry = self.config["corpora"][corpus]
+        return [self.shipped(entry["sources"])] if "sources" in entry else []
+
     def sources(self, entry: dict) -> list[sources.Source]:
         """Return the rows of an entry's table of files, without the parts that are left out."""
         return sources.read(self.root / entry["sources"], entry.get("exclude", []))

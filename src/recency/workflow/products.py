@@ -104,7 +104,9 @@ def read_by(study: Study, product: Product, experiment: str) -> dict:
         path = f"{EXPERIMENT}/{name or keyword}.csv".format(experiment=experiment)
         found[keyword] = function(study, experiment) if function else path
     table = study.experiment(experiment).get("published", {}).get(product.published)
-    return found | ({"published": f"data/published/{table}.csv"} if table else {})
+    return found | (
+        {"published": study.files.shipped(f"data/published/{table}.csv")} if table else {}
+    )
 
 
 def inputs(study: Study, evaluation: str, name: str, wildcards):

@@ -347,13 +347,11 @@ def counts(study: Study, experiment: str) -> list[str]:
     return [observations_file(r, "counts.csv") for r in study.responses(experiment)]
 
 
-def check_unigram(
-    study: Study, dataset: str, targets: Iterable[str], path_of, planning: bool
-) -> list[str]:
+def check_unigram(study: Study, dataset: str, targets: Iterable[str], planning: bool) -> list[str]:
     """Return the dataset's unigram surprisal, if it is there or will be made for the regressions.
 
-    Asked for a check alone, nobody wants to wait for a unigram model. `path_of` resolves path
-    variables; `planning` is whether this process plans the run.
+    Asked for a check alone, nobody wants to wait for a unigram model. `planning` is whether this
+    process plans the run.
     """
     path = predictors(study, dataset)["unigram"]
     alone = targets and all(str(target).startswith("check_") for target in targets)
@@ -364,4 +362,4 @@ def check_unigram(
         if r["dataset"] == dataset
     )
     made = planning and named and not alone
-    return [path] if made or os.path.exists(path_of(path)) else []
+    return [path] if made or os.path.exists(study.place(path)) else []

@@ -14,14 +14,17 @@ from recency.errors import InputError
 from recency.evaluations import registry
 from recency.workflow import (
     checks,
+    cluster,
     costs,
     leftovers,
     loading,
     machine,
     plan_checks,
+    scheduling,
     strict_yaml,
     targets,
     timings,
+    training_guard,
 )
 from recency.workflow.constraints import any_of
 from recency.workflow.faults import ConfigError
@@ -37,12 +40,22 @@ SIGNALS = {
 GO_ON = "What is complete stays, and the same command goes on from there"
 
 
-def study(config: dict, workflow) -> Study:
-    """Complete and check the config, and return the study; the config gets what reports read."""
-    root = Path(workflow.basedir)
+def is_module(workflow) -> bool:
+    """Say whether another workflow has this one as a module, with a config of its own."""
+    return not workflow.modifier.is_main_snakefile()
+
+
+def study(config: dict, workflow, root: str | Path) -> Study:
+    """Complete and check the config, and return the study; the config gets what reports read.
+
+    `root` is the project's folder. A module's config lies over config.yaml, as an overlay does.
+    """
+    root = Path(root)
     try:
         if workflow.is_main_process:
             _read_strictly(root, workflow)
+        if is_module(workflow):
+            config |= loading.merge(strict_yaml.read(root / "config.yaml", "config.yaml"), config)
         loading.complete(config, root)
         checks.check(config, root / "config.schema.yaml")
         targets.require_distinct(config)
@@ -99,6 +112,11 @@ def rule_files(root: str) -> list[str]:
     return sorted(map(str, Path(root, "rules").glob("*.smk")))
 
 
+def own_rules(workflow, root: str) -> list:
+    """Return the rules of this project: another workflow that has it as a module has rules of its own."""
+    return [rule for rule in workflow.rules if Path(root) in Path(str(rule.basedir), "_").parents]
+
+
 def named_files(study: Study) -> str:
     """Return a wildcard constraint that admits the files that are downloaded or placed."""
     paths = (path.removeprefix("<resources>/downloads/") for path in study.files.known)
@@ -125,8 +143,12 @@ def require_targets(study: Study, workflow) -> None:
 
     Snakemake itself would end with a MissingRuleException once it has planned all other targets.
     """
-    if not workflow.is_main_process or "snakemake" not in Path(sys.argv[0]).parts:
-        return  # a job, or a program that reads the Snakefile
+    if (
+        not workflow.is_main_process
+        or "snakemake" not in Path(sys.argv[0]).parts
+        or is_module(workflow)
+    ):
+        return  # a job, a program that reads the Snakefile, or another workflow, with targets of its own
     from snakemake.cli import parse_args
 
     rules = {rule.name for rule in workflow.rules}
@@ -143,9 +165,28 @@ def say_what(study: Study, workflow) -> None:
         logger.info(f"To make: {cost.line(workflow.cores or 1)}")
 
 
-def require_writable(workflow) -> None:
+def begin(study: Study, workflow) -> None:
+    """Refuse a run that cannot end well, end and remove what killed ones left, say what is made."""
+    require_writable(study)
+    training_guard.check(study.config, workflow)
+    require_machine(study, workflow)
+    cluster.end_orphans(workflow)
+    scheduling.look_once(workflow)
+    tidy(study, workflow)
+    say_what(study, workflow)
+
+
+def keep_handlers(study: Study, workflow) -> None:
+    """Have a module's runs begin and end as the project's own do: Snakemake takes a module's handlers for none."""
+    if is_module(workflow):
+        workflow._onstart = lambda log: begin(study, workflow)
+        workflow._onsuccess = lambda log: say_where(study)
+        workflow._onerror = say_why
+
+
+def require_writable(study: Study) -> None:
     """Refuse a run whose results could not be written, before Snakemake makes their folders."""
-    results = Path(workflow.pathvars.apply("<results>")).absolute()
+    results = Path(study.place("<results>")).absolute()
     there = next(path for path in (results, *results.parents) if path.exists())
     if not os.access(there, os.W_OK | os.X_OK):
         raise ConfigError(
@@ -154,11 +195,11 @@ def require_writable(workflow) -> None:
         )
 
 
-def tidy(workflow) -> None:
+def tidy(study: Study, workflow) -> None:
     """Remove what killed jobs left half written, date what is of the future, and say so."""
     if workflow.touch:
         return
-    folders = [*map(workflow.pathvars.apply, ("<results>", "<resources>/downloads"))]
+    folders = [*map(study.place, ("<results>", "<resources>/downloads"))]
     if future := leftovers.date_now(folders):
         logger.info(
             f"{future:,} files were dated later than now (the clock was set back): dated now"
@@ -181,10 +222,10 @@ def say_why(logs: Iterable[str]) -> None:
         logger.error(f"A job was ended by {name}: {SIGNALS.get(name, SIGNALS[''])}. {GO_ON}")
 
 
-def say_where(study: Study, workflow) -> None:
+def say_where(study: Study) -> None:
     """Say in a line where what a run has made can be looked at, and write where its time went."""
-    results = workflow.pathvars.apply("<results>")
-    timings.write(results, workflow.pathvars.apply("<benchmarks>"))
+    results = study.place("<results>")
+    timings.write(results, study.place("<benchmarks>"))
     known = {
         "report.html": "open it in a browser",
         "summary.txt": "what was found, in short",
@@ -207,7 +248,7 @@ def require_machine(study: Study, workflow) -> None:
     def planned(rule: str, wildcard: str) -> list[str]:
         return [job.wildcards[wildcard] for job in jobs if job.rule.name == rule]
 
-    results = workflow.pathvars.apply("<results>")
+    results = study.place("<results>")
     known = study.files.known
     trained = planned("train", "lm")
     needed = machine.needs(
@@ -216,9 +257,9 @@ def require_machine(study: Study, workflow) -> None:
         unigrams=planned("estimate_ngrams", "unigram"),
         ngram_lms=planned("estimate_ngram_lm", "lm"),
         downloads=[known[f"<resources>/downloads/{file}"] for file in planned("download", "file")],
-        present=machine.used([results, *(workflow.pathvars.apply(path) for path in known)]),
+        present=machine.used([results, *map(study.place, known)]),
     )
     try:
-        machine.check(config, needed, machine.here(results), workflow.basedir)
+        machine.check(config, needed, machine.here(results), study.root)
     except InputError as error:
         raise ConfigError(str(error)) from None

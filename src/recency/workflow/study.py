@@ -7,6 +7,7 @@ by its name is a method here; what is special to an evaluation stands in the eva
 from __future__ import annotations
 
 import glob
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 from recency import config as configuration
 from recency import grids
 from recency.evaluations import registry
+from recency.workflow.absent import Absent
 from recency.workflow.faults import ConfigError
 from recency.workflow.files import Files
 from recency.workflow.ranked import Ranked
@@ -24,9 +26,10 @@ NGRAM |= {"text_rule": "displayed", "distance": 1}
 
 
 @dataclass
-class Study(Ranked):
+class Study(Ranked, Absent):
     """A checked config, the project's folder, folders with public files, and whether a plan is all.
 
+    `place` writes path variables out (`<results>` …), once the Snakefile has said what they are.
     Experiments with several seeds or settings are written out in `config`; `grids` says what the
     names of their LMs and designs mean.
     """
@@ -35,6 +38,7 @@ class Study(Ranked):
     root: Path
     mirrors: list[str] = field(default_factory=list)
     dry_run: bool = False
+    place: Callable[[str], str] = str
 
     def __post_init__(self):
         self.grids = grids.expand(self.config)
@@ -45,93 +49,6 @@ class Study(Ranked):
     def experiment(self, name: str) -> dict:
         """Return an experiment's entry."""
         return self.config["experiments"][name]
-
-    # What is here. A dataset that only its user can place, and that is not there, is left out and
-    # said to be; a dry run plans it all the same.
-
-    @cached_property
-    def absent(self) -> dict[str, str]:
-        """Datasets that some experiment or search could ask for and that are not here → why."""
-        datasets = configuration.datasets_read(self.config, self.config["experiments"])
-        for name in self.config.get("searches", {}):
-            found = configuration.responses(self.config, name, "searches")
-            datasets |= {response["dataset"] for response in found}
-        entries, found = self.config["datasets"], {}
-        for name in sorted(datasets):
-            needed = dict.fromkeys([name, configuration.owner_of_words(self.config, name)])
-            for each in needed:
-                if missing := configuration.missing_files(entries[each], self.mirrors):
-                    found.setdefault(name, f"{entries[name]['label']} is not here: {missing[0]}")
-            tagger = self.files.with_words(name).get("tagger")
-            if reason := self.absent_data.get(("probe", tagger)):
-                found.setdefault(name, reason)
-        return found
-
-    @cached_property
-    def absent_data(self) -> dict[tuple[str, str], str]:
-        """What evaluations need beside reading times and is not here: (key, name) → why."""
-        return {
-            (key, name): f"{entry['label']} ({kind.table.replace('_', ' ')}) is not here: "
-            f"{missing[0]}"
-            for key, kind in registry.data().items()
-            for name, entry in self.config.get(kind.table, {}).items()
-            if (missing := configuration.missing_data(entry, kind.roles, self.mirrors))
-        }
-
-    @property
-    def not_run(self) -> dict[str, str]:
-        """Datasets that are left out → why."""
-        return {} if self.dry_run else self.absent
-
-    @property
-    def no_data(self) -> dict[tuple[str, str], str]:
-        """What is left out beside datasets: (key, name) → why."""
-        return {} if self.dry_run else self.absent_data
-
-    @cached_property
-    def asked(self) -> set[str]:
-        """Datasets whose words or reading times this run asks for."""
-        return configuration.datasets_read(self.config, self.config["run"])
-
-    @cached_property
-    def data_asked(self) -> list[tuple[str, str]]:
-        """What this run asks for beside reading times, as (key, name)."""
-        found = [
-            (key, each)
-            for key in registry.data()
-            for name in self.config["run"]
-            for each in registry.named(self.experiment(name), key)
-        ]
-        return list(dict.fromkeys(found))
-
-    def left_out(self) -> list[str]:
-        """Say what this run asks for and is not here, a line each."""
-        reasons = [self.absent_data.get(each) for each in self.data_asked]
-        return [
-            *(f"not run: {self.absent[name]}" for name in sorted(self.absent.keys() & self.asked)),
-            *(f"not run: {reason}" for reason in reasons if reason),
-        ]
-
-    def not_run_rows(self) -> list[dict]:
-        """Return the rows of not_run.csv: dataset, measure, reason; of events, those asked for."""
-        responses = (r for name in self.config["run"] for r in self.all_responses(name))
-        asked = {(r["dataset"], r["measure"]) for r in responses}
-        return [
-            {"dataset": name, "measure": measure, "reason": self.not_run[name]}
-            for name in self.not_run
-            if name in self.asked
-            for measure, settings in self.config["datasets"][name]["measures"].items()
-            if "of" not in settings or (name, measure) in asked
-        ] + [
-            {"dataset": each["label"], "measure": each["kind"], "reason": each["reason"]}
-            for each in self.for_report()["other_data"]
-            if each["reason"]
-        ]
-
-    def data_here(self, experiment: str, key: str) -> list[str]:
-        """Return what an experiment names by an evaluation's key and is here."""
-        named = registry.named(self.experiment(experiment), key)
-        return [name for name in named if (key, name) not in self.no_data]
 
     def for_report(self) -> dict:
         """Return what captions and the report's front page read beside the config."""
