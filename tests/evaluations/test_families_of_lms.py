@@ -130,6 +130,27 @@ def test_tables_and_figure(files, tmp_path):
     assert "with part of speech" not in ends[1].read_text()
 
 
+@pytest.mark.parametrize("many", [2, 5, 6])
+def test_every_point_is_in_its_panel(files, many):
+    """Of one response or two beside each other; a response's panels have one axis."""
+    rows = gaps.points(**files)
+    one = rows[rows.dataset == "one"]
+    higher = 50 * (one.design == "with")
+    parts = [one.assign(response=f"r{n}", delta_loglik=one.delta_loglik + n * higher) for n in range(many)]  # fmt: skip
+    rows = pd.concat(parts)
+    drawn = figure.draw(rows, ["told"])
+    drawn.canvas.draw()
+    panels = [axes for axes in drawn.axes if axes.get_visible()]
+    assert len(panels) == 2 * many and sum(bool(axes.get_xlabel()) for axes in panels) in (2, 4)
+    for axes in panels:
+        (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+        for line in axes.lines:
+            assert all(left < x < right for x in line.get_xdata())
+            assert all(low < y < high for y in line.get_ydata())
+        if axes.get_xlabel():
+            assert any(tick.label1.get_visible() for tick in axes.xaxis.get_major_ticks())
+
+
 FAULTS = {
     "{groups: {g: [Pythia, LSTM]}}": "families → groups → g: 'LSTM' is not among the experiment's `lms`",
     "{groups: {g: [Pythia, dVM-I]}, beside: nothing}": "no experiment is called 'nothing'",

@@ -1,5 +1,6 @@
 """ΔLogLik against perplexity, a line a family, without part of speech and with it."""
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLES = {WITHOUT: "without part of speech", WITH: "with part of speech"}
+BROKEN = {design: title.replace(" part", "\npart") for design, title in TITLES.items()}
+ONE_BELOW_ANOTHER = 4
+"""Responses; of more, two are beside each other."""
 
 
 def draw(rows: pd.DataFrame, sentences: list[str]) -> "Figure":
-    """Draw a row of panels a response, a column a design, the largest LM of a family named by none."""
+    """Draw a panel a response and design, those of a response beside each other, the responses of many in pairs."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -34,12 +38,18 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> "Figure":
     designs = [name for name in (WITHOUT, WITH) if name in set(rows.design)]
     responses, families = list(dict.fromkeys(rows.response)), list(dict.fromkeys(rows.family))
     looks = [look for name, look in STYLES.items() if name != "none"] + list(OTHERS)
-    figure = Figure(figsize=(style.WIDTH, 0.9 + 2.1 * len(responses)), layout="constrained")
+    across = 1 if len(responses) <= ONE_BELOW_ANOTHER else 2
+    down = math.ceil(len(responses) / across)
+    figure = Figure(figsize=(style.WIDTH, 0.9 + 2.1 * down), layout="constrained")
     FigureCanvasAgg(figure)
-    grid = figure.subplots(len(responses), len(designs), squeeze=False, sharex=True, sharey="row")
-    for line, response in enumerate(responses):
-        for column, design in enumerate(designs):
+    grid = figure.subplots(down, across * len(designs), squeeze=False, sharex=True)
+    for place, response in enumerate(responses):
+        line, first = place // across, place % across * len(designs)
+        for column, design in enumerate(designs, first):
             axes = grid[line][column]
+            if column > first:
+                axes.sharey(grid[line][first])
+                axes.tick_params(labelleft=False)
             axes.set_xscale("log")
             here = rows[(rows.response == response) & (rows.design == design)]
             for number, family in enumerate(families):
@@ -52,12 +62,16 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> "Figure":
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
             axes.grid(which="major")
-            if column == 0:
+            if column == first:
                 axes.set_ylabel(f"ΔLogLik (nats),\n{response}")
             if line == 0 and len(designs) > 1:
-                axes.set_title(TITLES[design])
-            if line == len(responses) - 1:
-                axes.set_xlabel(f"Perplexity per {rows.unit.iloc[0]} (log scale)")
+                axes.set_title(TITLES[design] if across == 1 else BROKEN[design])
+            if place + across >= len(responses):  # none is below
+                axes.tick_params(labelbottom=True)
+                label = f"Perplexity per {rows.unit.iloc[0]} (log scale)"
+                axes.set_xlabel(label if across == 1 else label.replace(" (", "\n("))
+    for axes in grid[-1]:
+        axes.set_visible(bool(axes.lines))
     handles = []
     for number, family in enumerate(families):
         colour, marker = looks[number % len(looks)]
