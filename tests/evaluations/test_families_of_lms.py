@@ -71,13 +71,7 @@ def test_gaps_and_relations_are_those_put_in(files):
 def test_the_published_gaps_give_the_published_test():
     """Table 9.3's nine pairs of gaps: t(8) = 2.7, p = .028."""
     known = pd.read_csv(SCHEMA.parent / "data" / "published" / "thesis_table9_3_pos_gap.csv")
-    rows = [
-        {"family": row.lm_family, "response": corpus, "design": design, "gap": getattr(row, f"{corpus}_{name}")}
-        for row in known.itertuples()
-        for corpus in ("provo", "zuco", "gmaze")
-        for design, name in ((gaps.WITHOUT, "no_pos"), (gaps.WITH, "pos"))
-    ]  # fmt: skip
-    t, p, n = gaps.widened(pd.DataFrame(rows))
+    t, p, n = gaps.widened(gaps.published_gaps(known))
     assert (round(t, 1), round(p, 3), n) == (2.7, 0.028, 9)
 
 
@@ -109,10 +103,26 @@ def test_shares_are_those_of_an_analysis_of_variance(tmp_path):
     assert pd.read_csv(ends[0][0]).surprisal.to_numpy() == pytest.approx(both)
 
 
+def test_measures_are_compared_as_published():
+    """Within a dataset where one has both measures, else across; what is not here is left out."""
+    responses = [{"dataset": d, "measure": m, "label": d, "design": "spr"} for d, m in (("eye", "FFD"), ("eye", "FP"), ("other", "FP"), ("maze", "Maze"), ("maze", "TFT"))]  # fmt: skip
+    names = [f"{r['label']} {r['measure']}" for r in responses]
+    wide = pd.DataFrame({name: [n, n + 1.0, n + 2.5] for n, name in enumerate(names)})
+    wide.loc[0, "maze Maze"] += 1
+    published = pd.DataFrame({"more": ["FP", "Maze", "GP"], "less": ["FFD", "FP", "FP"], "t": [19.3, 2, 1], "df": [18] * 3})  # fmt: skip
+    found = explained.tests(wide, names[:4], published, responses)
+    assert [each.partition(":")[0] for each in found] == ["maze Maze over eye FP", "maze Maze over other FP"]  # fmt: skip
+    wide.loc[0, "eye FP"] += 1
+    first, *_ = explained.tests(wide, names[:4], published, responses)
+    expected = stats.ttest_rel(wide["eye FP"], wide["eye FFD"])
+    assert first.startswith(f"eye FP over eye FFD: paired t(2) = {expected.statistic:.2f} (p ")
+    assert first.endswith("; published t(18) = 19.3")
+    assert len(explained.tests(wide, names[:4], None, responses)) == 3
+
+
 def test_tables_and_figure(files, tmp_path):
     ends = [tmp_path / f"t.{end}" for end in ("csv", "html")]
-    known = tmp_path / "published.csv"
-    known.write_text("lm_family,provo_no_pos,provo_pos\nGPT-2,34,47\n")
+    known = SCHEMA.parent / "data" / "published" / "thesis_table9_3_pos_gap.csv"
     table.main(**files, out=ends, published=known)
     page = ends[1].read_text()
     assert "published: GPT-2" in page and "A1 over A3" in page

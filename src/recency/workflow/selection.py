@@ -22,6 +22,7 @@ COLUMNS = {
     "minimal_pairs": ("quantity", "training_words", "lm", "value"),
     "maze": ("quantity", "value", "p"),
     "families": ("lm_family",),
+    "explained": ("more", "less", "t", "df"),
     "word_length": ("lm", "t", "p", "rho"),
     "rank_metrics": ("model", "perplexity", "mean_log_rank", "top_1", "score"),
     "rare_words": ("pairs", "label", "similarity", "spearman"),

@@ -19,7 +19,7 @@ from recency.evaluations.families.shares import (
     read,
 )
 from recency.evaluations.reading_times.table_significance import write_p
-from recency.figures import style, tables
+from recency.figures import comparison, style, tables
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
@@ -29,6 +29,7 @@ PRODUCT = {
     },
     "reads": ["fitted", "fits"],
     "settings": ["cells", "responses", "title"],
+    "published": "explained",
     "when": "mixed",
 }
 
@@ -39,7 +40,7 @@ NOTE = (
     "percent of the variance of the responses fitted, of an analysis of variance of type I: readers first, then what is known of the "
     "words, the LM's terms last"
 )
-PUBLISHED = "the thesis's Table 9.2, over 19 LMs: FP over FFD t(18) = 19.3, TFT over FP 14.0, choices in a maze over TFT 19.2"
+SHARED = ", over LMs, which share their words, so that p says more than there is"
 COLOURS = {
     READERS: "#bdbdbd",
     LENGTH: "#80b1d3",
@@ -57,17 +58,21 @@ def main(
     figure: Iterable[str | Path],
     cells: Iterable[Mapping],
     responses: Iterable[Mapping],
+    published: str | Path | None = None,
     title: str = "Families",
 ) -> None:
     """Write the table (.csv tidy, .html, .tex) and the figure (.pdf, .svg, .png, .csv)."""
     rows = read(fitted, fits, cells, responses)
-    tables.write(out, layout(rows, title), rows)
+    known = None if published is None else pd.read_csv(published)
+    tables.write(out, layout(rows, known, responses, title), rows)
     with style.use():
         style.save(draw(rows), figure, rows)
 
 
-def layout(rows: pd.DataFrame, title: str) -> Table:
-    """Set out a row an LM, a column a response, the largest share first, and the paired tests of neighbours."""
+def layout(
+    rows: pd.DataFrame, published: pd.DataFrame | None, responses: Iterable[Mapping], title: str
+) -> Table:
+    """Set out a row an LM, a column a response, the largest share first, and paired tests."""
     wide = rows.pivot(index="label", columns="response", values=LM)
     wide = wide.reindex(list(dict.fromkeys(rows.label)))
     order = list(wide.mean().sort_values(ascending=False).index)
@@ -76,13 +81,40 @@ def layout(rows: pd.DataFrame, title: str) -> Table:
         [Cell(label, left=True), *(Cell(style.number(wide[name][label], 2)) for name in order)]
         for label in wide.index
     ]
-    notes = [NOTE]
-    for more, less in pairwise(order):
+    notes = [NOTE, *tests(wide, order, published, responses)]
+    return Table(f"{title}: variance that surprisal explains", [header], grid, notes)
+
+
+def tests(
+    wide: pd.DataFrame,
+    order: list[str],
+    published: pd.DataFrame | None,
+    responses: Iterable[Mapping],
+) -> list[str]:
+    """Say paired tests of a column with the next or, of `published`, of the pairs that it has."""
+    compared = [(more, less, "") for more, less in pairwise(order)]
+    if published is not None:
+        _, measured = comparison.records([], responses)
+        compared = [
+            (more, less, f"; published t({row.df}) = {style.number(row.t, 1)}")
+            for row in published.itertuples()
+            for more, less in _of_measures(measured, row.more, row.less)
+            if {more, less} <= set(order)
+        ]
+    told = []
+    for more, less, beside in compared:
         t, p, n = paired(wide[more], wide[less])
         if not math.isnan(t):
-            told = f"{more} over {less}: paired t({n - 1}) = {style.number(t, 2)} (p {write_p(p)}), over LMs"
-            notes.append(f"{told}, which share their words, so that p says more than there is")
-    return Table(f"{title}: variance that surprisal explains", [header], grid, [*notes, PUBLISHED])
+            said = f"{more} over {less}: paired t({n - 1}) = {style.number(t, 2)} (p {write_p(p)})"
+            told.append(said + SHARED + beside)
+    return told
+
+
+def _of_measures(measured: Iterable, more: str, less: str) -> list[tuple[str, str]]:
+    """Return the responses of two measures, of one dataset; where none has both, of any two."""
+    pairs = [(a, b) for a in measured for b in measured if (a.measure, b.measure) == (more, less)]
+    own = [(a, b) for a, b in pairs if a.dataset == b.dataset]
+    return [(a.label, b.label) for a, b in own or pairs]
 
 
 def draw(rows: pd.DataFrame) -> "Figure":

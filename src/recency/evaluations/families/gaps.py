@@ -74,6 +74,18 @@ def gaps(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=GAPS)
 
 
+def published_gaps(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the gaps of a published table (lm_family, <corpus>_no_pos, <corpus>_pos) as `gaps` does."""
+    found = [
+        (design, row["lm_family"], name.removesuffix("_no_pos"), row[name.replace("_no_pos", end)])
+        for row in table.to_dict("records")
+        for name in table
+        if name.endswith("_no_pos")
+        for design, end in ((WITHOUT, "_no_pos"), (WITH, "_pos"))
+    ]
+    return pd.DataFrame(found, columns=["design", "family", "response", "gap"])
+
+
 def paired(a: pd.Series, b: pd.Series) -> tuple[float, float, int]:
     """Return t of the paired differences a − b, its two-sided p, and the pairs (those of equal index)."""
     from scipy.stats import ttest_1samp
