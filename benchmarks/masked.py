@@ -337,7 +337,7 @@ def main() -> None:
         for vocabulary in arguments.vocabulary:
             compare(precision, vocabulary, SIZES[arguments.quick], metrics, clock)
             print(metrics, file=sys.stderr)
-    hardware = processor(f"{arguments.threads} threads of {os.cpu_count()} cores")
+    hardware = processor(f"{arguments.threads} of {os.cpu_count()} cores")
     clocks = {"quick": arguments.quick, "clock": "processor" if arguments.cpu_time else "wall"}
     keep("masked", hardware, metrics, TARGETS, arguments.out, **clocks)
 

@@ -258,7 +258,7 @@ def main() -> None:
             compare(Path(folder), vocabulary, SIZES[arguments.quick], metrics)
         memories(Path(folder), MEMORIES[arguments.quick], metrics)
     scans(*SCANS[arguments.quick], metrics)
-    hardware = processor(f"{arguments.threads} threads of {os.cpu_count()} cores")
+    hardware = processor(f"{arguments.threads} of {os.cpu_count()} cores")
     keep("recurrent", hardware, metrics, TARGETS, arguments.out, quick=arguments.quick)
 
 

@@ -309,7 +309,7 @@ def main() -> None:
     paper = PAPER_LMS * PAPER_WORDS / metrics["small.words_per_second"] / 60
     metrics["paper_minutes"] = round(paper, 1)
     metrics["peak_memory_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    hardware = processor(f"{arguments.threads} threads of {os.cpu_count()} cores")
+    hardware = processor(f"{arguments.threads} of {os.cpu_count()} cores")
     clocks = {"quick": arguments.quick, "clock": "processor" if arguments.cpu_time else "wall"}
     keep("surprisal", hardware, metrics, TARGETS, arguments.out, **clocks)
 

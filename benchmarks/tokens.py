@@ -133,7 +133,7 @@ def main() -> None:
         peaks = [peak_mib(each, tokenizer, folder) for each in (whole, quarter)]
         metrics["peak_mib"] = round(peaks[0])
         metrics["memory_growth"] = round(peaks[0] / peaks[1], 2)
-    hardware = processor(f"{arguments.threads} threads of {os.cpu_count()} cores")
+    hardware = processor(f"{arguments.threads} of {os.cpu_count()} cores")
     keep("tokens", hardware, metrics, TARGETS, arguments.out, quick=arguments.quick)
 
 

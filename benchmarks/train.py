@@ -195,7 +195,7 @@ def main() -> None:
     metrics: dict = {}
     for precision in ("fp32", "bf16") if device == "cpu" else ("bf16",):
         compare(precision, device, SIZES[device, arguments.quick], metrics, clock)
-    used = f"{arguments.threads} threads of {os.cpu_count()} cores"
+    used = f"{arguments.threads} of {os.cpu_count()} cores"
     hardware = torch.cuda.get_device_name() if device != "cpu" else processor(used)
     clocks = {"quick": arguments.quick, "clock": "processor" if arguments.cpu_time else "wall"}
     keep("train", hardware, metrics, TARGETS[device], arguments.out, **clocks)
