@@ -54,6 +54,16 @@ def draws(sums: np.ndarray, replicates: int, seed: int | Sequence[int]) -> np.nd
     return drawn
 
 
+def of_few(random: np.random.Generator, many: int, replicates: int) -> np.ndarray:
+    """Draw a few things anew, such as seeds; return how much each counts, (replicates, many), 1 together.
+
+    One less is drawn than there are, with replacement: the mean of two or more then has the variance that
+    the mean of as many further ones has, where as many draws would have 1 - 1/many of it (Rao & Wu 1988).
+    """
+    drawn = max(1, many - 1)
+    return random.multinomial(drawn, np.full(many, 1 / many), replicates) / drawn
+
+
 def percentiles(drawn: np.ndarray, level: float = 0.95) -> tuple[float, float]:
     """Return the percentile interval of drawn totals (replicates,); NaN where one is missing."""
     if not np.isfinite(drawn).all():

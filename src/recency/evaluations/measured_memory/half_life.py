@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.stats import bootstrap
 
 REPLICATES = 1000
 #: Half-lives that are looked for, words; a fit that ends at either says no more than "at most", "at least".
@@ -52,7 +53,8 @@ def fitted(distance: np.ndarray, effects: np.ndarray) -> np.ndarray:
 def measured(*changes: pd.DataFrame, seed: int = 0) -> Memory:
     """Measure a memory by the changes of `replace.changes`, of each seed of an LM one table.
 
-    It is the mean over seeds; intervals draw places anew, the same of all seeds, and seeds.
+    It is the mean over seeds; intervals draw places anew, the same of all seeds, and seeds
+    (`bootstrap.of_few`).
     """
     sizes = [each.assign(size=each.change_bits.abs()) for each in changes]
     grids = [each.pivot(index="place", columns="distance", values="size") for each in sizes]
@@ -67,7 +69,7 @@ def measured(*changes: pd.DataFrame, seed: int = 0) -> Memory:
     seeds, places, _ = values.shape
     random = np.random.default_rng(seed)
     counts = random.multinomial(places, np.full(places, 1 / places), REPLICATES)
-    shares = random.multinomial(seeds, np.full(seeds, 1 / seeds), REPLICATES)
+    shares = bootstrap.of_few(random, seeds, REPLICATES)
     seen, sums = (
         sum(shares[:, n, None] * (counts @ each) for n, each in enumerate(what))
         for what in (known, filled)

@@ -18,6 +18,7 @@ from recency.figures import bases, comparison, style, tables
 from recency.figures.comparison import LM
 from recency.figures.intervals import nats
 from recency.figures.tables import Cell, Table
+from recency.stats import bootstrap
 
 PRODUCT = {
     "makes": {
@@ -70,7 +71,7 @@ def _over_seeds(seeds: Mapping[str, np.ndarray]) -> np.ndarray:
     if S == 1:
         return values[0]
     random = np.random.default_rng([SEED, S])
-    weights = random.multinomial(S, np.full(S, 1 / S), draws).T / S
+    weights = bootstrap.of_few(random, S, draws).T
     weights[:, 0] = 1 / S
     return (weights * values).sum(0)
 
