@@ -27,6 +27,7 @@ datasets:
   annotated:
     label: Annotated
     parser: table
+    tagger: trees
     words: {table: {local: annotated.csv}}
     responses: {table: {local: annotated.csv}}
     measures: {SPR: {filters: []}}

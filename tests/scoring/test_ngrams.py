@@ -210,3 +210,24 @@ def test_the_published_lists(shared_data, tmp_path):
     got = pd.read_parquet(out)
     assert got["surprisal_bits"].notna().all() and got["tokens"].max() > 1
     assert got["surprisal_bits"][0] < 12 < got["surprisal_bits"][5]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("terminate: No space left on device in x", "out.arpa was not written: the disk is full"),
+        ("bad counts", r"lmplz failed on .*text.parquet \(status 3\)"),
+    ],
+)
+def test_what_lmplz_died_of_is_said(tmp_path, capsys, words, said):
+    pd.DataFrame({"text": ["a b", "c"]}).to_parquet(tmp_path / "text.parquet")
+    program = tmp_path / "lmplz"
+    program.write_text(
+        f"#!/bin/sh\ncat >/dev/null\necho counting >&2\necho '{words}' >&2\nexit 3\n"
+    )
+    program.chmod(0o755)
+    with pytest.raises(InputError, match=said):
+        estimate_ngrams.main(tmp_path / "text.parquet", tmp_path / "out.arpa", lmplz=str(program))
+    told = capsys.readouterr().err
+    assert "counting" in told and words in told
+    assert not list(tmp_path.glob("*.arpa*"))

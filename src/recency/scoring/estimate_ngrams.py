@@ -1,9 +1,13 @@
 """Rule estimate_ngrams: an n-gram model of a corpus, modified Kneser-Ney, by KenLM's lmplz."""
 
 import contextlib
+import errno
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -47,19 +51,31 @@ def main(
         command += ["--discount_fallback", "--skip_symbols", "--arpa", str(arpa)]
         command += ["--prune", *map(str, prune)] if prune else []
         try:
-            job = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=sys.stderr)
+            job = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         except FileNotFoundError:
             raise InputError(
                 f"KenLM's {lmplz} is not on the PATH; `make setup` builds it, and "
                 "`snakemake --use-conda` brings it"
             ) from None
+        words = deque(maxlen=20)
+        listener = threading.Thread(target=_listen, args=(job.stderr, words), daemon=True)
+        listener.start()
         with contextlib.suppress(BrokenPipeError):  # if lmplz dies, its status says so below
             for group in range(table.num_row_groups):
                 for document in table.read_row_group(group, ["text"])["text"].to_pylist():
                     job.stdin.write(rewritten(document, text_rule).encode() + b"\n")
                 shown.update(group + 1)
             job.stdin.close()
-        if job.wait() != 0:
-            raise InputError(
-                f"lmplz failed on {text} (status {job.returncode}); its words are above"
-            )
+        status = job.wait()
+        listener.join()
+        if status != 0 and os.strerror(errno.ENOSPC) in "".join(words):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(out))
+        if status != 0:
+            raise InputError(f"lmplz failed on {text} (status {status}); its words are above")
+
+
+def _listen(said: Iterable[bytes], words: deque[str]) -> None:
+    """Pass on what a program says, and keep its last lines."""
+    for line in said:
+        words.append(line.decode(errors="replace"))
+        sys.stderr.write(words[-1])
