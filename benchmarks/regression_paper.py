@@ -10,7 +10,9 @@ exploratory partitions. `minutes` is by the clock, `cpu_minutes` all that the ru
 there are, `peak_memory_gib` the most that all processes held together (resident, so that what they
 share counts several times). Start-up and bookkeeping are what the same run uses where each response has
 `TINY` observations: the same jobs, with next to nothing to fit. `startup_share` is its CPU time, and
-`startup_share_of_wall` its time by the clock, as a share of the whole. With `--study` everything that
+`startup_share_of_wall` its time by the clock, as a share of the whole. `floor_share` and
+`floor_share_of_wall` are those of a Snakefile without this project, of as many jobs that import what
+reads and fits tables (pandas, pyarrow, SciPy) and end: no run of so many jobs starts in less. With `--study` everything that
 follows from surprisal is made: the 247 bases of `base: fixed`, ΔLogLik with its intervals, permutation
 tests, tables, figures and the verdict; `study_minutes` and the shares are then of all that. With `--lms`
 fewer LMs are taken, and `cpu_minutes_of_all` is what all 19 would use. `--quick` has a twentieth of
@@ -57,6 +59,18 @@ ANSWERS = ("figure_bases", "figure_delta_loglik", "table_bases", "table_delta_lo
 ANSWERS += ("table_significance",)
 RULES = ("not_run", "delta_loglik", "permutation", "verdict", *ANSWERS)
 QUICK = ("ucl_spr.SPR", "ucl_eye_tracking.FP", "provo.FP")
+PLAIN = """
+rule all:
+    input: expand("{{n}}.txt", n=range({jobs}))
+
+rule one:
+    output: "{{n}}.txt"
+    script: "one.py"
+"""
+ONE = """
+import pandas, pyarrow.parquet, scipy.linalg
+open(snakemake.output[0], "w").close()
+"""
 TINY = 1_200
 """Observations of each response where jobs have next to nothing to fit: more than random effects."""
 
@@ -258,6 +272,26 @@ def snakemake(folder: Path, targets: list[str], cores: int, *more: str) -> dict[
     }
 
 
+def floor(folder: Path, jobs: int, cores: int) -> dict[str, float]:
+    """Return wall and CPU seconds of as many jobs that import what they would need, and end."""
+    folder.mkdir(parents=True)
+    (folder / "Snakefile").write_text(PLAIN.format(jobs=jobs))
+    (folder / "one.py").write_text(ONE)
+    used, started = cpu_of_children(), time.perf_counter()
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--cores",
+        str(cores),
+        "--nolock",
+        "--quiet",
+        "all",
+    ]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return {"wall": time.perf_counter() - started, "cpu": cpu_of_children() - used}
+
+
 def watch_memory(run: subprocess.Popen, peak: list[int]) -> None:
     """Keep in peak[0] the most bytes that a process and all its descendants held at once."""
     while run.poll() is None:
@@ -321,6 +355,7 @@ def main() -> None:
         steps = make_all(folder, made, arguments.cores, arguments.study)
         fits = fits_in(folder, targets)
         jobs = len(list((folder / RESULTS / "benchmarks").rglob("*.tsv")))
+        least = floor(Path(name) / "floor", jobs, arguments.cores)
     if any(fit["sigma"] is None for fit in fits):
         raise SystemExit("a model was not fitted")
     wall, cpu = (sum(step[key] for step in steps) for key in ("wall", "cpu"))
@@ -339,6 +374,8 @@ def main() -> None:
         "jobs": jobs,
         "startup_share": sum(step["cpu"] for step in tiny) / cpu,
         "startup_share_of_wall": sum(step["wall"] for step in tiny) / wall,
+        "floor_share": least["cpu"] / cpu,
+        "floor_share_of_wall": least["wall"] / wall,
         "cores": arguments.cores,
     }
     metrics |= {"study_minutes": wall / 60} if arguments.study else {}
