@@ -13,6 +13,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
 # The tools first: they are built anew only if one of these files changes.
 COPY setup.sh requirements.lock pyproject.toml README.md LICENSE ./
 COPY setup setup
+COPY envs/kenlm.post-deploy.sh envs/
 COPY src/recency/__init__.py src/recency/__init__.py
 RUN PIP_EXTRA_INDEX_URL="$PIP_EXTRA_INDEX_URL" PIP_NO_CACHE_DIR=1 ./setup.sh && rm -rf /var/lib/apt/lists/*
 COPY . .

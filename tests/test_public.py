@@ -42,12 +42,14 @@ def test_what_the_image_copies_is_there_and_is_enough_for_the_set_up():
         assert name == "." or name in files or any(each.startswith(f"{name}/") for each in files)
     used = set(
         re.findall(
-            r"(?:setup/[\w.]+|requirements\.lock|pyproject\.toml)", (ROOT / "setup.sh").read_text()
+            r"(?:(?:setup|envs)/[\w.-]+|requirements\.lock|pyproject\.toml)",
+            (ROOT / "setup.sh").read_text(),
         )
     )
     project = (ROOT / "pyproject.toml").read_text()
     used |= set(re.findall(r'readme = "([^"]+)"', project))
-    assert {name.split("/")[0] for name in used} <= set(copied)
+    assert [name for name in used if not {name, name.split("/")[0]} & set(copied)] == []
+    assert "envs/kenlm.post-deploy.sh" in used
     base = re.findall(r"^From: (.+)", (ROOT / "recency.def").read_text(), re.MULTILINE)
     assert base == re.findall(r"^FROM (.+)", text, re.MULTILINE)
 
