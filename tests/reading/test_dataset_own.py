@@ -20,7 +20,7 @@ def example():
     """Give the file and the entry of the config, as the page shows them."""
     page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
     csv = re.search(r"```csv\n(.*?)```", page, re.DOTALL)[1]
-    entry = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1])
+    entry = yaml.safe_load(re.search(r"```yaml\n(datasets:\n  mine:\n.*?)```", page, re.DOTALL)[1])
     return csv, entry["datasets"]["mine"]
 
 
