@@ -19,28 +19,19 @@ min_version("9.27")
 gc.freeze()
 gc.set_threshold(100_000, 20, 100)
 
-
-def checkout(source):
-    """Return the folder of a Snakefile: a clone's or, of a module from a repository, a checkout of its version."""
-    if os.path.isdir(str(source)):
-        return os.path.abspath(str(source))
+# This folder or, where another workflow has this one from a repository, a checkout of that version.
+source = workflow.current_basedir
+HERE = os.path.abspath(str(source))
+if not os.path.isdir(HERE):
     repository = source.repo_path if hasattr(source, "repo_path") else source.hosted_repo.repo_clone
-
-    def git(*arguments):
-        run = subprocess.run(["git", *map(str, arguments)], check=True, stdout=subprocess.PIPE)
-        return run.stdout.decode().strip()
-
-    commit = git("-C", repository, "rev-parse", "--verify", f"{source.ref}^{{commit}}")
-    folder = os.path.abspath(f".snakemake/recency/{commit}")
-    if not os.path.isdir(folder):
-        part = f"{folder}.{os.getpid()}"
-        git("clone", "--quiet", "--no-checkout", repository, part)
-        git("-C", part, "checkout", "--quiet", commit)
-        os.rename(part, folder)
-    return folder
-
-
-HERE = checkout(workflow.current_basedir)
+    named = ["git", "-C", repository, "rev-parse", "--verify", f"{source.ref}^{{commit}}"]
+    commit = subprocess.run(named, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    HERE = os.path.abspath(f".snakemake/recency/{commit}")
+    if not os.path.isdir(HERE):
+        part = f"{HERE}.{os.getpid()}"
+        subprocess.run(["git", "clone", "--quiet", "--no-checkout", repository, part], check=True)
+        subprocess.run(["git", "-C", part, "checkout", "--quiet", commit], check=True)
+        os.rename(part, HERE)
 
 # Jobs find the package here too, in a conda environment and on a cluster.
 sys.path.insert(0, os.path.join(HERE, "src"))

@@ -74,7 +74,7 @@ def test_no_file_is_longer_than_400_lines():
 def test_rules_hold_no_python_but_calls():
     """No function is defined in a rule file, and nothing decided there, but to find the package itself."""
     for path in [*ROOT.glob("rules/*.smk"), ROOT / "Snakefile"]:
-        text = re.sub(r"(?ms)^def checkout\(.*?^HERE", "HERE", path.read_text())
+        text = re.sub(r"(?ms)^HERE = .*?^sys\.path", "", path.read_text())
         for number, line in enumerate(text.splitlines(), 1):
             wrong = re.match(r"\s*(def|class|if|elif|else|while|try|with|return)\b.*:\s*$", line)
             loop = re.match(r"for \w+ in .*:$", line)
