@@ -78,9 +78,9 @@ TARGETS += [f"{RESULTS}/corpora/as_tokens/pretokenized/simulated-1024.json"]
 MIRROR = {"RECENCY_MIRROR": "mirror"}
 
 TREE = """\
-1\tthe\t_\tX\t_\t_\t2\tdet\t_\t_
-2\tdog\t_\tX\t_\t_\t3\tnsubj\t_\t_
-3\tran\t_\tX\t_\t_\t0\troot\t_\t_
+1\tAnna\t_\tX\t_\t_\t2\tdet\t_\t_
+2\tsaw\t_\tX\t_\t_\t3\tnsubj\t_\t_
+3\tOscar\t_\tX\t_\t_\t0\troot\t_\t_
 
 """
 #: Of the sentences that have annotated trees: stories, sentences, readers of each.

@@ -86,7 +86,10 @@ def test_a_dataset_whose_treebank_is_not_there_is_not_run(monkeypatch):
     config["datasets"] |= {"tagged": ucl | {"tagger": "ewt"}, "also": ucl | {"words": {"dataset": "tagged"}}}  # fmt: skip
     responses = {"part_of_speech": ["tagged.SPR", "also.SPR", "ucl_spr.SPR"]}
     config["experiments"]["part_of_speech"]["responses"] = responses
-    absent = Study(config, ROOT, [], False).absent
+    config["run"] = ["part_of_speech"]
+    found = Study(config, ROOT, [], False)
+    assert found.data_asked == [("probe", "ewt")]  # so that reports cite it
+    absent = found.absent
     reason = "UD English EWT (treebanks) is not here: none.conllu: mine"
     assert absent["tagged"] == absent["also"] == reason and "ucl_spr" not in absent
 

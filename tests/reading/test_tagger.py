@@ -79,6 +79,24 @@ def test_words_with_parts_of_speech_of_their_own_keep_them(trained, tmp_path):
         words.main({"stimuli": stimuli, "tags": tags}, **read, **given)
 
 
+def test_words_of_another_language_are_refused(trained, tmp_path):
+    """A tagger calls them something all the same, and nobody would see it."""
+    table = "subject,item,sentence,position,word,SPR\n"
+    for n, word in enumerate(["der", "Hund", "und", "die", "Katze", "ran."], 1):
+        table += f"a,1,1,{n},{word},300\nb,1,1,{n},{word},300\n"
+    (tmp_path / "mine.csv").write_text(table)
+    read = {
+        "parser": "table",
+        "options": {},
+        "out": tmp_path / "words.parquet",
+        "measures": ["SPR"],
+    }
+    said = r"mine.csv: the treebank that the tagger is trained on has 17% of these words"
+    with pytest.raises(InputError, match=said):
+        words.main({"table": tmp_path / "mine.csv"}, **read, tagger=[trained / "tagger.json"])
+    assert not (tmp_path / "words.parquet").exists()
+
+
 def test_it_agrees_with_two_corpora_s_own_tags(shared_data, tmp_path):
     """UCL's, and those of Natural Stories' trees, by a tagger of a sixth of the English Web Treebank."""
     bank = shared_data / "ud_english_ewt"

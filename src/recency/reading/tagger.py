@@ -13,9 +13,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from recency.errors import InputError
 from recency.files import atomic
 from recency.reading import parts_of_speech
 
+KNOWN = 0.5
+"""Share of a corpus's words that the treebank must have: of another language's it has a tenth."""
 EPOCHS = 5
 SEED = 1
 """Of the order of sentences, which decides the weights."""
@@ -38,17 +41,30 @@ def train(treebank: str | Path, out: str | Path, quality: str | Path) -> None:
     weights, known, tags = tagger.encode_json_obj()
     with atomic(out) as path:
         made = {"weights": weights, "known": known, "tags": sorted(tags)}
+        made["vocabulary"] = sorted({word.lower() for part in parts["train"] for word, _ in part})
         path.write_text(json.dumps(made, ensure_ascii=False, sort_keys=True), encoding="utf-8")
     with atomic(quality) as path:
         rows.to_csv(path, index=False, lineterminator="\n")
 
 
 def tag(words: pd.DataFrame, tagger: str | Path) -> pd.Series:
-    """Return noun, verb or other for each word (contract 1), by a tagger that `train` wrote."""
+    """Return noun, verb or other for each word (contract 1), by a tagger that `train` wrote.
+
+    Raises InputError where the treebank has too few of the words to be of their language.
+    """
     from nltk.tag.perceptron import PerceptronTagger
 
     made = json.loads(Path(tagger).read_text(encoding="utf-8"))
     trained = PerceptronTagger.decode_json_obj((made["weights"], made["known"], made["tags"]))
+    parts = [part.lower() for word in words.word for part in parts_of_speech.parts(word)]
+    letters = [part for part in parts if part.isalpha()]
+    there = set(made["vocabulary"])
+    share = sum(part in there for part in letters) / max(1, len(letters))
+    if letters and share < KNOWN:
+        raise InputError(
+            f"the treebank that the tagger is trained on has {share:.0%} of these words: one of their "
+            "language has most; name that one as `tagger`"
+        )
     found: list[str] = []
     for _, sentence in words.groupby("sentence", sort=False).word:
         parts = [parts_of_speech.parts(word) for word in sentence]

@@ -1,6 +1,7 @@
 """Read the words of a reading-time corpus by the parser of its format into a table (contract 1)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -12,14 +13,21 @@ from recency.reading.contracts import check_words
 from recency.reading.tagger import tag
 
 
-def read(module, parser: str, files: Mapping[str, Path], options: Mapping) -> pd.DataFrame:
-    """Read and check words by a parser's module; an error names a file, or all that it is about."""
+@contextmanager
+def _naming(files: Mapping[str, str | Path]) -> Iterator[None]:
+    """Have an error name a file, or all that it is about."""
     try:
-        return check_words(module.words(files, **options), f"parser {parser}")
+        yield
     except InputError as error:
         if any(str(path) in str(error) for path in files.values()):
             raise
         raise InputError(f"{', '.join(map(str, files.values()))}: {error}") from error
+
+
+def read(module, parser: str, files: Mapping[str, Path], options: Mapping) -> pd.DataFrame:
+    """Read and check words by a parser's module; an error names a file, or all that it is about."""
+    with _naming(files):
+        return check_words(module.words(files, **options), f"parser {parser}")
 
 
 def main(
@@ -41,12 +49,13 @@ def main(
     if module.MEASURES is None:
         chosen["measures"] = list(measures)
     frame = read(module, parser, {role: Path(path) for role, path in files.items()}, chosen)
-    if tagger and "pos" in frame:
-        raise InputError(
-            f"{', '.join(map(str, files.values()))}: the words have parts of speech of their own (pos); "
-            "leave the dataset's `tagger` out, or the role or column that they are read from"
-        )
-    for trained in tagger:
-        frame = frame.assign(pos=tag(frame, trained))
+    with _naming(files):
+        if tagger and "pos" in frame:
+            raise InputError(
+                "the words have parts of speech of their own (pos); leave the dataset's `tagger` out, or "
+                "the role or column that they are read from"
+            )
+        for trained in tagger:
+            frame = frame.assign(pos=tag(frame, trained))
     with atomic(out) as part:
         frame.to_parquet(part, compression="zstd", index=False)

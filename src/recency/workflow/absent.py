@@ -68,6 +68,8 @@ class Absent:
             for name in self.config["run"]
             for each in registry.named(self.experiment(name), key)
         ]
+        taggers = (self.files.with_words(name).get("tagger") for name in sorted(self.asked))
+        found += [("probe", treebank) for treebank in taggers if treebank]
         return list(dict.fromkeys(found))
 
     def left_out(self) -> list[str]:
