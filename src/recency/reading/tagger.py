@@ -18,7 +18,7 @@ from recency.files import atomic
 from recency.reading import parts_of_speech
 
 KNOWN = 0.5
-"""Share of a corpus's words that the treebank must have: of another language's it has a tenth."""
+"""Share of a corpus's words that the treebank must have: EWT has nine tenths of English ones, a sixth of German ones."""
 EPOCHS = 5
 SEED = 1
 """Of the order of sentences, which decides the weights."""
