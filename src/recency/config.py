@@ -232,7 +232,7 @@ def chosen(config: dict, wildcards: object, root: Path) -> dict[str, list[str]]:
 def text_readers(corpus: dict, root: Path) -> list[str]:
     """Return the readers that a corpus of text is read by."""
     if "sources" in corpus:
-        files = sources.read(root / corpus["sources"], corpus.get("exclude", []))
+        files = sources.read(sources.place(corpus["sources"], root), corpus.get("exclude", []))
         return sorted({source.reader for source in files})
     return [corpus["reader"]] if "reader" in corpus else []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,11 @@ class Source:
         """Return what downloading takes: `url`, and `sha256` and `bytes` where they are known."""
         known = {"url": self.url, "sha256": self.sha256, "bytes": self.bytes}
         return {key: value for key, value in known.items() if value is not None}
+
+
+def place(path: str, root: Path) -> Path:
+    """Return where a table is that a config names: where the run is, or in the project's folder."""
+    return Path(path) if os.path.isfile(path) else root / path
 
 
 def read(path: str | Path, exclude: Iterable[str] = ()) -> list[Source]:

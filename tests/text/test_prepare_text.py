@@ -11,7 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from project import load
+import yaml
+from project import TINY, copy_project, load, snakemake
 from test_corpora import babylm_zip, written
 
 from recency import sources
@@ -158,6 +159,27 @@ def test_large_corpora_from_their_addresses_to_text(hub, tmp_path, name):
     else:
         tale = "A tale .\n" if name == "babylm-10M" else "A longer tale ."
         assert list(found.values()) == [tale, "= = = A = = =\nB", "= = = C = = =\nD\n"]
+
+
+def test_a_table_of_one_s_own_becomes_tokens(tmp_path):
+    """By the workflow, from a mirror: its files are downloads of their own, and parts are left out."""
+    folder = copy_project(tmp_path / "study")
+    table(folder / "mine.tsv", ("a", "plain"), ("b", "plain"))
+    for n, text in enumerate(("left out\n", "kept text\n")):
+        path = folder / "mirror" / "example.org" / str(n)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text * 9)
+    mine = {"label": "my texts", "licence": "CC0", "sources": "mine.tsv", "exclude": ["a"]}
+    over = {"corpora": {"mine": mine}, "tokenizers": {"my": {"corpus": "mine", "vocabulary": 260}}}
+    (folder / "over.yaml").write_text(yaml.safe_dump(over))
+    made = "results/tiny/cores/corpora/mine"
+    tokens, configs = f"{made}/tokens/my.json", [*TINY, "over.yaml"]
+    run = snakemake(folder, tokens, configs=configs, RECENCY_MIRROR="mirror")
+    assert run.returncode == 0, run.stdout[-3000:]
+    texts = pd.read_parquet(folder / made / "text.parquet")
+    assert texts.to_dict("list") == {"document": ["b/1"], "text": ["kept text\n" * 9]}
+    kept = [path.name for path in (folder / "data" / "downloads" / "example.org").iterdir()]
+    assert kept == ["1"]
 
 
 def test_documents_are_parted_by_their_numbers(tmp_path):

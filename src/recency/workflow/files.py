@@ -29,11 +29,12 @@ class Files:
     def table_of_sources(self, corpus: str) -> list[str]:
         """Return the table of files that a corpus is made from, if it has one."""
         entry = self.config["corpora"][corpus]
-        return [self.shipped(entry["sources"])] if "sources" in entry else []
+        table = sources.place(entry["sources"], self.root) if "sources" in entry else None
+        return [os.path.relpath(table)] if table else []
 
     def sources(self, entry: dict) -> list[sources.Source]:
         """Return the rows of an entry's table of files, without the parts that are left out."""
-        return sources.read(self.root / entry["sources"], entry.get("exclude", []))
+        return sources.read(sources.place(entry["sources"], self.root), entry.get("exclude", []))
 
     def dataset_file(self, dataset: str, role: str, file: dict) -> str:
         """Return where one file of a dataset, or of a corpus, is."""

@@ -112,7 +112,7 @@ def _sources(where: str, root: Path, corpus: dict) -> tuple[list[str], list[str]
         if corpus["exclude"].count(part) > 1
     ]
     try:
-        rows = sources.read(root / corpus["sources"], corpus.get("exclude", []))
+        rows = sources.read(sources.place(corpus["sources"], root), corpus.get("exclude", []))
     except InputError as error:
         return [*found, f"{where} → sources: {str(error)[:200]}"], []
     if not rows:

@@ -7,7 +7,7 @@ if __name__ == "__main__":
     with logged(snakemake.log[0]):
         main(
             files=snakemake.input.files,
-            sources=snakemake.input.get("sources"),
+            sources=next(iter(snakemake.input.get("sources", [])), None),
             out=snakemake.output[0],
             **snakemake.params,
         )

@@ -23,7 +23,7 @@ def _problems_of_tables(config, root, known) -> list[str]:
         where = f"minimal_pairs → {name}"
         if "sources" in entry:
             try:
-                sources.read(root / entry["sources"])
+                sources.read(sources.place(entry["sources"], root))
             except InputError as error:
                 problems.append(f"{where} → sources: {str(error)[:200]}")
         if "table" in entry and not entry["table"].keys() & {"url", "local", "stand_in"}:
