@@ -9,6 +9,7 @@ setting keeps its name, and so its files.
 from __future__ import annotations
 
 import itertools
+from functools import cache
 
 from recency.config import fixed_settings, kind_of, language_model
 
@@ -86,17 +87,29 @@ def baselines(lms: dict[str, dict], baseline: str) -> dict[str, str]:
     Settings that say nothing of an LM are the same as any; without its like an LM has `baseline`. Of
     several steps it is that of the same step.
     """
-    plain = {name: about for name, about in lms.items() if about["lm"] == lms[baseline]["lm"]}
+    settings = (*LM_SETTINGS, *STEP)
+    plain: dict[frozenset, dict[str, dict]] = {}
+    for name, about in lms.items():
+        if about["lm"] == lms[baseline]["lm"]:
+            plain.setdefault(frozenset(about.get("fixed", ())), {})[name] = about
+    order = {name: number for number, name in enumerate(lms)}
 
-    def like(about: dict, other: dict) -> bool:
-        fixed = {*about.get("fixed", ()), *other.get("fixed", ())}
-        keys = [key for key in (*LM_SETTINGS, *STEP) if key not in fixed]
-        return all(about.get(key) == other.get(key) for key in keys)
+    @cache
+    def by_settings(fixed: frozenset, keys: tuple[str, ...]) -> dict[tuple, str]:
+        return {_values(about, keys): name for name, about in reversed(plain[fixed].items())}
 
-    return {
-        lm: next((name for name, other in plain.items() if like(about, other)), baseline)
-        for lm, about in lms.items()
-    }
+    def of(about: dict) -> str:
+        alike = []
+        for fixed in plain:
+            keys = tuple(key for key in settings if key not in {*fixed, *about.get("fixed", ())})
+            alike.append(by_settings(fixed, keys).get(_values(about, keys)))
+        return min((name for name in alike if name), key=order.get, default=baseline)
+
+    return {lm: of(about) for lm, about in lms.items()}
+
+
+def _values(about: dict, keys: tuple[str, ...]) -> tuple:
+    return tuple(about.get(key) for key in keys)
 
 
 def settings_of_designs(designs: dict[str, dict]) -> dict[str, str]:
