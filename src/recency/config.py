@@ -173,8 +173,13 @@ def causal_ones(config: dict, lms: Iterable[str]) -> list[str]:
 def fixed_settings(lm: dict) -> set[str]:
     """Return what of `bos`, `stride` and `seed` an LM has none of: it is what it is."""
     if kind_of(lm) != "network":
-        return {"bos", "stride", "seed"}
+        return {"bos", "stride"} if has_seeds(lm) else {"bos", "stride", "seed"}
     return {"seed"} if "checkpoint" in lm else set()
+
+
+def has_seeds(lm: dict) -> bool:
+    """Say whether an LM is a table with the surprisals of several seeds."""
+    return "seed" in lm.get("surprisals", {}).get("columns", {})
 
 
 def training_words(config: dict, name: str) -> str:

@@ -270,6 +270,20 @@ def test_several_datasets_and_further_columns(tmp_path):
         scored(table, tmp_path, columns, dataset="mine")
 
 
+def test_several_seeds(tmp_path):
+    table = pd.concat(
+        [TABLE.assign(run=1), TABLE.assign(run=2, surprisal=TABLE["surprisal"] + 1.0)]
+    )
+    columns = {"word_id": "word_id", "seed": "run"}
+    for seed in (1, 2):
+        made = scored(table.sample(frac=1, random_state=seed), tmp_path, columns, seed=seed).table
+        np.testing.assert_allclose(made["surprisal_bits"], BITS + seed - 1, atol=1e-12)
+    with pytest.raises(InputError, match="no row has 3 as run; there are 1, 2; `seed` of the LM"):
+        scored(table, tmp_path, columns, seed=3)
+    with pytest.raises(InputError, match="word_id 0 repeats an earlier row"):
+        scored(table, tmp_path, {"word_id": "word_id"})
+
+
 def test_long_texts_stay_in_step(tmp_path):
     """A whole part of the text is missing in the middle, another is there twice."""
     rng = np.random.default_rng(6)

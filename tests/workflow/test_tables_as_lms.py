@@ -19,6 +19,7 @@ from recency.evaluations.sensitivity import grid as sensitivity
 from recency.figures import comparison
 from recency.workflow import checks as config_checks
 from recency.workflow import machine
+from recency.workflow.study import Study
 
 TABLE = (
     "{columns: {surprisal: s, word_id: word_id}, unit: bits, table: {url: 'https://a.org/x.csv'}}"
@@ -249,6 +250,28 @@ def test_they_stand_in_every_cell_of_a_grid(tmp_path):
     found = sensitivity.data(tmp_path / "delta.csv", sure(tmp_path, []), grid, models)
     assert found.groupby("lm")["bos"].apply(sorted).to_dict() == {"gpt3": ["no", "yes"], "Pythia": ["no", "yes"]}  # fmt: skip
     assert set(found.delta_loglik[found.lm == "gpt3"]) == {0}
+
+
+def test_a_table_of_several_seeds_varies_with_them():
+    """One of one seed is the same in all; an experiment without seeds has the LM's own."""
+    mine = GPT3.replace("word_id}", "word_id, dataset: d}")
+    mine += mine.removeprefix("lms:\n").replace("gpt3", "ours").replace("d}", "d, seed: run}", 1)
+    mine += "experiments: {exp1: {lms: [gpt3, ours, Pythia], seeds: [1, 2]}}"
+    config = merged(load(), yaml.safe_load(mine))
+    del config["experiments"]["exp1"]["published"]
+    config["scales"][config["scale"]]["seed"] = 1
+    config_checks.check(config, SCHEMA)
+    study = Study(config, root=SCHEMA.parent)
+    lms = study.experiment("exp1")["lms"]
+    assert lms == ["gpt3", "ours", "ours@seed=2", "Pythia", "Pythia@seed=2"]
+    read = {lm: study.table_settings(lm, "provo").get("seed") for lm in lms[:3]}
+    assert read == {"gpt3": None, "ours": 1, "ours@seed=2": 2}
+    wrong = yaml.safe_load(mine.replace("{surprisals", "{seed: 2, surprisals"))
+    with pytest.raises(
+        InputError, match="lms → gpt3: `seed` does not go with `surprisals`"
+    ) as said:
+        config_checks.check(merged(load(), wrong), SCHEMA)
+    assert "ours" not in str(said.value)
 
 
 MINE = """

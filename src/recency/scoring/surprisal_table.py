@@ -17,7 +17,7 @@ from recency.scoring.results import Result
 
 #: What a column may hold: the value, what says whose it is, and what goes with it.
 VALUES = ("surprisal", "logprob", "probability")
-KEYS = ("dataset", "word_id", "item", "sentence", "position", "word", "token", "offset")
+KEYS = ("dataset", "word_id", "item", "sentence", "position", "word", "token", "offset", "seed")
 MORE = ("corrected", "tokens")
 #: Bits in one of each unit.
 BITS = {"bits": 1.0, "nats": 1 / np.log(2), "log10": np.log2(10)}
@@ -47,6 +47,7 @@ def main(
     unit: str = "bits",
     dataset: str = "",
     called: str | None = None,
+    seed: int | None = None,
     missing: float = 0.05,
     first: int | None = None,
     measures: Mapping[str, str] | None = None,
@@ -57,7 +58,7 @@ def main(
     table spells otherwise, and, with no word_id, the table's rows that are no word of the dataset.
     """
     settings = {"columns": columns, "unit": unit, "dataset": dataset, "called": called}
-    settings |= {"missing": missing, "first": first, "measures": measures}
+    settings |= {"seed": seed, "missing": missing, "first": first, "measures": measures}
     score(pd.read_parquet(words), table, **settings).write(out, ledger)
 
 
@@ -69,6 +70,7 @@ def score(
     unit: str = "bits",
     dataset: str = "",
     called: str | None = None,
+    seed: int | None = None,
     missing: float = 0.05,
     first: int | None = None,
     measures: Mapping[str, str] | None = None,
@@ -79,7 +81,8 @@ def score(
     is: `word_id`; or `position` with `item`, `sentence` or both; or, in the order of the text,
     `word` or `token` (with `item` and `offset` in any order). `unit` (bits, nats, log10) is that of
     a surprisal, a log-probability and a corrected surprisal. Of a `dataset` column the rows are
-    taken that have the dataset's name, or what the table calls it (`called`). `first` is the number
+    taken that have the dataset's name, or what the table calls it (`called`), of a `seed` column
+    those of the seed. `first` is the number
     of the first position, 0 if any is 0, else 1. `measures` are further columns, name → column.
     Raises InputError for a value that cannot be, two values of a word, other words, and where more
     than the share `missing` of the words has no value.
@@ -87,7 +90,7 @@ def score(
     measures = dict(measures or {})
     value = value_column(columns, unit)
     rows = tables.read(path, dict.fromkeys([*columns.values(), *measures.values()]), separator=None)
-    rows = _of_dataset(rows, columns, dataset, called)
+    rows = _of_seed(_of_dataset(rows, columns, dataset, called), columns, seed)
     bits = _bits(rows, columns[value], value, unit)
     if "word_id" in columns or "position" in columns:
         rows, bits = _once(rows, bits, columns)
@@ -146,6 +149,20 @@ def _of_dataset(rows, columns, dataset: str, called: str | None):
         raise InputError(
             f"{rows.path}: no row has {called or dataset!r} as {columns['dataset']}; there are {there}; "
             "`datasets: {<dataset>: <its name there>}` says what it is called"
+        )
+    return replace(rows, frame=rows.frame[kept])
+
+
+def _of_seed(rows, columns, seed: int | None):
+    """Keep a seed's rows of a table of several."""
+    if "seed" not in columns:
+        return rows
+    seeds = rows.numbers(columns["seed"], integer=True)
+    if not (kept := seeds == seed).any():
+        there = ", ".join(str(each) for each in sorted(seeds.unique())[:8])
+        raise InputError(
+            f"{rows.path}: no row has {seed} as {columns['seed']}; there are {there}; `seed` of the LM, "
+            "of its scale or of the experiment's `seeds` names it"
         )
     return replace(rows, frame=rows.frame[kept])
 

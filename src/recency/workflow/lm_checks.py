@@ -38,6 +38,7 @@ def problems(config: dict, known) -> list[str]:
             f"{where}: `{key}` does not go with `{KEY[kind]}`; {CALLED[kind]} is no network"
             for key in lm
             if key not in BESIDE | (set(mixes.KEYS) if kind == "mix" else set())
+            and not (key == "seed" and configuration.has_seeds(lm))
             or (key in KEY.values() and key != KEY[kind])
         ]
         if kind == "mix":

@@ -202,8 +202,11 @@ class Study(Ranked, Absent):
         entry = self.lms[lm]["surprisals"]
         kept = ("columns", "unit", "missing", "first", "measures")
         found = {key: entry[key] for key in kept if key in entry}
-        called = entry.get("datasets", {}).get(dataset)
-        return found | ({"called": called} if called else {})
+        if called := entry.get("datasets", {}).get(dataset):
+            found["called"] = called
+        return found | (
+            {"seed": self.lms[lm]["seed"]} if configuration.has_seeds(self.lms[lm]) else {}
+        )
 
     def ngram_text(self, lm: str) -> str:
         """Return the text that an n-gram LM is estimated from."""
