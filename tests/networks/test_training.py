@@ -189,6 +189,38 @@ def test_a_gpu_without_pythons_headers_is_said(monkeypatch):
     assert train._device("cpu", 1) == "cpu"
 
 
+def test_without_a_bias_attention_is_by_blocks_and_transformers_own(job):
+    """In rows of more than a block: the gradients are those of the plain class, and so is the file."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from recency.networks import architectures, training
+
+    length = 2 * training.blocks.QUERIES_AT_ONCE
+    sizes = {"sequence_length": length, "batch_sequences": 2, "micro_batch": 1, "steps": 1}
+    recipe = RECIPE | sizes | {"warmup_steps": 1, "clip": None}
+    architecture = ARCHITECTURE | {"context": length}
+    stream = TokenStream(job["tokens"], job["info"], length, "shuffled", 1)
+    mine, own = (architectures.new(architecture, {"form": "none"}, 32, 1) for _ in range(2))
+    run = training.Training(mine, stream, recipe)
+    assert mine.config._attn_implementation == "recency"
+    run._update = lambda: None  # its gradients stay
+    loss = run.step(1)
+    tokens = torch.stack([torch.cat([a, b[-1:]]) for a, b in zip(*stream.batch(0, 2))])
+    own.config._attn_implementation = "eager"
+    expected = own(tokens[:, :-1], labels=tokens, shift_labels=tokens[:, 1:].contiguous()).loss
+    expected.backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+    for got, wanted in zip(mine.parameters(), own.parameters(), strict=True):
+        torch.testing.assert_close(got.grad, wanted.grad, rtol=1e-4, atol=1e-7)
+    job |= {"recipe": recipe, "architecture": architecture, "bias": {"form": "none"}}
+    train.main(**job)
+    assert "recency" not in job["out"].read_text()
+    plain = AutoModelForCausalLM.from_pretrained(job["out"].parent)
+    assert type(plain).__name__ == "GPTNeoXForCausalLM"
+    assert plain.config._attn_implementation == "sdpa"
+
+
 @needs_compiler
 def test_a_compiled_network_trains_as_the_plain_one_and_is_checked(job, monkeypatch):
     from recency.networks import architectures, training

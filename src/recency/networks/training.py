@@ -14,7 +14,7 @@ import torch
 from torch import distributed
 from transformers import PreTrainedModel
 
-from recency.attention import biased
+from recency.attention import biased, blocks
 from recency.errors import InputError
 from recency.files import atomic
 from recency.networks.loss import cross_entropy_sum
@@ -94,11 +94,13 @@ class Training:
         self.carried = None  # what a recurrent network remembers from step to step
         self.network = model.base_model
         self.unchecked = compiled = device != "cpu" if compiled is None else compiled
+        modules = [module for module in biased.attention_modules(model) if module.is_causal]
+        plain = modules and not any(hasattr(m, "recency_bias") for m in model.modules())
+        # The mask of this bias is free when compiled; on a CPU its attention is by blocks.
+        if plain and (compiled or _by_blocks(model, recipe["sequence_length"])):
+            biased.attach(model, {"form": "none"})
         if compiled:
-            length, modules = recipe["sequence_length"], biased.attention_modules(model)
-            modules = [module for module in modules if module.is_causal]
-            if modules and not any(hasattr(m, "recency_bias") for m in model.modules()):
-                biased.attach(model, {"form": "none"})  # its causal mask is free when compiled
+            length = recipe["sequence_length"]
             for module in modules:  # made before, not while, compiling
                 biased.visible_blocks(module.recency_bias.reach, length, length, model.device)
             self.network = torch.compile(model.base_model, dynamic=False)
@@ -213,6 +215,15 @@ class Training:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
         return [parameter.grad for parameter in self.model.parameters()]
+
+
+def _by_blocks(model: PreTrainedModel, length: int) -> bool:
+    """Say whether recency.attention.blocks takes causal attention without a bias on a CPU.
+
+    It is faster than PyTorch's own, by a fifth of a step in bf16, but has no dropout.
+    """
+    dropout = getattr(model.config, "attn_pdrop", getattr(model.config, "attention_dropout", 0.0))
+    return length > blocks.QUERIES_AT_ONCE and not dropout
 
 
 def save(
