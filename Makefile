@@ -2,13 +2,14 @@
 # make test    the tests, with all their own set-up
 # make open    real, openly available text and reading times: hours on a workstation
 # make test-faults | test-slurm    what takes long: jobs killed, disks full, files damaged; a Slurm of its own
+# make test-open    every target of the open study, with networks of twelve steps: an hour of one core
 # make docs    the documentation as a site, in build/site: Python 3.11 and two minutes
 # make setup | lint | notebook | lock | clean
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo open test test-faults test-slurm lint docs notebook lock clean
+.PHONY: help setup demo open test test-faults test-open test-slurm lint docs notebook lock clean
 
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 export CORES
@@ -30,7 +31,7 @@ demo: setup
 # Files that a folder beside this one holds already are not downloaded again.
 MIRROR := $(wildcard ../shared/mirror)$(if $(wildcard ../shared/mirror ../shared/data),:)$(wildcard ../shared/data)
 ifneq ($(MIRROR),)
-open: export RECENCY_MIRROR ?= $(MIRROR)
+open test-open: export RECENCY_MIRROR ?= $(MIRROR)
 endif
 open: setup
 	@setup/study.sh open
@@ -41,6 +42,10 @@ test: setup
 # All the faults that docs/faults.md lists, of which `make test` tries a sample: half an hour of one core.
 test-faults: setup
 	@$(tools) RECENCY_FAULTS=all python -m pytest --numprocesses $(CORES) --maxschedchunk 1 -o python_files='test_*.py faults_*.py' tests/faults
+
+# On real text and reading times, downloaded or from a mirror.
+test-open: setup
+	@$(tools) python -m pytest -o python_files='open_*.py' tests/studies
 
 # A Slurm on this machine alone, brought up and taken down again: Debian's packages, as root. And what
 # profiles/generic has its users install.

@@ -1,0 +1,92 @@
+"""Every target of the open study, from text to figures, with networks of twelve steps: `make test-open`.
+
+Its data come from $RECENCY_MIRROR or the internet. It sees that no target is lost to a change that
+the tests on simulated text and readers pass over; its numbers mean nothing.
+"""
+
+import os
+
+import pandas as pd
+import yaml
+from project import ROOT, copy_project, load, snakemake
+
+CONFIG = "config.open.yaml"
+OVERLAY = yaml.safe_load((ROOT / CONFIG).read_text())
+#: Of config.yaml's experiments those that the open study runs as they are.
+EXPERIMENTS = [*OVERLAY["experiments"], "exp4"]
+KEPT = [4, 8]
+#: What takes long and is not the same for all: experiment → its settings.
+LESS = {
+    "mlm": {"length": {"documents": 4}, "seeds": [1]},
+    "memories": {"measured_memory": {"places": 10, "reach": 8}, "seeds": [1]},
+    "clark2025": {"measured_memory": {"dataset": "natural_stories", "places": 10, "reach": 8}},
+    "larger": {"measured_memory": {"dataset": "natural_stories", "places": 10, "reach": 8}},
+}
+
+
+def recipe(settings):
+    """Return what makes a recipe's training short."""
+    if "steps" not in settings:
+        return {"epochs": 1}
+    length = 32 if settings["order"] == "streams" else 128
+    rows = {"batch_sequences": 4, "micro_batch": 4, "sequence_length": length}
+    held_out = {"tokens": 4000, "every": 4}
+    return rows | {"steps": 12, "warmup_steps": 2, "checkpoints": KEPT, "validation": held_out}
+
+
+def small(config):
+    """Return what is laid over the open study: short trainings, few data, one response a design."""
+    recipes = {
+        name: recipe(config["recipes"][name])
+        for name in OVERLAY["recipes"]
+        if config["recipes"][name]["device"] == "cpu"
+    }
+    steps = sorted({lm["step"] for lm in OVERLAY["lms"].values() if "step" in lm})
+    kept = {
+        name: {"step": KEPT[steps.index(lm["step"])]}
+        for name, lm in OVERLAY["lms"].items()
+        if "step" in lm
+    }
+    experiments = {}
+    for name in EXPERIMENTS:
+        asked = config["experiments"][name]
+        over = {"seeds": [1, 2]} if asked.get("seeds") else {}
+        if "responses" in asked:
+            over["responses"] = {k: v[:1] for k, v in asked["responses"].items()}
+        experiments[name] = over | LESS.get(name, {})
+    return {
+        "study": "small",
+        "recipes": recipes,
+        "lms": kept,
+        "experiments": experiments,
+        "minimal_pairs": {"blimp": {"sources": "pairs.tsv"}},
+        "fine_tuning": {"epochs": 1, "examples": 60},
+        "searches": {"open": {"trials": 5}},
+        "probe": {"rank": 8},
+    }
+
+
+def write(folder):
+    """Write a project with the small study into a folder; return its targets and overlays."""
+    config = load(CONFIG)
+    copy_project(folder)
+    (folder / "small.yaml").write_text(yaml.safe_dump(small(config)))
+    pairs = (folder / "data" / "sources" / "blimp.tsv").read_text().splitlines(keepends=True)
+    (folder / "pairs.tsv").write_text("".join(pairs[:4]))
+    numbered = [name for name, of in config["targets"].items() if of["experiment"] in EXPERIMENTS]
+    exported = ["export_provo", "export_ALiBi-mix-TI"]
+    return [*EXPERIMENTS, *numbered, "search_open", *exported], [CONFIG, "small.yaml"]
+
+
+def test_every_target(tmp_path):
+    folder = tmp_path / "study"
+    targets, configs = write(folder)
+    mirrors = filter(None, os.environ.get("RECENCY_MIRROR", "").split(":"))
+    mirrors = ":".join(os.path.abspath(each) for each in mirrors)
+    asked = [*targets, "--cores", os.environ.get("CORES", "2"), "--keep-going"]
+    run = snakemake(folder, *asked, configs=configs, RECENCY_MIRROR=mirrors)
+    assert run.returncode == 0, run.stdout[-6000:]
+    made = folder / "results" / "small" / "cores" / "experiments"
+    assert set(EXPERIMENTS) <= {path.name for path in made.iterdir()}
+    for path in made.rglob("figure_*.csv"):
+        assert len(pd.read_csv(path)), f"{path} has no row, and its figure nothing"
