@@ -67,6 +67,14 @@ def test_a_group_stands_for_its_lms(root):
     assert experiments["two"]["lms"] == ["d-I", "a"] and experiments["three"]["lms"] == 5
 
 
+def test_null_takes_something_off_an_experiment(root):
+    (root / "over.yaml").write_text("experiments: {curves: {minimal_pairs: null, attention: null}}")
+    without = loading.load(ROOT, root / "over.yaml")["experiments"]["curves"]
+    whole = loading.load(ROOT)["experiments"]["curves"]
+    assert whole.keys() - without.keys() == {"minimal_pairs", "attention"}
+    assert all(whole[key] == value for key, value in without.items())
+
+
 def test_a_folder_without_corpus_files_has_none(tmp_path):
     (tmp_path / "config.yaml").write_text("")
     assert loading.load(tmp_path) == {}

@@ -29,7 +29,8 @@ def load(root: str | Path, *overlays: str | Path) -> dict:
 def complete(config: dict, root: str | Path) -> None:
     """Lay a config over the corpus files, and write LM groups out in experiments; both in place.
 
-    A config that is complete stays as it is. What has a wrong type is left to the check.
+    What an overlay makes null of an experiment is taken off it. A config that is complete stays as it
+    is. What has a wrong type is left to the check.
     """
     for table, entries in entries_of(corpus_files(root)).items():
         given = config.get(table, {})
@@ -39,6 +40,8 @@ def complete(config: dict, root: str | Path) -> None:
     if isinstance(groups, dict) and isinstance(experiments, dict):
         for experiment in experiments.values():
             if isinstance(experiment, dict):
+                for key in [key for key, value in experiment.items() if value is None]:
+                    del experiment[key]
                 for part in (experiment, *experiment.values()):
                     if isinstance(part, dict) and "lms" in part:
                         part["lms"] = _written_out(part["lms"], groups)
