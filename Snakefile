@@ -43,6 +43,7 @@ beside.require()
 
 from recency.evaluations import registry
 from recency.workflow import (
+    asked_once,
     batches,
     cluster,
     code,
@@ -157,6 +158,9 @@ code.track(
     lambda rule, wildcards: products.chosen(study, rule, wildcards),
     memory=Path(".snakemake", "recency-code.json"),
 )
+
+# A plan asks much of each job that is the same for all.
+asked_once.ask_once()
 
 # What a job that fails would have been made of is not kept.
 records.keep_those_of_done_jobs()

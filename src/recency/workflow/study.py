@@ -45,6 +45,7 @@ class Study(Ranked, Absent):
         self.scale = self.config["scales"][self.config["scale"]]
         self.lms = {n: configuration.language_model(self.config, n) for n in self.config["lms"]}
         self.files = Files(self.config, self.root)
+        self._described: dict[str, dict] = {}
 
     def experiment(self, name: str) -> dict:
         """Return an experiment's entry."""
@@ -108,7 +109,9 @@ class Study(Ranked, Absent):
 
     def described(self, lm: str) -> dict:
         """Return what figures need to know of an LM; see recency.figures.comparison.LM."""
-        return configuration.described(lm, self.lms[lm])
+        if lm not in self._described:
+            self._described[lm] = configuration.described(lm, self.lms[lm])
+        return dict(self._described[lm])
 
     def lms_of(self, experiment: str) -> list[dict]:
         """Return an experiment's LMs, described."""
