@@ -4,6 +4,9 @@ import re
 from pathlib import Path
 
 import pandas as pd
+from project import SCHEMA, load
+
+from recency.workflow import checks
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "open-study"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
@@ -69,3 +72,21 @@ def test_every_link_into_a_page_has_its_heading():
             headings = re.findall(r"^#+ (.+)$", PAGES[name or page], re.MULTILINE)
             plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
             assert anchor in [heading.replace(" ", "-") for heading in plain], (page, name, anchor)
+
+
+def test_the_larger_run_s_surprisals_are_kept_whole():
+    """Each LM of the overlay has every word of each dataset, from both seeds."""
+    config = load("config.open.yaml", "docs/open-study/larger.yaml")
+    checks.check(config, SCHEMA)
+    kept = pd.read_parquet(FOLDER / "larger_surprisal.parquet")
+    experiment, larger = (config["experiments"][name] for name in ("kept", "larger"))
+    assert experiment["lms"] == [f"kept-{lm}" for lm in larger["lms"]]
+    assert experiment["responses"] == larger["responses"]
+    lms = {config["lms"][lm]["surprisals"]["columns"]["surprisal"] for lm in experiment["lms"]}
+    assert lms == set(larger["lms"]) == set(kept.columns) - {"dataset", "seed", "word_id", "tokens"}
+    words = kept.groupby(["dataset", "seed"], observed=True).word_id.agg(["size", "nunique", "max"])
+    assert (words["size"] == words["nunique"]).all() and (words["max"] == words["size"] - 1).all()
+    listed = [each for listed in larger["responses"].values() for each in listed]
+    datasets = {each.partition(".")[0] for each in listed}
+    assert set(words.index) == {(name, seed) for name in datasets for seed in (1, 2)}
+    assert kept[list(lms)].notna().all(axis=None) and (kept[list(lms)] >= 0).all(axis=None)

@@ -68,7 +68,7 @@ def test_seeds_have_a_line_each_and_one_name(tmp_path):
 def test_every_lm_has_a_line_and_its_last_value(tmp_path):
     paths = [
         curve(tmp_path / "a.csv", np.linspace(8, 4, 200), {100: 6.0, 200: 4.25}),
-        curve(tmp_path / "b.csv", np.linspace(8, 3, 200), {100: 5.0, 200: 3.125}),
+        curve(tmp_path / "b.csv", np.linspace(8, 2, 200), {100: 5.0, 200: 3.125}),
     ]
     figure.main(curves=paths, out=[tmp_path / "f.svg", tmp_path / "f.csv"], lms=LMS)
     data = pd.read_csv(tmp_path / "f.csv")
@@ -80,6 +80,10 @@ def test_every_lm_has_a_line_and_its_last_value(tmp_path):
     lines = [each for each in axes.get_lines() if each.get_linestyle() == "-"]
     assert [list(each.get_ydata()) for each in lines] == [[6.0, 4.25], [5.0, 3.125]]
     assert [text.get_text() for text in axes.texts] == ["no bias  4.250", "ALiBi  3.125"]
+    dots = [min(each.get_ydata()) for each in axes.get_lines() if each.get_marker() == "."]
+    assert (
+        axes.get_ylim()[0] < min(dots) < 2.1
+    )  # text read again has lower losses than held-out text
 
 
 def test_weights_that_several_lms_share_are_listed_once():

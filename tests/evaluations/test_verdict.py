@@ -56,6 +56,13 @@ def test_ahead_of_the_baseline_and_not_told_from_it():
     ]
 
 
+def test_few_seeds_find_less():
+    """Half of an interval that has Student's t, and .84 standard errors, are to be passed."""
+    found = Interval("one", "base", 1.0, -39.0, 41.0, "sentence", 5.0)
+    assert verdict.detectable(found, 1) == pytest.approx(2.8016 * 5, rel=1e-4)
+    assert verdict.detectable(found, 2) == pytest.approx(40 + 0.8416 * 5, rel=1e-4)
+
+
 def test_a_lead_that_all_pairs_together_do_not_bear():
     assert said(evidence({"base": 100, "one": 155, "four": 120}))[0] == (
         "ALiBi-1-TI is ahead, 55 nats over no bias in 2 responses (95 %: 21 to 89, by sentence; not "

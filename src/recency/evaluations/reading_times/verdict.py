@@ -23,8 +23,8 @@ from recency.files import atomic
 from recency.stats.groups import groups, letters
 
 ALPHA = 0.05
-#: Standard errors of a difference that a two-sided test at .05 finds in 80 % of cases.
-DETECTABLE = 1.959963984540054 + 0.8416212335729143
+#: Standard errors that a two-sided test at .05 asks for, and that leave 80 % of cases above.
+ASKED, ABOVE = 1.959963984540054, 0.8416212335729143
 
 
 @dataclass(frozen=True)
@@ -145,13 +145,22 @@ def sentences(
     if baseline is not None and baseline not in order:
         said.append(f"The baseline, {named.get(baseline, baseline)}, was not run.")
     said += _told_apart(known, order, named, reference)
-    reach = DETECTABLE * found.se
+    reach = detectable(found, result.seeds)
     if math.isfinite(reach):
         said.append(
             f"A difference of {nats(reach)} nats between the two would have been found in 80 % of "
             f"such studies (two-sided, .05, standard error {nats(found.se)} by {found.by})."
         )
     return said + _simulated(simulated, result)
+
+
+def detectable(found: Interval, seeds: int) -> float:
+    """Return the difference that 80 % of such studies would find.
+
+    Of several seeds what has to be passed is half the interval, in which few seeds have Student's t.
+    """
+    asked = (found.high - found.low) / 2 if seeds > 1 else ASKED * found.se
+    return asked + ABOVE * found.se
 
 
 def over_the_other(known: Evidence, baseline: str | None) -> str:
