@@ -1,5 +1,6 @@
 """setup.sh on machines that lack this or that, made of stub programs."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -355,6 +356,14 @@ def test_runs_exclude_each_other_until_the_last_job_ends(checkout):
     second = run(checkout, "again")
     assert "waiting for it" in second.stdout
     assert second.stdout.endswith("started --nolock again\n")
+
+
+def test_a_plan_waits_for_no_run(checkout):
+    (checkout / ".snakemake").mkdir()
+    with open(checkout / ".snakemake" / "run.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for words in (["-n"], ["all", "--dry-run"], ["-np"]):
+            assert run(checkout, *words).stdout == f"started --nolock {' '.join(words)}\n"
 
 
 def test_snakemake_keeps_its_own_lock_for_jobs_on_a_cluster(checkout):
