@@ -29,8 +29,17 @@ from scipy.linalg import lapack
 from recency.mixed.cross_products import Products
 from recency.mixed.crossed import Dense, Sparse
 
+ROUNDING = 1e-12
+"""What sums lose, as a share of the squares of the response: what is left below it is nothing."""
 SAFE = 1e4
 """Condition number of Lb up to which the gradient by its square follows from that by Lb."""
+
+
+class NoResiduals(np.linalg.LinAlgError):
+    """The effects explain the response whole, so that no variance is left to estimate."""
+
+    def __str__(self) -> str:
+        return "the effects leave no residuals"
 
 
 @dataclass
@@ -60,10 +69,27 @@ class Solution:
     """the sum of the squares of the spherical random effects u of both factors"""
 
 
+def left_of_squares(left: np.ndarray, squares: float) -> np.ndarray:
+    """Return the lower factor of what is left of W'W, (p + 1, p + 1); its corner is r.
+
+    `squares` are the response's own. Raises NoResiduals, and numpy.linalg.LinAlgError where X is
+    short of full rank.
+    """
+    p = len(left) - 1
+    E = np.zeros_like(left)
+    E[:p, :p] = np.linalg.cholesky(left[:p, :p])
+    E[p, :p] = _solve(E[:p, :p], left[:p, p])
+    r2 = left[p, p] - E[p, :p] @ E[p, :p]
+    if r2 <= ROUNDING * squares:
+        raise NoResiduals
+    E[p, p] = np.sqrt(r2)
+    return E
+
+
 def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) -> Solution:
     """Solve the penalised least squares at La and Lb (any square roots) and the nested sd t.
 
-    Raises numpy.linalg.LinAlgError where X is short of full rank or the residuals vanish.
+    Raises NoResiduals, and numpy.linalg.LinAlgError where X is short of full rank.
     """
     cells = products.cells
     if cells is not None:
@@ -92,7 +118,7 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
     R = _solve(F, _rows(Lb.T, bw.reshape(K, p + 1) - crossed.left(back @ MW)))
 
     # What is left of W'W belongs to the fixed effects; its corner is r^2.
-    E = np.linalg.cholesky(products.ww - flat_W.T @ flat_W - R.T @ R)
+    E = left_of_squares(products.ww - flat_W.T @ flat_W - R.T @ R, products.ww[p, p])
     r2 = E[p, p] ** 2
     weights = np.ones(p + 1)  # e = W weights
     weights[:p] = -_solve(E[:p, :p], E[p, :p], transposed=True)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from recency.mixed import lme4
+from recency.mixed.deviance import NoResiduals
 from recency.mixed.factors import Factor, NotSearchable
 from recency.mixed.families import GAUSSIAN
 from recency.mixed.formula import Formula, factors
@@ -70,8 +71,8 @@ def fit_model(
                 check_levels(formula, groups, len(y))
             found = _timed_search(formula, used, y, groups)
             if not confirm:
-                return alone(as_given(formula, found, groups, float(y.mean())), y)
-        except Refused as reason:
+                return alone(as_given(formula, found, groups, float(y.mean())))
+        except (Refused, NoResiduals) as reason:
             return Result(None, False, str(reason))
         except (NotSearchable, np.linalg.LinAlgError) as reason:
             notes.append(f"lme4's optimiser was used: {reason}")
@@ -106,11 +107,9 @@ def check_levels(formula: Formula, groups: Mapping[str, Levels], n: int) -> None
             )
 
 
-def alone(searched: ScaledSearch, y: np.ndarray, notes: Sequence[str] = ()) -> Result:
+def alone(searched: ScaledSearch, notes: Sequence[str] = ()) -> Result:
     """Report a search's own figures, of which lme4 has seen none."""
     summary, dropped = summary_of(searched)
-    if summary.sigma < 1e-7 * np.ptp(y):  # rounding is all that is left
-        return Result(None, False, "the effects leave no residuals")
     if dropped:
         notes = [*notes, f"fixed effects that depend on others were dropped: {', '.join(dropped)}"]
     optimum = searched.in_given_units().optimum

@@ -11,6 +11,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.mixed import design as designs
 from recency.mixed import lme4, scaled_search
+from recency.mixed.deviance import NoResiduals
 from recency.mixed.expressions import Uncovered, variables
 from recency.mixed.factors import NotSearchable
 from recency.mixed.families import GAUSSIAN, GENERALISED
@@ -175,13 +176,15 @@ def _alone(text: str, prepared: Prepared, reml: bool, notes: list[str]) -> Resul
         raise InputError('reml=True is fitted by lme4 alone; leave engine="search" out')
     try:
         check_levels(prepared.design.formula, prepared.groups, len(prepared.y))
-        return alone(_found(prepared), prepared.y, notes)
+        return alone(_found(prepared), notes)
     except Refused as reason:
         raise InputError(f"formula {text!r}: {reason}") from None
     except NotSearchable as reason:
         raise InputError(
             f'formula {text!r}: {reason}; engine="lme4" fits it, which needs R'
         ) from None
+    except NoResiduals as reason:
+        return Result(None, False, str(reason))
     except np.linalg.LinAlgError as reason:
         return Result(None, False, f"its likelihood has no finite value ({reason})")
 
@@ -208,6 +211,8 @@ def _with_r(
                 if prepared is None or reml:
                     raise NotSearchable(uncovered or "the search knows no REML")
                 return confirmed(model, _found(prepared), notes)
+            except NoResiduals as reason:
+                return Result(None, False, str(reason))
             except (NotSearchable, np.linalg.LinAlgError) as reason:
                 notes.append(f"lme4's optimiser was used: {reason}")
         return optimised(model, notes)

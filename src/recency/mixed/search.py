@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recency.mixed.cross_products import Products
-from recency.mixed.deviance import Solution, nested_modes, solve
+from recency.mixed.deviance import ROUNDING, Solution, left_of_squares, nested_modes, solve
 from recency.mixed.factors import Factor, NotSearchable, crossed_factors, nested_group
 from recency.mixed.formula import INTERCEPT, Formula
 from recency.mixed.levels import Levels
@@ -17,8 +17,6 @@ from recency.mixed.theta_search import Optimum, search
 
 AGREEMENT = 1e-8
 """Relative difference between the squares of the rows and of their sums above which these are out."""
-ROUNDING = 1e-12
-"""What sums lose, as a share of the squares of the response."""
 
 
 @dataclass
@@ -74,13 +72,14 @@ def search_theta(
 ) -> Found:
     """Search theta on cross-products.
 
-    Raises NotSearchable where the search does not cover the model, numpy.linalg.LinAlgError where
-    its likelihood has no finite value.
+    Raises NotSearchable where the search does not cover the model, NoResiduals, and
+    numpy.linalg.LinAlgError where its likelihood has no finite value.
     """
     # The factor with the larger part of the system is eliminated, the smaller one factored.
     crossed = crossed_factors(formula)
     crossed.sort(key=lambda f: -len(f.columns) * len(groups[f.group].names))
     products = products_of(formula, crossed, predictors, y, groups)
+    left_of_squares(products.ww, products.ww[-1, -1])  # raises where X alone explains all
     nothing = np.zeros((0, 0), dtype=bool)
     optimum = search(products, crossed[0].free, crossed[1].free if len(crossed) > 1 else nothing)
     found = ended(crossed, nested_group(formula), optimum, products)
