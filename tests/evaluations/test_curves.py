@@ -6,12 +6,10 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from recency.evaluations.curves import figure, figure_perplexity, points, rows, table
-from recency.evaluations.curves.points import Sample
 from recency.evaluations.reading_times import delta_loglik, intervals
-from recency.stats import bootstrap
+from recency.stats.draws import FurtherSeeds
 
 STEPS = (8, 64, 500)
 RESPONSES = [
@@ -103,32 +101,36 @@ def one(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory):
-    """Three seeds: the rows."""
+    """Three seeds: arguments, and the rows that they come to."""
     folder = tmp_path_factory.mktemp("three")
-    points.main(folder / "curves.csv", **made(folder, (1, 2, 3)), replicates=500)
-    return folder / "curves.csv"
+    arguments = made(folder, (1, 2, 3))
+    points.main(folder / "curves.csv", **arguments, replicates=500, seed=3)
+    return arguments, folder / "curves.csv"
 
 
 def read(path):
     return rows.read(path, LMS, RESPONSES)[0]
 
 
-def test_one_seed_has_the_intervals_of_any_experiment(one):
-    """Of each step as if it were an experiment by itself: its tables, row by row."""
-    arguments, path = one
+@pytest.mark.parametrize("seeds", ["one", "three"])
+def test_the_intervals_are_those_of_any_experiment(seeds, request):
+    """Of each step as if it were an LM of an experiment without steps: its tables, row by row."""
+    arguments, path = request.getfixturevalue(seeds)
     found, sums = read(path), intervals.Sums()
+    about = {each["lm"]: each for each in arguments["points"]}
     pairs = zip(arguments["full_observations"], arguments["base_observations"], strict=True)
     for cell, pair in zip(arguments["cells"], pairs, strict=True):
-        response = (cell["dataset"], cell["measure"], cell["design"])
-        sums.add(cell["lm"], response, delta_loglik.contributions(*pair))
-    baselines = {each["lm"]: each["baseline"] for each in arguments["points"]}
+        response, point = (cell["dataset"], cell["measure"], cell["design"]), about[cell["lm"]]
+        parts = delta_loglik.contributions(*pair)
+        sums.add(f"{point['of']} {point['step']}", response, parts, str(point["seed"]))
+    baselines = {f"{lm['lm']} {step}": f"Pythia {step}" for lm in LMS for step in STEPS}
     expected = intervals.table(sums.draw(500, 3), baselines).fillna({"against": ""})
-    places = {each["lm"]: (each["of"], each["step"]) for each in arguments["points"]}
     compared = 0
     for row in expected[expected.kind != "pair"].itertuples():
-        lm, step = places[row.lm]
-        mine = found[(found.quantity == "delta_loglik") & (found.lm == lm) & (found.step == step)]
-        (mine,) = mine[(mine.dataset == row.dataset) & (mine.measure == row.measure)].itertuples()
+        lm, step = row.lm.split()
+        mine = found[(found.quantity == "delta_loglik") & (found.lm == lm)]
+        mine = mine[(mine.step == int(step)) & (mine.dataset == row.dataset)]
+        (mine,) = mine[mine.measure == row.measure].itertuples()
         if row.kind == "own":
             got = (mine.value, mine.low, mine.high)
         else:
@@ -160,10 +162,10 @@ def test_perplexity_is_per_word_where_an_lm_has_tokens_of_its_own(tmp_path):
         pd.DataFrame({"surprisal_bits": [4.0, 8.0], "tokens": tokens}).to_parquet(paths[-1])
         about[lm] = {"of": lm, "step": 8, "seed": 1}
     for some, unit, bits in ((paths[:2], "token", 3), (paths, "word", 6)):
-        found, by_dataset = points._perplexities(some, about)
+        found, by_dataset = points._perplexities(some, about, FurtherSeeds([["1"]], 9, 0))
         assert found == unit and set(by_dataset) == {"d", "all"}
         for curves in by_dataset.values():
-            values = [seed.value for seeds in curves.values() for seed in seeds.values()]
+            values = [each.value for each in curves.values()]
             assert values == pytest.approx([bits] * len(some))
 
 
@@ -179,40 +181,8 @@ def test_the_sum_and_what_did_not_converge(one):
     }  # fmt: skip
 
 
-def test_several_seeds_add_their_own_variance():
-    """Against the formula written out: Student's t, Satterthwaite's degrees of freedom."""
-    random = np.random.default_rng(1)
-    drawn = random.normal(0, 3, (3, 4000))
-    seeds = {n: Sample(v, {"subject": d}) for n, (v, d) in enumerate(zip([9.0, 14, 10], drawn))}
-    low, high, by = points.interval(seeds)
-    between, within = np.std([9, 14, 10], ddof=1) ** 2 / 3, drawn.mean(0).var(ddof=1)
-    freedom = (between + within) ** 2 / (between**2 / 2)
-    reach = stats.t.ppf(0.975, freedom) * math.sqrt(between + within)
-    assert (low, high) == pytest.approx((11 - reach, 11 + reach)) and by == "seed and subject"
-    # Seeds alone, as of perplexity: the t interval of their mean.
-    low, high, by = points.interval({n: Sample(v) for n, v in enumerate([9.0, 14, 10])})
-    expected = stats.t.interval(0.95, 2, 11, math.sqrt(between))
-    assert (low, high) == pytest.approx(expected) and by == "seed"
-
-
-def test_intervals_cover_what_they_should():
-    """Seeds and sentences both drawn anew, many times: 95 % of the intervals have the truth."""
-    random = np.random.default_rng(2)
-    covered = 0
-    for _ in range(400):
-        sentences, seeds = random.normal(1, 1, 60), random.normal(0, 0.15, 3)
-        values = sentences + seeds[:, None] + random.normal(0, 0.3, (3, 60))
-        drawn = bootstrap.draws(values.T, 200, 1).T
-        samples = {
-            n: Sample(v.sum(), {"sentence": d}) for n, (v, d) in enumerate(zip(values, drawn))
-        }
-        low, high, _ = points.interval(samples)
-        covered += low < 60 < high
-    assert 0.92 < covered / 400 < 0.99
-
-
 def test_since_the_highest_holds_for_all_steps_together(one, three):
-    for path in (one[1], three):
+    for path in (one[1], three[1]):
         found = read(path)
         whole = rows.of(found, "delta_loglik", "Total").set_index(["lm", "step"])
         last = whole.loc[("Pythia", 500)]
@@ -221,11 +191,11 @@ def test_since_the_highest_holds_for_all_steps_together(one, three):
             whole.value["Pythia", 64] - last.value
         )
         assert whole.low_over_last["Pythia", 64] > 0 and whole.high_over_last["mix", 8] < 0
-    assert (rows.of(read(three), "perplexity").low.notna()).all()
+    assert (rows.of(read(three[1]), "perplexity").low.notna()).all()
 
 
 def test_figures_table_and_summary(three, tmp_path):
-    known = {"curves": three, "lms": LMS, "responses": RESPONSES, "baseline": "Pythia"}
+    known = {"curves": three[1], "lms": LMS, "responses": RESPONSES, "baseline": "Pythia"}
     outs = {}
     for module in (figure, figure_perplexity):
         stem = module.__name__.rpartition(".")[2]
