@@ -155,7 +155,7 @@ def test_a_leading_space_makes_the_first_word_like_any_other(model, tokenizer):
         p = torch.softmax(model(torch.tensor([[0, *ids]])).logits[0].double(), -1)
     plain = -sum(np.log2(p[n, token].item()) for n, token in enumerate(ids))
     assert got.table["surprisal_bits"][0] == pytest.approx(plain, abs=1e-4)
-    initial = np.flatnonzero(alignment.word_initial(tokenizer))
+    initial = np.flatnonzero(alignment.kinds(tokenizer) != alignment.REST)
     mass = p[:, initial].sum(-1).log2()
     expected = plain - mass[-1].item() + mass[0].item()
     assert got.table["corrected_bits"][0] == pytest.approx(expected, abs=1e-4)
@@ -252,7 +252,7 @@ def test_many_datasets_in_one_load(tmp_path, model, tokenizer):
 
 
 def test_word_initial_tokens(tokenizer):
-    mask = alignment.word_initial(tokenizer)
+    mask = alignment.kinds(tokenizer) != alignment.REST
     tokens = [tokenizer.id_to_token(n) for n in np.flatnonzero(mask)]
     assert "<|endoftext|>" in tokens and "Ġ" in tokens
     assert all(token.startswith("Ġ") or token == "<|endoftext|>" for token in tokens)

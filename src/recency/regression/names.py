@@ -87,13 +87,6 @@ def quoted(text: str) -> str:
     return "".join(pieces)
 
 
-def column_name(term: str) -> str:
-    """Return the name of a term's column: `log(x)` in backticks, a plain name as it is."""
-    return (
-        term if "`" not in term and re.fullmatch(r"[\w.]+", term) else f"`{term.replace('`', '')}`"
-    )
-
-
 def variables(term: str) -> list[str]:
     """Return the columns of the data that a factor of a term is made of."""
     return list(dict.fromkeys(columns_of(read(term))))

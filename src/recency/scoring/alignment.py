@@ -150,7 +150,10 @@ def _unusual(words, tokenizer, ids, spans, word, kind) -> list[Issue]:
 
 
 def kinds(tokenizer) -> np.ndarray:
-    """Return the kind of each entry of the vocabulary: SPACE, END (added tokens) or REST."""
+    """Return the kind of each entry of the vocabulary: SPACE, END (added tokens) or REST.
+
+    Pimentel & Meister's (2024) B, tokens that begin a word, is all that is not REST.
+    """
     kind = np.zeros(tokenizer.get_vocab_size(with_added_tokens=True), dtype=np.int8)
     for number in tokenizer.get_added_tokens_decoder():
         if number < len(kind):
@@ -159,11 +162,3 @@ def kinds(tokenizer) -> np.ndarray:
         if token.startswith(MARKS) and number < len(kind):
             kind[number] = SPACE
     return kind
-
-
-def word_initial(tokenizer) -> np.ndarray:
-    """Return a mask over the vocabulary: tokens that begin a word, with the end of a text.
-
-    B of Pimentel & Meister (2024): tokens that start with a space, and special tokens.
-    """
-    return kinds(tokenizer) != REST
