@@ -89,3 +89,11 @@ def test_a_module_s_config_lies_over_the_project_s(user, repository):
     (user / "mine.yaml").write_text("scale: gpuu\n")
     run = plan(user)
     assert run.returncode == 1 and "scale: " in run.stdout and "'gpuu'" in run.stdout
+
+
+@pytest.mark.parametrize("user", ["a folder"], indirect=True)
+def test_rules_keep_their_names(user):
+    snakefile = user / "Snakefile"
+    snakefile.write_text(snakefile.read_text().rstrip() + " as other_*\n")
+    run = plan(user)
+    assert run.returncode == 1 and "the rule words would be called other_words" in run.stdout

@@ -55,6 +55,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
         if workflow.is_main_process:
             _read_strictly(root, workflow)
         if is_module(workflow):
+            _require_names(workflow)
             config |= loading.merge(strict_yaml.read(root / "config.yaml", "config.yaml"), config)
         loading.complete(config, root)
         checks.check(config, root / "config.schema.yaml")
@@ -83,6 +84,15 @@ def study(config: dict, workflow, root: str | Path) -> Study:
         for line in found.left_out():
             logger.warning(line)
     return found
+
+
+def _require_names(workflow) -> None:
+    """Refuse rules of other names: targets, experiments and what an edit reruns go by the rules' own."""
+    if (name := workflow.modifier.modify_rulename("words")) != "words":
+        raise InputError(
+            f"use rule … as …: the rule words would be called {name}, and rules keep their names here; "
+            "write `use rule * from …` without `as`"
+        )
 
 
 def _is_c(environment: Mapping[str, str]) -> bool:
