@@ -170,6 +170,15 @@ def test_a_row_is_named_by_what_its_labels_share(labels, name):
     ]
 
 
+def test_lms_of_one_kind_are_told_apart_where_a_legend_names_them():
+    lms = models(load(), load()["experiments"]["clark2025"]["lms"])
+    alone, apart = style.looks(lms), style.looks(lms, apart=True)
+    assert list(apart) == list(alone) and len(set(alone.values())) < len(lms)
+    assert len({(look.colour, look.marker, look.face) for look in apart.values()}) == len(lms)
+    assert all((apart[n].face == "white") == (alone[n].face == "white") for n in alone)
+    assert style.looks(lms[:2], apart=True) == style.looks(lms[:2])  # what is alone has its own
+
+
 def test_examples_of_kinds():
     found = doctest.testmod(encoding)
     assert found.attempted and not found.failed

@@ -24,6 +24,8 @@ LINE = 0.15  # inches from one line of notes to the next
 LINES = 3  # of notes at most
 CHARACTER = 0.059  # inches that a character of notes takes on average
 GREY = "#595959"
+MARKERS = ("^", "v", "<", ">", "o", "s", "D", "P", "X")
+"""Of LMs whose kind has one marker, where they are told apart."""
 #: What a response is in → how figures write it.
 UNITS = {"time_ms": "ms", "log time_ms": "log ms", "amplitude_uv": "µV", "event": "log odds"}
 
@@ -81,17 +83,27 @@ def use() -> Iterator[None]:
         yield
 
 
-def looks(lms: Iterable[LM]) -> dict[str, Look]:
-    """Give every LM its look, by its kind."""
+def looks(lms: Iterable[LM], apart: bool = False) -> dict[str, Look]:
+    """Give every LM its look, by its kind.
+
+    With `apart`, for figures that name LMs in a legend alone, those of one look have shades of its
+    colour, from dark to light, and markers of their own.
+    """
     lms = list(lms)
-    styles, result = encoding.styles(lm.kind for lm in lms), {}
+    styles, alike = encoding.styles(lm.kind for lm in lms), {}
     for lm in lms:
-        colour, marker = styles[lm.kind]
-        hollow = lm.applied == "inference"
-        result[lm.lm] = Look(
-            colour, marker, "white" if hollow else colour, tint(colour) if hollow else colour
-        )
-    return result
+        alike.setdefault((lm.kind, lm.applied == "inference"), []).append(lm.lm)
+    result = {}
+    for (kind, hollow), names in alike.items():
+        colour, marker = styles[kind]
+        markers = [marker, *(each for each in MARKERS if each != marker)]
+        for place, name in enumerate(names):
+            own, its = colour, marker
+            if apart and len(names) > 1:
+                own = _lighter(colour, place / (len(names) - 1))
+                its = markers[place % len(markers)]
+            result[name] = Look(own, its, "white" if hollow else own, tint(own) if hollow else own)
+    return {lm.lm: result[lm.lm] for lm in lms}
 
 
 def tint(colour: str, share: float = 0.25) -> str:
@@ -103,6 +115,11 @@ def tint(colour: str, share: float = 0.25) -> str:
 def shade(colour: str, share: float = 0.75) -> str:
     """Darken a colour, for text: thin strokes need more contrast than areas do."""
     return "#" + "".join(f"{round(share * int(colour[i : i + 2], 16)):02x}" for i in (1, 3, 5))
+
+
+def _lighter(colour: str, share: float) -> str:
+    """Take a colour from dark (0) over itself (1/3) to light (1)."""
+    return shade(colour, 0.6 + 1.2 * share) if share < 1 / 3 else tint(colour, 1.3 - 0.9 * share)
 
 
 def signed(value: float, decimals: int = 1) -> str:

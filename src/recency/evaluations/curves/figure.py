@@ -32,7 +32,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
     """Draw the sum and its difference from the baseline large, below them every other panel."""
     from matplotlib.figure import Figure
 
-    looks, responses = style.looks(lms), reading.responses_of(rows)
+    looks, responses = style.looks(lms, apart=True), reading.responses_of(rows)
     large = bool(len(reading.of(rows, "delta_loglik", TOTAL)))
     panels = (
         [("delta_loglik", each) for each in responses] if len(responses) > 1 or not large else []
@@ -136,7 +136,7 @@ def key(lms: list[LM]) -> list:
     return [
         Line2D([], [], color=look.colour, marker=look.marker, mfc=look.face, ms=4,
                ls=":" if lm.applied == "inference" else "-", label=lm.label)
-        for lm, look in zip(lms, style.looks(lms).values(), strict=True)
+        for lm, look in zip(lms, style.looks(lms, apart=True).values(), strict=True)
     ]  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def draw(
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FuncFormatter
 
-    looks = style.looks(lms)
+    looks = style.looks(lms, apart=True)
     figure = Figure(figsize=(style.WIDTH, 3.9), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()

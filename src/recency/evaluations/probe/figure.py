@@ -88,20 +88,20 @@ def _panel(axes, rows: pd.DataFrame, value: str, lms: list[LM], baseline: str, f
     """
     from matplotlib.lines import Line2D
 
-    looks, colours, handles = style.looks(lms), shades(lms), []
+    looks, handles = style.looks(lms, apart=True), []
     for lm in lms:
         mine = rows[rows.lm == lm.lm].sort_values("layer")
         line, twin = (mine[mine.network == name] for name in ("trained", "untrained"))
-        strong, colour = lm.lm == baseline, colours[lm.lm]
+        strong, look = lm.lm == baseline, looks[lm.lm]
         handles += axes.plot(
-            line.layer.astype(float), line[value], color=colour, marker=looks[lm.lm].marker,
-            markerfacecolor="white" if looks[lm.lm].face == "white" else colour,
+            line.layer.astype(float), line[value], color=look.colour, marker=look.marker,
+            markerfacecolor=look.face,
             ms=3.5 if strong else 3, lw=2 if strong else 1, zorder=3 if strong else 2,
             label=lm.label,
         )  # fmt: skip
         if len(twin) and (fresh or strong):
             axes.plot(
-                twin.layer.astype(float), twin[value], color=colour, lw=0.9, ls=DASHED,
+                twin.layer.astype(float), twin[value], color=look.colour, lw=0.9, ls=DASHED,
                 label=f"{lm.label}, untrained",
             )  # fmt: skip
     if (rows.network == "untrained").any():
@@ -112,27 +112,6 @@ def _panel(axes, rows: pd.DataFrame, value: str, lms: list[LM], baseline: str, f
     axes.yaxis.set_major_formatter(lambda value, _: style.tick(value))
     axes.grid()
     return handles
-
-
-def shades(lms: list[LM]) -> dict[str, str]:
-    """Return the colour of each LM: its bias's, from dark to light where several have it."""
-    looks, by_colour = style.looks(lms), {}
-    for lm in lms:
-        by_colour.setdefault(looks[lm.lm].colour, []).append(lm.lm)
-    return {
-        lm: _lighter(colour, place / (len(own) - 1)) if len(own) > 1 else colour
-        for colour, own in by_colour.items()
-        for place, lm in enumerate(own)
-    }
-
-
-def _lighter(colour: str, share: float) -> str:
-    """Take a colour from dark (0) over itself (1/3) to light (1)."""
-    return (
-        style.shade(colour, 0.6 + 1.2 * share)
-        if share < 1 / 3
-        else style.tint(colour, 1.3 - 0.9 * share)
-    )
 
 
 def sentences(rows: pd.DataFrame, relations: list[str]) -> list[str]:
