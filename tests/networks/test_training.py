@@ -148,6 +148,25 @@ def test_a_loss_that_is_no_number_stops_the_job(job, monkeypatch, clock):
     assert (job["out"].parent.parent / ".lm.state.pt").exists()
 
 
+@pytest.mark.parametrize("last", [7, 99])
+def test_a_loss_that_stays_above_guessing_stops_the_job(job, monkeypatch, clock, last):
+    """Some steps may be beyond it; not the mean of many."""
+    from recency.networks import training
+
+    whole_step = training.Training.step
+
+    def worse_step(run, number, *rest):
+        return whole_step(run, number, *rest) * (3 if 5 <= number <= last else 1)
+
+    monkeypatch.setattr(training.Training, "step", worse_step)
+    monkeypatch.setattr(train, "LONG", 10)
+    if last < 10:
+        train.main(**job)
+    else:
+        with pytest.raises(InputError, match="in the mean of steps .* where guessing every"):
+            train.main(**job)
+
+
 def test_two_devices_share_a_step(job, tmp_path):
     """Two processes deal out a step's micro-batches; the sums differ by rounding alone."""
     train.main(**job)

@@ -20,7 +20,8 @@ from recency.progress import progress
 LOOK_EVERY = 10.0  # seconds between looks at the losses, for which a GPU has to wait
 TIME_TO_SAVE = 0.05  # of a job's time, at most …
 SAVE_EVERY = 600.0  # … but no state is older than this many seconds and a step
-EXPLODED = 10.0  # times the loss of guessing every word alike: a training that went astray
+EXPLODED = 10.0  # times the loss of guessing every word alike: a training that went astray …
+ASTRAY, LONG = 1.5, 200  # … and so many times that loss as the mean of so many steps
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,8 @@ def _train(rank: int, world: int, job: Job) -> None:
         nonlocal unread
         curve.losses += torch.stack(unread).tolist() if unread else []
         unread = []
-        most = EXPLODED * math.log(stream.vocabulary)
-        if not all(loss <= most for loss in curve.losses):
-            raise InputError(_no_number(job.lm, curve.losses, most, state, done))
+        if said := _astray(curve.losses, math.log(stream.vocabulary), state, done):
+            raise InputError(f"train {job.lm}: {said}")
         if rank == 0:
             curve.write(folder / "training.csv", tokens_per_step)
             if events:
@@ -314,14 +314,25 @@ def _rows(job: Job, recipe: dict):
     return TokenStream(job.tokens, job.info, length, order, job.seed, wanted, job.held_out)
 
 
-def _no_number(lm: str, losses: list[float], most: float, state: Path, saved: int) -> str:
-    """Say where a loss ceased to be a number, or grew beyond all sense, and what is left."""
-    bad = next(n for n, loss in enumerate(losses, 1) if not loss <= most)
-    return (
-        f"train {lm}: the loss is {losses[bad - 1]:.4g} at step {bad}; last good state: "
-        f"{f'step {saved}' if saved else 'none'} ({state}). Lower the recipe's `learning_rate` or "
-        "use `precision: fp32`"
-    )
+def _astray(losses: list[float], guessing: float, state: Path, saved: int) -> str:
+    """Say where a loss ceased to be a number, or grew beyond all sense, and what is left.
+
+    `guessing` is the loss of guessing every entry of the vocabulary alike, which a training begins with.
+    """
+    bad = next((n for n, loss in enumerate(losses, 1) if not loss <= EXPLODED * guessing), 0)
+    if bad:
+        return (
+            f"the loss is {losses[bad - 1]:.4g} at step {bad}; last good state: "
+            f"{f'step {saved}' if saved else 'none'} ({state}). Lower the recipe's `learning_rate` or "
+            "use `precision: fp32`"
+        )
+    mean = math.fsum(losses[-LONG:]) / LONG if len(losses) >= LONG else 0.0
+    if mean > ASTRAY * guessing:
+        return (
+            f"the loss is {mean:.4g} in the mean of steps {len(losses) - LONG + 1} to {len(losses)}, where "
+            f"guessing every word alike has {guessing:.4g}. Lower the recipe's `learning_rate`"
+        )
+    return ""
 
 
 def _device(wanted: str, gpus: int) -> str:
