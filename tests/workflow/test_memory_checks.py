@@ -77,7 +77,9 @@ def test_a_fault_is_met_when_the_config_is_read(overlay):
 
 
 @pytest.mark.parametrize(
-    "names", [(), ("config.ptb.yaml",), ("config.ptb.yaml", "config.ptb-quick.yaml")]
+    "names",
+    [(), ("config.ptb.yaml",)]
+    + [("config.ptb.yaml", f"config.ptb-{part}.yaml") for part in ("quick", "four")],
 )
 def test_what_is_there_is_right(names):
     checks.check(load(*names), SCHEMA)

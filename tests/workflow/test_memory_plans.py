@@ -42,3 +42,5 @@ def test_tables_of_the_penn_treebank(project):
     assert (jobs["ngram_text_perplexity"], jobs["mix_text_perplexity"]) == (26, 18)
     quick = plan(project, *PTB, configs=["config.ptb.yaml", "config.ptb-quick.yaml"])
     assert planned(quick.stdout)["train"] == 5
+    four = plan(project, *PTB[1:], configs=["config.ptb.yaml", "config.ptb-four.yaml"])
+    assert planned(four.stdout)["train"] == 9
