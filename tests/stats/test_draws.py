@@ -83,18 +83,20 @@ def test_intervals_cover_what_they_should(S, between):
     assert covered / 300 > 0.925
 
 
-def test_satterthwaites_degrees_of_freedom_would_not_cover():
-    """Why they are not taken: of two seeds that decide, with a cluster's error of 1 beside."""
+@pytest.mark.parametrize("S,most", [(2, 0.9), (3, 0.94)])
+def test_satterthwaites_degrees_of_freedom_would_not_cover(S, most):
+    """Why they are not taken: of few seeds that decide, with a cluster's error of 1 beside."""
     random = np.random.default_rng(4)
-    seeds = random.normal(0, 4 * math.sqrt(2), (4_000, 2))
+    seeds = random.normal(0, 4 * math.sqrt(S), (4_000, S))
     means = seeds.mean(1) + random.normal(0, 1, 4_000)
-    between = seeds.std(1, ddof=1) / math.sqrt(2)
+    between = seeds.std(1, ddof=1) / math.sqrt(S)
     se = np.hypot(1, between)
-    reach = {"Satterthwaite": se * stats.t.ppf(0.975, (se / between) ** 4)}
-    noise = FurtherSeeds([["1", "2"]], 4_000, 0)
+    satterthwaite = se * stats.t.ppf(0.975, (S - 1) * (se / between) ** 4)
+    names = [str(n) for n in range(S)]
+    further = FurtherSeeds([names], 4_000, 0)
     drawn = {"subject": random.normal(0, 1, 4_000)}
-    reach["here"] = np.array(
-        [noise.mean({"1": -each, "2": each}, drawn).ends()["high"] for each in between]
-    )
-    covers = {name: np.mean(abs(means) <= each) for name, each in reach.items()}
-    assert covers["Satterthwaite"] < 0.9 and covers["here"] > 0.94
+    ends = [
+        further.mean(dict(zip(names, each - each.mean())), drawn).ends()["high"] for each in seeds
+    ]
+    assert np.mean(abs(means) <= satterthwaite) < most
+    assert np.mean(abs(means) <= ends) > 0.94

@@ -5,7 +5,6 @@ A point is the mean over seeds, and its interval says what other readers, senten
 pairs: paradigms) and seeds would give, by the rule of every experiment (recency.stats.draws).
 """
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -148,17 +147,18 @@ def _curves(
     points: Iterable[Mapping],
     values: Iterable[float],
     further: FurtherSeeds,
-    drawn: Iterable[np.ndarray] = (),
+    drawn: Iterable[np.ndarray] | None = None,
     cluster: str = "",
 ) -> Curves:
     """Return values, in the order of `points`, and their draws by a cluster as means over seeds."""
     found: dict[Point, dict[str, float]] = {}
     clusters: dict[Point, list[np.ndarray]] = {}
-    for point, value, draws in itertools.zip_longest(points, values, drawn):
-        place = point["of"], point["step"]
-        found.setdefault(place, {})[str(point["seed"])] = value
-        if draws is not None:
-            clusters.setdefault(place, []).append(draws)
+    points = list(points)
+    for point, value in zip(points, values, strict=True):
+        found.setdefault((point["of"], point["step"]), {})[str(point["seed"])] = value
+    if drawn is not None:
+        for point, draws in zip(points, drawn, strict=True):
+            clusters.setdefault((point["of"], point["step"]), []).append(draws)
     means = {place: {cluster: np.mean(draws, axis=0)} for place, draws in clusters.items()}
     return {place: further.mean(of, means.get(place, {})) for place, of in found.items()}
 
