@@ -9,12 +9,18 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def processor(used: str) -> str:
-    """Name the processor and how much of it is `used`."""
+    """Name the processor and how much of it is `used`.
+
+    Virtual machines call all of a maker's processors by one name; the family tells generations apart.
+    """
     name = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         lines = cpuinfo.read_text(encoding="utf-8").splitlines()
-        name = next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), name)
+        found = dict(reversed([tuple(map(str.strip, x.split(":", 1))) for x in lines if ":" in x]))
+        name = found.get("model name", name)
+        if "cpu family" in found and not any(map(str.isdigit, name)):
+            name += f" (family {found['cpu family']})"
     return f"{name}, {used}"
 
 

@@ -31,14 +31,14 @@ def brute_force(hidden, weight, targets, scale=1.0):
 @pytest.mark.parametrize("at_once", [1, 7, 46, 1000])
 @pytest.mark.parametrize("entries", [1, 9, 40])
 @pytest.mark.parametrize(
-    "dtype,near,laid_out",
+    "dtype,near,by_onednn",
     [(torch.float64, 1e-12, True), (torch.float32, 1e-5, True), (torch.float32, 1e-5, False)],
 )
-def test_value_and_gradients(data, monkeypatch, at_once, entries, dtype, near, laid_out):
+def test_value_and_gradients(data, monkeypatch, at_once, entries, dtype, near, by_onednn):
     monkeypatch.setitem(loss.TOKENS_AT_ONCE, "cpu", at_once)
     monkeypatch.setattr(loss, "ENTRIES_AT_ONCE", entries)
     hidden, weight = (torch.tensor(each, dtype=dtype, requires_grad=True) for each in data[:2])
-    if not laid_out:
+    if not by_onednn:
         monkeypatch.setattr(loss.products, "can_lay_out", lambda weight: False)
     got = loss.cross_entropy_sum(hidden, weight, torch.tensor(data[2])) * 0.5
     got.backward()
@@ -103,7 +103,7 @@ def test_what_a_gpu_compiles_needs_no_second_buffer(data):
 
 
 @pytest.mark.parametrize("shift", [0.0, 100.0])
-@pytest.mark.parametrize("way", ["laid out", "as it lies", "as on a GPU"])
+@pytest.mark.parametrize("way", ["by oneDNN", "by PyTorch", "as on a GPU"])
 def test_an_output_bias(data, monkeypatch, way, shift):
     """Against autograd on whole logits, by several blocks; a target far below another entry, too."""
     monkeypatch.setitem(loss.TOKENS_AT_ONCE, "cpu", 7)
@@ -124,7 +124,9 @@ def test_an_output_bias(data, monkeypatch, way, shift):
         losses, *found = loss._by_chunks(flat, weight.detach(), targets.flatten(), True, bias)
         total = losses.sum()
     else:
-        total = loss.cross_entropy_sum(hidden, weight, targets, bias, lay_out=way == "laid out")
+        if way == "by PyTorch":
+            monkeypatch.setattr(loss.products, "can_lay_out", lambda weight: False)
+        total = loss.cross_entropy_sum(hidden, weight, targets, bias)
         found = torch.autograd.grad(total, [hidden, weight, bias])
     torch.testing.assert_close(total.double(), expected, rtol=1e-5, atol=0)
     for ours, theirs in zip(found, gradients):

@@ -13,9 +13,6 @@ from recency.networks.loss import cross_entropy_sum
 from recency.networks.roberta import output_factors
 from recency.networks.training import Training
 
-#: Masked places of a micro-batch up to which the output layer is taken as it lies.
-FEW = 768
-
 
 class MaskedTraining(Training):
     """A training whose stream (`masked_rows.MaskedRows`) says what is masked.
@@ -48,7 +45,7 @@ class MaskedTraining(Training):
             states = self._states_at(inputs, seen, places)
             states, table, bias = output_factors(self.model, states)
             states = states.to(torch.bfloat16) if self.recipe["precision"] == "bf16" else states
-            return cross_entropy_sum(states, table, targets, bias, lay_out=len(targets) > FEW)
+            return cross_entropy_sum(states, table, targets, bias)
 
     def _states_at(self, inputs, seen, places) -> torch.Tensor:
         """Return the last states (asked, width) of the places, numbered end to end."""
