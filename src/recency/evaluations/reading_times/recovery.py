@@ -157,7 +157,8 @@ def draw(table: pd.DataFrame, reader: str, lms: list[LM], notes: list[str]) -> "
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=2)
     if reader in order:
-        notes = [f"Bold: {spreads.label.iloc[0]}, whose surprisal the readers have.", *notes]
+        said = f"Bold: {spreads.label.iloc[0]}, with whose surprisal the times were simulated."
+        notes = [said, *notes]
     style.notes(figure, notes)
     return figure
 
