@@ -68,6 +68,61 @@ def test_what_is_held_out_is_not_trained_on(tmp_path):
         np.testing.assert_array_equal(inputs[stream], whole[begin : begin + 4])
 
 
+@pytest.mark.parametrize("validation", [0, 250])
+def test_documents_come_in_another_order_each_epoch(tmp_path, validation):
+    """Documents of one to thirty tokens, each of a number of its own, ended by 0; the last has no end."""
+    lengths = np.random.default_rng(0).integers(1, 31, 120)
+    tokens = np.concatenate([[n] * length + [0] for n, length in enumerate(lengths, 1)])[:-1]
+    text = text_of(tmp_path, tokens, shuffle="document", streams=4, validation=validation).training
+    whole = sorted(t for first, last in text.parts for t in tokens[first:last])
+    assert (len(whole) == len(tokens)) == (validation == 0)
+    orders = []
+    for epoch in (0, 1, 0):
+        places = range(4 * text.size + 1)
+        text.step(0, 0, 4, epoch)
+        read = np.concatenate([text._read(place, place + 1) for place in places])
+        got = [text.step(number, 0, 4, epoch) for number in range(text.steps)]
+        for stream in range(4):
+            row = torch.cat([inputs[stream] for inputs, _ in got]).numpy()
+            begin = stream * text.size
+            np.testing.assert_array_equal(row, read[begin : begin + text.steps * 4])
+            row = torch.cat([targets[stream] for _, targets in got]).numpy()
+            np.testing.assert_array_equal(row, read[begin + 1 : begin + 1 + text.steps * 4])
+        everything = text._read(0, len(whole))
+        assert sorted(everything) == whole
+        documents = "".join(f" {token}" for token in everything).split(" 0")
+        numbers = [int(each.split()[0]) for each in documents if each.strip()]
+        if validation == 0:  # whole documents, but for the one without an end and that behind it
+            assert sum(len(set(each.split())) > 1 for each in documents) <= 1
+        orders.append(numbers)
+    assert orders[0] == orders[2] != orders[1]
+    assert orders[0] != sorted(orders[0])
+    other = text_of(tmp_path, tokens, shuffle="document", streams=4, seed=2).training
+    assert list(other._read(0, 50)) != list(text._read(0, 50))
+    with pytest.raises(InputError, match="nothing parts its documents.*`shuffle: document`"):
+        text_of(tmp_path, tokens, end=None, shuffle="document")
+
+
+def test_an_epoch_s_order_is_trained_on(tmp_path):
+    """The losses of a second epoch are those of its own order."""
+    tokens = np.random.default_rng(0).integers(0, 32, 400)
+    text = text_of(tmp_path, tokens, shuffle="document", streams=8, length=5)
+    recipe = STREAMS | {"learning_rate": 1e-300, "minimum_learning_rate": 0, "weight_decay": 0.0}
+    model = network()
+    run = carried.CarriedTraining(model, text, recipe | {"steps": 60})
+    steps = text.training.steps
+    losses = [run.step(number).item() for number in range(1, 2 * steps + 1)][steps:]
+    read = text.training._read(0, 8 * text.training.size + 1)
+    rows = np.stack([read[s * text.training.size :][: steps * 5 + 1] for s in range(8)])
+    rows = torch.from_numpy(rows.astype(np.int64))
+    with torch.no_grad():
+        logits = model(rows[:, :-1]).logits
+    expected = torch.nn.functional.cross_entropy(
+        logits.transpose(1, 2), rows[:, 1:], reduction="none"
+    )
+    assert losses == pytest.approx(expected.view(8, steps, 5).mean((0, 2)).tolist(), rel=1e-5)
+
+
 def test_the_state_after_steps_is_that_of_one_long_pass(tmp_path):
     """With a rate of 0, nothing but the state changes."""
     tokens = np.random.default_rng(0).integers(1, 32, 400)
@@ -112,8 +167,11 @@ def test_a_state_ends_with_its_document_where_that_is_asked_for(tmp_path):
 @pytest.mark.parametrize("memory", [LSTM, FOFE, {"form": "state_space"}])
 @pytest.mark.parametrize(
     "more",
-    [{}, {"optimizer": "sgd", "momentum": 0.9, "learning_rate": 1.0, "weight_decay": 4e-5}],
-    ids=["adamw", "sgd"],
+    [
+        {"shuffle": "document"},
+        {"optimizer": "sgd", "momentum": 0.9, "learning_rate": 1.0, "weight_decay": 4e-5},
+    ],
+    ids=["adamw, documents shuffled", "sgd"],
 )
 def test_a_killed_job_ends_with_the_same_bits(stream_job, tmp_path, monkeypatch, memory, more):
     job = stream_job

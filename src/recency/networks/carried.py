@@ -1,15 +1,16 @@
 """Training a recurrent LM on parallel streams of text: what it remembers goes on from step to step.
 
-The text is cut into as many streams as a step has sequences, each read from its begin to its end,
-`sequence_length` words a step. The state after a step is where the next begins; no gradient goes
-back beyond the step (truncated backpropagation through time). The state is part of what a killed
-job goes on with.
+The text, in its own order or its documents in one drawn anew for each epoch, is cut into as many
+streams as a step has sequences, each read from its begin to its end, `sequence_length` words a step.
+The state after a step is where the next begins; no gradient goes back beyond the step (truncated
+backpropagation through time). The state is part of what a killed job goes on with.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,20 +29,42 @@ VALIDATION_STEP = 128
 class Streams:
     """A text as `streams` parallel streams of `length` words a step.
 
-    `parts` are (first, last) places of the file, end to end: of the text without what is held out.
-    Every word but the first of a stream is a target once an epoch; the words that do not fill a step
-    of all streams are left out.
+    `parts` are (first, last) places of the file, end to end: of the text without what is held out. With
+    a `seed` they are its documents, which come in an order drawn anew for each epoch. Every word but the
+    first of a stream is a target once an epoch; the words that do not fill a step of all streams are
+    left out.
     """
 
-    def __init__(self, tokens: np.ndarray, parts: list[tuple[int, int]], streams: int, length: int):
-        self.tokens, self.parts = tokens, parts
+    def __init__(
+        self,
+        tokens: np.ndarray,
+        parts: Sequence[tuple[int, int]],
+        streams: int,
+        length: int,
+        seed: int | None = None,
+    ):
+        self.tokens, self.parts, self.seed = tokens, np.array(parts), seed
         self.streams, self.length = streams, length
-        self.ends = np.cumsum([last - first for first, last in parts])
+        self._epoch: int | None = None
+        self._lay_out(0)
         self.size = (int(self.ends[-1]) - 1) // streams  # inputs of a stream
         self.steps = self.size // length
 
-    def step(self, number: int, first: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return inputs and targets (count, length) of step `number` (from 0), of `count` streams."""
+    def _lay_out(self, epoch: int) -> None:
+        """Put the parts into the order of an epoch."""
+        if epoch == self._epoch:
+            return
+        order = np.arange(len(self.parts))
+        if self.seed is not None:
+            order = np.random.default_rng([self.seed, epoch]).permutation(order)
+        self._epoch, self.laid_out = epoch, self.parts[order]
+        self.ends = np.cumsum(self.laid_out[:, 1] - self.laid_out[:, 0])
+
+    def step(
+        self, number: int, first: int, count: int, epoch: int = 0
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return inputs and targets (count, length) of an epoch's step `number` (from 0), of `count` streams."""
+        self._lay_out(epoch)
         rows = []
         for stream in range(first, min(first + count, self.streams)):
             begin = stream * self.size + number * self.length
@@ -52,12 +75,12 @@ class Streams:
 
     def _read(self, begin: int, end: int) -> np.ndarray:
         """Return tokens `begin` to `end` (exclusive) of the parts as one text."""
-        found = []
-        for (first, _), stop, size in zip(self.parts, self.ends, np.diff(self.ends, prepend=0)):
-            offset = first - (stop - size)
-            here = slice(max(begin, stop - size) + offset, min(end, stop) + offset)
-            if here.start < here.stop:
-                found.append(self.tokens[here])
+        found, part = [], int(np.searchsorted(self.ends, begin, "right"))
+        while begin < end:
+            last, stop = int(self.laid_out[part, 1]), int(self.ends[part])
+            until = min(end, stop)
+            found.append(self.tokens[last - (stop - begin) : last - (stop - until)])
+            begin, part = until, part + 1
         return np.concatenate(found)
 
 
@@ -74,26 +97,31 @@ class Text:
         validation: int = 0,
         held_out: Path | None = None,
         reset: str = "never",
+        shuffle: str = "never",
     ):
-        """Read as `TokenStream` does; `reset` says whether a state ends with its `document`."""
+        """Read as `TokenStream` does, states ended and order drawn by `document` as `reset` and `shuffle` say."""
         description = json.loads(Path(info).read_text())
         self.vocabulary: int = description["vocabulary"]
         self.seed = seed
         dtype, end = description["dtype"], description["end_of_document"]
         text = np.memmap(tokens, dtype=dtype, mode="r")
-        if reset == "document" and end is None:
-            raise InputError(
-                f"{tokens}: nothing parts its documents, so that no state can be `reset: document`; "
-                "write `reset: never`"
-            )
+        for key, value in {"reset": reset, "shuffle": shuffle}.items():
+            if value == "document" and end is None:
+                raise InputError(
+                    f"{tokens}: nothing parts its documents, which `{key}: document` asks for; write "
+                    f"`{key}: never`"
+                )
         self.end = end if reset == "document" else None
         parts, left_out = [(0, len(text))], []
         if validation and not held_out:
             left_out = stretches(text, validation, end)
             bounds = [0, *(place for stretch in left_out for place in stretch), len(text)]
             parts = [each for each in zip(bounds[::2], bounds[1::2]) if each[0] < each[1]]
-        self.training = Streams(text, parts, streams, length) if parts else None
-        if not parts or self.training.steps == 0:
+        drawn = None
+        if shuffle == "document":
+            drawn, parts = seed, _documents(text, parts, end)
+        self.training = Streams(text, parts, streams, length, drawn) if parts else None
+        if self.training is None or self.training.steps == 0:
             raise InputError(
                 f"{tokens}: {len(text):,} tokens do not fill {streams:,} streams of {length:,} words; "
                 "give the corpus more text, or the recipe fewer `batch_sequences`"
@@ -122,6 +150,16 @@ class Text:
         return None if self.end is None else inputs == self.end
 
 
+def _documents(tokens: np.ndarray, parts: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:
+    """Return (first, last) places of the documents of parts, each with the token `end` that it ends with."""
+    found = []
+    for first, last in parts:
+        ends = first + 1 + np.flatnonzero(tokens[first:last] == end)
+        bounds = np.unique([first, *ends, last])
+        found += itertools.pairwise(bounds)
+    return found
+
+
 def streams(job, recipe: dict) -> Text:
     """Return the text that a job (recency.networks.train.Job) trains a recurrent network on."""
     return Text(
@@ -133,6 +171,7 @@ def streams(job, recipe: dict) -> Text:
         recipe.get("validation", {}).get("tokens", 0),
         job.held_out,
         recipe.get("reset", "never"),
+        recipe.get("shuffle", "never"),
     )
 
 
@@ -157,14 +196,15 @@ class CarriedTraining(Training):
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(number, self.recipe, self.validation)
         text, at_once = self.stream.training, self.recipe["micro_batch"]
-        place, words = (number - 1) % text.steps, text.streams * text.length
+        epoch, place = divmod(number - 1, text.steps)
+        words = text.streams * text.length
         divisor = {"sum": 1, "stream_sum": text.streams}.get(self.recipe.get("loss"), words)
         if place == 0 or self.carried is None:  # an epoch begins: each stream at its first word
             self.carried = self.model.model.start(text.streams)
         total, after = torch.zeros((), device=self.device), []
         for first in range(0, text.streams, at_once):
             report(first)
-            inputs, targets = map(self._sent, text.step(place, first, at_once))
+            inputs, targets = map(self._sent, text.step(place, first, at_once, epoch))
             state = _map(lambda each, at=first: each[at : at + at_once], self.carried)
             loss, state = self._loss(inputs, targets, state)
             (loss / divisor).backward()

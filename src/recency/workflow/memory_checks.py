@@ -13,6 +13,7 @@ from recency.workflow import schema_checks
 #: What a recipe says of one order, optimiser or schedule alone: key → (the setting, its value).
 OF_ONE = {
     "reset": ("order", "streams"),
+    "shuffle": ("order", "streams"),
     "loss": ("order", "streams"),
     "momentum": ("optimizer", "sgd"),
     "halving": ("schedule", "halving"),
