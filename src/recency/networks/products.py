@@ -48,9 +48,11 @@ def product(
     return run
 
 
-def times(inputs: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """Return inputs · weightᵀ of a weight as it lies."""
-    return torch.ops.mkldnn._linear_pointwise(inputs, weight, None, "none", [], "")
+def times(
+    inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return inputs · weightᵀ + bias of a weight as it lies."""
+    return torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
 
 
 def added(total: torch.Tensor, inputs: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

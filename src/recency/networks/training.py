@@ -17,6 +17,7 @@ from transformers import PreTrainedModel
 from recency.attention import biased, blocks
 from recency.errors import InputError
 from recency.files import atomic
+from recency.networks import linear
 from recency.networks.loss import cross_entropy_sum
 from recency.networks.schedule import finished, learning_rate
 from recency.networks.stream import TokenStream
@@ -99,6 +100,8 @@ class Training:
         # The mask of this bias is free when compiled; on a CPU its attention is by blocks.
         if plain and (compiled or _by_blocks(model, recipe["sequence_length"])):
             biased.attach(model, {"form": "none"})
+        if device == "cpu" and not compiled:
+            linear.by_onednn(model)
         if compiled:
             length = recipe["sequence_length"]
             for module in modules:  # made before, not while, compiling
