@@ -7,7 +7,7 @@ from transformers import AutoModelForCausalLM
 
 from recency.attention.biased import attach
 from recency.errors import InputError
-from recency.networks import architectures, checkpoints
+from recency.networks import architectures, checkpoints, training
 
 SHAPE = {"family": "recurrent", "layers": 2, "width": 12, "embedding": 8, "dropout": 0.1}
 MEMORIES = [
@@ -109,3 +109,22 @@ def test_nothing_of_before_a_reset_is_remembered(memory, ids):
     # Up to its reset, a text goes on from what stood before.
     other = model(ids).last_hidden_state
     assert not torch.allclose(output.last_hidden_state[2, :9], other[2, :9])
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [{"form": "srnn"}, {"form": "srnn", "context": "word"}, {"form": "state_space"}],
+    ids=["WI-SRNN", "WD-SRNN", "state space"],
+)
+def test_what_a_memory_fades_by_is_not_decayed(memory):
+    """It would be forgotten, C of rare words first; `decayed: all` says otherwise."""
+    model = network(memory)
+    recipe = {"optimizer": "sgd", "momentum": 0.0, "weight_decay": 0.1}
+    fading = {"log_rate", "step", "direct"} if memory["form"] == "state_space" else {"context"}
+    for more, left_out in (({}, fading), ({"decayed": "all"}, set())):
+        decayed, others = training.optimizer(model, recipe | more).param_groups
+        assert (decayed["weight_decay"], others["weight_decay"]) == (0.1, 0.0)
+        left = {id(parameter) for parameter in others["params"]}
+        named = {name.split(".")[-1] for name, p in model.named_parameters() if id(p) in left}
+        assert named == left_out
+        assert len(decayed["params"]) + len(left) == len(list(model.parameters()))

@@ -55,15 +55,19 @@ class Curve:
 def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.Optimizer:
     """AdamW, or SGD; weight decay on matrices alone, or on `all` as the recipe's `decayed` says.
 
-    Biases, LayerNorms and learned weights of an attention bias are no matrices.
+    Biases, LayerNorms, learned weights of an attention bias and what a memory fades by (`undecayed` of
+    its form) are no matrices.
     """
-    least = 0 if recipe.get("decayed") == "all" else 2
-    decayed = [p for p in model.parameters() if p.dim() >= least]
-    others = [p for p in model.parameters() if p.dim() < least]
-    groups = [
-        {"params": decayed, "weight_decay": recipe["weight_decay"]},
-        {"params": others, "weight_decay": 0.0},
-    ]
+    everything = recipe.get("decayed") == "all"
+    left_out = {
+        id(getattr(module, name))
+        for module in model.modules()
+        for name in getattr(module, "undecayed", ())
+    }
+    groups = [{"params": [], "weight_decay": decay} for decay in (recipe["weight_decay"], 0.0)]
+    for parameter in model.parameters():
+        matrix = parameter.dim() >= 2 and id(parameter) not in left_out
+        groups[0 if matrix or everything else 1]["params"].append(parameter)
     if recipe.get("optimizer") == "sgd":
         return torch.optim.SGD(groups, lr=0.0, momentum=recipe["momentum"], fused=True)
     return torch.optim.AdamW(

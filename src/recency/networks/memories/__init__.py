@@ -26,6 +26,8 @@ class Memory(nn.Module):
     shapes: tuple[tuple[int, ...], ...] = ()
     #: Of the units that it gives, the last ones that are always 1: where words have their biases.
     constant: int = 0
+    #: Parameters of more than one dimension that are no matrix of a product: weight decay leaves them out.
+    undecayed: tuple[str, ...] = ()
 
     def __init__(self, inputs: int, width: int, vocabulary: int):
         super().__init__()

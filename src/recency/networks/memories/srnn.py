@@ -30,7 +30,12 @@ PARAMETERS = {
 
 
 class Form(Fading):
-    """Every unit keeps a share of itself; learned ones begin from U(0, 1)."""
+    """Every unit keeps a share of itself; learned ones begin from U(0, 1).
+
+    C is not decayed: rare words, whose gradients are few, would forget all that is before them.
+    """
+
+    undecayed = ("context",)
 
     def __init__(
         self,

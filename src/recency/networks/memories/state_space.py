@@ -33,7 +33,9 @@ SHORTEST, LONGEST = 0.001, 0.1
 
 
 class Form(Memory):
-    """`width` units of `states` numbers each."""
+    """`width` units of `states` numbers each, at rates that are not decayed, as in S4 and Mamba."""
+
+    undecayed = ("log_rate",)
 
     def __init__(
         self, inputs: int, width: int, vocabulary: int, states: int = 4, selective: bool = False
