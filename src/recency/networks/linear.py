@@ -31,12 +31,11 @@ class Linear(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             to_inputs = products.times(gradient, weight.T)
         gradient, inputs = gradient.flatten(0, -2).T, inputs.flatten(0, -2).T
-        if ctx.needs_input_grad[1] and len(gradient) <= len(inputs):
-            to_weight = products.times(gradient, inputs)
-        elif ctx.needs_input_grad[
-            1
-        ]:  # the product with few rows and many columns is the faster one
-            to_weight = products.times(inputs, gradient).T
+        if ctx.needs_input_grad[1]:  # few rows and many columns are faster than the transpose
+            few = len(gradient) <= len(inputs)
+            to_weight = (
+                products.times(gradient, inputs) if few else products.times(inputs, gradient).T
+            )
         if ctx.needs_input_grad[2]:
             to_bias = gradient.sum(1)
         return to_inputs, to_weight, to_bias
