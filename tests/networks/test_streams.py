@@ -168,10 +168,11 @@ def test_a_state_ends_with_its_document_where_that_is_asked_for(tmp_path):
 @pytest.mark.parametrize(
     "more",
     [
+        {},
         {"shuffle": "document"},
         {"optimizer": "sgd", "momentum": 0.9, "learning_rate": 1.0, "weight_decay": 4e-5},
     ],
-    ids=["adamw, documents shuffled", "sgd"],
+    ids=["adamw", "documents shuffled", "sgd"],
 )
 def test_a_killed_job_ends_with_the_same_bits(stream_job, tmp_path, monkeypatch, memory, more):
     job = stream_job

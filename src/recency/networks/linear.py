@@ -1,7 +1,6 @@
 """Linear layers of a network that is trained in float32 on a CPU, their products by oneDNN.
 
-They are a quarter of a small Transformer's step by PyTorch's own products, which reach half of
-oneDNN's speed on an AMD EPYC of 2024.
+PyTorch's own products (MKL's) are slower on an AMD EPYC: recency.networks.products.
 """
 
 from __future__ import annotations
