@@ -1,29 +1,22 @@
 """Time the paper's regressions as the workflow runs them: 19 LMs and a base on 13 responses.
 
-    python benchmarks/regression_paper.py [--quick] [--study] [--cores 2] [--lms 19] [--out results/…json]
+    python benchmarks/regression_paper.py [--quick] [--cores 2] [--lms 19] [--out results/…json]
 
 Words, surprisal and reading times are made up, with exactly as many observations as Clark et al.
-(2025) have in Table 1 and about as many subjects, sentences and words as their corpora (`CORPORA`).
-Snakemake then makes the 247 full fits and 13 bases in a folder of its own, by the rules `regression`
-and no other: every job starts Python, reads the tables of its responses, fits, and scores their
-exploratory partitions. `minutes` is by the clock, `cpu_minutes` all that the run used, `jobs` how many
-there are, `peak_memory_gib` the most that all processes held together (resident, so that what they
-share counts several times). Start-up and bookkeeping are what the same run uses where each response has
-`TINY` observations: the same jobs, with next to nothing to fit. `startup_share` is its CPU time, and
-`startup_share_of_wall` its time by the clock, as a share of the whole. `floor_share` and
-`floor_share_of_wall` are those of a Snakefile without this project, of as many jobs that import what
-reads and fits tables (pandas, pyarrow, SciPy) and end: no run of so many jobs starts in less. With `--study` everything that
-follows from surprisal is made: the 247 bases of `base: fixed`, ΔLogLik with its intervals, permutation
-tests, tables, figures and the verdict; `study_minutes` and the shares are then of all that. With `--lms`
-fewer LMs are taken, and `cpu_minutes_of_all` is what all 19 would use. `--quick` has a twentieth of
-the observations, three responses and two LMs. The last line is one JSON object.
+(2025) have in Table 1 and about as many subjects, texts, sentences and words as their corpora
+(`CORPORA`). Snakemake then makes the 247 full fits and 13 bases in a folder of its own, by the rules
+`regression` and no other: every job starts Python, reads the tables of its responses, fits, and scores
+their exploratory partitions. `minutes` is by the clock, `cpu_minutes` all that the run used, `jobs` how
+many there are, `peak_memory_gib` the most that all processes held together (resident, so that what they
+share counts several times). With `--lms` fewer LMs are taken, and `cpu_minutes_of_all` is what all 19
+would use. `--quick` has a twentieth of the observations, three responses and two LMs. What follows
+from the regressions, and the share of starting jobs, are study_cost.py's. The last line is one JSON object.
 """
 
 import argparse
 import contextlib
 import csv
 import json
-import math
 import os
 import resource
 import shutil
@@ -32,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,46 +47,29 @@ from recency.workflow.study import Study
 PROJECT = ("Snakefile", "rules", "src", "workflow", "envs", "profiles", "config.yaml")
 PROJECT += ("config.schema.yaml", "data/corpora", "data/published", "data/sources")
 RESULTS = "results/paper/paper"
-TARGETS = {"startup_share_of_wall": 0.15, "minutes": 4.0, "peak_memory_gib": 6.0}
+TARGETS = {"minutes": 4.0, "peak_memory_gib": 6.0}
 PARTITIONS = ("fit", "exploratory", "held_out")
-ANSWERS = ("figure_bases", "figure_delta_loglik", "table_bases", "table_delta_loglik")
-ANSWERS += ("table_significance",)
-RULES = ("not_run", "delta_loglik", "permutation", "verdict", *ANSWERS)
 QUICK = ("ucl_spr.SPR", "ucl_eye_tracking.FP", "provo.FP")
-PLAIN = """
-rule all:
-    input: expand("{{n}}.txt", n=range({jobs}))
-
-rule one:
-    output: "{{n}}.txt"
-    script: "one.py"
-"""
-ONE = """
-import pandas, pyarrow.parquet, scipy.linalg
-open(snakemake.output[0], "w").close()
-"""
-TINY = 1_200
-"""Observations of each response where jobs have next to nothing to fit: more than random effects."""
-
 
 @dataclass(frozen=True)
 class Corpus:
     """How much a reading-time corpus has of what the table of observations does not tell."""
 
     subjects: int
+    texts: int
     sentences: int
     words: int
 
 
 # As their articles, or the files that the workflow reads, have them.
 CORPORA = {
-    "brown": Corpus(35, 450, 7_188),
-    "natural_stories": Corpus(181, 485, 10_245),
-    "ucl_spr": Corpus(117, 361, 4_957),
-    "ucl_eye_tracking": Corpus(43, 205, 1_931),
-    "geco": Corpus(14, 5_031, 54_364),
-    "dundee": Corpus(10, 2_368, 51_501),
-    "provo": Corpus(84, 134, 2_689),
+    "brown": Corpus(35, 13, 450, 7_188),
+    "natural_stories": Corpus(181, 10, 485, 10_245),
+    "ucl_spr": Corpus(117, 361, 361, 4_957),
+    "ucl_eye_tracking": Corpus(43, 205, 205, 1_931),
+    "geco": Corpus(14, 4, 5_031, 54_364),
+    "dundee": Corpus(10, 20, 2_368, 51_501),
+    "provo": Corpus(84, 55, 134, 2_689),
 }
 
 
@@ -102,12 +79,12 @@ def lay_out(
     kept: tuple[str, ...],
     lms: list[str],
     seed: int,
-    most: float = math.inf,
+    make_texts: Callable | None = None,
 ) -> dict:
     """Make the project and the regressions' inputs in `folder`; return response → its targets.
 
-    `share` of Table 1's observations are made, and `most` at most, of the responses `kept` (all if
-    empty).
+    `share` of Table 1's observations are made, of the responses `kept` (all if empty). `make_texts`
+    writes what is asked of a dataset's words, in place of `made_up`, and returns what that does.
     """
     copy_project(folder)
     config = loading.load(ROOT)
@@ -121,9 +98,9 @@ def lay_out(
         if kept and f"{dataset}.{measure}" not in kept:
             continue
         if dataset not in texts:
-            texts[dataset] = make_texts(folder, dataset, lms, config, random)
+            texts[dataset] = (make_texts or made_up)(folder, dataset, lms, config, random)
         size = sizes[f"{config['datasets'][dataset]['label']} {measure}"]
-        rows = {name: min(round(share * int(size[name])), most) for name in PARTITIONS}
+        rows = {name: round(share * int(size[name])) for name in PARTITIONS}
         where = folder / RESULTS / "observations" / f"{dataset}.{measure}"
         make_observations(where, CORPORA[dataset].subjects, texts[dataset], rows, random)
         fits = f"{RESULTS}/regression/{design}/{dataset}.{measure}"
@@ -170,40 +147,45 @@ def place(folder: Path) -> None:
                 path.touch()
 
 
-def rules_of(folder: Path) -> list[str]:
-    """Return the rules that fit: one a batch of responses."""
+def rules_of(folder: Path, what: str = "regression") -> list[str]:
+    """Return the rules that do `what`, surprisal or regression: one a batch."""
     with contextlib.chdir(folder):
         study = Study(loading.load(folder), folder)
-        return [batch.rule("regression") for batch in batches.responses(study)]
+        of = {"surprisal": batches.datasets, "regression": batches.responses}[what]
+        return [batch.rule(what) for batch in of(study)]
 
 
-def make_texts(folder, dataset, lms, config, random) -> pd.DataFrame:
-    """Write a dataset's words and surprisal; return the words with what readers follow of them."""
-    corpus = CORPORA[dataset]
+def sentences(corpus: Corpus, random) -> pd.DataFrame:
+    """Return the table of a corpus's words, without the words."""
     ends = np.sort(random.choice(np.arange(3, corpus.words), corpus.sentences - 1, replace=False))
     sentence = np.searchsorted(ends, np.arange(corpus.words), side="right").astype(np.int32)
     starts = np.flatnonzero(np.append(True, np.diff(sentence) > 0))
     word_id = np.arange(corpus.words, dtype=np.int32)
-    frame = pd.DataFrame(
+    return pd.DataFrame(
         {
-            "item": (sentence * 10 // corpus.sentences).astype(str),
+            "item": (sentence * corpus.texts // corpus.sentences).astype(str),
             "sentence": sentence,
             "position": word_id - starts[sentence] + 1,
             "word_id": word_id,
-            "word": ["x" * n for n in random.poisson(4, corpus.words) + 1],
         }
     )
+
+
+def made_up(folder: Path, dataset: str, lms: list[str], config: dict, random) -> pd.DataFrame:
+    """Write a dataset's words and surprisal; return the words with what readers follow of them."""
+    frame = sentences(CORPORA[dataset], random)
+    frame["word"] = ["x" * n for n in random.poisson(4, len(frame)) + 1]
     write(frame, folder / RESULTS / "datasets" / dataset / "words.parquet")
-    unigram = random.gamma(6, 2, corpus.words)
-    followed = np.abs(0.5 * unigram + random.normal(0, 3, corpus.words))
+    unigram = random.gamma(6, 2, len(frame))
+    followed = np.abs(0.5 * unigram + random.normal(0, 3, len(frame)))
 
     def surprisal(name: str, bits: np.ndarray) -> None:
-        columns = {"word_id": word_id, "surprisal_bits": bits, "corrected_bits": bits}
+        columns = {"word_id": frame["word_id"], "surprisal_bits": bits, "corrected_bits": bits}
         write(pd.DataFrame(columns), folder / RESULTS / "surprisal" / name / f"{dataset}.parquet")
 
     surprisal(config["scales"][config["scale"]]["unigram"], unigram)
     for index, lm in enumerate(lms):
-        surprisal(lm, np.abs(followed + random.normal(0, 0.5 + 0.1 * index, corpus.words)))
+        surprisal(lm, np.abs(followed + random.normal(0, 0.5 + 0.1 * index, len(frame))))
     return frame.assign(bits=followed)
 
 
@@ -245,13 +227,18 @@ def write(frame: pd.DataFrame, path: Path) -> None:
     frame.to_parquet(path, compression="zstd", index=False)
 
 
-def snakemake(folder: Path, targets: list[str], cores: int, *more: str) -> dict[str, float]:
-    """Make the targets; return wall and CPU seconds and the peak of resident memory, GiB."""
+def snakemake(
+    folder: Path, targets: list[str], cores: int, rules: list[str], **more: str
+) -> dict[str, float]:
+    """Make the targets by these rules; return wall and CPU seconds and the peak of resident memory, GiB.
+
+    `more` are variables of the environment.
+    """
     tools = [ROOT / ".venv" / "bin", ROOT / ".tools" / "bin"]
     path = ":".join([str(Path(sys.executable).parent), *map(str, tools), os.environ["PATH"]])
-    variables = {"PATH": path, "RPY2_CFFI_MODE": "ABI", "OPENBLAS_NUM_THREADS": "1"}
+    variables = {"PATH": path, "RPY2_CFFI_MODE": "ABI", "OPENBLAS_NUM_THREADS": "1", **more}
     command = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--nolock", "--quiet"]
-    command += ["all", "--allowed-rules", *rules_of(folder), *RULES, *more, "--", *targets]
+    command += ["all", "--allowed-rules", *rules, "--", *targets]
     used = cpu_of_children()
     started = time.perf_counter()
     with (folder / "log.txt").open("w") as log:
@@ -270,26 +257,6 @@ def snakemake(folder: Path, targets: list[str], cores: int, *more: str) -> dict[
         "cpu": cpu_of_children() - used,
         "peak": peak[0] / 2**30,
     }
-
-
-def floor(folder: Path, jobs: int, cores: int) -> dict[str, float]:
-    """Return wall and CPU seconds of as many jobs that import what they would need, and end."""
-    folder.mkdir(parents=True)
-    (folder / "Snakefile").write_text(PLAIN.format(jobs=jobs))
-    (folder / "one.py").write_text(ONE)
-    used, started = cpu_of_children(), time.perf_counter()
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--cores",
-        str(cores),
-        "--nolock",
-        "--quiet",
-        "all",
-    ]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    return {"wall": time.perf_counter() - started, "cpu": cpu_of_children() - used}
 
 
 def watch_memory(run: subprocess.Popen, peak: list[int]) -> None:
@@ -311,18 +278,6 @@ def cpu_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def make_all(folder: Path, made: dict, cores: int, study: bool) -> list[dict[str, float]]:
-    """Make the bases, all other fits and, of a study, all else; return what each of these took."""
-    targets = [target for fits in made.values() for target in fits]
-    steps = [[target for target in targets if "/none." in target], targets]
-    if study:
-        where = f"{RESULTS}/experiments/only"
-        ends = {"figure": "svg", "table": "html"}
-        answers = [f"{where}/{name}.{ends[name.partition('_')[0]]}" for name in ANSWERS]
-        steps.append([*answers, f"{where}/verdict.json"])
-    return [snakemake(folder, step, cores) for step in steps]
-
-
 def fits_in(folder: Path, targets: list[str]) -> list[dict]:
     """Read the fits that were made."""
     return [json.loads((folder / target).read_text()) for target in targets]
@@ -332,7 +287,6 @@ def main() -> None:
     """Run the benchmark as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a part of it, under a minute")
-    parser.add_argument("--study", action="store_true", help="the answers too, not the fits alone")
     parser.add_argument("--cores", type=int, default=2, help="jobs at a time")
     parser.add_argument("--lms", type=int, help="take the first so many LMs alone")
     parser.add_argument("--seed", type=int, default=1)
@@ -342,29 +296,23 @@ def main() -> None:
     share, kept = (0.05, QUICK) if arguments.quick else (1.0, ())
     lms = every[: 2 if arguments.quick else arguments.lms]
     with tempfile.TemporaryDirectory(prefix="regression-paper-") as name:
-        folder = Path(name) / "tiny"
-        made = lay_out(folder, share, kept, lms, arguments.seed, TINY)
-        tiny = make_all(folder, made, arguments.cores, arguments.study)
-        say(
-            f"with {TINY} observations a response: {sum(step['cpu'] for step in tiny):.0f} s of CPU"
-        )
-        folder = Path(name) / "paper"
+        folder = Path(name)
         made = lay_out(folder, share, kept, lms, arguments.seed)
         targets = [target for fits in made.values() for target in fits]
         say(f"{len(targets)} fits of {len(made)} responses, {arguments.cores} at a time")
-        steps = make_all(folder, made, arguments.cores, arguments.study)
+        bases = [target for target in targets if "/none." in target]
+        first, rest = (
+            snakemake(folder, asked, arguments.cores, rules_of(folder)) for asked in (bases, targets)
+        )
         fits = fits_in(folder, targets)
         jobs = len(list((folder / RESULTS / "benchmarks").rglob("*.tsv")))
-        least = floor(Path(name) / "floor", jobs, arguments.cores)
     if any(fit["sigma"] is None for fit in fits):
         raise SystemExit("a model was not fitted")
-    wall, cpu = (sum(step[key] for step in steps) for key in ("wall", "cpu"))
-    first, rest = steps[:2]
     metrics = {
         "minutes": (first["wall"] + rest["wall"]) / 60,
         "cpu_minutes": (first["cpu"] + rest["cpu"]) / 60,
         "cpu_minutes_of_all": (first["cpu"] + rest["cpu"] * len(every) / len(lms)) / 60,
-        "peak_memory_gib": max(step["peak"] for step in steps),
+        "peak_memory_gib": max(first["peak"], rest["peak"]),
         "fits": len(fits),
         "fits_converged": sum(fit["converged"] for fit in fits),
         "fits_by_lme4_alone": sum("lme4's optimiser was used" in fit["note"] for fit in fits),
@@ -372,17 +320,11 @@ def main() -> None:
         "largest_difference_from_lme4": max(fit.get("difference_from_lme4", 0.0) for fit in fits),
         "observations_fitted": sum(fit["n"]["fit"] for fit in fits),
         "jobs": jobs,
-        "startup_share": sum(step["cpu"] for step in tiny) / cpu,
-        "startup_share_of_wall": sum(step["wall"] for step in tiny) / wall,
-        "floor_share": least["cpu"] / cpu,
-        "floor_share_of_wall": least["wall"] / wall,
         "cores": arguments.cores,
     }
-    metrics |= {"study_minutes": wall / 60} if arguments.study else {}
     metrics = {key: plain(value) for key, value in metrics.items()}
     hardware = processor(f"{arguments.cores} jobs at a time on {os.cpu_count()} cores")
-    name = "study_cost" if arguments.study else "regression_paper"
-    keep(name, hardware, metrics, TARGETS, arguments.out, quick=arguments.quick)
+    keep("regression_paper", hardware, metrics, TARGETS, arguments.out, quick=arguments.quick)
 
 
 if __name__ == "__main__":

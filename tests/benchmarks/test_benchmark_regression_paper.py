@@ -28,7 +28,7 @@ def clock(monkeypatch):
 
 def test_every_response_of_the_paper_is_laid_out(clock, tmp_path, monkeypatch):
     made = {}
-    monkeypatch.setattr(clock, "make_texts", lambda *_: None)
+    monkeypatch.setattr(clock, "made_up", lambda *_: None)
     monkeypatch.setattr(
         clock,
         "make_observations",
@@ -58,21 +58,12 @@ def test_sizes_are_exact_and_partitions_the_papers(clock, tmp_path):
 
 def test_every_figure_is_printed(clock, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(clock, "QUICK", ("ucl_spr.SPR", "ucl_eye_tracking.FP"))
-    lay_out, run = clock.lay_out, clock.snakemake
+    lay_out = clock.lay_out
     monkeypatch.setattr(
         clock,
         "lay_out",
-        lambda folder, share, kept, lms, seed, *most: lay_out(
-            folder, 0.02, kept[:1], lms[:1], seed, *most
-        ),
+        lambda folder, share, kept, lms, seed: lay_out(folder, 0.02, kept[:1], lms[:1], seed),
     )
-
-    def only_the_last(folder, targets, cores, *more):
-        asked = [target for target in targets if folder.name == "paper"]
-        nothing = dict.fromkeys(("wall", "cpu", "peak"), 0.0)
-        return run(folder, asked, cores, *more) if len(asked) == 2 else nothing
-
-    monkeypatch.setattr(clock, "snakemake", only_the_last)
     arguments = ["regression_paper.py", "--quick", "--out", str(tmp_path / "b")]
     monkeypatch.setattr(sys, "argv", arguments)
     clock.main()
