@@ -51,6 +51,7 @@ TARGETS = {"minutes": 4.0, "peak_memory_gib": 6.0}
 PARTITIONS = ("fit", "exploratory", "held_out")
 QUICK = ("ucl_spr.SPR", "ucl_eye_tracking.FP", "provo.FP")
 
+
 @dataclass(frozen=True)
 class Corpus:
     """How much a reading-time corpus has of what the table of observations does not tell."""
@@ -302,7 +303,8 @@ def main() -> None:
         say(f"{len(targets)} fits of {len(made)} responses, {arguments.cores} at a time")
         bases = [target for target in targets if "/none." in target]
         first, rest = (
-            snakemake(folder, asked, arguments.cores, rules_of(folder)) for asked in (bases, targets)
+            snakemake(folder, asked, arguments.cores, rules_of(folder))
+            for asked in (bases, targets)
         )
         fits = fits_in(folder, targets)
         jobs = len(list((folder / RESULTS / "benchmarks").rglob("*.tsv")))

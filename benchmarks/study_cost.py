@@ -15,7 +15,6 @@ a fiftieth of the observations, two responses and two LMs. The last line is one 
 
 import argparse
 import os
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
