@@ -5,6 +5,7 @@ Nothing here reads data, so that formulas can be checked before anything runs.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -66,6 +67,7 @@ class Name:
         return self.lm is not None or MEASURE.fullmatch(self.stem) is not None
 
 
+@functools.cache
 def split(name: str) -> Name:
     """Take a name apart: `previous2_surprisal[Pythia]` is surprisal, -2, Pythia.
 
@@ -92,9 +94,10 @@ def variables(term: str) -> list[str]:
     return list(dict.fromkeys(columns_of(read(term))))
 
 
-def used(formula: Formula) -> list[str]:
+@functools.cache
+def used(formula: Formula) -> tuple[str, ...]:
     """Return the columns of the data that a formula's predictors are made of."""
-    return list(dict.fromkeys(n for term in formula.predictors for n in variables(term)))
+    return tuple(dict.fromkeys(n for term in formula.predictors for n in variables(term)))
 
 
 def grouping(formula: Formula) -> list[str]:

@@ -150,6 +150,7 @@ def parameters(study: Study, product: Product) -> dict:
 
 def summaries(study: Study) -> list[dict]:
     """Return what the summary sets a table of: the file, the module that sets it, and a heading."""
+    made_of = {name: made(study, name) for name in study.config["run"]}
     return [
         {
             "file": f"{EXPERIMENT}/{product.summary[0]}".format(experiment=name),
@@ -158,8 +159,8 @@ def summaries(study: Study) -> list[dict]:
         }
         for product in registry.products()
         if product.summary
-        for name in study.config["run"]
-        if product in made(study, name)
+        for name, products in made_of.items()
+        if product in products
     ]
 
 

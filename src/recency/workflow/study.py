@@ -152,7 +152,8 @@ class Study(Ranked, Absent):
             others = (entry.pop(key, None) for key in ("weights", "checkpoint_of"))
             return entry, *(other and settings(other) for other in others)
 
-        return next(name for name in self.lms if settings(name) == settings(lm))
+        wanted = settings(lm)
+        return next(name for name in self.lms if settings(name) == wanted)
 
     def search_responses(self, search: str) -> list[dict]:
         """Return the responses of a search; a ConfigError where one is not here."""
