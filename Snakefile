@@ -18,7 +18,7 @@ min_version("9.27")
 # A plan makes millions of objects and drops next to none: Python's search for cycles among them, at
 # its usual pace, is a quarter of the time, and at its end, when the memory is given back anyhow, a tenth.
 gc.freeze()
-gc.set_threshold(100_000, 20, 100)
+gc.set_threshold(1_000_000, 100, 100)
 atexit.register(gc.freeze)
 
 # This folder or, where another workflow has this one from a repository, a checkout of that version.
