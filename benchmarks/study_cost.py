@@ -39,7 +39,7 @@ LEXICON, TWO_TOKENS = 12_000, 0.25
 VOCABULARY = 50_277
 """Entries of GPT-NeoX's tokenizer, and of the one that is made."""
 SPREAD = 4.0
-"""Times the weights of the last layer at the start: surprisal then spreads as a trained LM's does, by 4 bits."""
+"""Times the weights of the last layer at the start: surprisal then has a trained LM's spread, 3.8 bits."""
 
 SEEN = """
 import atexit, os, sys
@@ -62,7 +62,7 @@ from urllib.parse import quote
 
 for name in Path(os.environ["SEEN"], quote(snakemake.output[0], safe="")).read_text().split():
     try:
-        module = importlib.import_module(name)
+        importlib.import_module(name)
     except Exception:  # made by another module, or the process's own
         continue
     if name == "rpy2.robjects":

@@ -3,6 +3,9 @@
 # a file's name: over the base that a design has beside the one that ranks the LMs.
 
 
+fitted_alone = batches.fitted_alone(study)
+
+
 # Responses that the same of an LM's experiments have are fitted by one job.
 for batch in batches.responses(study):
 
@@ -23,7 +26,7 @@ for batch in batches.responses(study):
         benchmark:
             f"<benchmarks>/regression/{batch.name}/{{lm}}.{{model}}.tsv"
         wildcard_constraints:
-            design=batches.fitted_alone(study),
+            design=fitted_alone,
             lm=any_of(batch.lms or [*config["lms"], batches.NO_LM]),
             model="full|base|linear",
         conda:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import job_server
 import pytest
-from project import ROOT, TINY, copy_finished, copy_project, snakemake
+from project import ROOT, TINY, copy_finished, copy_project, prepare, snakemake
 
 pytest_plugins = ["training_job", "masked_job"]  # its fixtures
 HEADERS = Path(sysconfig.get_path("include"), "Python.h")
@@ -71,7 +71,9 @@ GROUPS = "RECENCY_TEST_GROUPS"
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):  # one for all workers, which have it from here
         os.environ[job_server.NAME] = job_server.start()
-        os.environ[GROUPS] = os.path.join(tempfile.mkdtemp(prefix="recency-tests-"), "groups.json")
+        folder = tempfile.mkdtemp(prefix="recency-tests-")
+        os.environ[GROUPS] = os.path.join(folder, "groups.json")
+        prepare(folder)
     config.addinivalue_line("markers", "apart: may run on another worker than the rest of its file")
 
 

@@ -51,19 +51,28 @@ FOUND = {
 
 
 @pytest.fixture
-def found(tmp_path_factory, monkeypatch):
-    """Return a function that writes a package and returns what its script depends on."""
+def made(tmp_path_factory, monkeypatch):
+    """Return a function that writes a package, which then is the one that is looked into, and its script."""
 
-    def find(chosen=("a",), **files):
+    def make(**files):
         folder = tmp_path_factory.mktemp("made")  # what was read is remembered by its path
         for name, text in (MADE | files).items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         monkeypatch.setattr(code, "ROOT", folder / "recency")
-        return code.fingerprints(folder / "script.py", {"recency.kinds": chosen})
+        monkeypatch.setattr(code, "_known", {})
+        return folder / "script.py"
 
-    return find
+    return make
+
+
+@pytest.fixture
+def found(made):
+    """Return a function that writes a package and returns what its script depends on."""
+    return lambda chosen=("a",), **files: code.fingerprints(
+        made(**files), {"recency.kinds": chosen}
+    )
 
 
 def test_the_closure_is_found(found):
@@ -84,6 +93,27 @@ def test_of_a_package_that_nothing_is_said_of_all_modules_count(found, tmp_path)
     script = code.ROOT.parent / "script.py"
     others = {"recency.kinds.b", "recency.only_b", "recency.kinds.inner", "recency.kinds.inner.c"}
     assert code.fingerprints(script).keys() == FOUND | others
+
+
+def test_what_was_found_serves_the_same_code_elsewhere_and_no_other(made, tmp_path, monkeypatch):
+    memory, at_end, followed, follow = tmp_path / "code.json", [], [], code._closure
+    monkeypatch.setattr(code.atexit, "register", at_end.append)
+    monkeypatch.setattr(code, "_closure", lambda start: followed.append(start) or follow(start))
+
+    def run(**files):
+        script = made(**files)
+        code.remember(memory)
+        found = code.fingerprints(script, {"recency.kinds": ("a",)})
+        at_end.pop()()
+        asked, followed[:] = len(followed), []
+        return asked > 0, found
+
+    first, second, third = run(), run(), run(**{"recency/late.py": "ONE = 2\n"})
+    assert first[0] and second == (False, first[1])
+    assert third[0] and third[1].keys() == first[1].keys() and third[1] != first[1]
+    assert run(**{"recency/late.py": "ONE = 2\n"}) == (False, third[1])
+    memory.write_text("half of it")
+    assert run() == first
 
 
 @pytest.mark.parametrize("file", MADE)

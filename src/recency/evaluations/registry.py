@@ -142,7 +142,8 @@ def named(experiment: Mapping, key: str) -> list[str]:
 def schema(name: str) -> dict:
     """Return what an evaluation's schema.yaml says: `experiment`, `tables`, `published`."""
     path = plugins.folder(PACKAGE) / name / "schema.yaml"
-    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    text = path.read_text(encoding="utf-8") if path.exists() else "{}"
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def complete_schema(core: dict) -> dict:

@@ -17,6 +17,7 @@ import atexit
 import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
@@ -54,7 +55,7 @@ def track(rules, choose: Callable[[str, object], Chosen], memory: Path | None = 
     file `memory` for the next run, which uses it if no file of the package is another.
     """
     if memory is not None and memory.parent.is_dir():
-        _remember(memory)
+        remember(memory)
     for rule in rules:
         if not rule.script:
             continue
@@ -85,15 +86,16 @@ def fingerprints(script: Path, chosen: Chosen | None = None) -> dict[str, str]:
     return modules | dict(each.rsplit(" ", 1) for each in found)
 
 
-def _remember(memory: Path) -> None:
-    """Read what is kept of the package as it is now, and keep what is found when this process ends."""
+def remember(memory: Path) -> None:
+    """Read what a file keeps of the package as it is now; what is found is kept there when this process ends."""
     from recency.files import atomic
 
     files = sorted(path for path in ROOT.rglob("*") if path.is_file())
     files = [path for path in files if path.suffix != ".pyc"]
     state = hashlib.sha256()
     for path in files:
-        state.update(f"{path} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        state.update(f"{path.relative_to(ROOT)} {found}\n".encode())
     now = state.hexdigest()
     try:
         kept = json.loads(memory.read_text())
@@ -112,9 +114,9 @@ def _remember(memory: Path) -> None:
 
 
 def _found(script: Path, chosen: object, find: Callable[[], list]) -> list:
-    """Return what `find` does of a script, found once for the same text of it."""
+    """Return what `find` does of a script, found once for the same text of it, wherever the project is."""
     text = hashlib.sha256(script.read_bytes()).hexdigest()
-    key = json.dumps([str(script), text, chosen])
+    key = json.dumps([os.path.relpath(script, ROOT), text, chosen])
     if key not in _known:
         _known[key] = find()
     return _known[key]

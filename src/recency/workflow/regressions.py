@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 
 from recency import config as configuration
 from recency import grids
-from recency.figures import comparison
 from recency.mixed.formula import Formula
 from recency.regression import designs, names
 from recency.workflow.study import Study
@@ -217,6 +216,8 @@ def memory_kinds(study: Study, experiment: str) -> dict[str, str]:
     """Return LM → the kind of its memory, where an experiment measures memories; they are tested too."""
     if "measured_memory" not in study.experiment(experiment):
         return {}
+    from recency.figures import comparison  # pandas, which a plan does without
+
     lms, _ = comparison.records(study.ranked_lms(experiment), [])
     return {lm.lm: lm.memory for lm in lms if lm.memory}
 
