@@ -17,12 +17,19 @@ import sys
 #: The environment variable that names the server's socket.
 NAME = "RECENCY_TEST_JOB_SERVER"
 LIBRARIES = (
+    "PIL.PngImagePlugin",
+    "concurrent.futures.process",
+    "fontTools.subset",
     "jsonschema",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
+    "matplotlib.patheffects",
+    "matplotlib.style",
     "pandas",
+    "pyarrow.dataset",
+    "pyarrow.pandas_compat",
     "pyarrow.parquet",
     "scipy.optimize",
     "scipy.stats",
@@ -30,6 +37,11 @@ LIBRARIES = (
     "tokenizers",
     "torch",
     "transformers.modeling_utils",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.gpt2.modeling_gpt2",
+    "transformers.models.gpt_neox.modeling_gpt_neox",
+    "transformers.models.roberta.modeling_roberta",
+    "transformers.tokenization_utils_tokenizers",
     "yaml",
 )
 LIMIT = 1 << 20  # bytes of what a job says of itself

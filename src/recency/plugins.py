@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +19,7 @@ from recency.errors import InputError
 from recency.names import nearest
 
 
+@cache
 def folder(package: str) -> Path:
     """Return the folder of a package such as `recency.attention.biases`, without importing it."""
     parts = package.split(".")

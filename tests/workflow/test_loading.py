@@ -107,12 +107,11 @@ def test_what_the_schema_refuses_is_named_by_file(tmp_path):
         shutil.copy(ROOT / name, tmp_path)
     for folder in ("sources", "published"):
         shutil.copytree(ROOT / "data" / folder, tmp_path / "data" / folder)
-    config = loading.load(tmp_path)
-    checks.check(config, tmp_path / "config.schema.yaml")
+    checks.check(loading.load(tmp_path), tmp_path / "config.schema.yaml")
     brown = tmp_path / loading.FOLDER / "brown.yaml"
     brown.write_text(brown.read_text().replace("label:", "lable:"))
     with pytest.raises(InputError) as error:
-        checks.check(config, tmp_path / "config.schema.yaml")
+        checks.check(loading.load(tmp_path), tmp_path / "config.schema.yaml")
     listed = str(error.value).splitlines()[1:]
     assert "  data/corpora/brown.yaml: datasets → brown: 'label' is missing" in listed
     unknown = (

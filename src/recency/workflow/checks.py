@@ -48,7 +48,8 @@ def check(config: dict, schema: Path) -> None:
         # Of `--config key=false` Snakemake makes text; it knows False alone.
         if known.get("type") == "boolean" and config.get(key) in ("true", "false"):
             config[key] = config[key] == "true"
-    found = _file_problems(root, schema) or schema_checks.problems(config, schema)
+    found = schema_checks.problems(config, schema)
+    found = (found and _file_problems(root, schema)) or found  # what a file has is said of the file
     found = found or _problems(config, root, schema["properties"])
     if found:
         raise InputError(listed(found))
