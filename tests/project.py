@@ -51,7 +51,6 @@ def copy_project(folder):
         "workflow",
         "envs",
         "profiles",
-        "tests",
         "data/corpora",
         "data/published",
         "data/sources",
@@ -64,8 +63,9 @@ def copy_project(folder):
             shutil.copy(source, folder / name)
     shutil.copy(ROOT / "tests" / "record_modules.py", folder / "src" / "sitecustomize.py")
     shutil.copy(ROOT / "tests" / "job_server.py", folder / "src")
-    for path in ROOT.glob("config*.yaml"):
-        shutil.copy(path, folder)
+    (folder / "tests").mkdir(exist_ok=True)
+    for path in (*ROOT.glob("config*.yaml"), *ROOT.glob("tests/*.yaml")):
+        shutil.copy(path, folder / path.relative_to(ROOT))
     if os.path.exists(known := os.environ.get(KNOWN, "")):
         (folder / ".snakemake").mkdir(exist_ok=True)
         shutil.copy(known, folder / ".snakemake" / "recency-code.json")
