@@ -1,10 +1,13 @@
 """The config: what is wrong is refused with key, value and the way out; names are resolved."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 import yaml
-from project import SCHEMA, load, merged
+from project import ROOT, SCHEMA, load, merged
 
 from recency import config as configuration
 from recency.errors import InputError
@@ -331,3 +334,35 @@ def test_measures_are_the_scale_s_unless_the_lm_says_otherwise():
     for name, measures in (("Pythia", []), ("dVM-I", []), ("dVM-TI", ["entropy"])):
         lm = configuration.language_model(config, name)
         assert (lm["measures"], lm["context"]) == (measures, [1, 2]), name
+
+
+def test_a_run_starts_without_what_jobs_alone_need(tmp_path):
+    """A config is read, checked and made a study of where importing pandas and the like fails."""
+    for name in ("matplotlib", "pandas", "pyarrow", "scipy", "torch", "transformers"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(__name__ + ' was imported')")
+    imported = re.search(
+        r"^from recency\.workflow import \(.+?^\)",
+        (ROOT / "Snakefile").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+    program = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+{imported[0]}
+from pathlib import Path
+from recency.workflow import checks, loading
+from recency.workflow.study import Study
+root = Path({str(ROOT)!r})
+config = loading.load(root, "config.demo.yaml")
+checks.check(config, root / "config.schema.yaml")
+study = Study(config, root, [], True)
+assert products.of_run(study) and batches.responses(study)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
