@@ -7,6 +7,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import fcntl
+import gc
 import json
 import shutil
 import sysconfig
@@ -99,6 +100,12 @@ def pytest_collection_modifyitems(items):
     part = path.with_name(f"{os.getpid()}.json")  # the same of every worker
     part.write_text(json.dumps(groups))
     part.replace(path)
+
+
+def pytest_collection_finish():
+    """What is loaded by now stays: no search for cycles goes over it again, which takes a second each."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
