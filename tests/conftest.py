@@ -103,7 +103,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """What is loaded by now stays: no search for cycles goes over it again, which takes a second each."""
+    """Search what is loaded by now, which stays, for cycles no more: that takes a second each time."""
     gc.collect()
     gc.freeze()
 
