@@ -102,10 +102,16 @@ def pytest_collection_modifyitems(items):
     part.replace(path)
 
 
+def pytest_collection():
+    """Search nothing for cycles while tests are loaded: a quarter of the time that takes."""
+    gc.disable()
+
+
 def pytest_collection_finish():
-    """Search what is loaded by now, which stays, for cycles no more: that takes a second each time."""
-    gc.collect()
+    """Search what is loaded by now, which stays, no more: that takes a second each time."""
     gc.freeze()
+    gc.set_threshold(50_000)
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

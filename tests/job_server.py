@@ -7,6 +7,7 @@ fork anew, from its own project. A job that has no server runs by itself, as the
 """
 
 import functools
+import gc
 import importlib
 import json
 import os
@@ -111,8 +112,11 @@ def serve(address: str) -> None:
 @functools.cache
 def _load() -> None:
     """Load the libraries, and R with its packages where R is."""
+    gc.disable()
     for name in LIBRARIES:
         importlib.import_module(name)
+    gc.freeze()
+    gc.enable()
     os.environ.setdefault("RPY2_CFFI_MODE", "ABI")
     try:
         from rpy2.robjects import r

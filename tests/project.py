@@ -58,7 +58,7 @@ def copy_project(folder):
         source = ROOT / name
         if source.is_dir():
             passing = shutil.ignore_patterns("*.pyc.*")  # while it is written
-            shutil.copytree(source, folder / name, ignore=passing)
+            shutil.copytree(source, folder / name, ignore=passing, copy_function=_put)
         else:
             shutil.copy(source, folder / name)
     shutil.copy(ROOT / "tests" / "record_modules.py", folder / "src" / "sitecustomize.py")
@@ -74,7 +74,18 @@ def copy_project(folder):
 
 def copy_finished(finished, folder):
     """Copy a project with its results and what Snakemake knows of them; times of files stay."""
-    return Path(shutil.copytree(finished, folder, symlinks=True))
+    return Path(shutil.copytree(finished, folder, symlinks=True, copy_function=_put))
+
+
+def _put(source, target):
+    """Copy a file; byte code, which Python puts in place and never writes into, is linked."""
+    try:
+        if str(source).endswith(".pyc"):
+            os.link(source, target)
+            return
+    except OSError:  # on another disk
+        pass
+    shutil.copy2(source, target)
 
 
 def environment():

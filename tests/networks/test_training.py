@@ -167,16 +167,20 @@ def test_a_loss_that_stays_above_guessing_stops_the_job(job, monkeypatch, clock,
             train.main(**job)
 
 
-def test_two_devices_share_a_step(job, tmp_path):
+def test_two_devices_share_a_step_and_validation(job, tmp_path):
     """Two processes deal out a step's micro-batches; the sums differ by rounding alone."""
+    job["recipe"] = RECIPE | {"validation": {"tokens": 400, "every": 25}}
     train.main(**job)
-    expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
+    columns = ("loss_nats", "validation_nats")
+    weights = load_file(job["out"].parent / "model.safetensors")
+    expected = [losses(job, column) for column in columns]
     job["out"] = tmp_path / "shared" / "config.json"
     train.main(**job | {"gpus": 2})
-    got = load_file(job["out"].parent / "model.safetensors"), losses(job)
-    np.testing.assert_allclose(got[1], expected[1], rtol=1e-4)
-    for name, weights in expected[0].items():
-        np.testing.assert_allclose(got[0][name], weights, atol=1e-3)
+    got = load_file(job["out"].parent / "model.safetensors")
+    for column, alone in zip(columns, expected, strict=True):
+        np.testing.assert_allclose(losses(job, column), alone, rtol=1e-4)
+    for name, each in weights.items():
+        np.testing.assert_allclose(got[name], each, atol=1e-3)
 
 
 def test_an_error_on_one_of_two_devices_is_said(job):

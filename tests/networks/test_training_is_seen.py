@@ -95,15 +95,6 @@ def test_validation_loss_is_that_of_text_that_is_held_out(job, tmp_path, monkeyp
     assert losses(job, "validation_nats") == found
 
 
-def test_two_devices_share_validation(job, tmp_path):
-    job["recipe"] = VALIDATED
-    train.main(**job)
-    expected = losses(job, "validation_nats")
-    job["out"] = tmp_path / "shared" / "config.json"
-    train.main(**job | {"gpus": 2})
-    np.testing.assert_allclose(losses(job, "validation_nats"), expected, rtol=1e-4)
-
-
 def test_tensorboards_files_are_written_where_it_is_asked_for(job):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -200,8 +200,9 @@ def save(figure: Figure, paths: Iterable[str | Path], data: DataFrame | None = N
 
 def _settle(figure: Figure) -> None:
     """Lay the figure out once and for all: the solver's last digits differ from run to run."""
-    for _ in range(2):
-        figure.draw_without_rendering()
+    if engine := figure.get_layout_engine():
+        for _ in range(2):
+            engine.execute(figure)
     figure.set_layout_engine("none")
     for axes in figure.axes:
         axes.set_position([round(side, 6) for side in axes.get_position().bounds])

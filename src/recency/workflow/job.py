@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import re
 import sys
@@ -37,6 +38,7 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
     What the system refuses (disk, memory, rights) is said in a line too, under its traceback; where it
     refuses the log itself, on the terminal alone.
     """
+    gc.set_threshold(50_000)  # what libraries load stays: to look often is a tenth of a job's start
     terminal = sys.stderr
     try:
         Path(log).parent.mkdir(parents=True, exist_ok=True)
