@@ -1,6 +1,5 @@
 """What a training shows while it runs: progress, states, losses, and the loss on held-out text."""
 
-import numpy as np
 import pytest
 from safetensors.numpy import load_file
 from training_job import RECIPE, Killed, assert_same_after_a_kill, losses
