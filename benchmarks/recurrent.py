@@ -5,7 +5,7 @@ python benchmarks/recurrent.py [--quick] [--threads N] [--out FILE]
 An LSTM of the Penn Treebank's size (embedding 200, width 400) at 10,000 and 50,304 entries: `ours` is
 a training step on carried streams, `torch` the same of nn.Embedding, nn.LSTM, nn.Linear and
 cross_entropy with the same weights, words, SGD and clipping, `transformer` a step of this project's
-GPT-NeoX of the same width. Scans are those of recency.networks.recurrences with their gradients, the
+GPT-NeoX of the same width. All have freed memory kept by the C library. Scans are those of recency.networks.recurrences with their gradients, the
 loop the same a step at a time. Ratios are of processor time, turn by turn in one process, the median
 over the turns, so that they hold on a busy machine. `share_of_peak` is how much of our time the matrix
 products alone would take at the processor's peak, measured beside them, and `ratio_at_peak` the ratio to
@@ -31,6 +31,7 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 import numpy as np
 import torch
 import yaml
+from contenders import keep_heap
 from result import keep, processor
 from torch import nn
 from train import matrix_peak, peak_memory
@@ -163,6 +164,7 @@ def compare(folder: Path, vocabulary: int, sizes: tuple, metrics: dict) -> None:
     for make in makers.values():
         peak_memory(make, "cpu")  # what a first one loads stays in the process
     peaks = {name: max(1.0, peak_memory(make, "cpu")) for name, make in makers.items()}
+    keep_heap(True)
     made = {name: make() for name, make in makers.items()}
     first = {name: contender.steps(1) for name, contender in made.items()}
     seconds: dict = {name: [] for name in made}

@@ -2,7 +2,7 @@
 
 python benchmarks/surprisal.py [--quick] [--threads N] [--cpu-time] [--peers FOLDER] [--out FILE]
 
-The same random network, texts and threads for all, turn by turn in one process; times are the
+The same random network, texts and threads for all, turn by turn in one process that keeps freed memory; times are the
 medians of the turns, a ratio is a peer's time over ours; of measures beside surprisal, their time
 over that of surprisal alone. `--peers` is a folder that the peers were installed to (pip install
 --no-deps --target FOLDER minicons wonderwords surprisal plotext wordsprobability); a peer that is
@@ -25,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
+from contenders import keep_heap
 from result import keep, processor
 
 TARGETS = {
@@ -300,6 +301,7 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(arguments.threads)
+    keep_heap(True)
     module = ours()
     metrics: dict = {}
     small, gpt2 = ((2, 250, 2), (1, 150, 1)) if arguments.quick else ((10, 1000, 3), (4, 700, 3))

@@ -7,7 +7,8 @@ The paper's network (2 layers, 4 heads, width 256, 50,304 entries) with ALiBi's 
 same weights, tokens and recipe for all, turn by turn in one process. A ratio is a peer's time over
 ours, the median over the turns. Peers: `trainer` is transformers' Trainer, `loop` a plain loop as
 in nanoGPT (compiled on a GPU), `lce` the same loop with PyTorch's linear_cross_entropy, which does
-not hold all logits; all use the default attention with the bias as an additive mask. `fastest` names
+not hold all logits; all use the default attention with the bias as an additive mask. Times on a CPU are those
+with freed memory kept by the C library, which halves the loop's; memory is that without. `fastest` names
 the fastest of them. `share_of_peak` is how much of our time the matrix products alone would take at
 the processor's peak, measured beside them, and `ratio_at_peak` the ratio to the fastest peer that
 no computation of all logits in this precision can pass. `--cpu-time` counts the processor's time,
@@ -28,7 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
-from contenders import PAPER, contenders
+from contenders import PAPER, contenders, keep_heap
 from result import keep, processor
 
 #: On a CPU memory is at most, everything else at least; on a GPU the same.
@@ -66,6 +67,7 @@ def peak_memory(make, device: str) -> float:
     """Return the most that a contender and two of its steps add to the process, MiB."""
     import torch
 
+    keep_heap(False)
     gc.collect()
     gc.freeze()  # what was imported is not searched again
     if device != "cpu":
@@ -107,6 +109,7 @@ def compare(precision: str, device: str, sizes: tuple, metrics: dict, clock) -> 
     length, sequences, _, count, turns = sizes
     makers = contenders(precision, device, sizes)
     peaks = {name: peak_memory(make, device) for name, make in makers.items()}
+    keep_heap(True)
     made = {name: make() for name, make in makers.items()}
     first = {name: contender.steps(1) for name, contender in made.items()}
     seconds: dict = {name: [] for name in made}
