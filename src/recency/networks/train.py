@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from recency.errors import InputError
-from recency.networks import heap, kept, stopping
+from recency.networks import kept, stopping
 from recency.progress import progress
 
 LOOK_EVERY = 10.0  # seconds between looks at the losses, for which a GPU has to wait
@@ -196,7 +196,6 @@ def _prepare(rank: int, world: int, job: Job) -> str:
             "gloo" if job.device == "cpu" else "nccl", rank=rank, world_size=world
         )
     if job.device == "cpu":
-        heap.keep_freed()
         torch.set_num_threads(job.threads)
         torch.use_deterministic_algorithms(True)
         torch.utils.deterministic.fill_uninitialized_memory = False

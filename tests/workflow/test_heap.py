@@ -1,4 +1,4 @@
-"""What a step frees is there for the next without asking the system."""
+"""What a step of a job frees is there for the next without asking the system."""
 
 import platform
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 PROGRAM = """
 import resource
 import numpy as np
-from recency.networks import heap
+from recency.workflow import heap
 
 def step():
     for megabytes in (8, 16, 31):

@@ -1,4 +1,4 @@
-"""The C library's heap, from which every step of a training takes what the step before gave back."""
+"""The C library's heap, from which every step of a job takes what the step before gave back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def keep_freed() -> None:
 
     It gives large pieces back to the system, depending on what lies beside them, and every page of
     them that is taken again is a fault: a quarter of a step of a recurrent LM, half of one of a loop that
-    holds all logits. A process takes no more memory at its peak.
+    holds all logits. At its peak a process takes a hundredth more memory.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt:
