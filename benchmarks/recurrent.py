@@ -2,14 +2,15 @@
 
 python benchmarks/recurrent.py [--quick] [--threads N] [--out FILE]
 
-An LSTM of the Penn Treebank's size (embedding 200, width 400) at 10,000 and 50,304 entries: `ours` is
-a training step on carried streams, `torch` the same of nn.Embedding, nn.LSTM, nn.Linear and
+An LSTM of the Penn Treebank's size (embedding 200, width 400) at 10,000 and 50,304 entries: `ours`
+is a training step on carried streams, `torch` the same of nn.Embedding, nn.LSTM, nn.Linear and
 cross_entropy with the same weights, words, SGD and clipping, `transformer` a step of this project's
-GPT-NeoX of the same width. All have freed memory kept by the C library. Scans are those of recency.networks.recurrences with their gradients, the
-loop the same a step at a time. Ratios are of processor time, turn by turn in one process, the median
-over the turns, so that they hold on a busy machine. `share_of_peak` is how much of our time the matrix
-products alone would take at the processor's peak, measured beside them, and `ratio_at_peak` the ratio to
-`torch` that no computation of all logits can pass.
+GPT-NeoX of the same width. All have freed memory kept by the C library. Scans are those of
+recency.networks.recurrences with their gradients, the loop the same a step at a time. Ratios are of
+processor time, turn by turn in one process, the median over the turns, so that they hold on a busy
+machine. `share_of_peak` is how much of our time the matrix products alone would take at the
+processor's peak, measured beside them, and `ratio_at_peak` the ratio to `torch` that no computation
+of all logits can pass.
 
 `memories` are the open study's twelve, as its recipe trains them (64 streams of 64 words, width 128, 8,192
 entries), in fp32 and bf16: words a second of each, of the slowest, and of the output layer's products alone

@@ -2,14 +2,15 @@
 
 python benchmarks/surprisal.py [--quick] [--threads N] [--cpu-time] [--peers FOLDER] [--out FILE]
 
-The same random network, texts and threads for all, turn by turn in one process that keeps freed memory; times are the
-medians of the turns, a ratio is a peer's time over ours; of measures beside surprisal, their time
-over that of surprisal alone. `--peers` is a folder that the peers were installed to (pip install
---no-deps --target FOLDER minicons wonderwords surprisal plotext wordsprobability); a peer that is
-not there is left out. `--cpu-time` counts the processor's time, for a machine that others use; then
-one thread says most. `fastest` names the fastest peer. `share_of_peak` is how much of our time the
-matrix products alone would take at the processor's peak, which is measured beside them:
-`ratio_at_peak` is the ratio that no float32 computation of all logits can pass. The last line is one JSON object.
+The same random network, texts and threads for all, turn by turn in one process that keeps freed
+memory; times are the medians of the turns, a ratio is a peer's time over ours; of measures beside
+surprisal, their time over that of surprisal alone. `--peers` is a folder that the peers were
+installed to (pip install --no-deps --target FOLDER minicons wonderwords surprisal plotext
+wordsprobability); a peer that is not there is left out. `--cpu-time` counts the processor's time,
+for a machine that others use; then one thread says most. `fastest` names the fastest peer.
+`share_of_peak` is how much of our time the matrix products alone would take at the processor's
+peak, which is measured beside them: `ratio_at_peak` is the ratio that no float32 computation of all
+logits can pass. The last line is one JSON object.
 """
 
 import argparse

@@ -7,13 +7,14 @@ The paper's network (2 layers, 4 heads, width 256, 50,304 entries) with ALiBi's 
 same weights, tokens and recipe for all, turn by turn in one process. A ratio is a peer's time over
 ours, the median over the turns. Peers: `trainer` is transformers' Trainer, `loop` a plain loop as
 in nanoGPT (compiled on a GPU), `lce` the same loop with PyTorch's linear_cross_entropy, which does
-not hold all logits; all use the default attention with the bias as an additive mask. Times on a CPU are those
-with freed memory kept by the C library, which halves the loop's; memory is that without. `fastest` names
-the fastest of them. `share_of_peak` is how much of our time the matrix products alone would take at
-the processor's peak, measured beside them, and `ratio_at_peak` the ratio to the fastest peer that
-no computation of all logits in this precision can pass. `--cpu-time` counts the processor's time,
-for a machine that others use. Trainer needs accelerate; `--peers` is a folder that it was installed to (pip install --no-deps
---target FOLDER accelerate). Without it that peer is left out. The last line is one JSON object.
+not hold all logits; all use the default attention with the bias as an additive mask. Times on a CPU
+are those with freed memory kept by the C library, which halves the loop's; memory is that without.
+`fastest` names the fastest of them. `share_of_peak` is how much of our time the matrix products
+alone would take at the processor's peak, measured beside them, and `ratio_at_peak` the ratio to the
+fastest peer that no computation of all logits in this precision can pass. `--cpu-time` counts the
+processor's time, for a machine that others use. Trainer needs accelerate; `--peers` is a folder
+that it was installed to (pip install --no-deps --target FOLDER accelerate). Without it that peer is
+left out. The last line is one JSON object.
 """
 
 import argparse
