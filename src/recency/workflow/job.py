@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from recency.errors import InputError
-from recency.workflow import heap
+from recency.workflow.heap import keep_freed
 
 #: What a system refuses a job, and the way out; what is complete stays, and the same command goes on.
 REFUSED = {
@@ -40,7 +40,7 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
     refuses the log itself, on the terminal alone.
     """
     gc.set_threshold(50_000)  # what libraries load stays: to look often is a tenth of a job's start
-    heap.keep_freed()
+    keep_freed()
     terminal = sys.stderr
     try:
         Path(log).parent.mkdir(parents=True, exist_ok=True)
