@@ -10,14 +10,14 @@ import pytest
 PROGRAM = """
 import resource
 import numpy as np
-from recency.workflow import heap
+from recency.workflow import job
 
 def step():
     for megabytes in (8, 16, 31):
         np.empty(megabytes << 20, np.uint8).fill(1)
         np.ones(4 << 20, np.uint8)
 
-heap.keep_freed()
+job.keep_freed()
 step()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(10):

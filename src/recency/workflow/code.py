@@ -37,8 +37,7 @@ EXEMPT = {
     "recency.names": "the nearest known name, in an error",
     "recency.progress": "prints how far a job is",
     "recency.networks.stopping": "when a training ends that goes on later, as it would have",
-    "recency.workflow.heap": "whether the C library keeps freed memory",
-    "recency.workflow.job": "logs, and how an error is shown",
+    "recency.workflow.job": "logs, how an error is shown, what memory is kept",
 }
 #: package → names of the modules that a job chooses of it.
 Chosen = Mapping[str, Collection[str]]
