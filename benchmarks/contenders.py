@@ -29,14 +29,14 @@ RECIPE = {
 }
 
 
-def keep_heap(keep: bool) -> None:
-    """Have glibc keep freed memory for all contenders, or give it back as it does unasked.
+def keep_heap() -> None:
+    """Have glibc keep freed memory, for all contenders: it does so for good, so memory is measured before.
 
-    Kept, a loop that holds all logits takes half the time, and more memory.
+    A loop that holds all logits then takes half the time, and more memory.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", lambda setting, value: 0)
-    mallopt(-4, 0 if keep else 1 << 16)  # M_MMAP_MAX: pieces that are the system's own
-    mallopt(-1, 2**31 - 1 if keep else 128 << 10)  # M_TRIM_THRESHOLD
+    mallopt(-4, 0)  # M_MMAP_MAX: pieces that are the system's own
+    mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
 
 
 class Stream:

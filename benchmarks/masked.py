@@ -4,18 +4,16 @@ python benchmarks/masked.py [--quick] [--threads N] [--cpu-time] [--precision fp
     [--vocabulary 8192 50265] [--peers FOLDER] [--out FILE]
 
 RoBERTa of 4 layers, 4 heads and width 256 with its dropout of 0.1, rows of 256 tokens; the same
-weights, rows and masks for all, turn by turn in one process. A ratio is a peer's time over ours,
-the median over the turns. Peers: `loop` is RobertaForMaskedLM with its own loss in a plain loop,
-`sparse` the same with the head at masked places alone (the fastest that is known), `trainer`
-transformers' Trainer, which needs accelerate: `--peers` is a folder that it was installed to (pip
-install --no-deps --target FOLDER accelerate); without it that peer is left out. In float32 with
-8,192 entries our step takes three rows at once (`micro_batch`), which costs it a thirtieth of its
-time, and `trainer_halves` is the Trainer that takes four. Beside them our own with the other heads
-and positions: `offset` and `zero_clap`. Times are those with freed memory kept by the C library,
-for all; memory is that without. `--cpu-time` counts the processor's time, for a machine that others
-use. `share_of_peak` is how much of our time the matrix products alone would take at the processor's
-peak, measured beside them, and `ratio_at_peak` the ratio to the Trainer (to `loop` without it) that
-no computation of them in this precision can pass. The last line is one JSON object.
+weights, rows and masks for all, turn by turn in one process. A ratio is a peer's time over ours, the
+median over the turns. Peers: `loop` is RobertaForMaskedLM with its own loss in a plain loop, `sparse`
+the same with the head at masked places alone (the fastest that is known), `trainer` transformers'
+Trainer, which needs accelerate: `--peers` is a folder that it was installed to (pip install --no-deps
+--target FOLDER accelerate); without it that peer is left out. In float32 with 8,192 entries
+our step takes three rows at once (`micro_batch`), which costs it a thirtieth of its time, and `trainer_halves`
+is the Trainer that takes four. Beside them our own with the other heads and positions: `offset` and
+`zero_clap`. `--cpu-time` counts the processor's time, for a machine that others use. `share_of_peak` is how much of our time the matrix products alone would take at the processor's
+peak, measured beside them, and `ratio_at_peak` the ratio to the Trainer (to `loop` without it) that no
+computation of them in this precision can pass. The last line is one JSON object.
 """
 
 import argparse
@@ -30,7 +28,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
-from contenders import keep_heap
 from result import keep, processor
 from train import matrix_peak, peak_memory
 
@@ -273,7 +270,6 @@ def compare(precision: str, vocabulary: int, sizes: tuple, metrics: dict, clock)
     makers, where = contenders(recipe, vocabulary), f"{precision}.{vocabulary}"
     peak_memory(makers["ours"], "cpu")  # what a first one loads stays in the process
     peaks = {name: peak_memory(make, "cpu") for name, make in makers.items()}
-    keep_heap(True)
     made = {name: make() for name, make in makers.items()}
     for contender in made.values():
         contender.steps(1)

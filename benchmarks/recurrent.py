@@ -158,14 +158,18 @@ def contenders(folder: Path, vocabulary: int, sizes: tuple) -> dict:
     return {"ours": ours, "torch": plain, "transformer": transformer}
 
 
-def compare(folder: Path, vocabulary: int, sizes: tuple, metrics: dict) -> None:
-    """Time all at one vocabulary; write times and ratios into `metrics`."""
-    streams, length, count, turns = sizes
+def memory(folder: Path, vocabulary: int, sizes: tuple) -> dict[str, float]:
+    """Return the most memory that each takes at one vocabulary, MiB."""
     makers = contenders(folder, vocabulary, sizes)
     for make in makers.values():
         peak_memory(make, "cpu")  # what a first one loads stays in the process
-    peaks = {name: max(1.0, peak_memory(make, "cpu")) for name, make in makers.items()}
-    keep_heap(True)
+    return {name: max(1.0, peak_memory(make, "cpu")) for name, make in makers.items()}
+
+
+def compare(folder: Path, vocabulary: int, sizes: tuple, peaks: dict, metrics: dict) -> None:
+    """Time all at one vocabulary; write times and ratios into `metrics`."""
+    streams, length, count, turns = sizes
+    makers = contenders(folder, vocabulary, sizes)
     made = {name: make() for name, make in makers.items()}
     first = {name: contender.steps(1) for name, contender in made.items()}
     seconds: dict = {name: [] for name in made}
@@ -257,8 +261,11 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     metrics: dict = {}
     with tempfile.TemporaryDirectory() as folder:
+        sizes = SIZES[arguments.quick]
+        peaks = {each: memory(Path(folder), each, sizes) for each in VOCABULARIES}
+        keep_heap()
         for vocabulary in VOCABULARIES:
-            compare(Path(folder), vocabulary, SIZES[arguments.quick], metrics)
+            compare(Path(folder), vocabulary, sizes, peaks[vocabulary], metrics)
         memories(Path(folder), MEMORIES[arguments.quick], metrics)
     scans(*SCANS[arguments.quick], metrics)
     hardware = processor(f"{arguments.threads} of {os.cpu_count()} cores")

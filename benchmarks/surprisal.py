@@ -302,7 +302,7 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(arguments.threads)
-    keep_heap(True)
+    keep_heap()
     module = ours()
     metrics: dict = {}
     small, gpt2 = ((2, 250, 2), (1, 150, 1)) if arguments.quick else ((10, 1000, 3), (4, 700, 3))

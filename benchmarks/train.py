@@ -68,7 +68,6 @@ def peak_memory(make, device: str) -> float:
     """Return the most that a contender and two of its steps add to the process, MiB."""
     import torch
 
-    keep_heap(False)
     gc.collect()
     gc.freeze()  # what was imported is not searched again
     if device != "cpu":
@@ -105,12 +104,10 @@ def timed(contender, count: int, device: str, clock) -> float:
     return getattr(contender, "seconds", clock() - start)
 
 
-def compare(precision: str, device: str, sizes: tuple, metrics: dict, clock) -> None:
+def compare(precision: str, device: str, sizes: tuple, peaks: dict, metrics: dict, clock) -> None:
     """Time all at one precision, write times and ratios into `metrics`."""
     length, sequences, _, count, turns = sizes
     makers = contenders(precision, device, sizes)
-    peaks = {name: peak_memory(make, device) for name, make in makers.items()}
-    keep_heap(True)
     made = {name: make() for name, make in makers.items()}
     first = {name: contender.steps(1) for name, contender in made.items()}
     seconds: dict = {name: [] for name in made}
@@ -197,8 +194,17 @@ def main() -> None:
         raise SystemExit("--cpu-time is for --device cpu: a GPU's work is not the processor's time")
     clock = time.process_time if arguments.cpu_time else time.perf_counter
     metrics: dict = {}
-    for precision in ("fp32", "bf16") if device == "cpu" else ("bf16",):
-        compare(precision, device, SIZES[device, arguments.quick], metrics, clock)
+    sizes = SIZES[device, arguments.quick]
+    peaks = {
+        precision: {
+            name: peak_memory(make, device)
+            for name, make in contenders(precision, device, sizes).items()
+        }
+        for precision in (("fp32", "bf16") if device == "cpu" else ("bf16",))
+    }
+    keep_heap()
+    for precision, each in peaks.items():
+        compare(precision, device, sizes, each, metrics, clock)
     used = f"{arguments.threads} of {os.cpu_count()} cores"
     hardware = torch.cuda.get_device_name() if device != "cpu" else processor(used)
     clocks = {"quick": arguments.quick, "clock": "processor" if arguments.cpu_time else "wall"}

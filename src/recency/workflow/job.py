@@ -73,8 +73,8 @@ def keep_freed() -> None:
     """Have glibc keep freed memory for this process; do nothing where there is another C library.
 
     It gives large pieces back to the system, depending on what lies beside them, and every page of
-    them that is taken again is a fault: a quarter of a step of a recurrent LM, half of one of a loop that
-    holds all logits. At its peak a process takes a hundredth more memory.
+    them that is taken again is a fault: a quarter of a step of a
+    recurrent LM. Pieces beyond 32 MB are the system's still. At its peak a process takes a hundredth more memory.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt:
