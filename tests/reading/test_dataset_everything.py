@@ -25,7 +25,7 @@ SIZES = {
     "items_natural_stories": [10_256, 9759],
     "devarda2024": [1931, 18_986],
 }
-MEGABYTES = 1500  # 423 are held
+MEGABYTES = 1500  # 328 are held
 
 
 def test_every_parser_reads_its_real_data(shared_data):
