@@ -20,10 +20,15 @@ from project import ROOT, TINY, copy_finished, copy_project, prepare, snakemake
 
 pytest_plugins = ["training_job", "masked_job"]  # its fixtures
 HEADERS = Path(sysconfig.get_path("include"), "Python.h")
-needs_compiler = pytest.mark.skipif(
+without_compiler = pytest.mark.skipif(
     not (shutil.which("g++") and HEADERS.exists()),
     reason=f"torch.compile needs g++ and Python's headers ({HEADERS}) here",
 )
+
+
+def needs_compiler(test):
+    """Mark a test of torch.compile: on one worker, the first of them compiles what all include."""
+    return pytest.mark.xdist_group("compiled")(without_compiler(test))
 
 
 #: Where programs look for libraries. R, started by a test, puts its own folders there, in which a later
@@ -41,6 +46,7 @@ def pytest_runtest_setup():
 LONGEST = (
     "workflow/test_workflow.py::test_whole_run",
     "evaluations/test_models_workflow.py",
+    "networks/test_training.py::test_a_compiled_network",
     "networks/test_training.py",
     "workflow/test_workflow.py::test_a_killed_run_ends_with_the_same_bytes",
     "test_tutorial.py::test_every_command_runs",

@@ -235,7 +235,8 @@ def tokens_of(text: str) -> tuple[list[int], list[int]]:
     return [i for _, ids in pieces for i in ids], [n for n, ids in pieces for _ in ids]
 
 
-def log_probabilities(exact, ids: list[int]) -> np.ndarray:
+@functools.lru_cache(maxsize=1000)
+def log_probabilities(exact, *ids: int) -> np.ndarray:
     """Return log p of every next token after each of a text's, (tokens, vocabulary), in nats."""
     plainly = {"use_cache": False} if exact.config.model_type == "xlstm" else {}
     with _in_float64():
@@ -243,6 +244,7 @@ def log_probabilities(exact, ids: list[int]) -> np.ndarray:
         return torch.log_softmax(logits, -1).numpy()
 
 
+@functools.lru_cache(maxsize=100)
 def written_out(exact, text: str, bos: int | None, stride: int, size: int) -> dict:
     """Return plain and corrected surprisal (bits) of each word, from whole windows in float64.
 
@@ -259,7 +261,7 @@ def written_out(exact, text: str, bos: int | None, stride: int, size: int) -> di
         end = size + max(0, math.ceil((place - size) / stride)) * stride
         begin = end - size
         if begin not in found:
-            found[begin] = log_probabilities(exact, stream[begin : min(end, len(stream))])
+            found[begin] = log_probabilities(exact, *stream[begin : min(end, len(stream))])
         return found[begin][place - begin - 1] if place else None
 
     plain = np.zeros(owner[-1] + 1)
@@ -299,6 +301,6 @@ def written_out_masked(exact, text: str, metric: str, future: str, room: int) ->
             begin = max(0, last - room)
         else:
             begin = max(0, min(k - room // 2, last - room))
-        log = log_probabilities(exact, [CLS, *seen[begin : min(last, begin + room)], SEP])
+        log = log_probabilities(exact, CLS, *seen[begin : min(last, begin + room)], SEP)
         bits[word] -= log[k - begin + 1, ids[k]] / math.log(2)
     return bits

@@ -1,14 +1,12 @@
 """Exported checkpoints: opened by plain transformers in a process that has no recency."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 from small_networks import TEXTS, TINY, byte_tokenizer
+from strangers import Strangers
 from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
@@ -69,20 +67,12 @@ print(json.dumps({"logits": logits.tolist(), "padding": (left - alone).abs().max
 """
 
 
-def stranger(folder, home, program=STRANGER, text=TEXTS[0]):
-    """Run a program on an exported folder, in a process that cannot import recency."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "HF_HOME")}
-    environment |= {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
-    return subprocess.run(
-        [sys.executable, "-c", program, str(folder), text],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=home,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        timeout=300,
-    )
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    """Return a function that runs a program on an exported folder, where recency is not loaded."""
+    process = Strangers(tmp_path_factory.mktemp("home"))
+    yield lambda folder, program=STRANGER, text=TEXTS[0]: process.run(program, str(folder), text)
+    process.close()
 
 
 def save(network, folder):
@@ -134,7 +124,7 @@ print(json.dumps(logits.tolist()))
 
 
 @pytest.mark.parametrize("form", RECURRENT)
-def test_a_recurrent_one_brings_its_memory(tmp_path, form):
+def test_a_recurrent_one_brings_its_memory(tmp_path, form, stranger):
     """`write.main` opens the folder by the code in it and compares; a stranger opens one as well."""
     memory = {"form": form} | RECURRENT[form]
     shape = {"family": "recurrent", "layers": 2, "width": 8, "feed_forward": 8, "memory": memory}
@@ -144,7 +134,7 @@ def test_a_recurrent_one_brings_its_memory(tmp_path, form):
     card = (tmp_path / "out" / "README.md").read_text()
     assert f"Form `{form}`" in card and "trust_remote_code=True" in card and "heads" not in card
     if form == "lsrc":  # a form that uses another form's
-        done = stranger(tmp_path / "out", tmp_path, READER)
+        done = stranger(tmp_path / "out", READER)
         assert done.returncode == 0, done.stderr[-2000:]
         expected = logits_of(recency.load(source), TEXTS[0])
         np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-4)
@@ -154,10 +144,10 @@ def test_a_recurrent_one_brings_its_memory(tmp_path, form):
 @pytest.mark.parametrize(
     "bias, family", [("linear", "gpt_neox"), ("learned", "gpt2"), ("dVM-last", "gpt_neox")]
 )
-def test_a_stranger_opens_it_with_its_bias(tmp_path, bias, family):
+def test_a_stranger_opens_it_with_its_bias(tmp_path, bias, family, stranger):
     source = trained(tmp_path / "lm", BIASES[bias], family)
     write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
-    done = stranger(tmp_path / "out", tmp_path)
+    done = stranger(tmp_path / "out")
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
     expected = logits_of(recency.load(source), TEXTS[0])
@@ -184,7 +174,7 @@ def test_every_form_computes_as_here(tmp_path, name):
     )
 
 
-def test_a_bias_put_on_at_inference_goes_with_it(tmp_path):
+def test_a_bias_put_on_at_inference_goes_with_it(tmp_path, stranger):
     """Onto a GPT-2 with tied weights, as from the Hub; its own config is kept."""
     torch.manual_seed(0)
     config = GPT2Config(
@@ -194,7 +184,7 @@ def test_a_bias_put_on_at_inference_goes_with_it(tmp_path):
     source = save(GPT2LMHeadModel(config), tmp_path / "gpt2")
     about = ABOUT | {"applied": "inference"}
     write.main(source, tmp_path / "out", lm="lm", about=about, bias=BIASES["window"])
-    done = stranger(tmp_path / "out", tmp_path)
+    done = stranger(tmp_path / "out")
     assert done.returncode == 0, done.stderr[-2000:]
     expected = logits_of(recency.load(source, bias=BIASES["window"]), TEXTS[0])
     found = json.loads(done.stdout.splitlines()[-1])["logits"]
@@ -202,7 +192,7 @@ def test_a_bias_put_on_at_inference_goes_with_it(tmp_path):
     assert "put on a trained network" in (tmp_path / "out" / "README.md").read_text()
 
 
-def test_without_trust_it_is_refused_and_says_how(tmp_path):
+def test_without_trust_it_is_refused_and_says_how(tmp_path, stranger):
     source = trained(tmp_path / "lm", BIASES["linear"])
     write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
     for kind, words in (
@@ -212,11 +202,11 @@ def test_without_trust_it_is_refused_and_says_how(tmp_path):
         program = (
             f"import sys; from transformers import {kind}; {kind}.from_pretrained(sys.argv[1])"
         )
-        done = stranger(tmp_path / "out", tmp_path, program)
+        done = stranger(tmp_path / "out", program)
         assert done.returncode != 0 and words in done.stderr
 
 
-def test_an_unbiased_one_is_plain(tmp_path):
+def test_an_unbiased_one_is_plain(tmp_path, stranger):
     source = trained(tmp_path / "lm", {"form": "none"})
     write.main(source, tmp_path / "out", lm="lm", about=ABOUT | {"applied": "none"})
     assert not (tmp_path / "out" / modelling.FILE).exists()
@@ -224,7 +214,7 @@ def test_an_unbiased_one_is_plain(tmp_path):
         "import sys; from transformers import AutoModelForCausalLM as A; "
         "print(type(A.from_pretrained(sys.argv[1])).__name__)"
     )
-    done = stranger(tmp_path / "out", tmp_path, program)
+    done = stranger(tmp_path / "out", program)
     assert done.stdout.split()[-1] == "GPTNeoXForCausalLM", done.stderr[-2000:]
 
 
@@ -261,7 +251,7 @@ exec(code.replace('"lm"', repr(sys.argv[1])))
 print(type(network).__name__, len(tokenizer))"""
 
 
-def test_the_card_s_lines_work_and_its_tables_are_the_run_s(tmp_path):
+def test_the_card_s_lines_work_and_its_tables_are_the_run_s(tmp_path, stranger):
     source = trained(tmp_path / "lm", BIASES["linear"])
     (tmp_path / "training.csv").write_text(
         "step,tokens,loss_nats,validation_nats\n1,100,5.0,\n2,200,4.0,4.25\n"
@@ -302,7 +292,7 @@ def test_the_card_s_lines_work_and_its_tables_are_the_run_s(tmp_path):
         "| base: fixed | 3 | 1,234 | 70.2 |" in (tmp_path / "of_seed_2" / "README.md").read_text()
     )
     assert "64.0" not in card and "| other" not in card
-    done = stranger(tmp_path / "out", tmp_path, CARD)
+    done = stranger(tmp_path / "out", CARD)
     assert done.stdout.split()[-2] == "BiasedGPTNeoXForCausalLM", done.stderr[-2000:]
 
 
