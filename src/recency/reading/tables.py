@@ -15,12 +15,10 @@ from typing import BinaryIO, NoReturn
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-from pyarrow import compute
-from pyarrow import csv as arrow
 
 from recency.errors import InputError
 from recency.names import hint
+from recency.reading import at_once
 
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon"}
 LARGEST = 2**31 - 1
@@ -183,7 +181,7 @@ def read(
         first = next(rows)
         header = [visible(name) for name in first]
         places = _places(path, header, header_line, columns, optional, separator)
-        frame = None if quoted and '"' in text else _all_even(text, separator, first, places)
+        frame = at_once.read(text, separator, quoted, first, places)
         if frame is None:
             frame = _by_row(path, rows, first, places, text, quoted)
     except csv.Error as error:
@@ -194,45 +192,6 @@ def read(
             f"line {frame.index[-1]} has no end of line; if the file was cut off, get it again",
         )
     return Table(path, frame.apply(lambda column: column.str.strip()))
-
-
-def _all_even(
-    text: str, separator: str, first: list[str], places: dict[str, int]
-) -> pd.DataFrame | None:
-    """Read a table in which nothing is quoted, fast; None where a row needs to be looked at.
-
-    That is where rows are uneven, where they are not as many as lines, and where one may be empty or
-    the header again.
-    """
-    lines = text.count("\n") + (not text.endswith("\n"))
-    if len(first) == 1 or text.count("\r") != text.count("\r\n"):
-        return None
-    names = [str(place) for place in range(len(first))]
-    taken = [str(place) for place in places.values()]
-    try:
-        table = arrow.read_csv(
-            pa.py_buffer(text.encode()),
-            arrow.ReadOptions(column_names=names, skip_rows=1, use_threads=False),
-            arrow.ParseOptions(delimiter=separator, quote_char=False, ignore_empty_lines=False),
-            arrow.ConvertOptions(
-                column_types=dict.fromkeys(taken, pa.large_string()),
-                include_columns=taken,
-                strings_can_be_null=False,
-            ),
-        )
-    except pa.ArrowInvalid:
-        return None
-    if not len(table) or len(table) != lines - 1:
-        return None
-    empty = again = True
-    for name in taken:
-        column = table[name]
-        empty = compute.and_(empty, compute.equal(compute.utf8_trim_whitespace(column), ""))
-        again = compute.and_(again, compute.equal(column, first[int(name)]))
-    if compute.any(compute.or_(empty, again)).as_py():
-        return None
-    frame = table.to_pandas(types_mapper=lambda _: pd.StringDtype("pyarrow", na_value=np.nan))
-    return frame.set_axis(list(places), axis=1).set_axis(range(2, lines + 1))
 
 
 def _by_row(
