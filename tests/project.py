@@ -5,6 +5,7 @@ the package of the project that it runs.
 """
 
 import copy
+import functools
 import multiprocessing
 import os
 import re
@@ -153,6 +154,11 @@ def merged(base, over):
 
 def load(*names):
     """Return the complete config of config.yaml and overlays, sharing nothing with another call."""
+    return copy.deepcopy(_loaded(*names))
+
+
+@functools.cache
+def _loaded(*names):
     from recency.workflow import loading
 
     return loading.load(ROOT, *names)
