@@ -7,10 +7,10 @@ import gc
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -22,13 +22,8 @@ LIBRARIES = (
     "transformers.models.gpt_neox.modeling_gpt_neox",
     "transformers.tokenization_utils_tokenizers",
 )
-
-
-@dataclass(frozen=True)
-class Done:
-    returncode: int
-    stdout: str
-    stderr: str
+#: After which a program is ended.
+SECONDS = 300
 
 
 class Strangers:
@@ -46,11 +41,13 @@ class Strangers:
             env=environment | {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1"},
         )
 
-    def run(self, program: str, *arguments: str) -> Done:
+    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess:
         """Run a program with these arguments."""
-        print(json.dumps([program, *arguments]), file=self.process.stdin, flush=True)
+        words = [program, *arguments]
+        print(json.dumps(words), file=self.process.stdin, flush=True)
         status = int(self.process.stdout.readline())
-        return Done(status, *((self.home / name).read_text() for name in ("stdout", "stderr")))
+        printed = ((self.home / name).read_text() for name in ("stdout", "stderr"))
+        return subprocess.CompletedProcess(words, status, *printed)
 
     def close(self) -> None:
         """End the process."""
@@ -70,7 +67,8 @@ def _serve() -> None:
 
 
 def _become(program: str, *arguments: str) -> NoReturn:
-    status, sys.argv[1:] = 0, arguments
+    status, sys.argv[1:], sys.path[0] = 0, arguments, ""
+    signal.alarm(SECONDS)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for stream, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
