@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import gc
 import os
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from recency import heap
 from recency.errors import InputError
 
 #: What a system refuses a job, and the way out; what is complete stays, and the same command goes on.
@@ -29,9 +29,6 @@ REFUSED = {
 }
 #: How PyTorch and R say that there was no memory.
 NO_MEMORY = ("can't allocate memory", "CUDA out of memory", "cannot allocate vector of size")
-#: glibc's mallopt(3): numbers of two settings, and the largest values that they take.
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-LARGEST = {M_MMAP_THRESHOLD: 32 << 20, M_TRIM_THRESHOLD: 2**31 - 1}
 AGAIN = "then give the same command again, which goes on from what is complete"
 
 
@@ -43,7 +40,7 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
     refuses the log itself, on the terminal alone.
     """
     gc.set_threshold(50_000)  # what libraries load stays: to look often is a tenth of a job's start
-    keep_freed()
+    heap.keep_freed()
     terminal = sys.stderr
     try:
         Path(log).parent.mkdir(parents=True, exist_ok=True)
@@ -67,19 +64,6 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
         sys.stderr = terminal
         with suppress(OSError):
             file.close()
-
-
-def keep_freed() -> None:
-    """Have glibc keep freed memory for this process; do nothing where there is another C library.
-
-    It gives large pieces back to the system, depending on what lies beside them, and every page of
-    them that is taken again is a fault: a quarter of a step of a
-    recurrent LM. Pieces beyond 32 MB are the system's still. At its peak a process takes a hundredth more memory.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt:
-        for setting, value in LARGEST.items():
-            mallopt(setting, value)
 
 
 def _say(message: str, file, terminal) -> None:
