@@ -11,12 +11,14 @@ Trainer, which needs accelerate: `--peers` is a folder that it was installed to 
 --target FOLDER accelerate); without it that peer is left out. In float32 with 8,192 entries
 our step takes three rows at once (`micro_batch`), which costs it a thirtieth of its time, and `trainer_halves`
 is the Trainer that takes four. Beside them our own with the other heads and positions: `offset` and
-`zero_clap`. `--cpu-time` counts the processor's time, for a machine that others use. `share_of_peak` is how much of our time the matrix products alone would take at the processor's
-peak, measured beside them, and `ratio_at_peak` the ratio to the Trainer (to `loop` without it) that no
+`zero_clap`. Times are those with freed memory kept by the C library, memory is that without. `--cpu-time` counts
+the processor's time, for a machine that others use. `share_of_peak` is how much of our time the matrix products
+alone would take at the processor's peak, measured beside them, and `ratio_at_peak` the ratio to the Trainer (to `loop` without it) that no
 computation of them in this precision can pass. The last line is one JSON object.
 """
 
 import argparse
+import itertools
 import os
 import statistics
 import sys
@@ -28,6 +30,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
+from contenders import keep_heap, use_processor
 from result import keep, processor
 from train import matrix_peak, peak_memory
 
@@ -259,17 +262,28 @@ def contenders(recipe: dict, vocabulary: int) -> dict:
     return made
 
 
-def compare(precision: str, vocabulary: int, sizes: tuple, metrics: dict, clock) -> None:
+def recipe_of(precision: str, vocabulary: int, sizes: tuple) -> dict:
+    """Return how all are trained."""
+    rows, length, _, _ = sizes
+    at_once = min(rows, AT_ONCE.get((precision, vocabulary), rows))
+    sizes = {"sequence_length": length, "batch_sequences": rows, "micro_batch": at_once}
+    return RECIPE | {"precision": precision} | sizes
+
+
+def memory(precision: str, vocabulary: int, sizes: tuple) -> dict[str, float]:
+    """Return the most memory that each takes, MiB."""
+    makers = contenders(recipe_of(precision, vocabulary, sizes), vocabulary)
+    peak_memory(makers["ours"], "cpu")  # what a first one loads stays in the process
+    return {name: peak_memory(make, "cpu") for name, make in makers.items()}
+
+
+def compare(
+    precision: str, vocabulary: int, sizes: tuple, peaks: dict, metrics: dict, clock
+) -> None:
     """Time all at one precision and vocabulary, write times and ratios into `metrics`."""
     rows, length, count, turns = sizes
-    recipe = RECIPE | {"precision": precision, "sequence_length": length}
-    recipe |= {
-        "batch_sequences": rows,
-        "micro_batch": min(rows, AT_ONCE.get((precision, vocabulary), rows)),
-    }
-    makers, where = contenders(recipe, vocabulary), f"{precision}.{vocabulary}"
-    peak_memory(makers["ours"], "cpu")  # what a first one loads stays in the process
-    peaks = {name: peak_memory(make, "cpu") for name, make in makers.items()}
+    makers = contenders(recipe_of(precision, vocabulary, sizes), vocabulary)
+    where = f"{precision}.{vocabulary}"
     made = {name: make() for name, make in makers.items()}
     for contender in made.values():
         contender.steps(1)
@@ -328,15 +342,18 @@ def main() -> None:
     sys.path.insert(0, str(ROOT / "src"))
     if arguments.peers:
         sys.path.append(str(arguments.peers))
-    import torch
-
-    torch.set_num_threads(arguments.threads)
+    use_processor(arguments.threads)
     clock = time.process_time if arguments.cpu_time else time.perf_counter
     metrics: dict = {}
-    for precision in arguments.precision:
-        for vocabulary in arguments.vocabulary:
-            compare(precision, vocabulary, SIZES[arguments.quick], metrics, clock)
-            print(metrics, file=sys.stderr)
+    asked, sizes = (
+        itertools.product(arguments.precision, arguments.vocabulary),
+        SIZES[arguments.quick],
+    )
+    peaks = {each: memory(*each, sizes) for each in asked}
+    keep_heap()
+    for each, taken in peaks.items():
+        compare(*each, sizes, taken, metrics, clock)
+        print(metrics, file=sys.stderr)
     hardware = processor(f"{arguments.threads} of {os.cpu_count()} cores")
     clocks = {"quick": arguments.quick, "clock": "processor" if arguments.cpu_time else "wall"}
     keep("masked", hardware, metrics, TARGETS, arguments.out, **clocks)

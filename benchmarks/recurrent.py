@@ -5,7 +5,7 @@ python benchmarks/recurrent.py [--quick] [--threads N] [--out FILE]
 An LSTM of the Penn Treebank's size (embedding 200, width 400) at 10,000 and 50,304 entries: `ours`
 is a training step on carried streams, `torch` the same of nn.Embedding, nn.LSTM, nn.Linear and
 cross_entropy with the same weights, words, SGD and clipping, `transformer` a step of this project's
-GPT-NeoX of the same width. All have freed memory kept by the C library. Scans are those of
+GPT-NeoX of the same width. All have freed memory kept by the C library, and numbers below 1e-38 taken for 0. Scans are those of
 recency.networks.recurrences with their gradients, the loop the same a step at a time. Ratios are of
 processor time, turn by turn in one process, the median over the turns, so that they hold on a busy
 machine. `share_of_peak` is how much of our time the matrix products alone would take at the
@@ -32,7 +32,7 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 import numpy as np
 import torch
 import yaml
-from contenders import keep_heap
+from contenders import keep_heap, use_processor
 from result import keep, processor
 from torch import nn
 from train import matrix_peak, peak_memory
@@ -258,7 +258,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--out", type=Path, help="file that also gets the JSON object")
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+    use_processor(arguments.threads)
     metrics: dict = {}
     with tempfile.TemporaryDirectory() as folder:
         sizes = SIZES[arguments.quick]

@@ -3,7 +3,7 @@
 python benchmarks/surprisal.py [--quick] [--threads N] [--cpu-time] [--peers FOLDER] [--out FILE]
 
 The same random network, texts and threads for all, turn by turn in one process that keeps freed
-memory; times are the medians of the turns, a ratio is a peer's time over ours; of measures beside
+memory and takes numbers below 1e-38 for 0; times are the medians of the turns, a ratio is a peer's time over ours; of measures beside
 surprisal, their time over that of surprisal alone. `--peers` is a folder that the peers were
 installed to (pip install --no-deps --target FOLDER minicons wonderwords surprisal plotext
 wordsprobability); a peer that is not there is left out. `--cpu-time` counts the processor's time,
@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
-from contenders import keep_heap
+from contenders import keep_heap, use_processor
 from result import keep, processor
 
 TARGETS = {
@@ -299,9 +299,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     if arguments.peers:
         sys.path.insert(0, str(arguments.peers))
-    import torch
-
-    torch.set_num_threads(arguments.threads)
+    use_processor(arguments.threads)
     keep_heap()
     module = ours()
     metrics: dict = {}

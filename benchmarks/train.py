@@ -8,7 +8,8 @@ same weights, tokens and recipe for all, turn by turn in one process. A ratio is
 ours, the median over the turns. Peers: `trainer` is transformers' Trainer, `loop` a plain loop as
 in nanoGPT (compiled on a GPU), `lce` the same loop with PyTorch's linear_cross_entropy, which does
 not hold all logits; all use the default attention with the bias as an additive mask. Times on a CPU
-are those with freed memory kept by the C library, which halves the loop's; memory is that without.
+are those with freed memory kept by the C library, which halves the loop's, and numbers below 1e-38
+taken for 0; memory is that without the former.
 `fastest` names the fastest of them. `share_of_peak` is how much of our time the matrix products
 alone would take at the processor's peak, measured beside them, and `ratio_at_peak` the ratio to the
 fastest peer that no computation of all logits in this precision can pass. `--cpu-time` counts the
@@ -30,7 +31,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
-from contenders import PAPER, contenders, keep_heap
+from contenders import PAPER, contenders, keep_heap, use_processor
 from result import keep, processor
 
 #: On a CPU memory is at most, everything else at least; on a GPU the same.
@@ -189,7 +190,7 @@ def main() -> None:
     import torch
 
     device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    torch.set_num_threads(arguments.threads)
+    use_processor(arguments.threads)
     if arguments.cpu_time and device != "cpu":
         raise SystemExit("--cpu-time is for --device cpu: a GPU's work is not the processor's time")
     clock = time.process_time if arguments.cpu_time else time.perf_counter

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from recency import heap
 from recency.errors import InputError
 from recency.networks import kept, stopping
 from recency.progress import progress
@@ -191,12 +192,15 @@ def _prepare(rank: int, world: int, job: Job) -> str:
     """Set PyTorch up for a device of `world`, and return the device's name."""
     import torch
 
+    from recency.networks import processor
+
     if world > 1:
         torch.distributed.init_process_group(
             "gloo" if job.device == "cpu" else "nccl", rank=rank, world_size=world
         )
     if job.device == "cpu":
-        torch.set_num_threads(job.threads)
+        processor.use(job.threads)
+        heap.keep_freed(large=True)
         torch.use_deterministic_algorithms(True)
         torch.utils.deterministic.fill_uninitialized_memory = False
         return "cpu"

@@ -89,9 +89,9 @@ def main(
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
     if not ngram.is_ngram(model):
-        import torch
+        from recency.networks import processor
 
-        torch.set_num_threads(threads)
+        processor.use(threads)
         model = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     for number, (table, path, name) in enumerate(zip(words, out, dataset, strict=True)):
         shown = progress(1, f"surprisal of {name} under {lm}", "windows")

@@ -60,7 +60,9 @@ def main(
     """
     import torch
 
-    torch.set_num_threads(threads)
+    from recency.networks import processor
+
+    processor.use(threads)
     base = cdlm.read_base(arpa)
     matrices = span - base.order - 1
     draw = np.random.default_rng(seed)

@@ -36,8 +36,9 @@ EXEMPT = {
     "recency.errors": "the error class; whoever raises it is tracked",
     "recency.names": "the nearest known name, in an error",
     "recency.progress": "prints how far a job is",
+    "recency.heap": "what freed memory a process keeps",
     "recency.networks.stopping": "when a training ends that goes on later, as it would have",
-    "recency.workflow.job": "logs, how an error is shown, what memory is kept",
+    "recency.workflow.job": "logs, and how an error is shown",
 }
 #: package → names of the modules that a job chooses of it.
 Chosen = Mapping[str, Collection[str]]

@@ -97,14 +97,13 @@ def main(
     LMs), mean_distance (tokens, either way) and total_variation
     to the same network without the bias (where `bias` is put on at inference; 0 same, 1 disjoint).
     """
-    import torch
-
+    from recency.networks import processor
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token
     from recency.scoring.surprisal import load
     from recency.scoring.windows import window_of
 
-    torch.set_num_threads(threads)
+    processor.use(threads)
     table = pd.read_parquet(words)
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     unbiased = (

@@ -53,9 +53,10 @@ def main(
     depend on (`code` too): a search that was killed repeats its proposals and goes on.
     """
     import optuna
-    import torch
 
-    torch.set_num_threads(threads)
+    from recency.networks import processor
+
+    processor.use(threads)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     settings = {"bos": bos, "stride": stride, "scoring": dict(scoring or {})}
     files = [*words, *fit, *unigram, *_files(model), *([tokenizer] if tokenizer else [])]

@@ -110,13 +110,12 @@ def main(
     attention and control (the mean over its random places). `summary`: see `means`. A dependency
     whose words no window holds together, or with a word that has no token, is left out and counted.
     """
-    import torch
-
+    from recency.networks import processor
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token
     from recency.scoring.surprisal import load
 
-    torch.set_num_threads(threads)
+    processor.use(threads)
     table, pairs = pd.read_parquet(words), pd.read_parquet(dependencies)
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     if opened.masked:

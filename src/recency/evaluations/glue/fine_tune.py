@@ -22,6 +22,7 @@ from recency.evaluations import kept
 from recency.evaluations.glue import examples, scores
 from recency.evaluations.glue.examples import Encoded
 from recency.files import atomic
+from recency.networks import processor
 from recency.progress import progress
 from recency.scoring.surprisal import Model, load
 from recency.scoring.windows import window_of
@@ -72,7 +73,7 @@ def main(
     `majority_f1` are what one answer for all comes to. Runs that are done are kept beside `out` until all are, so that a killed
     job goes on.
     """
-    torch.set_num_threads(threads)
+    processor.use(threads)
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     if not opened.masked:
         raise InputError(f"{lm} is a causal LM; GLUE fine-tunes masked ones: name these in `lms`")

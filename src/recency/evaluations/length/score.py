@@ -38,11 +38,10 @@ def main(
 
     Nats are missing of lengths beyond a table of learned positions, which the log says.
     """
-    import torch
-
+    from recency.networks import processor
     from recency.scoring.surprisal import load
 
-    torch.set_num_threads(threads)
+    processor.use(threads)
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     if not opened.masked:
         raise InputError(f"{lm} is a causal LM; `length` is for masked ones: name these in `lms`")

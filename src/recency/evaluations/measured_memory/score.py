@@ -61,9 +61,9 @@ def main(
     each; of `reach` words behind it surprisal is compared. The other settings are those of
     `recency.scoring.surprisal`.
     """
-    import torch
+    from recency.networks import processor
 
-    torch.set_num_threads(threads)
+    processor.use(threads)
     table = pd.read_parquet(words)
     table = table[[*COLUMNS, *({"space_after"} & set(table))]]
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)

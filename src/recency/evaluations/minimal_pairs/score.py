@@ -50,9 +50,9 @@ def main(
     if ngram.is_ngram(model):
         sums = score_ngram(sentences, model, bool(bos))
     else:
-        import torch
+        from recency.networks import processor
 
-        torch.set_num_threads(threads)
+        processor.use(threads)
         shown = progress(len(sentences), f"{Path(pairs).stem} under {lm}", "sentences")
         opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
         if not opened.masked:

@@ -46,13 +46,12 @@ def main(
     the rows of all relations. Layers done are kept beside `out` until all are, so that a killed job
     goes on.
     """
-    import torch
-
+    from recency.networks import processor
     from recency.scoring import hidden_states
     from recency.scoring.begin_token import begin_token
     from recency.scoring.surprisal import load
 
-    torch.set_num_threads(threads)
+    processor.use(threads)
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     tables = split(pd.read_parquet(treebank), settings["sentences"], settings["seed"], treebank)
     texts = {name: align(table, opened, name) for name, table in tables.items()}

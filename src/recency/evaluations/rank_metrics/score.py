@@ -123,12 +123,11 @@ def _of_network(
     texts, contexts, kept, longest, temperature, seed, lm, threads, opening, settings
 ) -> tuple[pd.DataFrame, list, str]:
     """Score sentences by a network, and let a causal one go on from their first words."""
-    import torch
-
+    from recency.networks import processor
     from recency.progress import progress
     from recency.scoring.surprisal import load, score_words
 
-    torch.set_num_threads(threads)
+    processor.use(threads)
     opened = load(**opening)
     shown = progress(1, f"ranks of {lm}", "windows")
 

@@ -62,12 +62,11 @@ def main(
     Layer l is what leaves layer l, a mean over a word's tokens; `shuffled` is the same of the
     words in random order. The other settings are those of `recency.scoring.surprisal`.
     """
-    import torch
-
+    from recency.networks import processor
     from recency.scoring import hidden_states
     from recency.scoring.begin_token import begin_token
 
-    torch.set_num_threads(threads)
+    processor.use(threads)
     table = pd.read_parquet(words)
     opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
     start = None if opened.masked else begin_token(opened, bos)

@@ -32,13 +32,12 @@ def main(
     The text is one, read in one pass or in windows, behind the token that ends documents; with
     `reset` document each document is a text of its own.
     """
-    import torch
-
+    from recency.networks import processor
     from recency.networks.architectures import parameter_count
     from recency.progress import progress
     from recency.scoring import causal, surprisal
 
-    torch.set_num_threads(threads)
+    processor.use(threads)
     facts = json.loads(Path(info).read_text())
     ids, end = np.fromfile(tokens, facts["dtype"]).astype(np.int64), facts["end_of_document"]
     if end is None:
