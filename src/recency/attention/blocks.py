@@ -38,8 +38,11 @@ class BiasedAttention(torch.autograd.Function):
         fresh = query.new_empty if lengths is None else query.new_zeros
         output = fresh(rows, queries, *query.shape[1::2]).transpose(1, 2)
         logs = bias.new_empty(*query.shape[:3], 1) if learns else None
+        turned = _turned(key)
         for row, here, seen in _blocks(query, key, reach, lengths):
-            scores = _scores(query[row, :, here], key[row, :, seen], bias[:, here, seen], scale)
+            scores = _scores(
+                query[row, :, here], turned[row, ..., seen], bias[:, here, seen], scale
+            )
             largest = scores.amax(-1, keepdim=True)
             total = scores.sub_(largest).mul_(LOG2_E).exp2_().sum(-1, keepdim=True)
             if learns:
@@ -67,23 +70,24 @@ class BiasedAttention(torch.autograd.Function):
         if ctx.kept:
             gradient = gradient * ctx.dropout.scale
         drawn = iter(ctx.kept)
+        turned_key, turned_value = _turned(key), _turned(value)
         for row, here, seen in _blocks(query, key, ctx.reach, ctx.lengths):
-            asked, keys, given = query[row, :, here], key[row, :, seen], gradient[row, :, here]
-            weights = _scores(asked, keys, bias[:, here, seen], ctx.scale)
+            asked, given = query[row, :, here], gradient[row, :, here]
+            weights = _scores(asked, turned_key[row, ..., seen], bias[:, here, seen], ctx.scale)
             weights.sub_(logs[row, :, here]).mul_(LOG2_E).exp2_()
             left, kept = weights, None
             if ctx.kept:
                 kept = next(drawn).to(weights.dtype)
                 left = weights * kept
             _add(to_value[row, :, seen], left.to(value.dtype).transpose(1, 2), given)
-            scores = torch.bmm(given, value[row, :, seen].transpose(1, 2)).to(bias.dtype)
+            scores = torch.bmm(given, turned_value[row, ..., seen]).to(bias.dtype)
             if kept is not None:
                 scores.mul_(kept)
             scores.sub_(mean[row, :, here]).mul_(weights)
             if to_bias is not None:
                 to_bias[:, here, seen] += scores
             scores = scores.to(query.dtype)
-            to_query[row, :, here] = torch.bmm(scores, keys)
+            to_query[row, :, here] = torch.bmm(scores, key[row, :, seen])
             _add(to_key[row, :, seen], scores.transpose(1, 2), asked)
         to_key, to_value = to_key.mul_(ctx.scale).to(key.dtype), to_value.to(value.dtype)
         return to_query.mul_(ctx.scale), to_key, to_value, to_bias, None, None, None, None
@@ -109,11 +113,18 @@ def _blocks(
             yield row, slice(start, end), slice(first, before + end)
 
 
+def _turned(keys: torch.Tensor) -> torch.Tensor:
+    """Return (batch, heads, head width, length), which products in bfloat16 read fastest."""
+    turned = keys.transpose(2, 3)
+    return turned.contiguous() if keys.dtype == torch.bfloat16 else turned
+
+
 def _scores(query, key, bias, scale: float) -> torch.Tensor:
-    """Return q kᵀ · scale + b, of the type of b."""
+    """Return q k · scale + b, of the type of b."""
     if query.dtype == bias.dtype:
-        return torch.baddbmm(bias, query, key.transpose(1, 2), alpha=scale)
-    return torch.add(bias, torch.bmm(query, key.transpose(1, 2)), alpha=scale)
+        return torch.baddbmm(bias, query, key, alpha=scale)
+    scores = torch.bmm(query, key).to(bias.dtype)
+    return torch.add(bias, scores, alpha=scale, out=scores)
 
 
 def _add(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
