@@ -8,6 +8,13 @@ from torch import nn
 
 from recency.networks import linear, products
 
+
+@pytest.fixture(autouse=True)
+def by_another(monkeypatch):
+    """Whatever processor this is, it is none of Intel's."""
+    monkeypatch.setattr(products.processor, "by_intel", lambda: False)
+
+
 needs_onednn = pytest.mark.skipif(
     not products.can_lay_out(torch.zeros(1, 1)), reason="this PyTorch has no oneDNN"
 )
@@ -56,3 +63,11 @@ def test_what_learns_nothing_gets_no_gradient():
     linear.by_onednn(layer)
     layer(torch.zeros(2, 4)).sum().backward()
     assert layer.weight.grad is None and layer.bias.grad is not None
+
+
+@needs_onednn
+def test_intels_processors_keep_pytorchs_own_products(monkeypatch):
+    monkeypatch.setattr(products.processor, "by_intel", lambda: True)
+    layer = nn.Linear(4, 4)
+    linear.by_onednn(layer)
+    assert "forward" not in vars(layer)

@@ -7,6 +7,14 @@ import torch
 from recency.networks import loss
 
 
+def at_most(monkeypatch, tokens, entries, rows=64):
+    """Have chunks and blocks be small."""
+    sizes = dict.fromkeys(loss.TOKENS_AT_ONCE, tokens)
+    monkeypatch.setattr(loss, "TOKENS_AT_ONCE", sizes)
+    monkeypatch.setattr(loss, "ENTRIES_AT_ONCE", entries)
+    monkeypatch.setattr(loss, "ROWS_AT_ONCE", rows)
+
+
 @pytest.fixture
 def data():
     draw = np.random.default_rng(0)
@@ -35,11 +43,9 @@ def brute_force(hidden, weight, targets, scale=1.0):
     [(torch.float64, 1e-12, True), (torch.float32, 1e-5, True), (torch.float32, 1e-5, False)],
 )
 def test_value_and_gradients(data, monkeypatch, at_once, entries, dtype, near, by_onednn):
-    monkeypatch.setitem(loss.TOKENS_AT_ONCE, "cpu", at_once)
-    monkeypatch.setattr(loss, "ENTRIES_AT_ONCE", entries)
+    at_most(monkeypatch, at_once, entries, rows=3)
     hidden, weight = (torch.tensor(each, dtype=dtype, requires_grad=True) for each in data[:2])
-    if not by_onednn:
-        monkeypatch.setattr(loss.products, "can_lay_out", lambda weight: False)
+    monkeypatch.setattr(loss.products.processor, "by_intel", lambda: not by_onednn)
     got = loss.cross_entropy_sum(hidden, weight, torch.tensor(data[2])) * 0.5
     got.backward()
     value, by_hidden, by_weight = brute_force(*data, scale=0.5)
@@ -52,7 +58,9 @@ def test_value_and_gradients(data, monkeypatch, at_once, entries, dtype, near, b
         )
 
 
-def test_bf16_products_leave_softmax_and_sums_exact(data):
+@pytest.mark.parametrize("at_once,entries,rows", [(1000, 1000, 64), (7, 9, 3)])
+def test_bf16_products_leave_softmax_and_sums_exact(data, monkeypatch, at_once, entries, rows):
+    at_most(monkeypatch, at_once, entries, rows)
     hidden = torch.tensor(data[0]).bfloat16().requires_grad_()
     weight = torch.tensor(data[1]).bfloat16().float().requires_grad_()
     got = loss.cross_entropy_sum(hidden, weight, torch.tensor(data[2]))
@@ -106,9 +114,7 @@ def test_what_a_gpu_compiles_needs_no_second_buffer(data):
 @pytest.mark.parametrize("way", ["by oneDNN", "by PyTorch", "as on a GPU"])
 def test_an_output_bias(data, monkeypatch, way, shift):
     """Against autograd on whole logits, by several blocks; a target far below another entry, too."""
-    monkeypatch.setitem(loss.TOKENS_AT_ONCE, "cpu", 7)
-    monkeypatch.setitem(loss.TOKENS_AT_ONCE, "cuda", 7)
-    monkeypatch.setattr(loss, "ENTRIES_AT_ONCE", 9)
+    at_most(monkeypatch, 7, 9)
     hidden, weight = (
         torch.tensor(each, dtype=torch.float32, requires_grad=True) for each in data[:2]
     )
@@ -124,8 +130,7 @@ def test_an_output_bias(data, monkeypatch, way, shift):
         losses, *found = loss._by_chunks(flat, weight.detach(), targets.flatten(), True, bias)
         total = losses.sum()
     else:
-        if way == "by PyTorch":
-            monkeypatch.setattr(loss.products, "can_lay_out", lambda weight: False)
+        monkeypatch.setattr(loss.products.processor, "by_intel", lambda: way == "by PyTorch")
         total = loss.cross_entropy_sum(hidden, weight, targets, bias)
         found = torch.autograd.grad(total, [hidden, weight, bias])
     torch.testing.assert_close(total.double(), expected, rtol=1e-5, atol=0)

@@ -20,11 +20,12 @@ import torch
 
 from recency.networks import products
 
-#: Tokens of one matrix product at most, and on a CPU entries of the vocabulary: 2 MB of logits.
-TOKENS_AT_ONCE = {"cpu": 512, "cuda": 8192}
-ENTRIES_AT_ONCE = 1024
-#: Exponentials that a CPU keeps for the last product, where that leaves 64 tokens: 64 MB.
-KEPT_AT_ONCE = 2**24
+#: Tokens of one matrix product at most, by the products' bytes a number on a CPU.
+TOKENS_AT_ONCE = {2: 1024, 4: 512, 8: 512, "cuda": 8192}
+#: Entries of the vocabulary of one product on a CPU, and tokens whose logits are exponentiated while they lie in its cache.
+ENTRIES_AT_ONCE, ROWS_AT_ONCE = 1024, 64
+#: Exponentials that a CPU keeps for the last product, where that leaves 64 tokens: 64 MB, of bfloat16 128.
+KEPT_AT_ONCE = {2: 2**26, 4: 2**24, 8: 2**23}
 #: exp(x) = 2^(x log₂ e), which PyTorch computes up to three times as fast.
 LOG2_E = 1 / math.log(2)
 #: Where Σ exp(l - o) is beyond this, for a target 69 nats below another entry, the largest logit is
@@ -72,9 +73,9 @@ class Block:
         """Take the number of the first row, the rows, and those of the gradient: zero, or None where none is asked."""
         self.start, self.weight, self.gradient = start, weight, gradient
 
-    def scores(self, states: torch.Tensor, out: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """Return the logits, with the bias, in a type."""
-        scores = self.logits(states, out).to(dtype)
+    def scores(self, logits: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """Return logits in a type, and with the bias: where they are of that type, written to them."""
+        scores = logits.to(dtype)
         return scores if self.bias is None else scores.add_(self.bias)
 
     def logits(self, states: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
@@ -83,23 +84,36 @@ class Block:
 
     def exponentials(self, states, targets, shift, out) -> torch.Tensor:
         """Write exp(l - shift) to `out`, 0 for a token's target; return the sums over the rows."""
-        scores = self.scores(states, out, shift.dtype).mul_(LOG2_E)
-        scores.sub_((shift * LOG2_E)[:, None])
-        scores = torch.exp2(scores, out=out if out.dtype == scores.dtype else scores)
+        logits, shift = self.logits(states, out), shift[:, None] * LOG2_E
         column = targets - self.start
         row = torch.nonzero((column >= 0) & (column < len(self.weight)))[:, 0]
-        scores[row, column[row]] = 0.0
-        if scores.dtype != out.dtype:
-            out.copy_(scores)
-        return scores.sum(-1)
+        logits[row, column[row]] = -math.inf
+        sums = []
+        for here in _slices(len(states), ROWS_AT_ONCE):
+            scores, kept = self.scores(logits[here], shift.dtype), out[here]
+            scores.mul_(LOG2_E).sub_(shift[here])
+            scores = torch.exp2(scores, out=kept if kept.dtype == scores.dtype else scores)
+            sums.append(scores.sum(-1))
+            if kept.dtype != scores.dtype:
+                kept.copy_(scores)
+        return torch.cat(sums)
+
+    def largest(self, states, out, dtype: torch.dtype) -> torch.Tensor:
+        """Return each token's largest logit; `out` is written over."""
+        return self.scores(self.logits(states, out), dtype).amax(-1)
 
     def to_hidden(self, exponentials: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
         """Return total (tokens, width) + exponentials · weight."""
-        return total.add_(exponentials @ self.weight)
+        return _added(total, exponentials, self.weight)
 
     def to_weight(self, exponentials: torch.Tensor, states: torch.Tensor) -> None:
         """Add exponentialsᵀ · states to the gradient."""
-        self.gradient += exponentials.T @ states
+        _added(self.gradient, exponentials.T, states)
+
+
+def _added(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Add a product to `total`, which may be of a wider type."""
+    return total.addmm_(left, right) if total.dtype == left.dtype else total.add_(left @ right)
 
 
 class OneDNNBlock(Block):
@@ -126,19 +140,18 @@ class OneDNNBlock(Block):
 def _by_blocks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.Tensor | None]:
     """Return the losses and the gradients of hidden, weight and bias on a CPU."""
     exact = torch.promote_types(hidden.dtype, torch.float32)
-    at_once = min(len(hidden), TOKENS_AT_ONCE["cpu"])
+    at_once = min(len(hidden), TOKENS_AT_ONCE[hidden.itemsize])
     if learns:
-        at_once = min(at_once, max(KEPT_AT_ONCE // len(weight) // 64 * 64, 64))
+        kept = KEPT_AT_ONCE[hidden.itemsize]
+        at_once = min(at_once, max(kept // len(weight) // 64 * 64, 64))
     losses, weight_gradient = hidden.new_empty(len(hidden), dtype=exact), None
     bias_gradient = torch.zeros_like(bias, dtype=exact) if learns and bias is not None else None
     if learns:
         hidden_gradient = torch.empty_like(hidden)
         by_target = torch.empty_like(hidden, dtype=exact)
     cast = weight.detach().to(hidden.dtype)
-    parts = [
-        slice(start, start + ENTRIES_AT_ONCE) for start in range(0, len(cast), ENTRIES_AT_ONCE)
-    ]
-    if by_onednn := products.can_lay_out(cast):
+    parts = _slices(len(cast), ENTRIES_AT_ONCE)
+    if by_onednn := products.faster(cast):
         blocks = [OneDNNBlock(rows.start, cast[rows], learns) for rows in parts]
     else:
         weight_gradient = torch.zeros_like(weight, dtype=exact) if learns else None
@@ -148,8 +161,7 @@ def _by_blocks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.T
         for block in blocks:
             block.bias = bias.detach()[block.start : block.start + len(block.weight)].to(exact)
     room = cast.new_empty(at_once, len(cast) if learns else min(len(cast), ENTRIES_AT_ONCE))
-    for start in range(0, len(hidden), at_once):
-        here = slice(start, start + at_once)
+    for here in _slices(len(hidden), at_once):
         states, rows = hidden[here], cast[targets[here]].to(exact)
         own = (states.to(exact) * rows).sum(-1)
         if bias is not None:
@@ -158,7 +170,7 @@ def _by_blocks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.T
         places = _places(blocks, room, len(states), learns)
         total, to_hidden = _exponentials(blocks, places, states, targets[here], own, learns)
         if not total.max() < LARGEST:
-            largest = [b.scores(states, out, exact).amax(-1) for b, out in zip(blocks, places)]
+            largest = [b.largest(states, out, exact) for b, out in zip(blocks, places)]
             shift = torch.stack(largest).amax(0)
             total, to_hidden = _exponentials(blocks, places, states, targets[here], shift, learns)
         first = torch.exp(own - shift)  # the target's own: 1 unless the shift is another
@@ -183,6 +195,11 @@ def _by_blocks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.T
         weight_gradient = torch.cat([block.sum.T for block in blocks])
     weight_gradient.index_add_(0, targets, by_target, alpha=-1)
     return [losses, hidden_gradient, weight_gradient, bias_gradient]
+
+
+def _slices(length: int, size: int) -> list[slice]:
+    """Cut a length into slices of a size, and a shorter last one."""
+    return [slice(start, min(start + size, length)) for start in range(0, length, size)]
 
 
 def _places(blocks, room: torch.Tensor, tokens: int, learns: bool) -> list[torch.Tensor]:
@@ -215,8 +232,7 @@ def _by_chunks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.T
     weight_gradient = torch.zeros_like(weight, dtype=exact) if learns else None
     bias_gradient = torch.zeros_like(bias, dtype=exact) if learns and bias is not None else None
     logits, cast = hidden.new_empty(at_once, len(weight)), weight.detach().to(hidden.dtype)
-    for start in range(0, len(hidden), at_once):
-        here = slice(start, start + at_once)
+    for here in _slices(len(hidden), at_once):
         states = hidden[here]
         scores = torch.mm(states, cast.T, out=logits[: len(states)])
         if bias is not None:
