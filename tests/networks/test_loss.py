@@ -7,12 +7,11 @@ import torch
 from recency.networks import loss
 
 
-def at_most(monkeypatch, tokens, entries, rows=64):
+def at_most(monkeypatch, tokens, entries):
     """Have chunks and blocks be small."""
     sizes = dict.fromkeys(loss.TOKENS_AT_ONCE, tokens)
     monkeypatch.setattr(loss, "TOKENS_AT_ONCE", sizes)
     monkeypatch.setattr(loss, "ENTRIES_AT_ONCE", entries)
-    monkeypatch.setattr(loss, "ROWS_AT_ONCE", rows)
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def brute_force(hidden, weight, targets, scale=1.0):
     [(torch.float64, 1e-12, True), (torch.float32, 1e-5, True), (torch.float32, 1e-5, False)],
 )
 def test_value_and_gradients(data, monkeypatch, at_once, entries, dtype, near, by_onednn):
-    at_most(monkeypatch, at_once, entries, rows=3)
+    at_most(monkeypatch, at_once, entries)
     hidden, weight = (torch.tensor(each, dtype=dtype, requires_grad=True) for each in data[:2])
     monkeypatch.setattr(loss.products.processor, "by_intel", lambda: not by_onednn)
     got = loss.cross_entropy_sum(hidden, weight, torch.tensor(data[2])) * 0.5
@@ -58,9 +57,9 @@ def test_value_and_gradients(data, monkeypatch, at_once, entries, dtype, near, b
         )
 
 
-@pytest.mark.parametrize("at_once,entries,rows", [(1000, 1000, 64), (7, 9, 3)])
-def test_bf16_products_leave_softmax_and_sums_exact(data, monkeypatch, at_once, entries, rows):
-    at_most(monkeypatch, at_once, entries, rows)
+@pytest.mark.parametrize("at_once,entries", [(1000, 1000), (7, 9)])
+def test_bf16_products_leave_softmax_and_sums_exact(data, monkeypatch, at_once, entries):
+    at_most(monkeypatch, at_once, entries)
     hidden = torch.tensor(data[0]).bfloat16().requires_grad_()
     weight = torch.tensor(data[1]).bfloat16().float().requires_grad_()
     got = loss.cross_entropy_sum(hidden, weight, torch.tensor(data[2]))
@@ -71,6 +70,32 @@ def test_bf16_products_leave_softmax_and_sums_exact(data, monkeypatch, at_once, 
     assert got.item() == pytest.approx(value, rel=1e-3)
     np.testing.assert_allclose(hidden.grad.float(), by_hidden, atol=0.03)
     np.testing.assert_allclose(weight.grad, by_weight, atol=0.03)
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.3])
+def test_bf16_is_nearer_to_float64_than_whole_logits_are(spread):
+    """Beside what autocast does with logits that are held: products in bf16, softmax in float32."""
+    generator = torch.Generator().manual_seed(1)
+    hidden = torch.randn(200, 64, generator=generator).bfloat16()
+    weight = (torch.randn(3000, 64, generator=generator) * spread).bfloat16().float()
+    hidden[:, 0], weight[:, 0] = 8.0, torch.randn(3000, generator=generator).bfloat16()
+    scores = hidden.double() @ weight.double().T
+    targets = torch.multinomial(scores.softmax(-1), 1, generator=generator)[:, 0]
+
+    def whole(hidden, weight):
+        scores = (hidden @ weight.to(hidden.dtype).T).to(weight.dtype)
+        return torch.nn.functional.cross_entropy(scores, targets, reduction="sum")
+
+    def gradients(function, *given):
+        given = [each.clone().requires_grad_() for each in given]
+        return torch.autograd.grad(function(*given), given)
+
+    exact = gradients(whole, hidden.double(), weight.double())
+    ours = gradients(lambda *given: loss.cross_entropy_sum(*given, targets), hidden, weight)
+    theirs = gradients(whole, hidden, weight)
+    for right, mine, other in zip(exact, ours, theirs, strict=True):
+        errors = [(each.double() - right).norm() / right.norm() for each in (mine, other)]
+        assert errors[0] < 0.6 * errors[1] < 0.05
 
 
 def test_a_target_that_is_all_but_certain_keeps_its_small_gradient_in_bf16():

@@ -5,10 +5,10 @@ o the one of its target and Z = Σ exp(l - o):
 
     loss = log Z,    d loss / d l = exp(l - o) / Z,  and for the target -(Z - 1) / Z
 
-On a CPU the logits are computed by blocks of the vocabulary, and exponentiated once, while they lie
-in the processor's cache. Z is divided by behind the products, so that nothing else passes over
-them. The target's own exponential, 1, is never a matter of rounding: in bf16 the gradients' error is
-a twentieth of what it is where softmax is rounded before 1 is taken off.
+On a CPU the logits are computed by blocks of the vocabulary, and exponentiated once. o is taken off
+within the product, before it is rounded, and Z is divided by behind the products, so that nothing
+else passes over them. The target's own exponential, 1, is never a matter of rounding. In bf16 the
+gradients' error is a half to a tenth of what autocast leaves to whole logits and cross_entropy.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from recency.networks import products
 
 #: Tokens of one matrix product at most, by the products' bytes a number on a CPU.
 TOKENS_AT_ONCE = {2: 1024, 4: 512, 8: 512, "cuda": 8192}
-#: Entries of the vocabulary of one product on a CPU, and tokens whose logits are exponentiated while they lie in its cache.
-ENTRIES_AT_ONCE, ROWS_AT_ONCE = 1024, 64
+#: Entries of the vocabulary of one product on a CPU.
+ENTRIES_AT_ONCE = 1024
 #: Exponentials that a CPU keeps for the last product, where that leaves 64 tokens: 64 MB, of bfloat16 128.
 KEPT_AT_ONCE = {2: 2**26, 4: 2**24, 8: 2**23}
 #: exp(x) = 2^(x log₂ e), which PyTorch computes up to three times as fast.
@@ -67,48 +67,38 @@ class LinearCrossEntropy(torch.autograd.Function):
 class Block:
     """Some rows of the output layer, and a training step's three products with them."""
 
-    bias: torch.Tensor | None = None  # of its rows
+    bias: torch.Tensor | None = None  # of its rows, times log₂ e
 
     def __init__(self, start: int, weight: torch.Tensor, gradient: torch.Tensor | None):
-        """Take the number of the first row, the rows, and those of the gradient: zero, or None where none is asked."""
-        self.start, self.weight, self.gradient = start, weight, gradient
+        """Take the number of the first row, the rows, and room for their gradient, or None."""
+        self.start, self.weight, self.gradient, self.begun = start, weight, gradient, False
 
-    def scores(self, logits: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """Return logits in a type, and with the bias: where they are of that type, written to them."""
-        scores = logits.to(dtype)
+    def scores(self, states: torch.Tensor, shift: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """Return l log₂ e - shift of states (tokens, width), in `out` or elsewhere."""
+        scores = torch.addmm(-shift[:, None], states, self.weight.T, alpha=LOG2_E, out=out)
         return scores if self.bias is None else scores.add_(self.bias)
 
-    def logits(self, states: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """Return the logits of states (tokens, width), in `out` or elsewhere."""
-        return torch.mm(states, self.weight.T, out=out)
-
     def exponentials(self, states, targets, shift, out) -> torch.Tensor:
-        """Write exp(l - shift) to `out`, 0 for a token's target; return the sums over the rows."""
-        logits, shift = self.logits(states, out), shift[:, None] * LOG2_E
+        """Write 2^(l log₂ e - shift) to `out`, 0 for a token's target; return the sums over the rows."""
+        scores = self.scores(states, shift, out)
         column = targets - self.start
         row = torch.nonzero((column >= 0) & (column < len(self.weight)))[:, 0]
-        logits[row, column[row]] = -math.inf
-        sums = []
-        for here in _slices(len(states), ROWS_AT_ONCE):
-            scores, kept = self.scores(logits[here], shift.dtype), out[here]
-            scores.mul_(LOG2_E).sub_(shift[here])
-            scores = torch.exp2(scores, out=kept if kept.dtype == scores.dtype else scores)
-            sums.append(scores.sum(-1))
-            if kept.dtype != scores.dtype:
-                kept.copy_(scores)
-        return torch.cat(sums)
-
-    def largest(self, states, out, dtype: torch.dtype) -> torch.Tensor:
-        """Return each token's largest logit; `out` is written over."""
-        return self.scores(self.logits(states, out), dtype).amax(-1)
+        scores[row, column[row]] = -math.inf
+        return torch.exp2(scores, out=out).sum(-1)
 
     def to_hidden(self, exponentials: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
         """Return total (tokens, width) + exponentials · weight."""
         return _added(total, exponentials, self.weight)
 
     def to_weight(self, exponentials: torch.Tensor, states: torch.Tensor) -> None:
-        """Add exponentialsᵀ · states to the gradient."""
-        _added(self.gradient, exponentials.T, states)
+        """Add exponentialsᵀ · states to the gradient, which begins with it."""
+        if self.begun:
+            _added(self.gradient, exponentials.T, states)
+        elif self.gradient.dtype == states.dtype:
+            torch.mm(exponentials.T, states, out=self.gradient)
+        else:
+            self.gradient.copy_(exponentials.T @ states)
+        self.begun = True
 
 
 def _added(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -119,22 +109,23 @@ def _added(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torc
 class OneDNNBlock(Block):
     """The same in float32 by oneDNN: more than twice as fast as by MKL on an AMD EPYC of 2024, a tenth on one of 2022."""
 
-    def __init__(self, start: int, weight: torch.Tensor, learns: bool):
-        """Take the rows; what is summed of their gradient is its transpose, which is faster to add to."""
-        super().__init__(start, weight, None)
-        self.sum = weight.new_zeros(weight.T.shape) if learns else None
+    sum: torch.Tensor | None = None  # the gradient's transpose, which is faster to add to
 
-    def logits(self, states, out):
-        """Return the logits of states (tokens, width)."""
-        return products.times(states, self.weight)
+    def scores(self, states, shift, out):
+        """Return l log₂ e - shift of states (tokens, width)."""
+        scores = products.times(states * LOG2_E, self.weight).sub_(shift[:, None])
+        return scores if self.bias is None else scores.add_(self.bias)
 
     def to_hidden(self, exponentials, total):
         """Return total (tokens, width) + exponentials · weight."""
         return products.added(total, exponentials, self.weight.T)
 
     def to_weight(self, exponentials, states):
-        """Add exponentialsᵀ · states to the gradient."""
-        self.sum = products.added(self.sum, states.T, exponentials.T)
+        """Add exponentialsᵀ · states to the sum."""
+        if self.sum is None:
+            self.sum = products.times(states.T, exponentials.T)
+        else:
+            self.sum = products.added(self.sum, states.T, exponentials.T)
 
 
 def _by_blocks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.Tensor | None]:
@@ -152,28 +143,33 @@ def _by_blocks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.T
     cast = weight.detach().to(hidden.dtype)
     parts = _slices(len(cast), ENTRIES_AT_ONCE)
     if by_onednn := products.faster(cast):
-        blocks = [OneDNNBlock(rows.start, cast[rows], learns) for rows in parts]
+        blocks = [OneDNNBlock(rows.start, cast[rows], None) for rows in parts]
     else:
-        weight_gradient = torch.zeros_like(weight, dtype=exact) if learns else None
+        weight_gradient = torch.empty_like(weight, dtype=exact) if learns else None
         gradients = [weight_gradient[rows] if learns else None for rows in parts]
         blocks = [Block(r.start, cast[r], g) for r, g in zip(parts, gradients, strict=True)]
     if bias is not None:
         for block in blocks:
-            block.bias = bias.detach()[block.start : block.start + len(block.weight)].to(exact)
+            here = slice(block.start, block.start + len(block.weight))
+            block.bias = (bias.detach()[here] * LOG2_E).to(cast.dtype)
     room = cast.new_empty(at_once, len(cast) if learns else min(len(cast), ENTRIES_AT_ONCE))
     for here in _slices(len(hidden), at_once):
         states, rows = hidden[here], cast[targets[here]].to(exact)
         own = (states.to(exact) * rows).sum(-1)
         if bias is not None:
             own += bias.detach()[targets[here]]
-        shift = own
+        shift = (own * LOG2_E).to(cast.dtype)
         places = _places(blocks, room, len(states), learns)
-        total, to_hidden = _exponentials(blocks, places, states, targets[here], own, learns)
+        total, to_hidden = _exponentials(blocks, places, states, targets[here], shift, learns)
         if not total.max() < LARGEST:
-            largest = [b.largest(states, out, exact) for b, out in zip(blocks, places)]
-            shift = torch.stack(largest).amax(0)
+            nothing = torch.zeros_like(shift)
+            found = [b.scores(states, nothing, out).amax(-1) for b, out in zip(blocks, places)]
+            shift = torch.stack(found).amax(0)
             total, to_hidden = _exponentials(blocks, places, states, targets[here], shift, learns)
-        first = torch.exp(own - shift)  # the target's own: 1 unless the shift is another
+        shift = shift.to(exact) / LOG2_E
+        first = torch.exp(
+            own - shift
+        )  # the target's own: 1 but for the shift's rounding, or another shift
         losses[here] = torch.log1p(total + (first - 1)) + (shift - own)
         if not learns:
             continue
@@ -214,8 +210,9 @@ def _places(blocks, room: torch.Tensor, tokens: int, learns: bool) -> list[torch
 
 
 def _exponentials(blocks, places, states, targets, shift, learns: bool):
-    """Fill `places`; return Σ exp(l - shift) but for the targets, and Σ exp(l - shift) · weight."""
-    total, to_hidden = torch.zeros_like(shift), torch.zeros_like(states, dtype=shift.dtype)
+    """Fill `places`; return Σ 2^(l log₂ e - shift) but for the targets, and that of its products with the weight."""
+    exact = torch.promote_types(states.dtype, torch.float32)
+    total, to_hidden = (torch.zeros_like(each, dtype=exact) for each in (shift, states))
     for block, out in zip(blocks, places, strict=True):
         total += block.exponentials(states, targets, shift, out)
         if learns:
