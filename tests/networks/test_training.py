@@ -212,6 +212,31 @@ def test_a_gpu_without_pythons_headers_is_said(monkeypatch):
     assert train._device("cpu", 1) == "cpu"
 
 
+@pytest.mark.parametrize("most", [1e-3, 1e3])
+def test_gradients_are_clipped_as_pytorch_does(job, most):
+    """Bit for bit, whether their norm is beyond or not."""
+    import torch
+
+    from recency.networks import architectures, training
+
+    stream = TokenStream(job["tokens"], job["info"], 16, "shuffled", 1)
+    model = architectures.new(ARCHITECTURE, MIX, stream.vocabulary, 1)
+    run = training.Training(model, stream, RECIPE | {"clip": most})
+    run.optimizer.step = run.optimizer.zero_grad = lambda **given: None  # gradients stay
+    clip, run._clip = run._clip, lambda most: None
+    run.step(1)
+    parameters = [each for each in model.parameters() if each.grad is not None]
+    before = [each.grad.clone() for each in parameters]
+    norm = torch.nn.utils.clip_grad_norm_(parameters, most)
+    expected = [each.grad.clone() for each in parameters]
+    assert 1e-3 < norm < 1e3
+    for each, gradient in zip(parameters, before, strict=True):
+        each.grad = gradient
+    clip(most)
+    for each, gradient in zip(parameters, expected, strict=True):
+        assert torch.equal(each.grad, gradient)
+
+
 def test_without_a_bias_attention_is_by_blocks_and_transformers_own(job):
     """In rows of more than a block: the gradients are those of the plain class, and so is the file."""
     import torch
