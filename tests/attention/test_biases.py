@@ -235,6 +235,32 @@ def test_gradients_by_blocks(case, monkeypatch):
         torch.testing.assert_close(got, expected)
 
 
+@pytest.mark.parametrize("intel", [False, True])
+@pytest.mark.parametrize("dtype,near", [(torch.float32, 1e-5), (torch.bfloat16, 0.02)], ids=str)
+@pytest.mark.parametrize("bias", [{"form": "linear"}, {"form": "window", "width": 9}], ids=str)
+def test_blocks_are_as_exact_by_either_kernel(bias, dtype, near, intel, monkeypatch):
+    """By this project's own and by PyTorch's, which Intel's processors take: with more keys than queries."""
+    monkeypatch.setattr(biased.blocks.processor, "by_intel", lambda: intel)
+    monkeypatch.setattr(biased.blocks, "QUERIES_AT_ONCE", 16)
+    monkeypatch.setattr(biased.blocks, "FLASH_QUERIES_AT_ONCE", 24)
+    flash, ran = biased.blocks._by_flash, []
+    monkeypatch.setattr(biased.blocks, "_by_flash", lambda *x: ran.append(1) or flash(*x))
+    torch.manual_seed(0)
+    module = Module(build(bias, 4))
+    shapes = [(2, 4, 60, 16), (2, 4, 75, 16), (2, 4, 75, 16)]
+    given = [torch.randn(shape).to(dtype) for shape in shapes]
+    wanted, found = torch.randn(2, 60, 4, 16, dtype=torch.float64), []
+    for exact in (torch.float64, dtype):
+        inputs = [each.to(exact, copy=True).requires_grad_() for each in given]
+        backend = "softmax" if exact is torch.float64 else "blocks"
+        output, _ = biased.biased_attention(module, *inputs, None, backend=backend)
+        gradients = torch.autograd.grad((output * wanted.to(exact)).sum(), inputs)
+        found.append([each.detach().double() for each in (output, *gradients)])
+    for expected, got in zip(*found, strict=True):
+        assert (got - expected).norm() < near * expected.norm()
+    assert bool(ran) is intel
+
+
 def test_blocks_in_bf16_err_as_pytorchs_own_attention_does():
     torch.manual_seed(0)
     module = Module(build({"form": "linear"}, 4))

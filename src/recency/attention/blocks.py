@@ -3,7 +3,8 @@
 A block of queries is multiplied with the keys that some of them see and with no others: of causal
 attention half of all, and of a bias with a reach a band. Its scores stay in the processor's cache. As in FlashAttention
 (Dao et al. 2022) they are not kept for the backward pass but made again from the log of their sum.
-Beside PyTorch's attention with a mask, forward and backward take 0.7 of the time at 512 tokens.
+Beside PyTorch's attention with a mask, forward and backward take 0.7 of the time at 512 tokens. On
+Intel's processors each block is PyTorch's own flash attention, forward: a half of the time in bf16.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from collections.abc import Iterator
 
 import torch
 
+from recency import processor
 from recency.attention.dropout import Dropping
 
-#: Queries in a block.
-QUERIES_AT_ONCE = 128
+#: Queries in a block, and in one that PyTorch's own kernel takes.
+QUERIES_AT_ONCE, FLASH_QUERIES_AT_ONCE = 128, 256
 #: exp(x) = 2^(x log₂ e), which PyTorch computes up to three times as fast.
 LOG2_E = 1 / math.log(2)
 
@@ -38,6 +40,10 @@ class BiasedAttention(torch.autograd.Function):
         fresh = query.new_empty if lengths is None else query.new_zeros
         output = fresh(rows, queries, *query.shape[1::2]).transpose(1, 2)
         logs = bias.new_empty(*query.shape[:3], 1) if learns else None
+        ctx.save_for_backward(query, key, value, bias, output, logs)
+        if _flash_is_faster(query, bias, lengths, dropout):
+            _by_flash(query, key, value, bias, scale, reach, output, logs)
+            return output
         turned = _turned(key)
         for row, here, seen in _blocks(query, key, reach, lengths):
             scores = _scores(
@@ -55,7 +61,6 @@ class BiasedAttention(torch.autograd.Function):
                     ctx.kept.append(kept)
             weighed = torch.bmm(scores.to(value.dtype), value[row, :, seen])
             output[row, :, here] = weighed.to(bias.dtype).div_(total)
-        ctx.save_for_backward(query, key, value, bias, output, logs)
         return output
 
     @staticmethod
@@ -94,23 +99,42 @@ class BiasedAttention(torch.autograd.Function):
 
 
 def _blocks(
-    query, key, reach: int | None, lengths: list[int] | None = None
+    query, key, reach: int | None, lengths: list[int] | None = None, at_once: int | None = None
 ) -> Iterator[tuple[int, slice, slice]]:
     """Yield a row of the batch, queries, and the keys that they see.
 
     With `lengths`, one a row, that is both directions: all keys of a row's text, padding left out.
     """
     queries, keys = query.shape[2], key.shape[2]
-    before = keys - queries
+    before, at_once = keys - queries, at_once or QUERIES_AT_ONCE
     for row in range(len(query)):
         there = queries if lengths is None else lengths[row]
-        for start in range(0, there, QUERIES_AT_ONCE):
-            end = min(start + QUERIES_AT_ONCE, there)
+        for start in range(0, there, at_once):
+            end = min(start + at_once, there)
             if lengths is not None:
                 yield row, slice(start, end), slice(0, there)
                 continue
             first = 0 if reach is None else max(0, before + start + 1 - reach)
             yield row, slice(start, end), slice(first, before + end)
+
+
+def _flash_is_faster(query, bias, lengths, dropout: float) -> bool:
+    """Say whether PyTorch's own kernel takes less time forward: measured on a Xeon with AMX."""
+    known = query.dtype in (torch.float32, torch.bfloat16) and bias.dtype == torch.float32
+    here = hasattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu")
+    return known and lengths is None and not dropout and here and processor.by_intel()
+
+
+def _by_flash(query, key, value, bias, scale: float, reach: int | None, output, logs) -> None:
+    """Write attention to `output`, and the log of each query's sum to `logs` unless that is None."""
+    for _, here, seen in _blocks(query[:1], key, reach, at_once=FLASH_QUERIES_AT_ONCE):
+        output[:, :, here], log = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            *(query[:, :, here], key[:, :, seen], value[:, :, seen]),
+            attn_mask=bias[None, :, here, seen],
+            scale=scale,
+        )
+        if logs is not None:
+            logs[:, :, here, 0] = log
 
 
 def _turned(keys: torch.Tensor) -> torch.Tensor:

@@ -21,11 +21,11 @@ import torch
 from recency.networks import products
 
 #: Tokens of one matrix product at most, by the products' bytes a number on a CPU.
-TOKENS_AT_ONCE = {2: 1024, 4: 512, 8: 512, "cuda": 8192}
+TOKENS_AT_ONCE = {2: 2048, 4: 512, 8: 512, "cuda": 8192}
 #: Entries of the vocabulary of one product on a CPU.
 ENTRIES_AT_ONCE = 1024
-#: Exponentials that a CPU keeps for the last product, where that leaves 64 tokens: 64 MB, of bfloat16 128.
-KEPT_AT_ONCE = {2: 2**26, 4: 2**24, 8: 2**23}
+#: Exponentials that a CPU keeps for the last product, where that leaves 64 tokens: 64 MB, of bfloat16 256.
+KEPT_AT_ONCE = {2: 2**27, 4: 2**24, 8: 2**23}
 #: exp(x) = 2^(x log₂ e), which PyTorch computes up to three times as fast.
 LOG2_E = 1 / math.log(2)
 #: Where Σ exp(l - o) is beyond this, for a target 69 nats below another entry, the largest logit is

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import torch
 
-from recency.networks import processor
+from recency import processor
 
 #: Rows of the other factor that a layout is meant for; it serves any number.
 ROWS = 1024

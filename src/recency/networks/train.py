@@ -192,7 +192,7 @@ def _prepare(rank: int, world: int, job: Job) -> str:
     """Set PyTorch up for a device of `world`, and return the device's name."""
     import torch
 
-    from recency.networks import processor
+    from recency import processor
 
     if world > 1:
         torch.distributed.init_process_group(

@@ -89,7 +89,7 @@ def main(
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
     if not ngram.is_ngram(model):
-        from recency.networks import processor
+        from recency import processor
 
         processor.use(threads)
         model = load(model, tokenizer, bias, allow_pickle=allow_pickle)

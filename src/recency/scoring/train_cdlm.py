@@ -60,7 +60,7 @@ def main(
     """
     import torch
 
-    from recency.networks import processor
+    from recency import processor
 
     processor.use(threads)
     base = cdlm.read_base(arpa)

@@ -97,7 +97,7 @@ def main(
     LMs), mean_distance (tokens, either way) and total_variation
     to the same network without the bias (where `bias` is put on at inference; 0 same, 1 disjoint).
     """
-    from recency.networks import processor
+    from recency import processor
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token
     from recency.scoring.surprisal import load

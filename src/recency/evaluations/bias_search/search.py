@@ -54,7 +54,7 @@ def main(
     """
     import optuna
 
-    from recency.networks import processor
+    from recency import processor
 
     processor.use(threads)
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -110,7 +110,7 @@ def main(
     attention and control (the mean over its random places). `summary`: see `means`. A dependency
     whose words no window holds together, or with a word that has no token, is left out and counted.
     """
-    from recency.networks import processor
+    from recency import processor
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token
     from recency.scoring.surprisal import load

@@ -17,12 +17,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from recency import processor
 from recency.errors import InputError
 from recency.evaluations import kept
 from recency.evaluations.glue import examples, scores
 from recency.evaluations.glue.examples import Encoded
 from recency.files import atomic
-from recency.networks import processor
 from recency.progress import progress
 from recency.scoring.surprisal import Model, load
 from recency.scoring.windows import window_of

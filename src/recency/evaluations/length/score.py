@@ -38,7 +38,7 @@ def main(
 
     Nats are missing of lengths beyond a table of learned positions, which the log says.
     """
-    from recency.networks import processor
+    from recency import processor
     from recency.scoring.surprisal import load
 
     processor.use(threads)

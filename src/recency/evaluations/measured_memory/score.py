@@ -61,7 +61,7 @@ def main(
     each; of `reach` words behind it surprisal is compared. The other settings are those of
     `recency.scoring.surprisal`.
     """
-    from recency.networks import processor
+    from recency import processor
 
     processor.use(threads)
     table = pd.read_parquet(words)

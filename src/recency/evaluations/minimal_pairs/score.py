@@ -50,7 +50,7 @@ def main(
     if ngram.is_ngram(model):
         sums = score_ngram(sentences, model, bool(bos))
     else:
-        from recency.networks import processor
+        from recency import processor
 
         processor.use(threads)
         shown = progress(len(sentences), f"{Path(pairs).stem} under {lm}", "sentences")

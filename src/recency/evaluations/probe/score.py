@@ -46,7 +46,7 @@ def main(
     the rows of all relations. Layers done are kept beside `out` until all are, so that a killed job
     goes on.
     """
-    from recency.networks import processor
+    from recency import processor
     from recency.scoring import hidden_states
     from recency.scoring.begin_token import begin_token
     from recency.scoring.surprisal import load

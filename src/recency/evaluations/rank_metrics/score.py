@@ -123,7 +123,7 @@ def _of_network(
     texts, contexts, kept, longest, temperature, seed, lm, threads, opening, settings
 ) -> tuple[pd.DataFrame, list, str]:
     """Score sentences by a network, and let a causal one go on from their first words."""
-    from recency.networks import processor
+    from recency import processor
     from recency.progress import progress
     from recency.scoring.surprisal import load, score_words
 

@@ -62,7 +62,7 @@ def main(
     Layer l is what leaves layer l, a mean over a word's tokens; `shuffled` is the same of the
     words in random order. The other settings are those of `recency.scoring.surprisal`.
     """
-    from recency.networks import processor
+    from recency import processor
     from recency.scoring import hidden_states
     from recency.scoring.begin_token import begin_token
 

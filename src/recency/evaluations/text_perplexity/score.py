@@ -32,7 +32,7 @@ def main(
     The text is one, read in one pass or in windows, behind the token that ends documents; with
     `reset` document each document is a text of its own.
     """
-    from recency.networks import processor
+    from recency import processor
     from recency.networks.architectures import parameter_count
     from recency.progress import progress
     from recency.scoring import causal, surprisal

@@ -4,10 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "recency"
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "recency"
 PROGRAM = """
 import torch
-from recency.networks import processor
+from recency import processor
 
 processor.use(3)
 small = torch.full((3_000_000,), 1e-30)
@@ -25,4 +25,4 @@ def test_denormal_numbers_are_nothing_in_every_thread():
 
 def test_no_job_sets_threads_by_itself():
     files = [path for path in SOURCE.rglob("*.py") if "set_num_threads" in path.read_text()]
-    assert files == [SOURCE / "networks" / "processor.py"]
+    assert files == [SOURCE / "processor.py"]
