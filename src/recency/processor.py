@@ -13,7 +13,7 @@ def use(threads: int) -> None:
     """Compute with so many threads, and take numbers below 1e-38 (2e-308 in float64) for 0.
 
     Attention that fades with distance weighs far words so, e⁻¹⁰⁰ 400 words back at ALiBi's slope of
-    1/4, and an Intel processor takes a hundred times as long over such a number: a fifth of a
+    1/4, and products with such numbers take an Intel processor four times as long: a fifth of a
     training step. To be called before PyTorch starts threads, which inherit it.
     """
     torch.set_flush_denormal(True)

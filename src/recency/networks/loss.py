@@ -8,7 +8,7 @@ o the one of its target and Z = Σ exp(l - o):
 On a CPU the logits are computed by blocks of the vocabulary, and exponentiated once. o is taken off
 within the product, before it is rounded, and Z is divided by behind the products, so that nothing
 else passes over them. The target's own exponential, 1, is never a matter of rounding. In bf16 the
-gradients' error is a half to a tenth of what autocast leaves to whole logits and cross_entropy.
+gradients' error is about half of what autocast leaves to whole logits and cross_entropy, or less.
 """
 
 from __future__ import annotations
