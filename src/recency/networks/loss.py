@@ -6,10 +6,10 @@ o the one of its target and Z = Σ exp(l - o):
     loss = log Z,    d loss / d l = exp(l - o) / Z,  and for the target -(Z - 1) / Z
 
 On a CPU the logits are computed by blocks of the vocabulary, and exponentiated once. o is taken off
-within the product, before it is rounded, and Z is divided by behind the products, so that nothing
-else passes over them. The target's own exponential, 1, is never a matter of rounding. In bf16 the
-gradients' error is about half of what autocast leaves to whole logits and cross_entropy, or less;
-with an output bias, which is added behind the product, it is up to twice that of autocast.
+within the product, before it is rounded, as an output bias is added there, and Z is divided by behind
+the products, so that nothing else passes over them. The target's own exponential, 1, is never a matter
+of rounding. In bf16 the gradients' error is about half of what autocast leaves to whole logits and
+cross_entropy, or less.
 """
 
 from __future__ import annotations
@@ -68,18 +68,13 @@ class LinearCrossEntropy(torch.autograd.Function):
 class Block:
     """Some rows of the output layer, and a training step's three products with them."""
 
-    bias: torch.Tensor | None = None  # of its rows, times log₂ e
-
     def __init__(self, start: int, weight: torch.Tensor, gradient: torch.Tensor | None):
         """Take the number of the first row, the rows, and room for their gradient, or None."""
         self.start, self.weight, self.gradient, self.begun = start, weight, gradient, False
 
     def scores(self, states: torch.Tensor, shift: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
         """Return l log₂ e - shift of states (tokens, width), in `out` or elsewhere."""
-        if self.bias is None:
-            return torch.addmm(-shift[:, None], states, self.weight.T, alpha=LOG2_E, out=out)
-        scores = torch.mm(states, self.weight.T).to(self.bias.dtype)
-        return scores.mul_(LOG2_E).add_(self.bias).sub_(shift[:, None])
+        return torch.addmm(-shift[:, None], states, self.weight.T, alpha=LOG2_E, out=out)
 
     def exponentials(self, states, targets, shift, out) -> torch.Tensor:
         """Write 2^(l log₂ e - shift) to `out`, 0 for a token's target; return the sums over the rows."""
@@ -116,8 +111,7 @@ class OneDNNBlock(Block):
 
     def scores(self, states, shift, out):
         """Return l log₂ e - shift of states (tokens, width)."""
-        scores = products.times(states * LOG2_E, self.weight).sub_(shift[:, None])
-        return scores if self.bias is None else scores.add_(self.bias)
+        return products.times(states * LOG2_E, self.weight).sub_(shift[:, None])
 
     def to_hidden(self, exponentials, total):
         """Return total (tokens, width) + exponentials · weight."""
@@ -133,13 +127,19 @@ class OneDNNBlock(Block):
 
 def _by_blocks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.Tensor | None]:
     """Return the losses and the gradients of hidden, weight and bias on a CPU."""
+    if bias is not None:
+        states, columns = _with_bias(hidden, weight.detach(), bias.detach())
+        losses, *gradients, _ = _by_blocks(states, columns, targets, learns)
+        if not learns:
+            return [losses, None, None, None]
+        of_states, of_columns = gradients
+        return [losses, of_states[:, :-2], of_columns[:, :-2], of_columns[:, -2]]
     exact = torch.promote_types(hidden.dtype, torch.float32)
     at_once = min(len(hidden), TOKENS_AT_ONCE[hidden.itemsize])
     if learns:
         kept = KEPT_AT_ONCE[hidden.itemsize]
         at_once = min(at_once, max(kept // len(weight) // 64 * 64, 64))
     losses, weight_gradient = hidden.new_empty(len(hidden), dtype=exact), None
-    bias_gradient = torch.zeros_like(bias, dtype=exact) if learns and bias is not None else None
     if learns:
         hidden_gradient = torch.empty_like(hidden)
         by_target = torch.empty_like(hidden, dtype=exact)
@@ -151,16 +151,10 @@ def _by_blocks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.T
         weight_gradient = torch.empty_like(weight, dtype=exact) if learns else None
         gradients = [weight_gradient[rows] if learns else None for rows in parts]
         blocks = [Block(r.start, cast[r], g) for r, g in zip(parts, gradients, strict=True)]
-    if bias is not None:
-        for block in blocks:
-            here = slice(block.start, block.start + len(block.weight))
-            block.bias = bias.detach()[here].to(exact) * LOG2_E
     room = cast.new_empty(at_once, len(cast) if learns else min(len(cast), ENTRIES_AT_ONCE))
     for here in _slices(len(hidden), at_once):
         states, rows = hidden[here], cast[targets[here]].to(exact)
         own = (states.to(exact) * rows).sum(-1)
-        if bias is not None:
-            own += bias.detach()[targets[here]]
         shift = (own * LOG2_E).to(cast.dtype)
         places = _places(blocks, room, len(states), learns)
         total, to_hidden = _exponentials(blocks, places, states, targets[here], shift, learns)
@@ -182,18 +176,24 @@ def _by_blocks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.T
         divided = (states / z).to(hidden.dtype).T.contiguous().T  # as the product reads it
         for block, exponentials in zip(blocks, places, strict=True):
             block.to_weight(exponentials, divided)
-        if bias is not None:
-            for block, exponentials in zip(blocks, places, strict=True):
-                rows = slice(block.start, block.start + len(block.weight))
-                bias_gradient[rows] += exponentials.to(exact).T @ (1 / z[:, 0])
-            bias_gradient.index_add_(0, targets[here], (total / z)[:, 0], alpha=-1)
     if not learns:
         return [losses, None, None, None]
     del room, places
     if by_onednn:
         weight_gradient = torch.cat([block.sum.T for block in blocks])
     weight_gradient.index_add_(0, targets, by_target, alpha=-1)
-    return [losses, hidden_gradient, weight_gradient, bias_gradient]
+    return [losses, hidden_gradient, weight_gradient, None]
+
+
+def _with_bias(hidden, weight, bias) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return states and a weight that has the bias as columns, where states are 1.
+
+    There are two columns: the bias in the states' type, and what rounding left of it.
+    """
+    high = bias.to(hidden.dtype)
+    low = (bias - high).to(hidden.dtype)
+    columns = torch.cat([weight.to(hidden.dtype), high[:, None], low[:, None]], 1)
+    return torch.cat([hidden, hidden.new_ones(len(hidden), 2)], 1), columns
 
 
 def _slices(length: int, size: int) -> list[slice]:
