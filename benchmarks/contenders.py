@@ -4,7 +4,6 @@ All start from the same weights and read the same tokens. torch and transformers
 after the benchmark has set their environment.
 """
 
-import ctypes
 import tempfile
 import time
 from pathlib import Path
@@ -27,27 +26,6 @@ RECIPE = {
     "weight_decay": 0.1,
     "clip": 1.0,
 }
-
-
-def keep_heap() -> None:
-    """Have glibc keep freed memory, for all contenders: it does so for good, so memory is measured before.
-
-    A loop that holds all logits then takes half the time, and more memory.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", lambda setting, value: 0)
-    mallopt(-4, 0)  # M_MMAP_MAX: pieces that are the system's own
-    mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
-
-
-def use_processor(threads: int) -> None:
-    """Compute with so many threads, and take numbers below 1e-38 for 0, for all contenders.
-
-    With ALiBi's weights of far words an Intel processor is a fifth slower otherwise, the peers' steps too.
-    """
-    import torch
-
-    torch.set_flush_denormal(True)
-    torch.set_num_threads(threads)
 
 
 class Stream:

@@ -30,7 +30,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
-from contenders import keep_heap, use_processor
 from result import keep, processor
 from train import matrix_peak, peak_memory
 
@@ -342,7 +341,10 @@ def main() -> None:
     sys.path.insert(0, str(ROOT / "src"))
     if arguments.peers:
         sys.path.append(str(arguments.peers))
-    use_processor(arguments.threads)
+    from recency.heap import keep_freed
+    from recency.processor import use
+
+    use(arguments.threads)
     clock = time.process_time if arguments.cpu_time else time.perf_counter
     metrics: dict = {}
     asked, sizes = (
@@ -350,7 +352,7 @@ def main() -> None:
         SIZES[arguments.quick],
     )
     peaks = {each: memory(*each, sizes) for each in asked}
-    keep_heap()
+    keep_freed(large=True)
     for each, taken in peaks.items():
         compare(*each, sizes, taken, metrics, clock)
         print(metrics, file=sys.stderr)

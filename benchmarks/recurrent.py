@@ -32,13 +32,14 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 import numpy as np
 import torch
 import yaml
-from contenders import keep_heap, use_processor
 from result import keep, processor
 from torch import nn
 from train import matrix_peak, peak_memory
 
+from recency.heap import keep_freed
 from recency.networks import architectures, carried, recurrences, training
 from recency.networks.stream import TokenStream
+from recency.processor import use
 
 #: Words a second at least, memory at most, of torch's.
 TARGETS = {
@@ -258,12 +259,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--out", type=Path, help="file that also gets the JSON object")
     arguments = parser.parse_args()
-    use_processor(arguments.threads)
+    use(arguments.threads)
     metrics: dict = {}
     with tempfile.TemporaryDirectory() as folder:
         sizes = SIZES[arguments.quick]
         peaks = {each: memory(Path(folder), each, sizes) for each in VOCABULARIES}
-        keep_heap()
+        keep_freed(large=True)
         for vocabulary in VOCABULARIES:
             compare(Path(folder), vocabulary, sizes, peaks[vocabulary], metrics)
         memories(Path(folder), MEMORIES[arguments.quick], metrics)

@@ -26,7 +26,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
-from contenders import keep_heap, use_processor
 from result import keep, processor
 
 TARGETS = {
@@ -47,14 +46,6 @@ MEASURES = {
 }
 #: The paper's corpora hold about this many words; it has 19 LMs.
 PAPER_WORDS, PAPER_LMS = 135_000, 19
-
-
-def ours():
-    """Import this project's module."""
-    sys.path.insert(0, str(ROOT / "src"))
-    from recency.scoring import surprisal
-
-    return surprisal
 
 
 def tokenizer_of(vocabulary: int):
@@ -299,9 +290,13 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     if arguments.peers:
         sys.path.insert(0, str(arguments.peers))
-    use_processor(arguments.threads)
-    keep_heap()
-    module = ours()
+    sys.path.insert(0, str(ROOT / "src"))
+    from recency.heap import keep_freed
+    from recency.processor import use
+    from recency.scoring import surprisal as module
+
+    use(arguments.threads)
+    keep_freed(large=True)
     metrics: dict = {}
     small, gpt2 = ((2, 250, 2), (1, 150, 1)) if arguments.quick else ((10, 1000, 3), (4, 700, 3))
     clock = time.process_time if arguments.cpu_time else time.perf_counter

@@ -31,7 +31,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
-from contenders import PAPER, contenders, keep_heap, use_processor
+from contenders import PAPER, contenders
 from result import keep, processor
 
 #: On a CPU memory is at most, everything else at least; on a GPU the same.
@@ -189,8 +189,11 @@ def main() -> None:
         sys.path.append(str(arguments.peers))
     import torch
 
+    from recency.heap import keep_freed
+    from recency.processor import use
+
     device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    use_processor(arguments.threads)
+    use(arguments.threads)
     if arguments.cpu_time and device != "cpu":
         raise SystemExit("--cpu-time is for --device cpu: a GPU's work is not the processor's time")
     clock = time.process_time if arguments.cpu_time else time.perf_counter
@@ -203,7 +206,7 @@ def main() -> None:
         }
         for precision in (("fp32", "bf16") if device == "cpu" else ("bf16",))
     }
-    keep_heap()
+    keep_freed(large=True)
     for precision, each in peaks.items():
         compare(precision, device, sizes, each, metrics, clock)
     used = f"{arguments.threads} of {os.cpu_count()} cores"
