@@ -182,6 +182,7 @@ def begin(study: Study, workflow) -> None:
     require_machine(study, workflow)
     cluster.end_orphans(workflow)
     scheduling.look_once(workflow)
+    scheduling.say_when_it_ends(workflow)
     tidy(study, workflow)
     say_what(study, workflow)
 
