@@ -13,6 +13,7 @@ class progress:
         self.total, self.what, self.unit, self.every = total, what, unit, every
         self.started = self.last = time.monotonic()
         self.first: float | None = None
+        self.at_most = False  # whether it may end before `total`
 
     def update(self, done: float, note: str = "") -> None:
         """Report `done` of `total`; the rate counts from the first call (after a resume, too)."""
@@ -23,7 +24,8 @@ class progress:
             return
         self.last = now
         rate = (done - self.first) / (now - self.started)
-        left = f", {_clock((self.total - done) / rate)} left" if rate > 0 else ""
+        most = "at most " if self.at_most else ""
+        left = f", {most}{_clock((self.total - done) / rate)} left" if rate > 0 else ""
         note = f", {note}" if note else ""
         speed = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
         line = f"{self.what}: {done / self.total:4.0%}, {speed} {self.unit}/s{left}{note}"

@@ -233,10 +233,21 @@ def test_the_rate_is_halved_once_validation_stalls_and_then_each_time():
     assert schedule.finished(recipe, 47, seven)
     del seven[47]
     assert not schedule.finished(recipe, 46, seven)
+    recipe |= {"steps": 1000, "validation": {"every": 10}}
+    found = [schedule.last_step(recipe, each) for each in ({}, fine, stalled, better)]
+    assert found == [(1000, True), (1000, True), (110, False), (110, False)]
+    assert schedule.last_step(recipe | {"steps": 100}, stalled) == (100, False)
 
 
-def test_halving_ends_a_training_early_and_for_good(stream_job, tmp_path):
-    job = stream_job
+def test_halving_ends_a_training_early_and_for_good(stream_job, tmp_path, monkeypatch):
+    """Its progress says from the first halving on when that will be."""
+    job, left = stream_job, []
+
+    class Shown(train.progress):
+        def update(self, done, note=""):
+            left.append((self.total - done, self.at_most))
+
+    monkeypatch.setattr(train, "progress", Shown)
     rest = {k: v for k, v in STREAMS.items() if k not in ("steps", "warmup_steps")}
     job["recipe"] = rest | {
         "epochs": 40,
@@ -254,6 +265,7 @@ def test_halving_ends_a_training_early_and_for_good(stream_job, tmp_path):
     perplexity = [float(row["validation_perplexity"]) for row in rows if row["validation_nats"]]
     assert perplexity == pytest.approx([math.exp(nats) for nats in held_out])
     assert 3 < len(held_out) < 40 and held_out[-1] < held_out[0]
+    assert left[0][1] and left[-1] == (0, False)
     expected = (job["out"].parent / "model.safetensors").read_bytes()
     (job["out"].parent / "model.safetensors").unlink()
     train.main(**job)  # from its state, which says that it is finished

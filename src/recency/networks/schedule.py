@@ -51,10 +51,23 @@ def halvings(recipe: dict, validation: Mapping[int, float]) -> int:
     return len(stalled) - stalled.index(True) if any(stalled) else 0
 
 
+def last_step(recipe: dict, validation: Mapping[int, float]) -> tuple[int, bool]:
+    """Return the step that a training ends with, and whether `halving` can still end it earlier.
+
+    That tells its end with the first halving.
+    """
+    steps = recipe["steps"]
+    if recipe["schedule"] != "halving":
+        return steps, False
+    done = halvings(recipe, validation)
+    if not done:
+        return steps, True
+    every = recipe.get("validation", {}).get("every", 1)
+    latest = max(step for step in validation if step % every == 0)
+    further = recipe.get("halving", {}).get("further", FURTHER)
+    return min(latest + (further + 1 - done) * every, steps), False
+
+
 def finished(recipe: dict, done: int, validation: Mapping[int, float]) -> bool:
     """Say whether a training ends after `done` steps: the last, or the last that `halving` leaves."""
-    if done >= recipe["steps"]:
-        return True
-    if recipe["schedule"] != "halving":
-        return False
-    return halvings(recipe, validation) > recipe.get("halving", {}).get("further", FURTHER)
+    return done >= last_step(recipe, validation)[0]

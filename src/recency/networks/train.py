@@ -125,6 +125,7 @@ def _train(rank: int, world: int, job: Job) -> None:
         kept.resumed(folder, curve.kept, state)
     steps, tokens_per_step = recipe["steps"], recipe["batch_sequences"] * recipe["sequence_length"]
     shown = progress(steps * tokens_per_step, f"train {job.lm}", "tokens")
+    _expect(shown, recipe, curve, tokens_per_step)
     shown.update(done * tokens_per_step)
     events = _events(folder, done) if job.tensorboard and rank == 0 else None
     saved = looked = time.monotonic()
@@ -166,6 +167,7 @@ def _train(rank: int, world: int, job: Job) -> None:
             keeps = step in recipe["checkpoints"]
             if held_out and (keeps or step % held_out["every"] == 0 or step == steps):
                 curve.validation[step] = run.validation_loss()
+                _expect(shown, recipe, curve, tokens_per_step)
             if keeps and rank == 0:  # before the state that says so
                 save = partial(_save_model, model, job.tokenizer, named)
                 curve.kept[step] = kept.keep(save, folder, step)
@@ -186,6 +188,14 @@ def _train(rank: int, world: int, job: Job) -> None:
     if rank == 0:
         curve.write(folder / "training.csv", tokens_per_step)
         _save_model(model, job.tokenizer, named, folder)
+
+
+def _expect(shown: progress, recipe: dict, curve, tokens_per_step: int) -> None:
+    """Have the progress count to the end that a training has, as far as its validation tells."""
+    from recency.networks.schedule import last_step
+
+    last, shown.at_most = last_step(recipe, curve.validation)
+    shown.total = last * tokens_per_step
 
 
 def _prepare(rank: int, world: int, job: Job) -> str:
