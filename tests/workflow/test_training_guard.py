@@ -1,6 +1,7 @@
-"""Finished LMs are not trained again for their code alone, but when asked to; or they are kept."""
+"""Finished LMs are not trained again for their code alone, but when asked to, nor are half-done ones refused late."""
 
 import csv
+import json
 import re
 import shlex
 
@@ -113,6 +114,31 @@ def test_another_recipe_trains_again_unasked(study):
     run = snakemake(study, "--nocolor", f"{LMS}/Pythia/config.json", configs=[*TINY, "more.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
     assert len((study / LMS / "Pythia" / "training.csv").read_text().splitlines()) == 1 + 2
+
+
+def test_a_run_stops_before_it_meets_a_state_that_it_cannot_go_on_from(study):
+    """Of code and a recipe that are others by now; the command that it prints makes room."""
+    import torch
+
+    mine = study / LMS / ".Pythia.state.pt"
+    half_done = torch.load(mine, weights_only=True) | {"optimizer": {}}
+    torch.save(half_done, mine)
+    (study / LMS / "Pythia" / "model.safetensors").unlink()
+    edit(study, LOSS)
+    (study / "more.yaml").write_text("recipes: {demo: {learning_rate: 0.5}}\n")
+    asked = ("--nocolor", f"{LMS}/Pythia/model.safetensors")
+    run = snakemake(study, *asked, configs=[*TINY, "more.yaml"])
+    assert run.returncode and "rule train" not in run.stdout, run.stdout[-3000:]
+    rate = json.loads(half_done["specification"])["recipe"]["learning_rate"]
+    differs = (
+        f"the code of recency.networks.loss, recipe.learning_rate: {rate} in the state, 0.5 now"
+    )
+    assert "nothing was started: a training would go on from" in run.stdout
+    assert f"{LMS}/.Pythia.state.pt ({differs})" in run.stdout
+    remove = re.search(r"To train from the start: rm (\S+)\. To go on", run.stdout)[1]
+    (study / remove).unlink()
+    run = snakemake(study, *asked, configs=[*TINY, "more.yaml"])
+    assert run.returncode == 0, run.stdout[-3000:]
 
 
 @pytest.mark.parametrize(

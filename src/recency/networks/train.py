@@ -15,7 +15,7 @@ from pathlib import Path
 
 from recency import heap
 from recency.errors import InputError
-from recency.networks import kept, stopping
+from recency.networks import kept, states, stopping
 from recency.progress import progress
 
 LOOK_EVERY = 10.0  # seconds between looks at the losses, for which a GPU has to wait
@@ -118,7 +118,7 @@ def _train(rank: int, world: int, job: Job) -> None:
         said = start.put(model, job.vectors, job.tokenizer, _tokens(job), recipe["vectors"])
         print(said, file=sys.stderr)
     run = kind(model, stream, recipe, device, rank, world)
-    state, named = folder.with_name(f".{folder.name}.state.pt"), _named(job)
+    state, named = states.place(folder), _named(job)
     done, curve = training.resume(state, specification, run)
     run.validation = curve.validation
     if rank == 0:

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 from recency.attention import biased, blocks
 from recency.errors import InputError
 from recency.files import atomic
-from recency.networks import linear
+from recency.networks import linear, states
 from recency.networks.loss import cross_entropy_sum
 from recency.networks.schedule import finished, learning_rate
 from recency.networks.stream import TokenStream
@@ -282,7 +282,7 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
             return 0, Curve()
         raise InputError(
             f"{path} is the state of a training run of another specification:\n"
-            + "\n".join(_difference(made_for, specification))
+            + "\n".join(f"  {line}" for line in states.difference(made_for, specification))
             + "\nDelete the file to train from the start, or set the config back to go on."
         )
     run.model.load_state_dict(state["model"])
@@ -290,13 +290,3 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
         run.optimizer.load_state_dict(state["optimizer"])
     run.carried = state.get("carried")
     return state["done"], Curve(state["losses"], state["validation"], state["kept"])
-
-
-def _difference(old: object, new: object, where: str = "") -> list[str]:
-    """List `key: old -> new` for every leaf that differs."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        lines = []
-        for key in sorted(old.keys() | new.keys()):
-            lines += _difference(old.get(key), new.get(key), f"{where}.{key}".lstrip("."))
-        return lines
-    return [] if old == new else [f"  {where}: {old!r} in the state, {new!r} now"]

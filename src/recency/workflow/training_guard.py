@@ -1,27 +1,34 @@
-"""Finished trainings that a run would do again only because code has changed: not without being asked.
+"""Trainings that a run would do again only because code has changed: not without being asked.
 
 An edit of code that trains makes every LM that it trained out of date, and Snakemake plans to train
 them again: right, but days of a GPU. A run therefore stops before it starts, says which LMs and why,
-and names the two ways on: train them again, or declare that the edit changes nothing in them.
+and names the two ways on: train them again, or declare that the edit changes nothing in them. So it
+does where a training was stopped half-way and its job, hours into the run, would not go on from that.
 """
 
 from __future__ import annotations
 
 import ast
 import atexit
+import json
 import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from recency.networks import states
+from recency.workflow.job import code_of
+
 TRAINING = "train"
 #: How recency.workflow.code writes a module and its fingerprint.
 LINE = re.compile(r"\S+ [0-9a-f]{12}")
+#: What of a recipe is known only with the text, or is no part of what is learned.
+OF_THE_TEXT = ("device", "epochs", "steps", "validation")
 
 
 def check(config: Mapping, workflow) -> None:
-    """Raise WorkflowError if a finished LM would be trained again for its code alone.
+    """Raise WorkflowError if a finished LM would be trained again for its code alone, or a half-done one refused.
 
     `workflow` is Snakemake's, its jobs planned. `retrain: true` in the config allows it. Under
     `--touch`, which declares results to be up to date, their times are kept, so that what was made
@@ -35,6 +42,47 @@ def check(config: Mapping, workflow) -> None:
     found = trained_again(workflow)
     if found and not config.get("retrain", False):
         raise WorkflowError(message(found, _keep(workflow, found)))
+    if refused := begun_otherwise(workflow.dag.needrun_jobs()):
+        raise WorkflowError(refusal(refused))
+
+
+def begun_otherwise(jobs: Iterable) -> dict[Path, list[str]]:
+    """Return the states of planned trainings that their jobs would refuse, and what differs."""
+    found = {}
+    for job in jobs:
+        if job.rule.name == TRAINING:
+            path = states.place(Path(job.output[0]).parent)
+            if path.exists() and (state := states.unfinished(path)):
+                given = dict(job.params.items()) | {"code": code_of(job.params)}
+                sides = (_known(each) for each in (state, given))
+                if lines := states.difference(*sides):
+                    found[path] = list(map(_in_short, lines))
+    return dict(sorted(found.items()))
+
+
+def refusal(found: Mapping[Path, list[str]]) -> str:
+    """Say which states, what differs, and the two ways on."""
+    which = "; ".join(f"{path} ({', '.join(lines)})" for path, lines in found.items())
+    many = "a training" if len(found) == 1 else f"{len(found)} trainings"
+    remove = shlex.join(["rm", *map(str, found)])
+    return (
+        f"nothing was started: {many} would go on from a state of another specification: {which}. "
+        f"To train from the start: {remove}. To go on, set the config or the code back"
+    )
+
+
+def _in_short(line: str) -> str:
+    """Leave out the fingerprints of a module that differs."""
+    key = line.partition(": ")[0]
+    return f"the code of {key.removeprefix('code.')}" if key.startswith("code.") else line
+
+
+def _known(specification: Mapping) -> dict:
+    """Return what a plan knows of a specification."""
+    kept = {key: specification[key] for key in ("architecture", "bias", "seed", "code")}
+    recipe = specification["recipe"]
+    kept["recipe"] = {key: recipe[key] for key in recipe if key not in OF_THE_TEXT}
+    return json.loads(json.dumps(kept))
 
 
 def trained_again(workflow) -> dict[str, tuple[str, list[str]]]:

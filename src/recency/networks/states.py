@@ -1,0 +1,49 @@
+"""The state of an unfinished training: where it is, and by what it was trained, read without PyTorch."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import pickletools
+import zipfile
+from pathlib import Path
+
+
+def place(folder: Path) -> Path:
+    """Return where the state of a training lies that ends in `folder`."""
+    return folder.with_name(f".{folder.name}.state.pt")
+
+
+def unfinished(path: Path) -> dict | None:
+    """Return the specification of an unfinished training's state; None of a finished or a damaged one."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            name = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
+            words = _words(archive.read(name))
+            specification = json.loads(_behind("specification", words))
+            return None if _behind("optimizer", words) == "NONE" else specification
+    except (OSError, StopIteration, ValueError, zipfile.BadZipFile, pickle.UnpicklingError):
+        return None  # the job that opens it says what is wrong
+
+
+def difference(old: object, new: object, where: str = "") -> list[str]:
+    """List `key: old in the state, new now` for every leaf that differs."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        lines = []
+        for key in sorted(old.keys() | new.keys()):
+            lines += difference(old.get(key), new.get(key), f"{where}.{key}".lstrip("."))
+        return lines
+    return [] if old == new else [f"{where}: {old!r} in the state, {new!r} now"]
+
+
+def _words(pickled: bytes):
+    """Yield what a pickle puts together, in its order: texts, and the names of its operations; none is run."""
+    for operation, argument, _ in pickletools.genops(pickled):
+        if "PUT" not in operation.name and operation.name != "MEMOIZE":
+            yield argument if operation.name.endswith("UNICODE") else operation.name
+
+
+def _behind(key: str, words) -> str:
+    """Return what comes next behind a text."""
+    next(word for word in words if word == key)
+    return next(words)
