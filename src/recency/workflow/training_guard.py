@@ -56,13 +56,16 @@ def begun_otherwise(jobs: Iterable) -> dict[Path, list[str]]:
                 given = dict(job.params.items()) | {"code": code_of(job.params)}
                 sides = (_known(each) for each in (state, given))
                 if lines := states.difference(*sides):
-                    found[path] = list(map(_in_short, lines))
+                    found[path] = _in_short(lines)
     return dict(sorted(found.items()))
 
 
 def refusal(found: Mapping[Path, list[str]]) -> str:
     """Say which states, what differs, and the two ways on."""
-    which = "; ".join(f"{path} ({', '.join(lines)})" for path, lines in found.items())
+    alike: dict[str, list[str]] = {}
+    for path, lines in found.items():
+        alike.setdefault(", ".join(lines), []).append(str(path))
+    which = "; ".join(f"{', '.join(paths)} ({lines})" for lines, paths in alike.items())
     many = "a training" if len(found) == 1 else f"{len(found)} trainings"
     remove = shlex.join(["rm", *map(str, found)])
     return (
@@ -71,10 +74,11 @@ def refusal(found: Mapping[Path, list[str]]) -> str:
     )
 
 
-def _in_short(line: str) -> str:
-    """Leave out the fingerprints of a module that differs."""
-    key = line.partition(": ")[0]
-    return f"the code of {key.removeprefix('code.')}" if key.startswith("code.") else line
+def _in_short(lines: list[str]) -> list[str]:
+    """Name the modules that differ, without their fingerprints, before what else does."""
+    code = [line.partition(": ")[0][5:] for line in lines if line.startswith("code.")]
+    rest = [line for line in lines if not line.startswith("code.")]
+    return [*([f"the code of {', '.join(code)}"] if code else []), *rest]
 
 
 def _known(specification: Mapping) -> dict:
