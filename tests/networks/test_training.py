@@ -1,6 +1,7 @@
 """Training: the schedule, the order of the tokens, and that a killed job goes on bit by bit."""
 
 import errno
+import json
 import os
 import shutil
 
@@ -18,7 +19,7 @@ from training_job import (
 )
 
 from recency.errors import InputError
-from recency.networks import train
+from recency.networks import states, train
 from recency.networks.schedule import learning_rate
 from recency.networks.stream import TokenStream
 
@@ -57,6 +58,19 @@ def test_a_finished_state_of_other_tokens_is_passed_over(job):
     tokens[::-1].tofile(job["tokens"])
     train.main(**job)
     assert losses(job) != before
+
+
+def test_what_an_unfinished_state_is_of_is_read_without_pytorch(job):
+    import torch
+
+    train.main(**job)
+    state = states.place(job["out"].parent)
+    assert states.unfinished(state) is None
+    kept = torch.load(state, weights_only=True)
+    torch.save(kept | {"optimizer": {"state": {}, "specification": "{}"}}, state)
+    assert states.unfinished(state) == json.loads(kept["specification"])
+    state.write_bytes(state.read_bytes()[:1000])
+    assert states.unfinished(state) is None
 
 
 @pytest.mark.parametrize("how", ["in the middle", "in the kernel"])

@@ -83,7 +83,7 @@ def _in_short(lines: list[str]) -> list[str]:
 
 def _known(specification: Mapping) -> dict:
     """Return what a plan knows of a specification."""
-    kept = {key: specification[key] for key in ("architecture", "bias", "seed", "code")}
+    kept = {key: specification.get(key) for key in ("architecture", "bias", "seed", "code")}
     recipe = specification["recipe"]
     kept["recipe"] = {key: recipe[key] for key in recipe if key not in OF_THE_TEXT}
     return json.loads(json.dumps(kept))
