@@ -62,16 +62,21 @@ def begun_otherwise(jobs: Iterable) -> dict[Path, list[str]]:
 
 def refusal(found: Mapping[Path, list[str]]) -> str:
     """Say which states, what differs, and the two ways on."""
-    alike: dict[str, list[str]] = {}
-    for path, lines in found.items():
-        alike.setdefault(", ".join(lines), []).append(str(path))
-    which = "; ".join(f"{', '.join(paths)} ({lines})" for lines, paths in alike.items())
+    which = _together(found)
     many = "a training" if len(found) == 1 else f"{len(found)} trainings"
     remove = shlex.join(["rm", *map(str, found)])
     return (
         f"nothing was started: {many} would go on from a state of another specification: {which}. "
         f"To train from the start: {remove}. To go on, set the config or the code back"
     )
+
+
+def _together(found: Mapping[object, list[str]]) -> str:
+    """Name those together of which the same is said: A, B (this, that); C (another)."""
+    alike: dict[str, list[str]] = {}
+    for name, said in found.items():
+        alike.setdefault(", ".join(said), []).append(str(name))
+    return "; ".join(f"{', '.join(names)} ({said})" for said, names in alike.items())
 
 
 def _in_short(lines: list[str]) -> list[str]:
@@ -101,10 +106,7 @@ def trained_again(workflow) -> dict[str, tuple[str, list[str]]]:
 
 def message(found: Mapping[str, tuple[str, list[str]]], keep: str) -> str:
     """Say which LMs, because of which modules, and the two ways on."""
-    by_modules: dict[str, list[str]] = {}
-    for lm, (_, modules) in found.items():
-        by_modules.setdefault(", ".join(modules), []).append(lm)
-    which = "; ".join(f"{', '.join(lms)} ({modules})" for modules, lms in by_modules.items())
+    which = _together({lm: modules for lm, (_, modules) in found.items()})
     many = "a finished LM" if len(found) == 1 else f"{len(found)} finished LMs"
     return (
         f"nothing was started: {many} would be trained again only because code has changed: {which}. "
