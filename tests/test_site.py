@@ -40,15 +40,27 @@ def test_the_navigation_has_every_page_and_the_readme_names_them():
     assert unnamed == ["api.md"]  # a part of the site alone
 
 
+def prose(path):
+    """Return a page without its examples."""
+    text = path.read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(path):
+    """Return what links to a page's headings end with."""
+    headings = re.findall(r"^#+ (.+)$", prose(path), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links_between_files_lead_somewhere():
     """On the site mkdocs looks; this is for who reads the files."""
     for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]:
-        text = re.sub(
-            r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
-        )
-        for target in re.findall(r"\]\(([^()\s]+)\)", text):
-            if not re.match(r"https?:|#", target):
-                assert (path.parent / target.partition("#")[0]).exists(), f"{path.name}: {target}"
+        for target in re.findall(r"\]\(([^()\s]+)\)", prose(path)):
+            if not re.match(r"https?:", target):
+                name, _, anchor = target.partition("#")
+                page = path.parent / name if name else path
+                assert page.exists(), f"{path.name}: {target}"
+                assert not anchor or anchor in anchors(page), f"{path.name}: {target}"
 
 
 def test_commands_say_how_many_cores():
