@@ -14,7 +14,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-HEAD = "| what | times the fastest peer | the peer, in the same run | hardware |\n|---|---|---|---|"
+HEAD = (
+    "| what | times the fastest peer | at the processor's peak | the peer, in the same run | hardware |\n"
+    "|---|---|---|---|---|"
+)
 PEERS = {
     "trainer": "transformers' `Trainer`",
     "loop": "a plain PyTorch loop",
@@ -47,24 +50,25 @@ def times(ratio: float) -> str:
     return f"{ratio:.2g} ×" if ratio < 9.95 else f"{ratio:.0f} ×"
 
 
-def trained(metrics: Mapping) -> list[tuple[str, str, str]]:
+def trained(metrics: Mapping) -> list[tuple[str, str, str, str]]:
     """Return rows of a training step."""
     rows = []
     for precision in ("fp32", "bf16"):
         ratio, peer = fastest(metrics, f"{precision}.")
         memory = metrics[f"{precision}.memory_vs_trainer"]
         what = f"training step, the paper's network, ALiBi-mix, {precision}"
-        rows.append((what, f"{times(ratio)}; {memory:.2f} × the memory of `Trainer`", peer))
+        said = f"{times(ratio)}; {memory:.2f} × the memory of `Trainer`"
+        rows.append((what, said, times(metrics[f"{precision}.ratio_at_peak"]), peer))
     return rows
 
 
-def tokenized(metrics: Mapping) -> list[tuple[str, str, str]]:
+def tokenized(metrics: Mapping) -> list[tuple[str, str, str, str]]:
     """Return the row of the tokenizer."""
     ratio, peer = fastest(metrics, "")
-    return [(f"tokenizing {metrics['words'] / 1e6:.1f} M words", times(ratio), peer)]
+    return [(f"tokenizing {metrics['words'] / 1e6:.1f} M words", times(ratio), "", peer)]
 
 
-def scored(metrics: Mapping) -> list[tuple[str, str, str]]:
+def scored(metrics: Mapping) -> list[tuple[str, str, str, str]]:
     """Return rows of surprisal."""
     rows = []
     for size, name in (("small", "the paper's network"), ("gpt2", "GPT-2-small's shape")):
@@ -73,12 +77,15 @@ def scored(metrics: Mapping) -> list[tuple[str, str, str]]:
         )
         texts, words = metrics[f"{size}.texts"], metrics[f"{size}.words_per_text"]
         said = f"plain {times(plain)}, with correction {times(corrected)}"
+        peak = "; ".join(
+            times(metrics[f"{size}.{k}.ratio_at_peak"]) for k in ("plain", "corrected")
+        )
         who = peer if peer == other else f"{peer}; {other}"
-        rows.append((f"surprisal of {texts} texts of {words:,} words, {name}", said, who))
+        rows.append((f"surprisal of {texts} texts of {words:,} words, {name}", said, peak, who))
     return rows
 
 
-def regressed(metrics: Mapping) -> list[tuple[str, str, str]]:
+def regressed(metrics: Mapping) -> list[tuple[str, str, str, str]]:
     """Return rows of mixed models; the peer is the one that took least for its whole fit."""
     rows = []
     for shape, name in MODELS.items():
@@ -93,7 +100,7 @@ def regressed(metrics: Mapping) -> list[tuple[str, str, str]]:
             if peer != "lmer" and "lmer" in seconds:
                 lmer = seconds["lmer"] / metrics[f"{shape}_fit_seconds"]
                 said += f" ({times(lmer)} `lmer`)"
-            rows.append((f"mixed model, {name}", said, PEERS[peer]))
+            rows.append((f"mixed model, {name}", said, "", PEERS[peer]))
     return rows
 
 

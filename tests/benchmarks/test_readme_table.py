@@ -30,9 +30,11 @@ def test_each_row_names_the_peer_that_took_least(maker, tmp_path):
         "fp32.ratio_vs_trainer": 3.0,
         "fp32.ratio_vs_lce": 1.25,
         "fp32.ratio_vs_fastest": 1.0,
+        "fp32.ratio_at_peak": 1.5,
         "fp32.memory_vs_trainer": 0.3,
         "bf16.ratio_vs_trainer": 2.0,
         "bf16.ratio_vs_lce": 12.3,
+        "bf16.ratio_at_peak": 13.1,
         "bf16.memory_vs_trainer": 0.25,
     }
     kept = {"hardware": "A(R) Processor, 2 cores", "metrics": metrics}
@@ -43,9 +45,9 @@ def test_each_row_names_the_peer_that_took_least(maker, tmp_path):
     kept = {"hardware": "B", "metrics": metrics}
     (tmp_path / "regression.b.json").write_text(json.dumps(kept))
     fp32, bf16, provo = maker.table(tmp_path).splitlines()[2:]
-    assert "| 1.2 ×; 0.30 × the memory" in fp32 and "linear_cross_entropy" in fp32
-    assert "| 2 ×; 0.25 ×" in bf16 and "`Trainer` | A, 2 cores |" in bf16
-    assert "search 8 ×, whole fit 4 × (90 × `lmer`) | mixedlm (Rust) | B |" in provo
+    assert "| 1.2 ×; 0.30 × the memory" in fp32 and "| 1.5 × | a loop with PyTorch's `lin" in fp32
+    assert "| 2 ×; 0.25 ×" in bf16 and "| 13 × | transformers' `Trainer` | A, 2 cores |" in bf16
+    assert "search 8 ×, whole fit 4 × (90 × `lmer`) |  | mixedlm (Rust) | B |" in provo
     readme = f"before\n\n{maker.HEAD}\n| old |\n\nafter"
     assert maker.put(readme, maker.table(tmp_path)) == (
         f"before\n\n{maker.table(tmp_path)}\n\nafter"
