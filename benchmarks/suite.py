@@ -1,0 +1,122 @@
+"""Time `make test`: how long it takes, how busy it keeps the cores, and what the time is spent on.
+
+    python benchmarks/suite.py [--cores N] [--out results/…json] [-- TEST …]
+
+`seconds` are of the clock, and `processor_seconds` of all processes, by what they do: `tests` are
+pytest's workers, `snakemake` the runs that tests start, `jobs` those runs' jobs, `compilers` what
+torch.compile starts, `other` the rest. They are read from /proc five times a second, so what a process
+does after its last reading is in `processor_seconds_of_all` alone, which is the machine's: let it be idle.
+`share_busy` is that over cores × clock, and `seconds_at_full_use` the clock of cores that are never idle: what no order
+of the same tests can pass. `of_<folder>` are seconds that a folder's tests take, waiting with them. Named tests
+are run instead of all. The last line is one JSON object.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "benchmarks"))
+
+from result import keep, processor
+
+#: Cores → seconds.
+TARGETS = {2: 300.0, 4: 180.0}
+COMMAND = ["make", "test"]
+TICKS = os.sysconf("SC_CLK_TCK")
+#: What a command line has that is of a kind: the first that fits.
+KINDS = {
+    "jobs": ("job_server.py", ".snakemake/scripts/"),
+    "snakemake": ("multiprocessing.forkserver", "-m snakemake", "bin/snakemake"),
+    "compilers": ("cc1plus", "g++", "compile_worker"),
+    "tests": ("pytest", "exec(eval(sys.stdin.readline()))"),
+}
+
+
+def main() -> None:
+    """Run the benchmark as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--out", type=Path, help="write the JSON object to this file as well")
+    parser.add_argument("tests", nargs="*", help="files of tests, instead of all")
+    arguments = parser.parse_args()
+    cores = arguments.cores
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    with tempfile.TemporaryDirectory(prefix="suite-") as folder:
+        report = Path(folder) / "tests.xml"
+        options = [f"--junitxml={report}", "-o", "junit_family=xunit1", *arguments.tests]
+        metrics = measured(
+            COMMAND, cores, {"CORES": str(cores), "PYTEST_ADDOPTS": " ".join(options)}
+        )
+        metrics |= tested(report)
+    hardware = processor(f"{cores} of {os.cpu_count()} cores")
+    targets = {"seconds": TARGETS[cores]} if cores in TARGETS else {}
+    keep("suite", hardware, metrics, targets, arguments.out, named=arguments.tests)
+
+
+def measured(command: list[str], cores: int, variables: dict[str, str]) -> dict[str, float]:
+    """Run a command; return its seconds and what its processes and the machine did."""
+    start, before, seen = time.monotonic(), busy(), {}
+    run = subprocess.Popen(command, cwd=ROOT, env=os.environ | variables, stdout=sys.stderr)
+    while run.poll() is None:
+        look(run.pid, seen)
+        time.sleep(0.2)
+    seconds, spent = time.monotonic() - start, busy() - before
+    if run.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {run.returncode}")
+    kinds = Counter()
+    for kind, used in seen.values():
+        kinds[kind] += used / TICKS
+    figures = {"seconds": seconds, "processor_seconds_of_all": spent}
+    figures |= {f"processor_seconds.{kind}": kinds[kind] for kind in (*KINDS, "other")}
+    figures |= {"share_busy": spent / cores / seconds, "seconds_at_full_use": spent / cores}
+    return {key: round(value, 2) for key, value in figures.items()}
+
+
+def busy() -> float:
+    """Return the processor seconds of the machine since it started."""
+    user, nice, system, _, _, interrupts, soft, *_ = map(
+        int, Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    )
+    return (user + nice + system + interrupts + soft) / TICKS
+
+
+def look(first: int, seen: dict[tuple[str, str], tuple[str, int]]) -> None:
+    """Note the kind and the ticks of every process that came after `first`, by number and start."""
+    for path in Path("/proc").iterdir():
+        if not path.name.isdigit() or int(path.name) < first:
+            continue
+        try:
+            words = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            after = (path / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        user, system, born = after[11], after[12], after[19]
+        seen[path.name, born] = (kind(words), int(user) + int(system))
+
+
+def kind(words: str) -> str:
+    """Say of what kind a process is by its command line."""
+    fits = (name for name, marks in KINDS.items() if any(mark in words for mark in marks))
+    return next(fits, "other")
+
+
+def tested(report: Path) -> dict[str, float]:
+    """Return how many tests were run, the longest's seconds, and those of each folder."""
+    tests = list(ElementTree.parse(report).iter("testcase"))
+    folders = Counter()
+    for test in tests:
+        folders["/".join(test.get("file").split("/")[1:-1]) or "tests"] += float(test.get("time"))
+    figures = {"tests": len(tests), "longest_test": max(float(test.get("time")) for test in tests)}
+    figures |= {f"of_{folder}": seconds for folder, seconds in folders.most_common()}
+    return {key: round(value, 2) for key, value in figures.items()}
+
+
+if __name__ == "__main__":
+    main()
