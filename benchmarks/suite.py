@@ -64,8 +64,9 @@ def measured(command: list[str], cores: int, variables: dict[str, str]) -> dict[
     """Run a command; return its seconds and what its processes and the machine did."""
     start, before, seen = time.monotonic(), busy(), {}
     run = subprocess.Popen(command, cwd=ROOT, env=os.environ | variables, stdout=sys.stderr)
+    first, _ = life(Path(f"/proc/{run.pid}"))
     while run.poll() is None:
-        look(run.pid, seen)
+        look(first, seen)
         time.sleep(0.2)
     seconds, spent = time.monotonic() - start, busy() - before
     if run.returncode:
@@ -87,18 +88,23 @@ def busy() -> float:
     return (user + nice + system + interrupts + soft) / TICKS
 
 
-def look(first: int, seen: dict[tuple[str, str], tuple[str, int]]) -> None:
-    """Note the kind and the ticks of every process that came after `first`, by number and start."""
-    for path in Path("/proc").iterdir():
-        if not path.name.isdigit() or int(path.name) < first:
-            continue
+def look(since: int, seen: dict[tuple[str, int], tuple[str, int]]) -> None:
+    """Note the kind and the ticks of every process born `since`, by number and birth."""
+    for path in Path("/proc").glob("[0-9]*"):
         try:
             words = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            after = (path / "stat").read_text().rpartition(")")[2].split()
+            born, ticks = life(path)
         except OSError:  # it has ended
             continue
-        user, system, born = after[11], after[12], after[19]
-        seen[path.name, born] = (kind(words), int(user) + int(system))
+        before, _ = seen.get((path.name, born), ("other", 0))
+        if born >= since:  # one that has just ended has no words any more
+            seen[path.name, born] = (kind(words) if words else before, ticks)
+
+
+def life(process: Path) -> tuple[int, int]:
+    """Return when a process of /proc was born and what it has used, both in ticks."""
+    after = (process / "stat").read_text().rpartition(")")[2].split()
+    return int(after[19]), int(after[11]) + int(after[12])
 
 
 def kind(words: str) -> str:
