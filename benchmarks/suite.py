@@ -7,7 +7,7 @@ pytest's workers, `snakemake` the runs that tests start, `jobs` those runs' jobs
 torch.compile starts, `other` the rest. They are read from /proc five times a second, so what a process
 does after its last reading is in `processor_seconds_of_all` alone, which is the machine's: let it be idle.
 `share_busy` is that over cores × clock, and `seconds_at_full_use` the clock of cores that are never idle: what no order
-of the same tests can pass. `of_<folder>` are seconds that a folder's tests take, waiting with them. Named tests
+of the same tests can pass. Nothing that torch.compile kept of an earlier run is found. `of_<folder>` are seconds that a folder's tests take, waiting with them. Named tests
 are run instead of all. The last line is one JSON object.
 """
 
@@ -51,9 +51,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="suite-") as folder:
         report = Path(folder) / "tests.xml"
         options = [f"--junitxml={report}", "-o", "junit_family=xunit1", *arguments.tests]
-        metrics = measured(
-            COMMAND, cores, {"CORES": str(cores), "PYTEST_ADDOPTS": " ".join(options)}
-        )
+        variables = {"CORES": str(cores), "PYTEST_ADDOPTS": " ".join(options), "TMPDIR": folder}
+        metrics = measured(COMMAND, cores, variables)
         metrics |= tested(report)
     hardware = processor(f"{cores} of {os.cpu_count()} cores")
     targets = {"seconds": TARGETS[cores]} if cores in TARGETS else {}
