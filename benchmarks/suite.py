@@ -4,11 +4,12 @@
 
 `seconds` are of the clock, and `processor_seconds` of all processes, by what they do: `tests` are
 pytest's workers, `snakemake` the runs that tests start, `jobs` those runs' jobs, `compilers` what
-torch.compile starts, `other` the rest. They are read from /proc five times a second, so what a process
-does after its last reading is in `processor_seconds_of_all` alone, which is the machine's: let it be idle.
-`share_busy` is that over cores × clock, and `seconds_at_full_use` the clock of cores that are never idle: what no order
-of the same tests can pass. Nothing that torch.compile kept of an earlier run is found. `of_<folder>` are seconds that a folder's tests take, waiting with them. Named tests
-are run instead of all. The last line is one JSON object.
+torch.compile starts, `other` the rest. They are read from /proc five times a second; what a process
+does after its last reading is in `processor_seconds_of_all` alone, which is the machine's: let it
+be idle. `share_busy` is that over cores × clock, and `seconds_at_full_use` the clock of cores that
+are never idle: what no order of the same tests can pass. `of_<folder>` are seconds that a folder's
+tests take, waiting with them. What torch.compile kept of earlier runs is not found. Named tests are
+run instead of all. The last line is one JSON object.
 """
 
 import argparse
