@@ -72,10 +72,10 @@ def measured(command: list[str], cores: int, variables: dict[str, str]) -> dict[
     if run.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {run.returncode}")
     kinds = Counter()
-    for kind, used in seen.values():
-        kinds[kind] += used / TICKS
+    for name, used in seen.values():
+        kinds[name] += used / TICKS
     figures = {"seconds": seconds, "processor_seconds_of_all": spent}
-    figures |= {f"processor_seconds.{kind}": kinds[kind] for kind in (*KINDS, "other")}
+    figures |= {f"processor_seconds.{name}": kinds[name] for name in (*KINDS, "other")}
     figures |= {"share_busy": spent / cores / seconds, "seconds_at_full_use": spent / cores}
     return {key: round(value, 2) for key, value in figures.items()}
 

@@ -41,7 +41,7 @@ def test_every_figure_is_printed(benchmark, monkeypatch, capfd):
         ("/x/python -u -c import sys;exec(eval(sys.stdin.readline()))", "tests"),
         ("/x/python -c from multiprocessing.forkserver import main; main(4)", "snakemake"),
         ("/x/python -m snakemake --cores 2", "snakemake"),
-        ("/x/python /y/tests/job_server.py /tmp/jobs/socket", "jobs"),
+        ("/x/python /y/tests/job_server.py /y/socket", "jobs"),
         ("/x/python /y/.snakemake/scripts/tmp1.train.py", "jobs"),
         ("/usr/lib/gcc/cc1plus -quiet", "compilers"),
         ("/usr/lib/R/bin/exec/R --vanilla", "other"),
