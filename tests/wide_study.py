@@ -58,7 +58,7 @@ experiments:
   along: {title: Along, lms: [Pythia], baseline: Pythia, responses: {spr: [simulated_spr.SPR]}, steps: [5, 40]}
   mixed: {title: Mixed, lms: [Pythia, mix, trigram], baseline: Pythia, responses: {spr: [simulated_spr.SPR]}}
   seeded: {title: Seeded, lms: [Pythia], baseline: Pythia, responses: {spr: [simulated_spr.SPR]}, seeds: [1, 2]}
-  texts: {title: Texts, lms: [of_words, bigram, cdlm, both], baseline: bigram, perplexity: {validation: other, test: another, interpolated_with: bigram}}
+  texts: {title: Texts, lms: [of_words, bigram, cdlm, both], baseline: bigram, seeds: [1, 2], compare: [[of_words, bigram], [both, cdlm]], perplexity: {validation: other, test: another, interpolated_with: bigram}}
 """
 CONFIGS = [*TINY, "over.yaml"]
 #: The experiments, and what none of them has.

@@ -13,8 +13,8 @@ from project import ROOT
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from recency.errors import InputError
+from recency.evaluations.text_perplexity import pairs, score, table
 from recency.evaluations.text_perplexity import rare as table_rare
-from recency.evaluations.text_perplexity import score, table
 from recency.networks import architectures
 from recency.scoring import estimate_ngrams, interpolation
 from recency.text import prepare
@@ -56,6 +56,7 @@ def test_every_word_and_end_of_sentence_is_scored(text, reset):
     assert found.token_id.tolist() == ids.tolist()
     assert set(found.parameters) == {architectures.parameter_count(network)}
     assert found.known.tolist() == (ids != 1).tolist()
+    assert found.document.tolist() == [0, 0, 0, 1, 1, 2, 2, 2, 2]
     cuts = [0, 3, 5, 9] if reset == "document" else [0, 9]
     expected = []
     for first, last in pairwise(cuts):
@@ -66,15 +67,18 @@ def test_every_word_and_end_of_sentence_is_scored(text, reset):
 
 
 def scores(tmp_path, name, nats, parameters):
+    """Write what an LM gives two texts of documents of 20 words."""
     paths = []
     for part, values in zip(("validation", "test"), nats):
         paths.append(tmp_path / f"{name}.{part}.parquet")
-        score.write(paths[-1], np.zeros(len(values)), values, values > 0, parameters)
+        documents = np.arange(len(values)) // 20
+        score.write(paths[-1], np.zeros(len(values)), values, values > 0, documents, parameters)
     return paths
 
 
-def lm(name, label):
-    return {"lm": name, "label": label, "bias": {"form": "none"}, "applied": "none"}
+def lm(name, label, seed=1):
+    variant = {"variant": name if seed == 1 else f"{name}@seed={seed}", "seed": seed}
+    return {"lm": name, "label": label, "bias": {"form": "none"}, "applied": "none"} | variant
 
 
 def test_the_table_has_what_was_published_beneath(tmp_path, nats):
@@ -83,7 +87,12 @@ def test_the_table_has_what_was_published_beneath(tmp_path, nats):
     files = [scores(tmp_path, each["lm"], half, 6_320_000) for each, half in zip(lms, halves)]
     out = [tmp_path / f"table_perplexity.{ending}" for ending in ("csv", "html", "tex")]
     published = ROOT / "data" / "published" / "thesis_ptb_perplexity.csv"
-    settings = {"lms": lms, "interpolated_with": "PTB-KN5", "title": "T", "published": published}
+    settings = {
+        "variants": lms,
+        "interpolated_with": "PTB-KN5",
+        "title": "T",
+        "published": published,
+    }
     table.main(scores=[path for pair in files for path in pair], out=out, **settings)
     rows = pd.read_csv(out[0]).set_index("lm")
     fofe = rows.loc["PTB-FOFE-4"]
@@ -114,7 +123,7 @@ def rare(tmp_path):
     for name, values in (("base", base), ("better", better), ("pieces", base[:-1]), ("kn", base)):
         files[name] = tmp_path / f"{name}.parquet"
         known = np.array(words[: len(values)]) != ("a" if name == "kn" else "")
-        score.write(files[name], np.zeros(len(values)), values, known, 1000)
+        score.write(files[name], np.zeros(len(values)), values, known, np.zeros(len(values)), 1000)
     return tmp_path, words, files
 
 
@@ -124,7 +133,7 @@ def test_perplexity_over_rare_words(rare):
     table_rare.main(
         scores=[each for path in files.values() for each in (folder / "unread", path)],
         texts=[folder / "test.parquet", folder / "train.parquet"],
-        out=out, lms=[lm(name, name) for name in files], baseline="base", title="T",
+        out=out, variants=[lm(name, name) for name in files], baseline="base", title="T",
         published=ROOT / "data" / "published" / "thesis_table5_6.csv",
     )  # fmt: skip
     rows = pd.read_csv(out[0]).set_index(["lm", "class"])
@@ -148,7 +157,148 @@ def test_other_words_are_not_interpolated(tmp_path, nats):
     lms = [lm("a", "A"), lm("b", "B")]
     files = scores(tmp_path, "a", nats, 1) + scores(tmp_path, "b", (nats[0], nats[1][:-1]), 1)
     with pytest.raises(InputError, match="a scored 5,000 words of the test text, b 4,999"):
-        table.main(scores=files, out=[], lms=lms, interpolated_with="b", title="T")
+        table.main(scores=files, out=[], variants=lms, interpolated_with="b", title="T")
+
+
+@pytest.fixture
+def seeds(tmp_path):
+    """Write two LMs of three seeds, `near` 0.1 nats below `far` in every seed, and an n-gram model."""
+    rng = np.random.default_rng(2)
+    base, kn = rng.gamma(3, 2, (2, 2000)), rng.gamma(4, 1.5, (2, 2000))
+    nats, about, files = {}, [], []
+    for name, lower in (("near", 0.1), ("far", 0.0)):
+        for seed, off in ((1, -0.02), (2, 0.01), (3, 0.04)):
+            about.append(lm(name, name.title(), seed))
+            nats[name, seed] = base - lower + off
+    about.append(lm("kn", "KN5"))
+    nats["kn", 1] = kn
+    for each in about:
+        own = nats[each["lm"], each["seed"]]
+        files += scores(tmp_path, each["variant"].replace("@", "."), own, 1000)
+    return tmp_path, about, files, nats
+
+
+def test_seeds_of_an_lm_are_one_row_with_their_spread(seeds):
+    folder, variants, files, nats = seeds
+    out = [folder / f"table_perplexity.{ending}" for ending in ("csv", "html", "tex")]
+    published = folder / "published.csv"
+    published.write_text("label,ppl,ppl_interpolated\nNear,100,90\n")
+    table.main(
+        scores=files, out=out, variants=variants, interpolated_with="kn", title="T", published=published,
+    )  # fmt: skip
+    rows = pd.read_csv(out[0]).set_index("lm")
+    assert rows.index.tolist() == ["near", "far", "kn"] and rows.seeds.tolist() == [3, 3, 1]
+    of = [np.exp(nats["near", seed][1].mean()) for seed in (1, 2, 3)]
+    assert rows.test_ppl["near"] == pytest.approx(np.exp(np.log(of).mean()))
+    assert rows.test_sd["near"] == pytest.approx(np.std(of, ddof=1))
+    assert np.isnan(rows.test_sd["kn"]) and rows.published_ppl["near"] == 100
+    with_kn, shares = [], []
+    for seed in (1, 2, 3):
+        validation, test = (np.array([nats["near", seed][n], nats["kn", 1][n]]) for n in (0, 1))
+        shares.append(interpolation.best_shares(validation))
+        with_kn.append(np.exp(interpolation.mixed(test, shares[-1]).mean()))
+    assert rows.interpolated_ppl["near"] == pytest.approx(np.exp(np.log(with_kn).mean()))
+    assert rows.interpolated_sd["near"] == pytest.approx(np.std(with_kn, ddof=1))
+    assert rows.weight["near"] == pytest.approx(np.mean([each[0] for each in shares]))
+    page = out[1].read_text()
+    assert f"± {np.std(of, ddof=1):.1f}, 3 seeds" in page and "geometric mean" in page
+    assert f"± {np.std(of, ddof=1):.1f}  interpolated" in table.summary(out[0])[0]
+
+
+def test_pairs_are_compared_seed_by_seed_and_document_by_document(seeds):
+    folder, variants, files, _ = seeds
+    out = [folder / f"table_perplexity_pairs.{ending}" for ending in ("csv", "html", "tex")]
+    published = folder / "published.csv"
+    published.write_text("label,ppl,ppl_interpolated\nNear,90,80\nFar,100,\n")
+    pairs.main(
+        scores=files, out=out, variants=variants, pairs=[("near", "far"), ("near", "kn")],
+        interpolated_with="kn", title="T", published=published,
+    )  # fmt: skip
+    rows = pd.read_csv(out[0]).set_index(["other", "text"])
+    # What documents and seeds have in common leaves the difference: nothing varies.
+    ends = rows.loc[("far", "test"), ["ratio", "low", "high", "low_all", "high_all"]]
+    assert ends.tolist() == pytest.approx([np.exp(-0.1)] * 5)
+    assert rows.published_ratio["far", "test"] == pytest.approx(0.9)
+    assert np.isnan(rows.published_ratio["far", "interpolated"])
+    assert ("kn", "interpolated") not in rows.index and ("far", "interpolated") in rows.index
+    assert rows.documents.eq(100).all()
+    page = out[1].read_text()
+    assert "\N{MINUS SIGN}9.5 %" in page and "published \N{MINUS SIGN}10.0 %" in page
+    assert "Near than Far" in pairs.summary(out[0])[0]
+
+
+def test_the_interval_of_a_pair_is_that_of_its_documents_and_of_further_seeds(seeds):
+    """Against the formulas: the standard error of a mean over documents, and t of the seeds' differences."""
+    folder, variants, files, nats = seeds
+    rng, noisy = np.random.default_rng(3), []
+    for each in variants[:6]:
+        own = nats[each["lm"], each["seed"]]
+        noisy += scores(
+            folder, "n" + each["variant"].replace("@", "."), own + rng.normal(0, 0.02), 1
+        )
+    one = pairs.computed(
+        pairs.scored.read(files[:2] + files[-2:], [variants[0], variants[-1]], None),
+        [("near", "kn")],
+    ).iloc[0]
+    apart = (nats["near", 1][1] - nats["kn", 1][1]).reshape(100, 20).mean(1)
+    reach = 1.96 * apart.std(ddof=1) / 10
+    assert one.ratio == pytest.approx(np.exp(apart.mean()))
+    assert np.log(one.low) == pytest.approx(apart.mean() - reach, abs=0.1 * reach)
+    assert np.log(one.high) == pytest.approx(apart.mean() + reach, abs=0.1 * reach)
+    assert np.isnan(one.low_all)  # one pair alone
+    read = pairs.scored.read(noisy, variants[:6], None)
+    several = pairs.computed(read, [("near", "far")]).iloc[0]
+    by_seed = [
+        np.diff([s.test.mean() for s in pair])[0] for pair in zip(read[1].seeds, read[0].seeds)
+    ]
+    reach = 4.303 * np.std(by_seed, ddof=1) / np.sqrt(3)  # t with two degrees of freedom
+    assert np.log(several.ratio) == pytest.approx(np.mean(by_seed))
+    assert np.log([several.low, several.high]) == pytest.approx(
+        [np.mean(by_seed) - reach, np.mean(by_seed) + reach], abs=0.1 * reach
+    )
+
+
+def test_other_words_are_not_compared(seeds):
+    folder, variants, files, nats = seeds
+    short = [each[:-1] for each in nats["kn", 1]]
+    files = files[:2] + scores(folder, "short", short, 1)
+    out = [folder / f"p.{ending}" for ending in ("csv", "html", "tex")]
+    pairs.main(
+        scores=files, out=out, variants=[variants[0], variants[-1]], pairs=[("near", "kn")],
+        interpolated_with=None, title="T",
+    )  # fmt: skip
+    assert np.isnan(pd.read_csv(out[0]).ratio[0]) and "other words" in out[1].read_text()
+    assert pairs.summary(out[0]) == []
+
+
+def test_of_one_document_nothing_tells_how_sure_a_pair_is(tmp_path):
+    about, files = [lm("a", "A"), lm("b", "B")], []
+    for each, height in zip(about, (2.0, 3.0)):
+        for part in ("validation", "test"):
+            files.append(tmp_path / f"{each['lm']}.{part}")
+            score.write(files[-1], np.zeros(9), np.full(9, height), np.ones(9), np.zeros(9), 1)
+    out = [tmp_path / f"p.{ending}" for ending in ("csv", "html", "tex")]
+    pairs.main(
+        scores=files, out=out, variants=about, pairs=[("a", "b")], interpolated_with=None, title="T"
+    )
+    row = pd.read_csv(out[0]).iloc[0]
+    assert row.ratio == pytest.approx(np.exp(-1)) and np.isnan([row.low, row.high]).all()
+    assert "one document" in out[1].read_text()
+    assert pairs.summary(out[0]) == ["  A than B    \N{MINUS SIGN}63.2 %  not told apart"]
+
+
+def test_rare_words_of_several_seeds_are_their_mean(rare):
+    folder, _, files = rare
+    other = pd.read_parquet(files["base"])
+    other.assign(nats=other.nats + 0.4).to_parquet(folder / "second.parquet")
+    out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
+    table_rare.main(
+        scores=[x for path in (files["base"], folder / "second.parquet") for x in ("", path)],
+        texts=[folder / "test.parquet", folder / "train.parquet"],
+        out=out, variants=[lm("a", "A"), lm("a", "A", 2)], baseline="a", title="T",
+    )  # fmt: skip
+    rows = pd.read_csv(out[0]).set_index("class")
+    assert rows.lm.eq("a").all() and rows.ppl["1"] == pytest.approx(np.exp(7.2))
 
 
 def test_published_values_are_those_of_the_thesis_s_tables():

@@ -55,6 +55,7 @@ class Evaluation:
     key: str  # of an experiment in the config
     applies: Callable[[Any, str], bool]  # to an experiment, with what is here of its files
     alone: bool = True  # an experiment may have nothing but this
+    shares: tuple[str, ...] = ()  # keys that say more of `responses`, and of this
     uses_lms: bool = True  # it needs the experiment's LMs
     network: bool = False  # it opens networks, which tables of surprisals and n-grams have not
     attention: bool = False  # it reads weights of attention, which recurrent networks have not

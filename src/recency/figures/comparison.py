@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
@@ -12,6 +13,7 @@ from recency.errors import InputError
 from recency.figures import bases, encoding
 
 APPLIED = ("none", "inference", "training")
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,13 @@ def grouped(lms: Iterable[LM], same: Callable[[LM], object]) -> list[list[LM]]:
 
 
 def of_seeds(
-    files: Iterable[str | Path], lms: Iterable[Mapping]
-) -> tuple[list[LM], dict[str, list[str | Path]]]:
-    """Return the LMs, each once, and LM → its files: `lms` has that of each file, its seeds by one name."""
+    things: Iterable[Thing], lms: Iterable[Mapping]
+) -> tuple[list[LM], dict[str, list[Thing]]]:
+    """Return the LMs, each once, and LM → its things (files, say): `lms` has that of each, its seeds by one name."""
     described, found = {}, {}
-    for file, lm in zip(files, lms, strict=True):
+    for thing, lm in zip(things, lms, strict=True):
         described.setdefault(lm["lm"], lm)
-        found.setdefault(lm["lm"], []).append(file)
+        found.setdefault(lm["lm"], []).append(thing)
     return records(described.values(), [])[0], found
 
 

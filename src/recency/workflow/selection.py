@@ -113,8 +113,11 @@ def _responses(config: dict, where: str, experiment: dict) -> list[str]:
         [] if asked or "responses" not in experiment else [f"{where} → responses: there are none"]
     )
     if not asked:
-        needy = [key for key in OF_RESPONSES if experiment.get(key)]
-        found += [f"{where} → {key}: it goes with `responses`, and there are none" for key in needy]
+        for key in filter(experiment.get, OF_RESPONSES):
+            others = [each.key for each in registry.evaluations().values() if key in each.shares]
+            if not experiment.keys() & set(others):
+                goes_with = " or ".join(f"`{each}`" for each in ("responses", *others))
+                found.append(f"{where} → {key}: it goes with {goes_with}, and there are none")
     for design, listed in asked.items():
         place = f"{where} → responses → {design}"
         found += [f"{place}: {short(each)} stands twice" for each in _twice(listed)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from recency.evaluations.text_perplexity.table import perplexity
+from recency.evaluations.text_perplexity.scored import perplexity
 from recency.figures import comparison, tables
 from recency.figures.comparison import LM
 from recency.figures.tables import Cell, Table
@@ -16,7 +16,7 @@ from recency.stats import bootstrap
 PRODUCT = {
     "makes": {"out": ("table_rare_perplexity", "Table of perplexity over rare words")},
     "reads": ["scores", "texts"],
-    "settings": ["lms=every_lm", "baseline", "title"],
+    "settings": ["variants=every_variant", "baseline", "title"],
     "published": "rare_perplexity",
     "when": "rare",
     "summary": ("table_rare_perplexity.csv", "{title}: perplexity over rare words"),
@@ -51,7 +51,7 @@ def counted(words: Iterable[str], trained_on: str | Path) -> np.ndarray:
 
 
 def computed(
-    scores: Iterable[pd.DataFrame],
+    scores: Mapping[str, pd.DataFrame],
     lms: Iterable[LM],
     counts: np.ndarray,
     documents: np.ndarray,
@@ -59,16 +59,15 @@ def computed(
 ) -> pd.DataFrame:
     """Return COLUMNS, a row an LM and class: perplexity, and the interval of its ratio to the baseline's.
 
-    `scores` are of the test text, a row a word as `counts` and `documents` (words,) have it; an LM of
+    `scores` are of the test text, LM → a row a word as `counts` and `documents` (words,) have it; an LM of
     other tokens is not run, nor is a class in which an LM has an unknown word.
     """
-    tables_of = dict(zip([lm.lm for lm in lms], scores, strict=True))
     classes = {"all": np.ones(len(counts), bool)}
     classes |= {name: (counts >= low) & (counts <= high) for name, (low, high) in CLASSES.items()}
     rows = []
     for lm in lms:
-        own = tables_of[lm.lm]
-        base = tables_of.get(baseline) if lm.lm != baseline else None
+        own = scores[lm.lm]
+        base = scores.get(baseline) if lm.lm != baseline else None
         about = {"text": "here", "lm": lm.lm, "label": lm.label}
         about["parameters"] = int(own.parameters.iloc[0])
         if len(own) != len(counts):
@@ -86,6 +85,11 @@ def computed(
                 row["low"], row["high"] = _ratio(apart, documents[here])
             rows.append(row)
     return pd.DataFrame(rows).reindex(columns=COLUMNS)
+
+
+def _mean(seeds: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return the scores of an LM with the mean nats of its seeds."""
+    return seeds[0].assign(nats=sum(each.nats for each in seeds) / len(seeds))
 
 
 def _ratio(apart: np.ndarray, documents: np.ndarray) -> tuple[float, float]:
@@ -160,20 +164,20 @@ def main(
     scores: Iterable[str | Path],
     texts: Iterable[str | Path],
     out: Iterable[str | Path],
-    lms: Iterable[Mapping],
+    variants: Iterable[Mapping],
     baseline: str,
     title: str,
     published: str | Path | None = None,
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex).
 
-    `scores` are score's files, two an LM, of which the second is the test text's; `texts` the test text
-    and the one trained on.
+    `scores` are score's files, two a variant, of which the second is the test text's; `texts` the test
+    text and the one trained on. Of several seeds nats are averaged word by word.
     """
-    models, _ = comparison.records(lms, [])
     test, trained_on = texts
     words, documents = words_of(test)
-    read = [pd.read_parquet(path) for path in list(scores)[1::2]]
-    data = computed(read, models, counted(words, trained_on), documents, baseline)
+    lms, files = comparison.of_seeds(list(scores)[1::2], variants)
+    read = {lm: _mean([pd.read_parquet(path) for path in own]) for lm, own in files.items()}
+    data = computed(read, lms, counted(words, trained_on), documents, baseline)
     data = pd.concat([data, published_rows(published)]) if published else data
     tables.write(out, layout(data, title, baseline), data)

@@ -61,7 +61,8 @@ def main(
     nats = -np.concatenate([each.log_probability for each in scores])
     unknown = opened.tokenizer.token_to_id(getattr(opened.tokenizer.model, "unk_token", None) or "")
     known = ids != (-1 if unknown is None else unknown)
-    write(out, ids, nats, known, parameter_count(opened.network), speed)
+    documents = np.cumsum(ids == end) - (ids == end)
+    write(out, ids, nats, known, documents, parameter_count(opened.network), speed)
 
 
 def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "</s>") -> None:
@@ -76,7 +77,8 @@ def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "<
     nats = -np.log(10) * np.concatenate([each.log10 for each in scores])
     speed = len(nats) / (time.perf_counter() - began)
     known = np.concatenate([each.known for each in scores])
-    write(out, np.full(len(nats), -1), nats, known, _listed(Path(arpa)), speed)
+    documents = np.repeat(np.arange(len(sentences)), [len(each) for each in sentences])
+    write(out, np.full(len(nats), -1), nats, known, documents, _listed(Path(arpa)), speed)
 
 
 def of_mix(
@@ -96,7 +98,8 @@ def of_mix(
     made = mixed(mix.without_unknown(nats, unknown), mix.read_shares(shares))
     if np.isinf(made).any():
         raise InputError(f"{int(np.isinf(made).sum()):,} words of {text}: {mix.IMPOSSIBLE}")
-    write(out, np.full(len(made), -1), made, ~unknown.all(0), parameters)
+    documents = pd.read_parquet(scores[0], columns=["document"])["document"].to_numpy()
+    write(out, np.full(len(made), -1), made, ~unknown.all(0), documents, parameters)
 
 
 def write(
@@ -104,14 +107,16 @@ def write(
     ids: np.ndarray,
     nats: np.ndarray,
     known: np.ndarray,
+    documents: np.ndarray,
     parameters: int,
     speed: float = np.nan,
 ) -> None:
-    """Write token_id (-1 of none), nats and whether it is in the vocabulary, a row a token.
+    """Write token_id (-1 of none), nats, whether it is in the vocabulary, and its document, a row a token.
 
     With it stand the LM's number of parameters and how many words a second it scored.
     """
     columns = {"token_id": ids.astype(np.int32), "nats": nats, "known": known}
+    columns |= {"document": documents.astype(np.int32)}
     columns |= {"words_per_second": float(speed)}
     with atomic(out) as part:
         pd.DataFrame(columns | {"parameters": parameters}).to_parquet(

@@ -13,6 +13,22 @@ def _lms(study, experiment: str) -> list[str]:
     return list(dict.fromkeys([*settings["lms"], *([other] if other else [])]))
 
 
+def _variants(study, experiment: str) -> list[dict]:
+    """Return `_lms` described as one for all of their seeds; `variant` is the LM itself."""
+    of = study.one_for_seeds(experiment)
+    return [
+        study.described(of.get(lm, lm)) | {"variant": lm, "seed": study.lms[lm]["seed"]}
+        for lm in _lms(study, experiment)
+    ]
+
+
+def _pairs(study, experiment: str) -> list[tuple[str, str]]:
+    """Return the pairs of `compare`, one for all of their seeds."""
+    of = study.one_for_seeds(experiment)
+    asked = study.experiment(experiment).get("compare", [])
+    return list(dict.fromkeys((of[a], of[b]) for a, b in asked))
+
+
 def _scores(study, experiment: str) -> list[str]:
     asked = study.experiment(experiment)["perplexity"]
     return [
@@ -75,19 +91,20 @@ def _problems(config, name, known) -> list[str]:
 
 EVALUATION = Evaluation(
     key="perplexity",
+    shares=("compare",),
     applies=lambda study, experiment: "perplexity" in study.experiment(experiment),
     inputs={"scores": _scores, "texts": _texts},
     conditions={
-        "rare": lambda study, experiment: "rare" in study.experiment(experiment)["perplexity"]
+        "rare": lambda study, experiment: "rare" in study.experiment(experiment)["perplexity"],
+        "pairs": lambda study, experiment: bool(_pairs(study, experiment)),
     },
     settings={
-        "every_lm": lambda study, experiment: [
-            study.described(lm) for lm in _lms(study, experiment)
-        ],
+        "every_variant": _variants,
+        "pairs": _pairs,
         "interpolated_with": lambda study, experiment: study.experiment(experiment)[
             "perplexity"
         ].get("interpolated_with"),
-        "baseline": lambda study, experiment: study.experiment(experiment)["baseline"],
+        "baseline": lambda study, experiment: study.ranked_baseline(experiment),
     },
     problems=_problems,
 )

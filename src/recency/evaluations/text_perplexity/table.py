@@ -1,4 +1,4 @@
-"""Perplexity on a test text, alone and interpolated, beside the published."""
+"""Perplexity on a test text, alone and interpolated, beside the published; of several seeds their spread."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -6,57 +6,44 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from recency.errors import InputError
-from recency.figures import comparison, tables
-from recency.figures.comparison import LM
+from recency.evaluations.text_perplexity import scored
+from recency.evaluations.text_perplexity.scored import Scored
+from recency.figures import tables
 from recency.figures.tables import Cell, Table
-from recency.scoring.interpolation import best_shares, mixed
 
 PRODUCT = {
     "makes": {"out": ("table_perplexity", "Table of perplexity on the test text")},
     "reads": ["scores"],
-    "settings": ["lms=every_lm", "interpolated_with", "title"],
+    "settings": ["variants=every_variant", "interpolated_with", "title"],
     "published": "perplexity",
     "summary": ("table_perplexity.csv", "{title}: perplexity on the test text"),
 }
 
-COLUMNS = ["lm", "label", "words", "parameters", "validation_ppl", "test_ppl"]
-COLUMNS += ["words_per_second"]
-COLUMNS += ["weight", "interpolated_ppl", "published_ppl", "published_interpolated_ppl"]
+COLUMNS = ["lm", "label", "seeds", "words", "parameters", "validation_ppl", "test_ppl", "test_sd"]
+COLUMNS += ["words_per_second", "weight", "interpolated_ppl", "interpolated_sd"]
+COLUMNS += ["published_ppl", "published_interpolated_ppl"]
 NOTES = [
     "Perplexity counts every word and the end of every sentence",
     "Parameters: of an n-gram model, the n-grams that it lists",
     "Words/s: in scoring the test text here, of n-grams with the reading of the model",
 ]
+SEEDS = "± the standard deviation of one seed, where an LM has several: the value is their geometric mean"
 
 
-def perplexity(nats: np.ndarray) -> float:
-    """Return exp of the mean."""
-    return float(np.exp(nats.mean()))
-
-
-def computed(
-    scores: list[tuple[pd.DataFrame, pd.DataFrame]], lms: list[LM], other: str | None
-) -> pd.DataFrame:
-    """Return a row of COLUMNS for each LM of its (validation, test) scores, nothing published yet."""
-    of, rows = dict(zip([lm.lm for lm in lms], scores, strict=True)), []
-    for lm in lms:
-        validation, test = (part.nats.to_numpy() for part in of[lm.lm])
-        row = {"lm": lm.lm, "label": lm.label, "words": len(test)}
-        row["parameters"] = int(of[lm.lm][0].parameters.iloc[0])
-        row["words_per_second"] = float(of[lm.lm][1].words_per_second.iloc[0])
-        row |= {"validation_ppl": perplexity(validation), "test_ppl": perplexity(test)}
-        if other is not None and lm.lm != other:
-            with_validation, with_test = (part.nats.to_numpy() for part in of[other])
-            if (len(with_validation), len(with_test)) != (len(validation), len(test)):
-                raise InputError(
-                    f"{lm.lm} scored {len(test):,} words of the test text, {other} {len(with_test):,}: "
-                    "LMs are interpolated word by word, and need the same words"
-                )
-            shares = best_shares(np.array([validation, with_validation]))
-            together = mixed(np.array([test, with_test]), shares)
-            row |= {"weight": shares[0], "interpolated_ppl": perplexity(together)}
-        rows.append(row)
+def computed(lms: Iterable[Scored]) -> pd.DataFrame:
+    """Return a row of COLUMNS for each LM, nothing published yet."""
+    rows = [
+        {
+            "lm": each.lm.lm, "label": each.lm.label, "seeds": len(each.seeds),
+            "words": len(each.seeds[0].test), "parameters": each.seeds[0].parameters,
+            "validation_ppl": each.ppl("validation"), "test_ppl": each.ppl("test"),
+            "test_sd": each.sd("test"), "weight": each.mean(lambda seed: seed.weight),
+            "words_per_second": each.mean(lambda seed: seed.words_per_second),
+            "interpolated_ppl": each.ppl("interpolated"),
+            "interpolated_sd": each.sd("interpolated"),
+        }
+        for each in lms
+    ]  # fmt: skip
     return pd.DataFrame(rows).reindex(columns=COLUMNS)
 
 
@@ -69,7 +56,7 @@ def with_published(rows: pd.DataFrame, path: str | Path) -> pd.DataFrame:
 
 
 def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
-    """Set a row for each LM, the published values beneath its own."""
+    """Set a row for each LM, the spread of its seeds and the published values beneath its own."""
     names = dict(zip(rows.lm, rows.label))
     header = ["LM", "Parameters", "Words/s", "Validation", "Test"]
     header += [f"with {names[other]}", "Weight"] if other else []
@@ -80,21 +67,25 @@ def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
             Cell(f"{row.parameters / 1e6:.1f} M"),
             Cell("–" if np.isnan(row.words_per_second) else f"{row.words_per_second:,.0f}"),
             Cell(f"{row.validation_ppl:.1f}"),
-            _beside(row.test_ppl, row.published_ppl),
+            _cell(row.test_ppl, row.test_sd, row.seeds, row.published_ppl),
         ]
         if other:
-            cells.append(_beside(row.interpolated_ppl, row.published_interpolated_ppl))
+            spread = (row.interpolated_sd, row.seeds)
+            cells.append(_cell(row.interpolated_ppl, *spread, row.published_interpolated_ppl))
             cells.append(Cell("–" if np.isnan(row.weight) else f"{row.weight:.2f}"))
         grid.append(cells)
     notes = [f"Test text: {rows.words.iloc[0]:,} words with the ends of sentences", *NOTES]
     if other:
         notes.append("Weight: of the LM in the interpolation, by EM on the validation text")
+    if rows.seeds.max() > 1:
+        notes.append(SEEDS)
     return Table(f"{title}: perplexity", [[Cell(each) for each in header]], grid, notes)
 
 
-def _beside(value: float, published: float) -> Cell:
-    """Set a value with the published one beneath."""
-    below = () if np.isnan(published) else (f"published {published:g}",)
+def _cell(value: float, sd: float, seeds: int, published: float) -> Cell:
+    """Set a value, the spread of its seeds and the published one beneath."""
+    below = () if np.isnan(sd) else (f"± {sd:.1f}, {seeds} seeds",)
+    below += () if np.isnan(published) else (f"published {published:g}",)
     return Cell("–" if np.isnan(value) else f"{value:.1f}", below)
 
 
@@ -104,7 +95,9 @@ def summary(path: str | Path) -> list[str]:
     width = max(map(len, rows.label))
     return [
         f"  {row.label:{width}}  {row.test_ppl:8.1f}"
+        + ("" if np.isnan(row.test_sd) else f" ± {row.test_sd:.1f}")
         + ("" if np.isnan(row.interpolated_ppl) else f"  interpolated {row.interpolated_ppl:.1f}")
+        + ("" if np.isnan(row.interpolated_sd) else f" ± {row.interpolated_sd:.1f}")
         for row in rows.itertuples()
     ]
 
@@ -113,14 +106,12 @@ def main(
     *,
     scores: Iterable[str | Path],
     out: Iterable[str | Path],
-    lms: Iterable[Mapping],
+    variants: Iterable[Mapping],
     interpolated_with: str | None,
     title: str,
     published: str | Path | None = None,
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two an LM."""
-    models, _ = comparison.records(lms, [])
-    read = [pd.read_parquet(path) for path in scores]
-    rows = computed(list(zip(read[::2], read[1::2])), models, interpolated_with)
+    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two a variant."""
+    rows = computed(scored.read(scores, variants, interpolated_with))
     rows = with_published(rows, published) if published else rows
     tables.write(out, layout(title, rows, interpolated_with), rows)

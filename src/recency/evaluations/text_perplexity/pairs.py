@@ -1,0 +1,195 @@
+"""Pairs of LMs: how much lower one's perplexity is than the other's, for other sentences and further seeds."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.evaluations.text_perplexity import scored, table
+from recency.evaluations.text_perplexity.scored import Scored
+from recency.figures import style, tables
+from recency.figures.tables import Cell, Table
+from recency.stats import bootstrap
+from recency.stats.draws import Draws, FurtherSeeds, held_together
+
+PRODUCT = {
+    "makes": {"out": ("table_perplexity_pairs", "Table of perplexity, pair by pair")},
+    "reads": ["scores"],
+    "settings": ["variants=every_variant", "pairs", "interpolated_with", "title"],
+    "published": "perplexity",
+    "when": "pairs",
+    "summary": ("table_perplexity_pairs.csv", "{title}: perplexity, pair by pair"),
+}
+
+COLUMNS = ["lm", "other", "label", "other_label", "text", "seeds", "other_seeds", "documents"]
+COLUMNS += ["ratio", "low", "high", "low_all", "high_all", "published_ratio"]
+REPLICATES = 10_000
+CLUSTER = "document"
+#: The texts that pairs are compared on, and what was published of them.
+PUBLISHED = {"test": "published_ppl", "interpolated": "published_interpolated_ppl"}
+
+
+def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 0) -> pd.DataFrame:
+    """Return a row of COLUMNS for each pair and text, nothing published yet; no ratio where words differ.
+
+    Draws are of documents with all of their words, the same ones for all LMs.
+    """
+    of = {each.lm.lm: each for each in lms}
+    pairs = [(of[a], of[b]) for a, b in pairs]
+    rows = []
+    for text in PUBLISHED:
+        asked = [pair for pair in pairs if all(each.has(text) for each in pair)]
+        means = _means(dict.fromkeys(each.lm.lm for pair in asked for each in pair), of, text, seed)
+        places = {lm: place for place, lm in enumerate(means)}
+        alike = [pair for pair in asked if _same_words(*pair)]
+        together = None
+        if len(alike) > 1:
+            at = [(places[a.lm.lm], places[b.lm.lm]) for a, b in alike]
+            together = held_together(list(means.values()), at)
+        for a, b in asked:
+            row = {"lm": a.lm.lm, "other": b.lm.lm, "label": a.lm.label, "other_label": b.lm.label}
+            row |= {"text": text, "seeds": len(a.seeds), "other_seeds": len(b.seeds)}
+            row["documents"] = len(np.unique(a.seeds[0].documents))
+            if _same_words(a, b):
+                apart = means[a.lm.lm] - means[b.lm.lm]
+                ends = apart.ends(together)
+                row |= {key: float(np.exp(ends[key])) for key in ("low", "high")}
+                row |= {key: float(np.exp(ends[key])) for key in ("low_all", "high_all")}
+                row["ratio"] = float(np.exp(apart.value))
+            rows.append(row)
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _same_words(a: Scored, b: Scored) -> bool:
+    """Say whether two LMs were scored on the same words, as far as their documents tell."""
+    return np.array_equal(a.seeds[0].documents, b.seeds[0].documents)
+
+
+def _means(
+    names: Iterable[str], of: Mapping[str, Scored], text: str, seed: int
+) -> dict[str, Draws]:
+    """Return LM → its nats a word: the mean over seeds, and what other documents and seeds would give."""
+    lms = [of[name] for name in names]
+    further = FurtherSeeds([_by_seed(each, text) for each in lms], REPLICATES, seed)
+    found = {}
+    for group in _of_the_same_words(lms):
+        documents = group[0].seeds[0].documents
+        words = [np.ones(len(documents)), *(each.nats(text) for each in group)]
+        sums = [bootstrap.cluster_sums(each, documents) for each in words]
+        drawn = bootstrap.draws(np.stack(sums, 1), REPLICATES, seed)
+        for each, totals in zip(group, drawn.T[1:]):
+            by_document = {CLUSTER: totals / drawn[:, 0]}
+            mean = further.mean(_by_seed(each, text), by_document, len(documents))
+            found[each.lm.lm] = mean
+    return {each.lm.lm: found[each.lm.lm] for each in lms}
+
+
+def _of_the_same_words(lms: Iterable[Scored]) -> list[list[Scored]]:
+    """Group LMs that were scored on the same words: documents are drawn for all of a group at once."""
+    groups: list[list[Scored]] = []
+    for lm in lms:
+        group = next((each for each in groups if _same_words(each[0], lm)), None)
+        group.append(lm) if group else groups.append([lm])
+    return groups
+
+
+def _by_seed(lm: Scored, text: str) -> dict[str, float]:
+    """Return seed → nats a word; seeds of one number have one name whatever the LM."""
+    return {seed.seed: float(getattr(seed, text).mean()) for seed in lm.seeds}
+
+
+def with_published(rows: pd.DataFrame, lms: Iterable[Scored], path: str | Path) -> pd.DataFrame:
+    """Fill in the ratios of what was published of LMs of the same labels."""
+    values = table.with_published(table.computed(lms), path).set_index("lm")
+    for text, column in PUBLISHED.items():
+        own, here = values[column], rows.text == text
+        rows.loc[here, "published_ratio"] = rows.lm.map(own)[here] / rows.other.map(own)[here]
+    return rows
+
+
+def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
+    """Set a row for each pair and a column for each text: the difference in percent, its interval beneath."""
+    texts = [text for text in PUBLISHED if (rows.text == text).any()]
+    names = {"test": "Test", "interpolated": f"with {other}"}
+    header = [Cell("LM", left=True), Cell("than", left=True), Cell("Seeds")]
+    header += [Cell(names[text]) for text in texts]
+    grid = []
+    for _, own in rows.groupby(["lm", "other"], sort=False):
+        first, of = own.iloc[0], own.set_index("text")
+        seeds = dict.fromkeys((first.seeds, first.other_seeds))
+        cells = [Cell(first.label, left=True), Cell(first.other_label, left=True)]
+        cells.append(Cell(" and ".join(map(str, seeds))))
+        grid.append(cells + [_cell(of.loc[text]) if text in of.index else Cell() for text in texts])
+    documents = rows.documents.iloc[0]
+    notes = ["How much higher the first one's perplexity is than the second one's"]
+    if documents > 1:
+        notes += [
+            f"beneath: its 95 % interval, where {documents:,} documents are drawn anew, and further seeds are",
+            "in bold where that leaves zero out when those of all pairs hold together",
+        ]
+    else:
+        notes.append("the text is one document, so that nothing tells how sure this is")
+    if (rows.seeds.clip(upper=rows.other_seeds) < 2).any():
+        notes.append(
+            "of one seed nothing is known of others: intervals then are of these trainings"
+        )
+    if rows.ratio.isna().any():
+        notes.append("other words: LMs of other tokens have no perplexities to compare")
+    return Table(f"{title}: perplexity, pair by pair", [header], grid, notes)
+
+
+def _cell(row: pd.Series) -> Cell:
+    """Set the difference of a pair, its interval and what was published."""
+    if np.isnan(row.ratio):
+        return Cell("other words")
+    below = () if np.isnan(row.low) else (interval(row),)
+    below += () if np.isnan(row.published_ratio) else (f"published {percent(row.published_ratio)}",)
+    return Cell(percent(row.ratio), below, bold=told_apart(row))
+
+
+def percent(ratio: float) -> str:
+    """Write a ratio of perplexities as a difference: −7.4 %."""
+    return f"{style.signed(100 * (ratio - 1))} %"
+
+
+def interval(row: pd.Series) -> str:
+    """Write the interval of a pair: −8.1 to −6.7 %."""
+    return f"{percent(row.low).removesuffix(' %')} to {percent(row.high)}"
+
+
+def told_apart(row: pd.Series) -> bool:
+    """Say whether a pair's interval leaves 1 out when those of all pairs hold together."""
+    low, high = (row.low, row.high) if np.isnan(row.low_all) else (row.low_all, row.high_all)
+    return bool(low > 1 or high < 1)
+
+
+def summary(path: str | Path) -> list[str]:
+    """Return the summary's lines of table_perplexity_pairs.csv: the test text alone."""
+    rows = pd.read_csv(path).query("text == 'test' and ratio > 0")
+    names = [f"{row.label} than {row.other_label}" for row in rows.itertuples()]
+    width = max(map(len, names), default=0)
+    return [
+        f"  {name:{width}}  {percent(row.ratio):>9}"
+        + ("" if np.isnan(row.low) else f"  ({interval(row)})")
+        + ("" if told_apart(row) else "  not told apart")
+        for name, (_, row) in zip(names, rows.iterrows())
+    ]
+
+
+def main(
+    *,
+    scores: Iterable[str | Path],
+    out: Iterable[str | Path],
+    variants: Iterable[Mapping],
+    pairs: Iterable[Sequence[str]],
+    interpolated_with: str | None,
+    title: str,
+    published: str | Path | None = None,
+) -> None:
+    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two a variant."""
+    lms = scored.read(scores, variants, interpolated_with)
+    rows = computed(lms, pairs)
+    rows = with_published(rows, lms, published) if published else rows
+    labels = {each.lm.lm: each.lm.label for each in lms}
+    tables.write(out, layout(title, rows, labels.get(interpolated_with)), rows)

@@ -1,0 +1,110 @@
+"""What LMs give a validation and a test text, alone and interpolated with another; the seeds of an LM together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.figures import comparison
+from recency.figures.comparison import LM
+from recency.scoring.interpolation import best_shares, mixed
+
+
+def perplexity(nats: np.ndarray) -> float:
+    """Return exp of the mean."""
+    return float(np.exp(nats.mean()))
+
+
+@dataclass(frozen=True)
+class Seed:
+    """Of one training: nats (words,) of each text, those of the test text interpolated, and the weight there."""
+
+    variant: str  # the LM that is this training
+    seed: str
+    parameters: int
+    words_per_second: float  # in scoring the test text
+    validation: np.ndarray
+    test: np.ndarray
+    documents: np.ndarray  # of each word of the test text
+    interpolated: np.ndarray | None = None
+    weight: float = math.nan
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An LM and its seeds. Texts are `validation`, `test` and `interpolated`."""
+
+    lm: LM
+    seeds: list[Seed]
+
+    def has(self, text: str) -> bool:
+        """Say whether the LM was scored so: none is interpolated with itself."""
+        return getattr(self.seeds[0], text) is not None
+
+    def nats(self, text: str) -> np.ndarray:
+        """Return the mean over seeds, word by word."""
+        return sum(getattr(seed, text) for seed in self.seeds) / len(self.seeds)
+
+    def ppl(self, text: str) -> float:
+        """Return the perplexity, over seeds the geometric mean."""
+        return perplexity(self.nats(text)) if self.has(text) else math.nan
+
+    def sd(self, text: str) -> float:
+        """Return the standard deviation of the seeds' perplexities; NaN of one seed."""
+        if len(self.seeds) < 2 or not self.has(text):
+            return math.nan
+        return float(np.std([perplexity(getattr(seed, text)) for seed in self.seeds], ddof=1))
+
+    def mean(self, of: Callable[[Seed], float]) -> float:
+        """Return the mean over seeds of what `of` returns."""
+        return float(np.mean([of(seed) for seed in self.seeds]))
+
+
+def read(
+    scores: Iterable[str | Path], variants: Iterable[Mapping], other: str | None
+) -> list[Scored]:
+    """Return each LM with its seeds, from score's files: validation and test text, variant by variant.
+
+    `variants` have `lm`, one name for all seeds, `variant` and `seed`. Each training is interpolated with
+    `other`, by the weight that suits the validation text best. Raises InputError where that has other words.
+    """
+    paths, variants = list(scores), list(variants)
+    trained = [
+        _seed(each, *map(pd.read_parquet, pair))
+        for each, pair in zip(variants, zip(paths[::2], paths[1::2]), strict=True)
+    ]
+    if other is not None:
+        with_it = next(each for each in trained if each.variant == other)
+        trained = [_interpolated(each, with_it) for each in trained]
+    lms, seeds = comparison.of_seeds(trained, variants)
+    return [Scored(lm, seeds[lm.lm]) for lm in lms]
+
+
+def _seed(about: Mapping, validation: pd.DataFrame, test: pd.DataFrame) -> Seed:
+    """Return a training from its two files."""
+    parameters, speed = int(test.parameters.iloc[0]), float(test.words_per_second.iloc[0])
+    nats = [part.nats.to_numpy() for part in (validation, test)]
+    names = about["variant"], str(about["seed"])
+    return Seed(*names, parameters, speed, *nats, test.document.to_numpy())
+
+
+def _interpolated(seed: Seed, other: Seed) -> Seed:
+    """Return a training as it is interpolated with another; that other one as it is."""
+    if seed.variant == other.variant:
+        return seed
+    for text in ("test", "validation"):
+        own, its = len(getattr(seed, text)), len(getattr(other, text))
+        if own != its:
+            raise InputError(
+                f"{seed.variant} scored {own:,} words of the {text} text, {other.variant} {its:,}: LMs are "
+                "interpolated word by word, and need the same words"
+            )
+    shares = best_shares(np.array([seed.validation, other.validation]))
+    together = mixed(np.array([seed.test, other.test]), shares)
+    return replace(seed, interpolated=together, weight=float(shares[0]))
