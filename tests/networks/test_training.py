@@ -148,6 +148,38 @@ def test_a_state_of_another_specification_is_refused(job, monkeypatch, clock):
         train.main(**job)
 
 
+def test_a_state_of_other_code_goes_on_where_that_is_declared(job, monkeypatch, clock, capsys):
+    """To the bytes of an uninterrupted training; of another recipe no declaration helps."""
+    from recency.networks import training
+
+    train.main(**job | {"code": {"recency.a": "1"}})
+    weights = (job["out"].parent / "model.safetensors").read_bytes()
+    state = states.place(job["out"].parent)
+    state.unlink()
+    whole_step = training.Training.step
+
+    def dying_step(run, number, *rest):
+        if number > 20:
+            raise Killed
+        return whole_step(run, number)
+
+    monkeypatch.setattr(training.Training, "step", dying_step)
+    with pytest.raises(Killed):
+        train.main(**job | {"code": {"recency.a": "1"}})
+    monkeypatch.setattr(training.Training, "step", whole_step)
+    edited = job | {"code": {"recency.a": "2"}}
+    with pytest.raises(InputError, match=r"code\.recency\.a: '1' in the state, '2' now"):
+        train.main(**edited)
+    states.declare(state, edited["code"])
+    with pytest.raises(InputError, match=r"recipe\.clip: 1\.0 in the state, 2\.0 now"):
+        train.main(**edited | {"recipe": RECIPE | {"clip": 2.0}})
+    with pytest.raises(InputError, match=r"code\.recency\.a: '1' in the state, '3' now"):
+        train.main(**edited | {"code": {"recency.a": "3"}})
+    train.main(**edited)
+    assert "goes on by other code, as declared" in capsys.readouterr().err
+    assert (job["out"].parent / "model.safetensors").read_bytes() == weights
+
+
 def test_a_loss_that_is_no_number_stops_the_job(job, monkeypatch, clock):
     from recency.networks import training
 

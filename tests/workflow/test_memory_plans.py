@@ -38,9 +38,16 @@ def test_tables_of_the_penn_treebank(project):
     assert made.returncode == 0, made.stdout[-3000:]
     jobs = planned(made.stdout)
     assert (jobs["train"], jobs["text_perplexity"], jobs["table_perplexity"]) == (41, 82, 3)
+    assert jobs["table_perplexity_pairs"] == 3
     assert (jobs["estimate_ngram_lm"], jobs["train_cdlm"]) == (8, 5)
     assert (jobs["ngram_text_perplexity"], jobs["mix_text_perplexity"]) == (26, 18)
     quick = plan(project, *PTB, configs=["config.ptb.yaml", "config.ptb-quick.yaml"])
     assert planned(quick.stdout)["train"] == 5
     four = plan(project, *PTB[1:], configs=["config.ptb.yaml", "config.ptb-four.yaml"])
     assert planned(four.stdout)["train"] == 9
+    (project / "mine.yaml").write_text("experiments: {ptb_srnn: {seeds: [1234, 2]}}\n")
+    seeded = plan(
+        project, "ptb_table2", configs=["config.ptb.yaml", "config.ptb-four.yaml", "mine.yaml"]
+    )
+    jobs = planned(seeded.stdout)
+    assert (jobs["train"], jobs["table_perplexity"], jobs["table_perplexity_pairs"]) == (10, 1, 1)

@@ -141,6 +141,25 @@ def test_a_run_stops_before_it_meets_a_state_that_it_cannot_go_on_from(study):
     assert run.returncode == 0, run.stdout[-3000:]
 
 
+def test_a_half_done_training_is_let_go_on_by_other_code_when_that_is_declared(study):
+    """What began it stays written down; how it goes on, tests/networks/test_training.py has."""
+    import torch
+
+    mine, weights = study / LMS / ".Pythia.state.pt", study / LMS / "Pythia" / "model.safetensors"
+    torch.save(torch.load(mine, weights_only=True) | {"optimizer": {}}, mine)
+    weights.unlink()
+    edit(study, LOSS)
+    asked = ("--nocolor", f"{LMS}/Pythia/model.safetensors")
+    run = snakemake(study, *asked, configs=TINY)
+    assert run.returncode and "rule train" not in run.stdout, run.stdout[-3000:]
+    assert "the same command with --config resume=true" in run.stdout
+    run = snakemake(study, *asked, "--config", "resume=true", configs=TINY)
+    assert "goes on, as `resume: true` declares: the code of recency.networks.loss" in run.stdout
+    said = json.loads((study / LMS / ".Pythia.state.pt.code.json").read_text())
+    changed = {k for k, v in said["begun_by"].items() if said["goes_on_by"].get(k) != v}
+    assert changed == {"recency.networks.loss"}
+
+
 @pytest.mark.parametrize(
     ("before", "now", "modules"),
     [

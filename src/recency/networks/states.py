@@ -1,4 +1,8 @@
-"""The state of an unfinished training: where it is, and by what it was trained, read without PyTorch."""
+"""The state of an unfinished training: where it is, and by what it was trained, read without PyTorch.
+
+By other code a training does not go on, unless who runs it declares that this alters nothing: a file beside the
+state then names the code that began it and that by which it goes on, and stays.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ import json
 import pickle
 import pickletools
 import zipfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from recency.files import atomic
 
 
 def place(folder: Path) -> Path:
@@ -34,6 +41,33 @@ def difference(old: object, new: object, where: str = "") -> list[str]:
             lines += difference(old.get(key), new.get(key), f"{where}.{key}".lstrip("."))
         return lines
     return [] if old == new else [f"{where}: {old!r} in the state, {new!r} now"]
+
+
+def of_code_alone(lines: Iterable[str]) -> bool:
+    """Say whether `difference` of two specifications is of nothing but their code."""
+    return all(line.startswith("code.") for line in lines)
+
+
+def declare(path: Path, code: Mapping[str, str]) -> None:
+    """Have an unfinished training go on by other code, module → fingerprint, that is said to alter nothing."""
+    with atomic(_declaration(path)) as part:
+        part.write_text(
+            json.dumps(_change(unfinished(path).get("code", {}), code), indent=1) + "\n"
+        )
+
+
+def declared(path: Path, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Say whether a training that the code `before` began was declared to go on by `now`."""
+    file = _declaration(path)
+    return file.exists() and json.loads(file.read_text()) == _change(before, now)
+
+
+def _declaration(path: Path) -> Path:
+    return path.with_name(f"{path.name}.code.json")
+
+
+def _change(before: Mapping[str, str], now: Mapping[str, str]) -> dict:
+    return {"begun_by": dict(before), "goes_on_by": dict(now)}
 
 
 def _words(pickled: bytes):

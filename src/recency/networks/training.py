@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -271,7 +272,7 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
 
     A finished training keeps its state, for a job whose outputs were lost after it; of another
     specification it is passed over. An unfinished one of another specification raises InputError
-    with the difference.
+    with the difference, unless that is of code alone, and declared to alter nothing (recency.networks.states).
     """
     if not path.exists():
         return 0, Curve()
@@ -280,11 +281,15 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
     if made_for != specification:
         if state["optimizer"] is None:
             return 0, Curve()
-        raise InputError(
-            f"{path} is the state of a training run of another specification:\n"
-            + "\n".join(f"  {line}" for line in states.difference(made_for, specification))
-            + "\nDelete the file to train from the start, or set the config back to go on."
-        )
+        lines = states.difference(made_for, specification)
+        codes = made_for.get("code", {}), specification["code"]
+        if not (states.of_code_alone(lines) and states.declared(path, *codes)):
+            raise InputError(
+                f"{path} is the state of a training run of another specification:\n"
+                + "\n".join(f"  {line}" for line in lines)
+                + "\nDelete the file to train from the start, or set the config back to go on."
+            )
+        print(f"{path}: goes on by other code, as declared:", *lines, sep="\n  ", file=sys.stderr)
     run.model.load_state_dict(state["model"])
     if state["optimizer"] is not None:
         run.optimizer.load_state_dict(state["optimizer"])

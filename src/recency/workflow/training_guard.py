@@ -3,7 +3,8 @@
 An edit of code that trains makes every LM that it trained out of date, and Snakemake plans to train
 them again: right, but days of a GPU. A run therefore stops before it starts, says which LMs and why,
 and names the two ways on: train them again, or declare that the edit changes nothing in them. So it
-does where a training was stopped half-way and its job, hours into the run, would not go on from that.
+does where a training was stopped half-way and its job, hours into the run, would not go on from that:
+of that, too, it may be declared that the edit changes nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from recency.networks import states
@@ -23,6 +25,8 @@ from recency.workflow.job import code_of
 TRAINING = "train"
 #: How recency.workflow.code writes a module and its fingerprint.
 LINE = re.compile(r"\S+ [0-9a-f]{12}")
+#: What a run is asked by these for once, and no command repeats.
+ASKED = ("retrain", "resume")
 #: What of a recipe is known only with the text, or is no part of what is learned.
 OF_THE_TEXT = ("device", "epochs", "steps", "validation")
 
@@ -30,11 +34,13 @@ OF_THE_TEXT = ("device", "epochs", "steps", "validation")
 def check(config: Mapping, workflow) -> None:
     """Raise WorkflowError if a finished LM would be trained again for its code alone, or a half-done one refused.
 
-    `workflow` is Snakemake's, its jobs planned. `retrain: true` in the config allows it. Under
+    `workflow` is Snakemake's, its jobs planned. `retrain: true` in the config allows the one, `resume: true` has
+    half-done ones go on by other code. Under
     `--touch`, which declares results to be up to date, their times are kept, so that what was made
     from them stays up to date too.
     """
     from snakemake.exceptions import WorkflowError
+    from snakemake.logging import logger
 
     if workflow.touch:
         _keep_times(workflow)
@@ -42,11 +48,36 @@ def check(config: Mapping, workflow) -> None:
     found = trained_again(workflow)
     if found and not config.get("retrain", False):
         raise WorkflowError(message(found, _keep(workflow, found)))
-    if refused := begun_otherwise(workflow.dag.needrun_jobs()):
+    begun = begun_otherwise(workflow.dag.needrun_jobs())
+    resumed = config.get("resume", False)
+    if refused := {path: b for path, b in begun.items() if not (resumed and b.of_code_alone)}:
         raise WorkflowError(refusal(refused))
+    for path, otherwise in begun.items():
+        states.declare(path, otherwise.code)
+        logger.info(f"{path} goes on, as `resume: true` declares: {', '.join(otherwise.in_short)}")
 
 
-def begun_otherwise(jobs: Iterable) -> dict[Path, list[str]]:
+@dataclass(frozen=True)
+class Otherwise:
+    """What differs between a state and the training that would go on from it, and the latter's code."""
+
+    lines: list[str]
+    code: Mapping[str, str]
+
+    @property
+    def of_code_alone(self) -> bool:
+        """Whether it was begun by other code, and nothing else differs."""
+        return states.of_code_alone(self.lines)
+
+    @property
+    def in_short(self) -> list[str]:
+        """The modules that differ, without their fingerprints, before what else does."""
+        modules = [line.partition(": ")[0][5:] for line in self.lines if line.startswith("code.")]
+        rest = [line for line in self.lines if not line.startswith("code.")]
+        return [*([f"the code of {', '.join(modules)}"] if modules else []), *rest]
+
+
+def begun_otherwise(jobs: Iterable) -> dict[Path, Otherwise]:
     """Return the states of planned trainings that their jobs would refuse, and what differs."""
     found = {}
     for job in jobs:
@@ -54,20 +85,27 @@ def begun_otherwise(jobs: Iterable) -> dict[Path, list[str]]:
             path = states.place(Path(job.output[0]).parent)
             if path.exists() and (state := states.unfinished(path)):
                 given = dict(job.params.items()) | {"code": code_of(job.params)}
-                sides = (_known(each) for each in (state, given))
-                if lines := states.difference(*sides):
-                    found[path] = _in_short(lines)
+                lines = states.difference(*(_known(each) for each in (state, given)))
+                said = states.declared(path, state.get("code", {}), given["code"])
+                if lines and not (said and states.of_code_alone(lines)):
+                    found[path] = Otherwise(lines, given["code"])
     return dict(sorted(found.items()))
 
 
-def refusal(found: Mapping[Path, list[str]]) -> str:
-    """Say which states, what differs, and the two ways on."""
-    which = _together(found)
+def refusal(found: Mapping[Path, Otherwise]) -> str:
+    """Say which states, what differs, and the ways on."""
+    which = _together({path: otherwise.in_short for path, otherwise in found.items()})
     many = "a training" if len(found) == 1 else f"{len(found)} trainings"
     remove = shlex.join(["rm", *map(str, found)])
+    go_on = "set the config or the code back"
+    if all(otherwise.of_code_alone for otherwise in found.values()):
+        go_on = (
+            "set the code back, or, if the change cannot alter what is trained, type the same command with "
+            "--config resume=true"
+        )
     return (
         f"nothing was started: {many} would go on from a state of another specification: {which}. "
-        f"To train from the start: {remove}. To go on, set the config or the code back"
+        f"To train from the start: {remove}. To go on, {go_on}"
     )
 
 
@@ -77,13 +115,6 @@ def _together(found: Mapping[object, list[str]]) -> str:
     for name, said in found.items():
         alike.setdefault(", ".join(said), []).append(str(name))
     return "; ".join(f"{', '.join(names)} ({said})" for said, names in alike.items())
-
-
-def _in_short(lines: list[str]) -> list[str]:
-    """Name the modules that differ, without their fingerprints, before what else does."""
-    code = [line.partition(": ")[0][5:] for line in lines if line.startswith("code.")]
-    rest = [line for line in lines if not line.startswith("code.")]
-    return [*([f"the code of {', '.join(code)}"] if code else []), *rest]
 
 
 def _known(specification: Mapping) -> dict:
@@ -169,7 +200,7 @@ def _keep(workflow, found: Mapping[str, tuple[str, list[str]]]) -> str:
     words = ["./run", *(file for file, _ in found.values()), "--touch"]
     if settings.configfiles:
         words += ["--configfile", *map(os.path.relpath, settings.configfiles)]
-    given = [f"{key}={value}" for key, value in settings.config.items() if key != "retrain"]
+    given = [f"{key}={value}" for key, value in settings.config.items() if key not in ASKED]
     if given:
         words += ["--config", *given]
     return shlex.join(words)
