@@ -94,8 +94,8 @@ class Killed(Exception):
     pass
 
 
-def assert_same_after_a_kill(job, expected, last_step, tmp_path, monkeypatch):
-    """Train elsewhere, killed after `last_step` and begun again: the same bits as `expected`."""
+def train_until_killed(job, last_step, monkeypatch):
+    """Train, and die after `last_step`."""
     from recency.networks import training
 
     whole_step = training.Training.step
@@ -105,11 +105,15 @@ def assert_same_after_a_kill(job, expected, last_step, tmp_path, monkeypatch):
             raise Killed
         return whole_step(run, number)
 
-    job["out"] = tmp_path / "again" / "config.json"
-    monkeypatch.setattr(training.Training, "step", dying_step)
-    with pytest.raises(Killed):
+    with monkeypatch.context() as dying, pytest.raises(Killed):
+        dying.setattr(training.Training, "step", dying_step)
         train.main(**job)
-    monkeypatch.setattr(training.Training, "step", whole_step)
+
+
+def assert_same_after_a_kill(job, expected, last_step, tmp_path, monkeypatch):
+    """Train elsewhere, killed after `last_step` and begun again: the same bits as `expected`."""
+    job["out"] = tmp_path / "again" / "config.json"
+    train_until_killed(job, last_step, monkeypatch)
     train.main(**job)
     got = load_file(job["out"].parent / "model.safetensors"), losses(job)
     assert got[1] == expected[1]

@@ -178,14 +178,19 @@ def seeds(tmp_path):
     return tmp_path, about, files, nats
 
 
+def made(module, seeds, published, **more):
+    """Make a table of `seeds`, interpolated with the n-gram model; return its files."""
+    folder, variants, files, _ = seeds
+    out = [folder / f"made.{ending}" for ending in ("csv", "html", "tex")]
+    values = folder / "published.csv"
+    values.write_text(f"label,ppl,ppl_interpolated\n{published}")
+    settings = {"interpolated_with": "kn", "title": "T", "published": values} | more
+    module.main(scores=files, out=out, variants=variants, **settings)
+    return out
+
+
 def test_seeds_of_an_lm_are_one_row_with_their_spread(seeds):
-    folder, variants, files, nats = seeds
-    out = [folder / f"table_perplexity.{ending}" for ending in ("csv", "html", "tex")]
-    published = folder / "published.csv"
-    published.write_text("label,ppl,ppl_interpolated\nNear,100,90\n")
-    table.main(
-        scores=files, out=out, variants=variants, interpolated_with="kn", title="T", published=published,
-    )  # fmt: skip
+    nats, out = seeds[-1], made(table, seeds, "Near,100,90\n")
     rows = pd.read_csv(out[0]).set_index("lm")
     assert rows.index.tolist() == ["near", "far", "kn"] and rows.seeds.tolist() == [3, 3, 1]
     of = [np.exp(nats["near", seed][1].mean()) for seed in (1, 2, 3)]
@@ -206,14 +211,8 @@ def test_seeds_of_an_lm_are_one_row_with_their_spread(seeds):
 
 
 def test_pairs_are_compared_seed_by_seed_and_document_by_document(seeds):
-    folder, variants, files, _ = seeds
-    out = [folder / f"table_perplexity_pairs.{ending}" for ending in ("csv", "html", "tex")]
-    published = folder / "published.csv"
-    published.write_text("label,ppl,ppl_interpolated\nNear,90,80\nFar,100,\n")
-    pairs.main(
-        scores=files, out=out, variants=variants, pairs=[("near", "far"), ("near", "kn")],
-        interpolated_with="kn", title="T", published=published,
-    )  # fmt: skip
+    asked = [("near", "far"), ("near", "kn")]
+    out = made(pairs, seeds, "Near,90,80\nFar,100,\n", pairs=asked)
     rows = pd.read_csv(out[0]).set_index(["other", "text"])
     # What documents and seeds have in common leaves the difference: nothing varies.
     ends = rows.loc[("far", "test"), ["ratio", "low", "high", "low_all", "high_all"]]

@@ -13,9 +13,9 @@ from training_job import (
     ARCHITECTURE,
     MIX,
     RECIPE,
-    Killed,
     assert_same_after_a_kill,
     losses,
+    train_until_killed,
 )
 
 from recency.errors import InputError
@@ -131,18 +131,7 @@ def test_a_killed_job_ends_with_the_same_bits(job, tmp_path, monkeypatch, clock,
 
 
 def test_a_state_of_another_specification_is_refused(job, monkeypatch, clock):
-    from recency.networks import training
-
-    whole_step = training.Training.step
-
-    def dying_step(run, number, *rest):
-        if number > 20:
-            raise Killed
-        return whole_step(run, number)
-
-    monkeypatch.setattr(training.Training, "step", dying_step)
-    with pytest.raises(Killed):
-        train.main(**job)
+    train_until_killed(job, 20, monkeypatch)
     job["recipe"] = RECIPE | {"clip": 2.0}
     with pytest.raises(InputError, match=r"recipe\.clip: 1\.0 in the state, 2\.0 now"):
         train.main(**job)
@@ -150,23 +139,12 @@ def test_a_state_of_another_specification_is_refused(job, monkeypatch, clock):
 
 def test_a_state_of_other_code_goes_on_where_that_is_declared(job, monkeypatch, clock, capsys):
     """To the bytes of an uninterrupted training; of another recipe no declaration helps."""
-    from recency.networks import training
-
-    train.main(**job | {"code": {"recency.a": "1"}})
+    job["code"] = {"recency.a": "1"}
+    train.main(**job)
     weights = (job["out"].parent / "model.safetensors").read_bytes()
     state = states.place(job["out"].parent)
     state.unlink()
-    whole_step = training.Training.step
-
-    def dying_step(run, number, *rest):
-        if number > 20:
-            raise Killed
-        return whole_step(run, number)
-
-    monkeypatch.setattr(training.Training, "step", dying_step)
-    with pytest.raises(Killed):
-        train.main(**job | {"code": {"recency.a": "1"}})
-    monkeypatch.setattr(training.Training, "step", whole_step)
+    train_until_killed(job, 20, monkeypatch)
     edited = job | {"code": {"recency.a": "2"}}
     with pytest.raises(InputError, match=r"code\.recency\.a: '1' in the state, '2' now"):
         train.main(**edited)

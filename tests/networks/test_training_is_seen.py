@@ -2,7 +2,7 @@
 
 import pytest
 from safetensors.numpy import load_file
-from training_job import RECIPE, Killed, assert_same_after_a_kill, losses
+from training_job import RECIPE, assert_same_after_a_kill, losses, train_until_killed
 
 from recency.networks import train
 from recency.networks.stream import TokenStream
@@ -47,18 +47,7 @@ def test_no_state_is_older_than_ten_minutes(job, monkeypatch, clock):
 
 
 def test_losses_are_written_as_they_come(job, monkeypatch, clock):
-    from recency.networks import training
-
-    step = training.Training.step
-
-    def dying_step(run, number, *rest):
-        if number > 45:
-            raise Killed
-        return step(run, number)
-
-    monkeypatch.setattr(training.Training, "step", dying_step)
-    with pytest.raises(Killed):
-        train.main(**job)
+    train_until_killed(job, 45, monkeypatch)
     assert len(losses(job)) == 40
 
 

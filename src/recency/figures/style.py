@@ -130,6 +130,16 @@ def signed(value: float, decimals: int = 1) -> str:
     return text if any(digit in text for digit in "123456789") else text[1:]
 
 
+def percent(share: float) -> str:
+    """Write a relative difference in percent, with its sign: −7.4 %."""
+    return f"{signed(100 * share)} %"
+
+
+def percents(low: float, high: float) -> str:
+    """Write the interval of a relative difference: −8.1 to −6.7 %."""
+    return f"{signed(100 * low)} to {percent(high)}"
+
+
 def number(value: float, decimals: int = 1) -> str:
     """Write a number, the minus as a minus."""
     return signed(value, decimals).removeprefix("+")

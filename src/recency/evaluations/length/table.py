@@ -20,11 +20,6 @@ PRODUCT = {
 COLUMNS = ["label", "length", "ppl"]
 
 
-def percent(nats: float) -> str:
-    """Write a difference of mean nats as that of perplexity in percent: +3.1 %."""
-    return f"{style.signed(100 * np.expm1(nats))} %"
-
-
 def layout(title: str, rows: pd.DataFrame, trained: int) -> Table:
     """Set a row an LM and a column a length, the change from the training length beneath."""
     lengths = sorted(map(int, rows.length.unique()))
@@ -52,9 +47,9 @@ def _cell(row: pd.Series, trained: bool) -> Cell:
         return Cell("no positions")
     if trained or np.isnan(row.difference):
         return Cell(f"{row.ppl:,.1f}")
-    below = [percent(row.difference)]
+    below = [style.percent(np.expm1(row.difference))]
     if not np.isnan(row.low):
-        below.append(f"{percent(row.low).removesuffix(' %')} to {percent(row.high)}")
+        below.append(style.percents(*np.expm1([row.low, row.high])))
     return Cell(f"{row.ppl:,.1f}", tuple(below))
 
 

@@ -1,4 +1,4 @@
-"""Pairs of LMs: how much lower one's perplexity is than the other's, for other sentences and further seeds."""
+"""Pairs of LMs: how much higher one's perplexity is than the other's, for other sentences and further seeds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +23,8 @@ PRODUCT = {
 }
 
 COLUMNS = ["lm", "other", "label", "other_label", "text", "seeds", "other_seeds", "documents"]
-COLUMNS += ["ratio", "low", "high", "low_all", "high_all", "published_ratio"]
+ENDS = ["low", "high", "low_all", "high_all"]
+COLUMNS += ["ratio", *ENDS, "published_ratio"]
 REPLICATES = 10_000
 CLUSTER = "document"
 #: The texts that pairs are compared on, and what was published of them.
@@ -54,9 +55,8 @@ def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 
             if _same_words(a, b):
                 apart = means[a.lm.lm] - means[b.lm.lm]
                 ends = apart.ends(together)
-                row |= {key: float(np.exp(ends[key])) for key in ("low", "high")}
-                row |= {key: float(np.exp(ends[key])) for key in ("low_all", "high_all")}
-                row["ratio"] = float(np.exp(apart.value))
+                nats = {key: ends[key] for key in ENDS} | {"ratio": apart.value}
+                row |= {key: float(np.exp(value)) for key, value in nats.items()}
             rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -143,19 +143,10 @@ def _cell(row: pd.Series) -> Cell:
     """Set the difference of a pair, its interval and what was published."""
     if np.isnan(row.ratio):
         return Cell("other words")
-    below = () if np.isnan(row.low) else (interval(row),)
-    below += () if np.isnan(row.published_ratio) else (f"published {percent(row.published_ratio)}",)
-    return Cell(percent(row.ratio), below, bold=told_apart(row))
-
-
-def percent(ratio: float) -> str:
-    """Write a ratio of perplexities as a difference: −7.4 %."""
-    return f"{style.signed(100 * (ratio - 1))} %"
-
-
-def interval(row: pd.Series) -> str:
-    """Write the interval of a pair: −8.1 to −6.7 %."""
-    return f"{percent(row.low).removesuffix(' %')} to {percent(row.high)}"
+    below = () if np.isnan(row.low) else (style.percents(row.low - 1, row.high - 1),)
+    if not np.isnan(row.published_ratio):
+        below += (f"published {style.percent(row.published_ratio - 1)}",)
+    return Cell(style.percent(row.ratio - 1), below, bold=told_apart(row))
 
 
 def told_apart(row: pd.Series) -> bool:
@@ -170,8 +161,8 @@ def summary(path: str | Path) -> list[str]:
     names = [f"{row.label} than {row.other_label}" for row in rows.itertuples()]
     width = max(map(len, names), default=0)
     return [
-        f"  {name:{width}}  {percent(row.ratio):>9}"
-        + ("" if np.isnan(row.low) else f"  ({interval(row)})")
+        f"  {name:{width}}  {style.percent(row.ratio - 1):>9}"
+        + ("" if np.isnan(row.low) else f"  ({style.percents(row.low - 1, row.high - 1)})")
         + ("" if told_apart(row) else "  not told apart")
         for name, (_, row) in zip(names, rows.iterrows())
     ]
