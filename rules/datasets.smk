@@ -80,6 +80,9 @@ rule observations:
         filters=lambda wildcards: study.filters(wildcards.dataset, wildcards.measure),
         event=lambda wildcards: study.event(wildcards.dataset, wildcards.measure),
         keep=lambda wildcards: regressions.own_columns(study, wildcards.dataset, wildcards.measure),
+        response="{dataset}.{measure}",
+        accept=lambda wildcards: study.accepted(wildcards.dataset),
+        offset=lambda wildcards: study.offset(wildcards.dataset),
     script:
         "../workflow/scripts/datasets/observations.py"
 
@@ -103,6 +106,9 @@ rule observations_whole:
         filters=lambda wildcards: study.filters(wildcards.dataset, wildcards.measure),
         event=lambda wildcards: study.event(wildcards.dataset, wildcards.measure),
         keep=lambda wildcards: regressions.own_columns(study, wildcards.dataset, wildcards.measure),
+        response="{dataset}.{measure}",
+        accept=lambda wildcards: study.accepted(wildcards.dataset),
+        offset=lambda wildcards: study.offset(wildcards.dataset),
     script:
         "../workflow/scripts/datasets/observations.py"
 

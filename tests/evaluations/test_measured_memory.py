@@ -1,10 +1,11 @@
-"""The measured memory: made memories, whose half-life is known, and networks that see so far and no further."""
+"""The measured memory: synthetic memories with known half-lives, and networks with a window."""
 
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import nnls
 from small_networks import NONE, TINY, byte_tokenizer
 
 from recency.errors import InputError
@@ -51,8 +52,111 @@ def one_token(words):
     return np.ones(len(words), int)
 
 
+def exponential(half_life, amplitude, floor, reach=64):
+    """Return the effects (1, reach) of an exponential with a floor, in bits."""
+    return amplitude * np.exp2(-np.arange(1, reach + 1) / half_life)[None] + floor
+
+
+def changes_of(random, effects, places=80, noise=0.5):
+    """Return a table of changes whose expected absolute value is `effects` (1, reach)."""
+    shape = places, effects.shape[1]
+    size = effects * random.gamma(2, 0.5, (places, 1)) * random.gamma(1 / noise, noise, shape)
+    place, distance = np.indices(shape)
+    columns = {"place": place, "distance": distance + 1, "change_bits": size}
+    return pd.DataFrame({name: values.ravel() for name, values in columns.items()})
+
+
+@pytest.mark.parametrize("true", [0.5, 1.1, 6, 20, 50])
+@pytest.mark.parametrize("floor", [0, 0.02, 0.3])
+def test_exponentials_with_a_floor_are_fitted_exactly(true, floor):
+    distance = np.arange(2.0, 65)
+    effects = np.concatenate([exponential(true, size, floor)[:, 1:] for size in (0.5, 3)])
+    lives, floors = half_life.fit_exponential(distance, effects)
+    assert lives == pytest.approx([true, true], rel=0.005)
+    assert floors == pytest.approx([floor, floor], abs=5e-3)
+
+
+def test_the_fit_is_the_nonnegative_least_squares_solution():
+    """Against SciPy at the half-life that is found; elsewhere the residuals are larger."""
+    random, distance = np.random.default_rng(1), np.arange(2.0, 40)
+    effects = exponential(5, 0.3, 0.0, 39)[:, 1:] + random.gamma(1, 0.05, (20, 38))
+    effects[10:] -= np.minimum(0.04, effects[10:])
+    lives, floors = half_life.fit_exponential(distance, effects)
+    assert (floors == 0).any() and (floors > 0).any()
+
+    def solution(life, effect):
+        return nnls(np.column_stack([np.exp2(-(distance - 2) / life), np.ones(38)]), effect)
+
+    for life, floor, effect in zip(lives, floors, effects, strict=True):
+        (_, wanted), residual = solution(life, effect)
+        assert floor == pytest.approx(wanted, abs=1e-9)
+        others = [solution(other, effect)[1] for other in np.geomspace(0.1, 39, 60)]
+        assert residual <= min(others) + 1e-9
+
+
+def test_a_small_tail_does_not_change_the_half_life():
+    """Fitted without a floor, this memory has a half-life of hundreds of words."""
+    effects = exponential(1.1, 0.5, 0.02, 256)
+    (exact,), _ = half_life.fit_exponential(np.arange(2.0, 257), effects[:, 1:])
+    assert exact == pytest.approx(1.1, rel=0.005)
+    memory = half_life.measured(changes_of(np.random.default_rng(2), effects, 200))
+    assert memory.half_life == pytest.approx(1.1, rel=0.2)
+    assert memory.half_life_low < 1.1 < memory.half_life_high < 1.6
+    assert memory.floor == pytest.approx(0.02, rel=0.1)
+    assert memory.half_within_low <= memory.half_within <= memory.half_within_high
+
+
+def test_a_flat_effect_is_not_identified():
+    random, identified = np.random.default_rng(3), 0
+    for repeat in range(40):
+        memory = half_life.measured(
+            changes_of(random, np.full((1, 40), 0.2)), seed=repeat, replicates=200
+        )
+        identified += memory.is_identified
+    assert identified <= 2
+    exactly = half_life.measured(changes_of(random, np.full((1, 40), 0.2)).assign(change_bits=-0.2))
+    assert not exactly.is_identified and table.interval(exactly) == "not identified"
+    assert np.isnan([exactly.half_life_low, exactly.half_life_high, exactly.floor]).all()
+    assert (exactly.half_within, exactly.half_within_high) == (21, 21)  # of distances 2 to 40
+
+
+def test_at_a_bound_of_the_search_the_interval_is_open():
+    random = np.random.default_rng(4)
+    long = half_life.measured(changes_of(random, exponential(300, 0.5, 0), 400, 0.05))
+    assert np.isnan(long.half_life) and long.half_life_high == np.inf
+    assert 10 < long.half_life_low < 300
+    assert table.interval(long) == f"> {figure.words(long.half_life_low)}"
+    effects = exponential(1, 0.0, 0.01)
+    effects[0, 1] = 1.0  # the effect ends after the second word
+    short = half_life.measured(changes_of(random, effects, 60))
+    assert np.isnan(short.half_life) and short.half_life_low == 0
+    assert 0.1 <= short.half_life_high < 0.5
+    assert table.interval(short) == f"< {figure.words(short.half_life_high)}"
+    lms = [LM(name, name, {"form": "none"}, "none") for name in ("flat", "short", "long")]
+    flat = half_life.measured(changes_of(random, np.full((1, 64), 0.2)).assign(change_bits=0.2))
+    memories = {"flat": flat, "short": short, "long": long}
+    ordered = table.order_by_half_life(memories, lms)
+    assert [lm.lm for lm in ordered] == ["long", "short", "flat"]
+    assert figure.named(lms[2], long) == f"long  {table.interval(long)}"
+    assert figure.named(lms[0], flat) == "flat  –"
+
+
+@pytest.mark.parametrize(("true", "amplitude"), [(1.5, 1.0), (8, 0.3)])
+def test_intervals_cover_the_true_half_life_and_half_distance(true, amplitude):
+    random, covered, repeats = np.random.default_rng(5), np.zeros(2), 150
+    effects = exponential(true, amplitude, 0.02, 40)
+    half = half_life.half_distance(np.arange(2, 41), effects[:, 1:])[0]
+    for repeat in range(repeats):
+        memory = half_life.measured(changes_of(random, effects), seed=repeat, replicates=200)
+        covered += (
+            memory.half_life_low <= true <= memory.half_life_high,
+            memory.half_within_low <= half <= memory.half_within_high,
+        )
+    assert (covered / repeats > 0.9).all() and covered[0] / repeats < 0.99
+
+
 @pytest.mark.parametrize("true", [0.5, 1.9, 7, 40])
-def test_the_half_life_of_a_made_memory_is_the_true_one(true):
+def test_the_half_life_of_a_synthetic_memory_is_the_true_one(true):
     words = texts()
     found = replace.changes(words, one_token(words), fading(true), 50, 64, 16, seed=3)
     memory = half_life.measured(found)
@@ -155,7 +259,7 @@ def test_of_many_lms_a_bias_put_on_at_inference_has_a_panel_of_its_own():
     trained, added = both[:5], both[5:]
     assert list(figure.panels([plain, *both[:9]]).values()) == [[plain, *both[:9]]]
     assert list(figure.panels([plain, *both]).values()) == [[plain, *trained], [plain, *added]]
-    life = half_life.Memory(np.arange(1, 9), *(np.full(8, 0.5),) * 3, *(3.0,) * 4, 20)
+    life = half_life.Memory(np.arange(1, 9), *(np.full(8, 0.5),) * 3, *(3.0,) * 7, 20)
     drawn = figure.draw({lm.lm: life for lm in [plain, *both]}, [plain, *both])
     upper, lower = drawn.axes
     assert [len(axes.texts) for axes in (upper, lower)] == [6, 6]  # each named once in its panel
@@ -184,6 +288,10 @@ def test_figure_and_table_of_two_memories(tmp_path):
     found = pd.read_csv(set_out[0]).set_index("lm")
     assert found.half_life_words.to_dict() == pytest.approx({"a": 30, "b": 2}, rel=0.005)
     assert "30 (30 to 30)" in set_out[1].read_text()
+    assert found.half_life_identified.all() and "22 (22 to 22)" in set_out[1].read_text()
+    assert found.half_life_floor_bits.tolist() == pytest.approx([0, 0], abs=0.01)
+    assert (found.half_within_low <= found.half_within_words).all()
+    assert (found.half_within_words <= found.half_within_high).all()
 
 
 def test_of_several_seeds_the_mean_is_measured_and_the_interval_knows_them(tmp_path):
@@ -210,7 +318,7 @@ def test_of_several_seeds_the_mean_is_measured_and_the_interval_knows_them(tmp_p
 
 
 def test_delta_loglik_by_half_life(tmp_path):
-    """Two LMs at their true half-lives; one whose memory is too short to tell is named below."""
+    """LMs at their true half-lives; one whose half-life is not identified is listed below."""
     lms, files, words = [], [], texts()
     for name, bias, life in (
         ("a", {"form": "none"}, 30),
@@ -255,14 +363,16 @@ def test_delta_loglik_by_half_life(tmp_path):
     assert found.stated_half_life_tokens[["b", "c"]].tolist() == pytest.approx(
         [np.log(2) / 0.25, np.log(2) / 16]
     )
-    assert np.isnan(found.stated_half_life_tokens["a"])
+    assert np.isnan(found.stated_half_life_tokens["a"]) and np.isnan(found.half_life_words["c"])
+    assert (found.half_life_low["c"], found.half_life_identified["c"]) == (0, False)
+    assert (found.half_within_words["b"], found.half_within_low["b"]) == (3, 3)
     assert {"label a", "label b"} <= set(re.findall(r'id="(label \w)"', out[0].read_text()))
     drawn = out[0].read_text()
     assert "label c" not in drawn and {'id="stated d"', 'id="window e"'} <= set(
         re.findall(r'id="(?:stated|window) \w"', drawn)
     )
     tests = pd.DataFrame(
-        [["fading", "gated", "all", "all", 9, 2.0, 1.0, 1.0, 0.01, 99, 0.02, 0.03, 0.01]],
+        [["fading", "gated", "all", "all", 9, 2.0, 1.0, 1.0, 0.03, 99, 0.02, 0.03, 0.03, 0.01]],
         columns=permutation.COLUMNS,
     )
     tests.to_csv(tmp_path / "kinds.csv", index=False)
@@ -275,4 +385,6 @@ def test_delta_loglik_by_half_life(tmp_path):
     rows = pd.read_csv(made[0][0])
     assert rows.lm.tolist() == ["e", "d", "f", "a", "c", "b"]  # by kind, the best first
     assert rows.stated.tolist()[:2] == ["window of 5", "1.9 (1 to 2)"]
+    assert rows.half_within.tolist()[-1] == "3 (3 to 3)"
+    assert rows.half_life.tolist()[4] == "< 0.1"
     assert "<b>gated</b>" in made[1][1].read_text()

@@ -74,6 +74,37 @@ def test_measures_of_a_dataset_share_their_clusters():
     assert row["mse_a"] - row["mse_b"] == pytest.approx(row["difference"])
 
 
+def crossed(random, subjects=12, sentences=12, words=2.0):
+    """Return errors of two equally good LMs: a difference of `words` by sentence, and noise."""
+    groups = {
+        "subject": Levels(np.repeat(np.arange(subjects), sentences), [*map(str, range(subjects))]),
+        "sentence": Levels(np.tile(np.arange(sentences), subjects), [*map(str, range(sentences))]),
+    }
+    n = subjects * sentences
+    by_sentence = random.normal(0, words, sentences)[groups["sentence"].codes]
+    return Errors(by_sentence + random.normal(0, 1, n), groups), Errors(np.zeros(n), groups)
+
+
+def test_p_is_the_larger_of_the_two_clustered_ones_and_keeps_its_level():
+    """With word effects the observation-level p rejects far too often, and is labelled so."""
+    random, repeats, clustered, by_observation = np.random.default_rng(8), 300, 0, 0
+    for repeat in range(repeats):
+        row = compare([("d", *crossed(random))], 199, repeat)
+        assert row["p"] == max(row["p_subject"], row["p_sentence"])
+        clustered += row["p"] < 0.05
+        by_observation += row["p_observation_anticonservative"] < 0.05
+    assert clustered / repeats < 0.08 and by_observation / repeats > 0.1
+
+
+def test_with_a_single_cluster_p_is_the_other_clustered_one():
+    random = np.random.default_rng(9)
+    alone = compare([("d", *crossed(random, subjects=1, sentences=40))], 199, 0)
+    assert math.isnan(alone["p_subject"]) and alone["p"] == alone["p_sentence"]
+    single = compare([("d", *crossed(random, subjects=1, sentences=1))], 199, 0)
+    assert math.isnan(single["p"]) and math.isnan(compare([], 199, 0)["p"])
+    assert 0 < single["p_observation_anticonservative"] <= 1
+
+
 def test_permutations_are_not_drawn_one_by_one(monkeypatch):
     """Eight signs of all permutations come from one draw: a bit each, whatever the machine."""
     drawn = []
@@ -151,10 +182,15 @@ def test_table(tmp_path):
     ]
     assert float(table[0]["mse_a"]) == pytest.approx(9, rel=0.5)
     assert float(table[0]["difference"]) < -100
-    assert table[0]["p"] == "0.001" and table[0]["p_holm"] == "0.002"
-    assert table[3]["p_holm"] == table[3]["p"] == "0.001"
+    assert table[0]["p_observation_anticonservative"] == "0.001"
     assert float(table[0]["p_subject"]) > 0.2  # two subjects cannot show more
-    assert table[2]["p"] == table[2]["mse_b"] == table[2]["p_holm"] == ""
+    for row in (table[0], table[1], table[3]):
+        assert float(row["p"]) == max(float(row["p_subject"]), float(row["p_sentence"]))
+    family = [float(row["p"]) for row in table[:2]]
+    assert [float(row["p_holm"]) for row in table[:2]] == pytest.approx(holm(family))
+    assert table[3]["p_holm"] == table[3]["p"]
+    empty = ("p", "mse_b", "p_holm", "p_observation_anticonservative")
+    assert [table[2][key] for key in empty] == [""] * 4
 
 
 def test_kinds_are_tested_by_the_means_of_their_lms(tmp_path, monkeypatch):

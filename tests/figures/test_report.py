@@ -34,7 +34,7 @@ def permutation_of(lms, responses):
             row = {"lm_a": each["lm"], "lm_b": "Pythia", "dataset": where[0], "measure": where[1]}
             row |= {"n": 192425, "mse_a": 19000.5, "mse_b": 19001.0, "difference": -0.5, "p": 0.04}
             rows.append(
-                row | {"p_subject": 0.06, "p_sentence": 0.05, "p_holm": 0.4, "permutations": 1000}
+                row | {"p_subject": 0.04, "p_sentence": 0.03, "p_holm": 0.4, "permutations": 1000}
             )
     return pd.DataFrame(rows)
 

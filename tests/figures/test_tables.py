@@ -164,11 +164,11 @@ def test_observations_beside_published(tmp_path):
     assert data.difference["UCL SPR", "fit"] == -3
 
 
-PERMUTATION = """lm_a,lm_b,dataset,measure,n,mse_a,mse_b,difference,p,permutations,p_subject,p_sentence,p_holm
-ALiBi-mix-TI,Pythia,natural_stories,SPR,192425,9000.5,9001.0,-0.5,0.04,10000,0.06,0.05,0.04
-ALiBi-mix-TI,Pythia,ucl,SPR,69753,9000.5,9001.0,-0.5,0.013,10000,0.5,0.4,0.026
-ALiBi-mix-TI,Pythia,dundee,FP,0,,,,,10000,,,
-ALiBi-mix-TI,Pythia,all,all,262178,10000.1,10020.3,-20.2,0.0001,10000,0.002,0.001,0.0001
+PERMUTATION = """lm_a,lm_b,dataset,measure,n,mse_a,mse_b,difference,p,permutations,p_subject,p_sentence,p_holm,p_observation_anticonservative
+ALiBi-mix-TI,Pythia,natural_stories,SPR,192425,9000.5,9001.0,-0.5,0.04,10000,0.04,0.03,0.04,0.02
+ALiBi-mix-TI,Pythia,ucl,SPR,69753,9000.5,9001.0,-0.5,0.013,10000,0.012,0.013,0.026,0.007
+ALiBi-mix-TI,Pythia,dundee,FP,0,,,,,10000,,,,
+ALiBi-mix-TI,Pythia,all,all,262178,10000.1,10020.3,-20.2,0.0002,10000,0.0002,0.0001,0.0002,0.0001
 """
 
 
@@ -179,19 +179,20 @@ def test_significance(tmp_path):
         lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO],
     )  # fmt: skip
     rows = [[text for text, _ in row] for row in check_shape(tmp_path)]
-    first = ["all responses", "ALiBi-mix-TI", "Pythia", "< 0.001", "< 0.001", "0.002", "0.001"]
+    first = ["all responses", "ALiBi-mix-TI", "Pythia", *["< 0.001"] * 4]
     assert rows[1] == [*first, "262,178", "10,000.1", "10,020.3", "−20.20"]
     assert [row[3:7] for row in rows[2:4]] == [
-        ["0.040", "0.040", "0.060", "0.050"],
-        ["0.013", "0.026", "0.500", "0.400"],
+        ["0.040", "0.040", "0.040", "0.030"],
+        ["0.013", "0.026", "0.012", "0.013"],
     ]
     assert rows[4][3:] == [*["–"] * 4, "0", *["–"] * 3]
     page = (tmp_path / "t.html").read_text()
     assert "<b>Pythia" not in page and page.count("<b>ALiBi-mix-TI") == 3
+    assert "p: the larger of the two" in page and "anticonservative" not in page
 
 
 def test_nobody_wins_without_significance(tmp_path):
-    (tmp_path / "permutation.csv").write_text(PERMUTATION.replace("0.05,0.04\n", "0.05,0.051\n"))
+    (tmp_path / "permutation.csv").write_text(PERMUTATION.replace("0.03,0.04,", "0.03,0.051,"))
     table_significance.main(
         permutation=tmp_path / "permutation.csv", out=[tmp_path / f"t{end}" for end in ENDS],
         lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO],

@@ -53,8 +53,8 @@ def ranking(result: Comparison, known: Intervals, verdict: Mapping) -> Table:
         row["over_baseline"] and row["over_baseline"]["p"] for row in verdict["ranking"]
     ):
         notes.append(
-            f"p: permutation test against {beside} on the held-out partition, all responses together; "
-            "Holm: corrected among the LMs"
+            f"p: permutation test against {beside} on the held-out partition, all responses "
+            "together, the larger of p by subject and p by sentence; Holm: corrected among the LMs"
         )
     if len(result.summed) < len(result.delta.columns):
         notes.append(f"ΔLogLik is over {', '.join(result.summed)}, which every LM has")

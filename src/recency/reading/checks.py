@@ -129,13 +129,31 @@ def with_frequency(words: pd.DataFrame, mean: pd.Series, unigram: pd.DataFrame) 
     return _correlation(mean.to_numpy()[rows], bits[rows])
 
 
+def are_skipped(times: pd.Series) -> bool:
+    """Return whether over 1 % of the times are 0: words were skipped, so eyes were tracked."""
+    return bool((times == 0).mean() > 0.01)
+
+
 def shifted(table: pd.DataFrame, skips: bool) -> list[Finding]:
-    """Judge the correlations of `alignment`; `skips`: words were skipped, so eyes were tracked."""
+    """Judge the correlations of `alignment`.
+
+    A warning says that the times seem to belong to another word. In self-paced reading, times
+    follow the length of the word before as well (spillover), often more closely than the word's
+    own; only where the own length has no effect next to it is this a warning.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns offset, r, n, as `alignment` returns them.
+    skips : bool
+        Whether words were skipped, so that eyes were tracked (`are_skipped`).
+    """
     r, n = table.set_index("offset").r, int(table.n.iloc[0])
     if n < 50 or r.isna().all():
         return []
     chance = 3 / np.sqrt(n)
-    here = max(r[0], 0.0)
+    own = max(r[0], 0.0)
+    strongest = own if skips else max(own, r[-1])
     best = int(r.idxmax())
     if r[best] < chance:
         text = f"mean times go with word length at no offset (at best r = {r[best]:.2f})"
@@ -146,10 +164,14 @@ def shifted(table: pd.DataFrame, skips: bool) -> list[Finding]:
             f"r = {r[offset]:.2f} with the length of the word {_place(offset)}, {r[0]:.2f} with"
         )
         correlated += " its own"
-        if offset > 0 and r[offset] >= here / 2:
+        if offset > 0 and r[offset] >= strongest / 2:
             text = f"{correlated}: nobody can react to a word to come; some or all times stand"
             found.append(Finding("warning", "alignment", f"{text} {_words(offset)} too early"))
-        elif offset == -1 and not skips and r[offset] > here:
+        elif offset == -1 and not skips and r[offset] > own:
+            if own + chance < r[offset] / 3:  # spillover up to twice the own effect passes
+                text = f"{correlated}: times seem to stand one word too late"
+                found.append(Finding("warning", "alignment", text))
+                continue
             text = (
                 f"{correlated}: spillover, usual in self-paced reading, or times one word too late"
             )

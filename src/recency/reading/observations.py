@@ -8,6 +8,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.files import atomic
 from recency.reading import filters as conditions
+from recency.reading.aligned_times import require_aligned
 from recency.reading.contracts import response_column
 from recency.reading.response_names import EVENT
 
@@ -26,6 +27,9 @@ def main(
     keep: Sequence[str] = (),
     event: str | None = None,
     surprisal: Sequence[str | Path] = (),
+    response: str | None = None,
+    accept: Sequence[str] = (),
+    offset: int | None = None,
 ) -> None:
     """Write the three partitions and counts.csv (step, kept, dropped).
 
@@ -36,8 +40,13 @@ def main(
     0. With `surprisal` files there is a column `words_since_unscored`, see `since_unscored`. Of
     `keep`, columns that a regression may ask for, the partitions have those that are the responses'
     own; what words have stays with them.
+
+    Times that follow a neighbouring word's length are refused (`aligned_times.require_aligned`),
+    unless `accept` has "shifted". `response` (<dataset>.<measure>) and `offset`, the words by which the
+    parser moved the times, are for that message.
     """
     of_words, of_responses = pd.read_parquet(words), pd.read_parquet(responses)
+    require_aligned(of_words, of_responses, response or str(responses), accept, offset)
     if surprisal:
         of_words["words_since_unscored"] = since_unscored(of_words, surprisal)
     frame = joined(of_words, of_responses)

@@ -9,6 +9,7 @@ from snakemake.io import report
 from recency import config as configuration
 from recency.evaluations import registry
 from recency.evaluations.registry import Product
+from recency.reading.response_names import SHIFTED
 from recency.workflow import regressions
 from recency.workflow.study import Study
 
@@ -244,8 +245,21 @@ def summary_settings(study: Study) -> dict:
                 for name in study.asked
                 if "simulate" in datasets[name]
             }
-        ),
+        )
+        + accepted_shifts(study),
     }
+
+
+def accepted_shifts(study: Study) -> list[str]:
+    """Return a line for each corpus of the run whose times may belong to a neighbouring word."""
+    datasets = study.config["datasets"]
+    asked = {r["dataset"] for name in study.config["run"] for r in study.all_responses(name)}
+    accepted = [n for n in asked - study.not_run.keys() if SHIFTED in study.accepted(n)]
+    labels = sorted({datasets[name]["label"] for name in accepted})
+    return [
+        f"Corpus {label!r}: times may follow a neighbouring word's length (accepted: {SHIFTED})."
+        for label in labels
+    ]
 
 
 def chosen(study: Study, rule: str, wildcards) -> dict[str, list[str]]:

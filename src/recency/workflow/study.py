@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from recency import config as configuration
-from recency import grids
+from recency import grids, plugins
 from recency.evaluations import registry
 from recency.workflow.absent import Absent
 from recency.workflow.faults import ConfigError
@@ -131,6 +131,16 @@ class Study(Ranked, Absent):
         entry = self.config["datasets"][dataset]
         steps = entry["measures"][measure]["filters"]
         return [{"name": step, "keep": entry["filters"][step]} for step in steps]
+
+    def accepted(self, dataset: str) -> list[str]:
+        """Return the checks that a dataset may fail."""
+        return self.config["datasets"][dataset].get("accept", [])
+
+    def offset(self, dataset: str) -> int | None:
+        """Return the words by which a parser moves the times; None if it has no such option."""
+        entry = self.config["datasets"][dataset]
+        options = plugins.keywords(configuration.PARSERS, entry["parser"], "responses")
+        return entry.get("options", {}).get("offset", 0) if "offset" in options else None
 
     def cells(self, experiment: str) -> list[tuple[dict, dict]]:
         """Return every response × LM of an experiment."""

@@ -58,12 +58,37 @@ def points(distance: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def named(lm: LM, memory: Memory) -> str:
     """Write an LM's label and half-life."""
-    return f"{lm.label}  {words(memory.half_life)}"
+    return f"{lm.label}  {bound(memory) or words(memory.half_life)}"
 
 
 def words(half_life: float) -> str:
-    """Write a half-life in words, to two digits."""
-    return "–" if np.isnan(half_life) else f"{half_life:.2g}"
+    """Write a half-life in words, to two significant digits or as an integer."""
+    if np.isnan(half_life):
+        return "–"
+    return f"{half_life:.2g}" if half_life < 99.5 else f"{half_life:.0f}"
+
+
+def bound(memory: Memory) -> str:
+    """Write the one-sided interval of a half-life ("> 64", "< 0.1"); empty where there is none."""
+    if memory.half_life_high == np.inf:
+        return f"> {words(memory.half_life_low)}"
+    if memory.half_life_low == 0:
+        return f"< {words(memory.half_life_high)}"
+    return ""
+
+
+def summary_columns(memory: Memory) -> dict[str, float | bool]:
+    """Return the columns of a CSV that summarize a memory: words, the floor in bits."""
+    return {
+        "half_life_words": memory.half_life,
+        "half_life_low": memory.half_life_low,
+        "half_life_high": memory.half_life_high,
+        "half_life_floor_bits": memory.floor,
+        "half_life_identified": memory.is_identified,
+        "half_within_words": memory.half_within,
+        "half_within_low": memory.half_within_low,
+        "half_within_high": memory.half_within_high,
+    }
 
 
 def panels(lms: list[LM]) -> dict[str, list[LM]]:

@@ -1,4 +1,4 @@
-"""ΔLogLik against the half-life of each LM's memory, measured from outside: attention, windows, states alike."""
+"""ΔLogLik against the measured half-life of each LM's memory, for every kind of network."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from recency.evaluations.measured_memory.figure import read
-from recency.evaluations.measured_memory.half_life import SHORTEST, Memory
+from recency.evaluations.measured_memory.figure import bound, read, summary_columns
+from recency.evaluations.measured_memory.half_life import Memory
 from recency.evaluations.measured_memory.stated import stated
 from recency.evaluations.reading_times.figure_perplexity import series
 from recency.figures import bases, comparison, encoding, labels, style
@@ -41,7 +41,7 @@ def draw(
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    lives = {lm: m.half_life for lm, m in memories.items() if m.half_life > 1.05 * SHORTEST}
+    lives = {lm: m.half_life for lm, m in memories.items() if m.is_identified}
     lms = [lm for lm in result.lms if lm.lm in lives]
     looks, totals = style.looks(result.lms), result.totals
     figure = Figure(figsize=(style.WIDTH, 3.2 + 0.1 * min(len(lms), 19)), layout="constrained")
@@ -101,10 +101,12 @@ def draw(
     axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
     axes.set_xlabel("Half-life of the memory, measured (words, log scale)")
     told = [bases.SHORT.get(result.base, ""), explained(known, first and first.label)]
-    short = [lm.label for lm in result.lms if lm.lm in memories and lm not in lms]
+    absent = [lm for lm in result.lms if lm.lm in memories and lm not in lms]
     notes = ["; ".join(filter(None, told)), *result.missing]
-    if short:
-        notes.insert(1, f"shorter than can be told, or none: {', '.join(short)}")
+    if absent:
+        ends = {lm.lm: bound(memories[lm.lm]) for lm in absent}
+        listed = [lm.label + (f" ({ends[lm.lm]})" if ends[lm.lm] else "") for lm in absent]
+        notes.insert(1, f"half-life not identified: {', '.join(listed)}")
     said = [stated(lm, memories[lm.lm].units) for lm in lms]
     if any(each.half_life > 0 for each in said):
         notes.append("×: the half-life that a slope or a fading state has, in tokens")
@@ -147,10 +149,8 @@ def main(
     shown = {lm.lm: found[lm.lm] for lm in result.lms if len(result.totals)}
     data = pd.DataFrame(
         {"lm": lm.lm, "label": lm.label}
+        | summary_columns(shown[lm.lm])
         | {
-            "half_life_words": shown[lm.lm].half_life,
-            "half_life_low": shown[lm.lm].half_life_low,
-            "half_life_high": shown[lm.lm].half_life_high,
             "kind": lm.memory,
             "stated_half_life_tokens": stated(lm, shown[lm.lm].units).half_life,
             "window_tokens": stated(lm, shown[lm.lm].units).window,

@@ -1,7 +1,7 @@
-"""The half-life of a measured memory: an exponential fitted to the mean effect by distance.
+"""Half-life of a measured memory: an exponential with a floor, fitted to effects by distance.
 
-The next word is left out of it: any LM takes most from the word before, a bigram model too, and what
-is asked is how what is left fades.
+The next word is left out of the fit: every LM, even a bigram model, depends most on the word
+before, and the question is how fast the rest of the effect fades.
 """
 
 from __future__ import annotations
@@ -16,73 +16,224 @@ from recency.errors import InputError
 from recency.stats import bootstrap
 
 REPLICATES = 1000
-#: Half-lives that are looked for, words; a fit that ends at either says no more than "at most", "at least".
-SHORTEST, LONGEST = 0.1, 1e4
-NEXT = 1  # words: the distance that the half-life leaves out
+#: Shortest half-life of the search, words; the longest is the farthest distance.
+SHORTEST = 0.1
+STEP = 0.003  # of the logarithm of the half-lives of the search
+TESTED = 60  # half-lives at which a decline is tested
+PARAMETERS = 3  # A, h and C; fewer distances than one more are not fitted
+LEVEL = 0.95
+NEXT = 1  # words: the distance that the fit leaves out
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Of one LM: mean |change| in bits by distance, and what is made of it."""
+    """Mean absolute change of surprisal by distance for one LM, and its summaries.
 
-    distance: np.ndarray  # words, 1 the next one
+    Intervals are at 95 %. `half_life` and `floor` are NaN where the half-life is not identified.
+    Then the interval is (x, inf) for "longer than x", (0, x) for "shorter than x", or (NaN, NaN).
+    """
+
+    distance: np.ndarray  # words, 1 for the next word
     effect: np.ndarray  # mean |change|, bits
-    low: np.ndarray  # its 95 % interval, places drawn anew
+    low: np.ndarray  # its interval, replaced words resampled
     high: np.ndarray
-    half_life: float  # words; NaN where nothing changes
+    half_life: float  # words
     half_life_low: float
     half_life_high: float
-    half_within: float  # words within which half of the summed effect falls, the next word left out
+    floor: float  # bits
+    half_within: float  # words that contain half of the summed effect, the next word left out
+    half_within_low: float
+    half_within_high: float
     places: int
     units: list[float] | None = None  # quartiles of the half-lives of units that fade, tokens
 
+    @property
+    def is_identified(self) -> bool:
+        """Whether the half-life is identified."""
+        return math.isfinite(self.half_life)
 
-def fitted(distance: np.ndarray, effects: np.ndarray) -> np.ndarray:
-    """Return for each row of `effects` (n, distances) the h (words) of the nearest A·2^(−d/h).
 
-    Nearest in least squares over h on a grid of 0.3 % steps; the best A of each h has a closed form.
-    Without any effect there is no half-life: NaN.
+def fit_exponential(distance: np.ndarray, effects: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fit A·2^(−d/h) + C with A > 0 and C ≥ 0 by least squares.
+
+    The half-life h is searched on a grid from `SHORTEST` to the farthest distance, in steps of
+    0.3 %; for each h the nonnegative least-squares solution for A and C has a closed form.
+
+    Parameters
+    ----------
+    distance : ndarray of shape (distances,)
+        In words.
+    effects : ndarray of shape (n, distances)
+        Nonnegative effects in bits, one curve per row.
+
+    Returns
+    -------
+    half_lives, floors : ndarray of shape (n,)
+        h in words and C in bits. h is NaN where no exponential fits better than a constant.
     """
-    lives = np.exp(np.arange(math.log(SHORTEST), math.log(LONGEST), 0.003))
-    curves = np.exp2(-(distance - 1) / lives[:, None])  # (lives, distances)
-    curves /= np.linalg.norm(curves, axis=1, keepdims=True)
-    explained = effects @ curves.T
-    return np.where(effects.any(1), lives[explained.argmax(1)], math.nan)
+    lives = _half_lives(distance)
+    curves = np.exp2(-(distance - distance[0]) / lives[:, None])  # (lives, distances)
+    centred = curves - curves.mean(1, keepdims=True)
+    mean = effects.mean(1, keepdims=True)
+    amplitude = effects @ (centred / (centred**2).sum(1, keepdims=True)).T  # (n, lives)
+    floor = mean - amplitude * curves.mean(1)
+    # Gains are reductions of the residual sum of squares, relative to the constant C = mean.
+    gain = amplitude**2 * (centred**2).sum(1)
+    without_floor = (effects @ curves.T) ** 2 / (curves**2).sum(1) - len(distance) * mean**2
+    gain = np.where(floor < 0, without_floor, gain)
+    gain[amplitude <= 0] = -math.inf
+    best = gain.argmax(1)
+    rows = np.arange(len(effects))
+    fades = gain[rows, best] > 1e-12 * len(distance) * mean[:, 0] ** 2
+    return np.where(fades, lives[best], math.nan), np.maximum(floor[rows, best], 0.0)
 
 
-def measured(*changes: pd.DataFrame, seed: int = 0) -> Memory:
-    """Measure a memory by the changes of `replace.changes`, of each seed of an LM one table.
+def declines(distance: np.ndarray, effect: np.ndarray, resampled: np.ndarray) -> bool:
+    """Test whether an exponential with a floor describes the effect better than a constant.
 
-    It is the mean over seeds; intervals draw places anew, the same of all seeds, and seeds
-    (`bootstrap.of_few`).
+    The statistic is the largest t = A/SE of the exponentials of `TESTED` half-lives, compared with
+    its bootstrap distribution under A = 0 [1]_, one-sided at 5 %. The search over half-lives is
+    part of the test.
+
+    Parameters
+    ----------
+    distance, effect : ndarray of shape (distances,)
+        In words; mean effect in bits.
+    resampled : ndarray of shape (replicates, distances)
+        Bootstrap replicates of `effect`.
+
+    References
+    ----------
+    .. [1] Romano, J. P., & Wolf, M. (2005). Stepwise multiple testing as formalized data snooping.
+       Econometrica, 73(4), 1237-1282.
     """
-    sizes = [each.assign(size=each.change_bits.abs()) for each in changes]
-    grids = [each.pivot(index="place", columns="distance", values="size") for each in sizes]
+    lives = np.geomspace(SHORTEST, distance.max(), TESTED)
+    curves = np.exp2(-(distance - distance[0]) / lives[:, None])
+    centred = curves - curves.mean(1, keepdims=True)
+    weights = (centred / (centred**2).sum(1, keepdims=True)).T
+    amplitude, replicates = effect @ weights, resampled @ weights  # (lives,), (replicates, lives)
+    se = replicates.std(0, ddof=1)
+    size = np.abs(effect).max()
+    if not (amplitude > 1e-12 * size).any():
+        return False
+    se = np.maximum(se, 1e-12 * size)  # replicates that hardly differ
+    under_null = ((replicates - amplitude) / se).max(1)
+    return bool((amplitude / se).max() > np.quantile(under_null, LEVEL))
+
+
+def measured(*changes: pd.DataFrame, seed: int = 0, replicates: int = REPLICATES) -> Memory:
+    """Summarize the memory of an LM.
+
+    The effect is the mean over the LM's seeds. A bootstrap resamples the replaced words, the same
+    ones for all seeds, and the seeds (`bootstrap.of_few`).
+
+    The half-life is *identified*, and reported, where all three of these hold:
+
+    1. the effect declines (`declines`);
+    2. at most 2.5 % of the replicates fit a constant best;
+    3. neither end of the 95 % interval is a bound of the search, `SHORTEST` or the farthest
+       distance.
+
+    If only 3 fails, at one bound, the interval is open on that side: "longer than x", where 97.5 %
+    of the replicates are longer than x, or "shorter than x". Otherwise there is no interval.
+
+    Parameters
+    ----------
+    *changes : DataFrame
+        Columns place, distance (words) and change_bits, one table per seed (`replace.changes`).
+    seed : int
+        Seed of the bootstrap.
+    replicates : int
+        Number of bootstrap replicates.
+
+    Raises
+    ------
+    InputError
+        If the seeds were not measured at the same places and distances.
+    """
+    sizes = [table.assign(size=table.change_bits.abs()) for table in changes]
+    grids = [table.pivot(index="place", columns="distance", values="size") for table in sizes]
     if any(
         not (g.index.equals(grids[0].index) and g.columns.equals(grids[0].columns)) for g in grids
     ):
         raise InputError("the seeds of an LM were not measured at the same places and distances")
     values, distance = np.stack(grids), grids[0].columns.to_numpy(float)
-    known = np.isfinite(values)
-    filled = np.where(known, values, 0.0)
-    effect = filled.sum((0, 1)) / known.sum((0, 1))
+    effect, resampled = _resample(values, seed, replicates)
+    low, high = np.quantile(resampled, _ends(), axis=0)
+    later = distance > NEXT
+    far, mean, draws = distance[later], effect[later], resampled[:, later]
+    half_life, floor, life_low, life_high = _identify(far, mean, draws)
+    within = half_distance(far, mean[None])[0]
+    ends = half_distance(far, draws)
+    ends = ends[np.isfinite(ends)]
+    ends = np.quantile(ends, _ends(), method="inverted_cdf") if len(ends) else [math.nan] * 2
+    return Memory(
+        distance, effect, low, high, half_life, life_low, life_high, floor,
+        float(within), *map(float, ends), values.shape[1],
+    )  # fmt: skip
+
+
+def half_distance(distance: np.ndarray, effects: np.ndarray) -> np.ndarray:
+    """Return the distances (n,) within which half of the summed `effects` (n, distances) falls.
+
+    NaN where there is no effect at all.
+    """
+    if not len(distance):
+        return np.full(len(effects), math.nan)
+    summed = effects.cumsum(1)
+    reached = summed >= summed[:, -1:] / 2
+    return np.where(summed[:, -1] > 0, distance[reached.argmax(1)], math.nan)
+
+
+def _half_lives(distance: np.ndarray) -> np.ndarray:
+    """Return the half-lives (words) of the search; the first and last are its bounds."""
+    number = math.ceil(math.log(distance.max() / SHORTEST) / STEP) + 1
+    return np.geomspace(SHORTEST, distance.max(), number)
+
+
+def _ends() -> tuple[float, float]:
+    """Return the levels of the quantiles that are the ends of an interval."""
+    return (1 - LEVEL) / 2, (1 + LEVEL) / 2
+
+
+def _resample(values: np.ndarray, seed: int, replicates: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean of `values` (seeds, places, distances) and its bootstrap replicates."""
+    measured_at = np.isfinite(values)
+    filled = np.where(measured_at, values, 0.0)
+    effect = filled.sum((0, 1)) / measured_at.sum((0, 1))
     seeds, places, _ = values.shape
     random = np.random.default_rng(seed)
-    counts = random.multinomial(places, np.full(places, 1 / places), REPLICATES)
-    shares = bootstrap.of_few(random, seeds, REPLICATES)
-    seen, sums = (
-        sum(shares[:, n, None] * (counts @ each) for n, each in enumerate(what))
-        for what in (known, filled)
+    counts = random.multinomial(places, np.full(places, 1 / places), replicates)
+    shares = bootstrap.of_few(random, seeds, replicates)
+    total, sums = (
+        sum(shares[:, n, None] * (counts @ table) for n, table in enumerate(tables))
+        for tables in (measured_at, filled)
     )
-    drawn = np.divide(sums, seen, out=np.zeros(seen.shape), where=seen > 0)
-    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
-    later = distance > NEXT
-    half_life = float(fitted(distance[later], effect[None, later])[0])
-    lives = fitted(distance[later], drawn[:, later])
-    ends = np.quantile(lives, [0.025, 0.975]) if np.isfinite(lives).all() else (math.nan, math.nan)
-    summed = effect[later].cumsum()
-    within = distance[later][np.searchsorted(summed, summed[-1] / 2)] if summed[-1] else math.nan
-    return Memory(
-        distance, effect, low, high, half_life, *map(float, ends), float(within),
-        places,
-    )  # fmt: skip
+    return effect, np.divide(sums, total, out=np.zeros(total.shape), where=total > 0)
+
+
+def _identify(
+    distance: np.ndarray, effect: np.ndarray, resampled: np.ndarray
+) -> tuple[float, float, float, float]:
+    """Return half-life, floor and the ends of the half-life's interval; see `measured`."""
+    unknown = (math.nan,) * 4
+    if len(distance) <= PARAMETERS or not effect.any():
+        return unknown
+    if not declines(distance, effect, resampled):
+        return unknown
+    (half_life,), (floor,) = fit_exponential(distance, effect[None])
+    lives, _ = fit_exponential(distance, resampled)
+    tail = _ends()[0]
+    if np.isnan(half_life) or np.isnan(lives).mean() > tail:
+        return unknown
+    bounds = _half_lives(distance)[[0, -1]]
+    low, high = np.quantile(lives[np.isfinite(lives)], _ends(), method="inverted_cdf")
+    at_shortest = min(low, half_life) <= bounds[0] * (1 + STEP)
+    at_longest = max(high, half_life) >= bounds[1] / (1 + STEP)
+    if at_shortest and at_longest:
+        return unknown
+    if at_shortest:
+        return math.nan, math.nan, 0.0, float(high)
+    if at_longest:
+        return math.nan, math.nan, float(low), math.inf
+    return float(half_life), float(floor), float(low), float(high)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.evaluations.measured_memory.figure import read, words
+from recency.evaluations.measured_memory.figure import read, summary_columns, words
 from recency.evaluations.measured_memory.stated import Stated, stated
-from recency.evaluations.measured_memory.table import interval
+from recency.evaluations.measured_memory.table import half_within, interval
 from recency.evaluations.reading_times.table_significance import write_p
 from recency.figures import comparison, style, tables
 from recency.figures import intervals as interval_files
@@ -33,6 +33,8 @@ PRODUCT = {
 ORDER = ["window of words", "fading", "rewritten", "gated", "attention", "biased attention"]
 TESTS = [
     "two-sided permutation tests of squared errors on the held-out partition; those of a kind are means over its LMs, and their seeds",
+    "p: the larger of the two clustered ones, with all errors of a subject or of a sentence "
+    + "swapped together",
     "Holm: p corrected for the pairs of kinds, over all responses and apart from these by response; below 0.05 in bold, with the kind that has less error",
 ]
 
@@ -54,11 +56,12 @@ def rows(result, known, memories, models) -> pd.DataFrame:
             "lm": lm.lm,
             "label": lm.label,
             "kind": lm.memory,
-            "half_life_words": memories[lm.lm].half_life,
             "half_life": interval(memories[lm.lm]),
+            "half_within": half_within(memories[lm.lm]),
             "stated": in_words(stated(lm, memories[lm.lm].units)),
             "delta_loglik": result.totals.get(lm.lm),
         }
+        | summary_columns(memories[lm.lm])
         | columns(known, lm.lm, TOTAL)
         for lm in models
     )
@@ -70,7 +73,8 @@ def rows(result, known, memories, models) -> pd.DataFrame:
 
 def layout(data: pd.DataFrame, base: str) -> Table:
     """Set out a row an LM, a rule between kinds."""
-    header = ["LM", "Kind of memory", "Half-life (words)", "Stated (tokens)", "ΔLogLik (nats)"]
+    header = ["LM", "Kind of memory", "Half-life (words)", "Half within (words)"]
+    header += ["Stated (tokens)", "ΔLogLik (nats)"]
     grid, rules = [], []
     for number, row in enumerate(data.itertuples(index=False)):
         if number and row.kind != data.kind[number - 1]:
@@ -80,12 +84,16 @@ def layout(data: pd.DataFrame, base: str) -> Table:
                 Cell(row.label, left=True),
                 Cell(row.kind or "–", left=True),
                 Cell(row.half_life),
+                Cell(row.half_within),
                 Cell(row.stated),
                 Cell(style.signed(row.delta_loglik)),
             ]
         )
     notes = [
-        "Half-life: measured, with 95 % intervals; of several seeds the mean's",
+        "Half-life: of an exponential with a floor, fitted to the measured effect, with its 95 % "
+        + "interval; > or <: a bound where it is not identified",
+        "Half within: distance that contains half of the effect, the next word left out, with its "
+        + "95 % interval",
         "Stated: ln 2/m of a slope for all heads, ln 2/−ln α of a fading state, of units the median and the quartiles",
         *filter(None, [base]),
     ]

@@ -24,7 +24,7 @@ COLUMNS = [
     *delta_loglik.LIKELIHOODS,
     *("n_exploratory", "n_fit", "converged", "note"),
     *delta_loglik.INTERVALS,
-    *("n_held_out", *TESTS, "permutations", "p_holm"),
+    *("n_held_out", *TESTS, "permutations", "p_holm", permutation.OBSERVATION),
 ]
 
 
@@ -53,8 +53,9 @@ def main(
 
     `comparisons` have lm_a, lm_b, dataset, measure and design; all files are listed in their order.
     `fit_both` are fitted as LM a's, with b beside it. Log-likelihoods in nats; `difference` is the
-    mean squared error of both minus that of one alone, < 0 where the added LM helps. p_holm is p
-    corrected by Holm's method among all rows. `others` and `named` as in permutation.main().
+    mean squared error of both minus that of one alone, < 0 where the added LM helps. p is the
+    larger of p_subject and p_sentence, p_holm is p corrected by Holm's method among all rows.
+    `others` and `named` as in permutation.main().
     """
     rows = []
     for index, names in enumerate(comparisons):

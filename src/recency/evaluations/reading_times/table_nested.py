@@ -65,8 +65,9 @@ def main(
         + "in bold where that leaves zero out. In the fit: lme4's, on the fit partition, where more "
         + "terms never fit worse",
         "ΔMSE: difference of mean squared errors on the held-out partition; below 0 the added one "
-        + f"helps. p: two-sided permutation tests ({times or 'no'} permutations); Holm's correction "
-        + "is over the table's rows",
+        + f"helps. p: the larger of two two-sided permutation p values ({times or 'no'} "
+        + "permutations), with all errors of a subject or of a sentence swapped together; Holm's "
+        + "correction of it is over the table's rows",
     ]
     odd = rows[~rows.converged.astype(str).eq("True")]
     if len(odd):

@@ -50,7 +50,7 @@ def ranking(verdict: Mapping) -> Table:
     if tested:
         notes.append(
             f"held-out p: permutation test against {baseline} on the held-out partition, all responses "
-            "together; Holm: corrected among the LMs"
+            "together, the larger of p by subject and p by sentence; Holm: corrected among the LMs"
         )
     if verdict["told_apart"]:
         notes.append(f"group: {verdict['told_apart']}")

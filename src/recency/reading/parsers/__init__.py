@@ -6,7 +6,9 @@ checks, and filters nothing: the filters stand in the config, and `recency.readi
 
 Literals say what the config may ask for, and are read without importing the module: `COLUMNS`, the
 columns that filters may use beside those that all have (name → number, text, flag or any), `CHOICES`
-(option → its values, where they are a few), and `AMPLITUDES`, the measures that are no times.
+(option → its values, where they are a few), and `AMPLITUDES`, the measures that are no times. An
+option `offset` of `responses`, 0 unless given, is the number of words that times are moved by; the
+check of alignment names the right one.
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ def responses(
 ) -> pd.DataFrame:
     """Read reading times in ms, with `correct` (of 6 questions, per subject and story).
 
-    `offset` words are added to the paper's alignment: 0 is the paper's, 1 gives each time to the
-    next word. `file_offset` says where the file itself has its times, in the same count; None:
+    `offset` words are added to the paper's alignment: 0 is the paper's, 1 the corrected one, which
+    gives each time to the next word. `file_offset` says where the file itself has its times, in the same count; None:
     found with the role `readers`. A batch file has the paper's alignment once its zones are
     counted from the first word.
     """
