@@ -56,6 +56,7 @@ from recency.workflow import (
     records,
     regressions,
     reporting,
+    searches,
     start,
     timings,
 )

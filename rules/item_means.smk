@@ -20,7 +20,7 @@ rule delta_aic:
 
 rule bias_search:
     input:
-        unpack(lambda wildcards: regressions.search_files(study, wildcards.search)),
+        unpack(lambda wildcards: searches.search_files(study, wildcards.search)),
     output:
         trials="<results>/searches/{search}/trials.csv",
         best="<results>/searches/{search}/best.json",
@@ -32,7 +32,7 @@ rule bias_search:
         "../envs/search.yaml"
     threads: config["threads"]["surprisal"]
     params:
-        settings=lambda wildcards: regressions.search_settings(study, wildcards.search),
+        settings=lambda wildcards: searches.search_settings(study, wildcards.search),
     script:
         "../workflow/scripts/item_means/bias_search.py"
 

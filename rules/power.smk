@@ -1,54 +1,49 @@
-# Power: the chance of finding a ΔLogLik with n subjects and m sentences (`snakemake power`).
+# Power: the smallest lead of one LM over another that a study detects (`./run power`).
 
-# Dataset → design and sizes; the dataset's readers are simulated.
+# Name of a study of power → its sizes and its simulated readers.
 POWER = config.get("power", {})
 
 
 rule power:
     input:
-        study.power_figures(),
+        [f"<results>/power/{name}.svg" for name in POWER],
     localrule: True
 
 
 rule simulate_power:
-    input:
-        words="<results>/datasets/{dataset}/words.parquet",
-        surprisal=lambda wildcards: study.readers_surprisal(wildcards.dataset),
-        unigram=f"<results>/surprisal/{study.scale['unigram']}/{{dataset}}.parquet",
     output:
-        "<results>/power/{dataset}.{design}.chances.csv",
+        "<results>/power/{power}.sizes.csv",
     log:
-        "<logs>/simulate_power/{dataset}.{design}.log",
+        "<logs>/simulate_power/{power}.log",
     benchmark:
-        "<benchmarks>/simulate_power/{dataset}.{design}.tsv"
+        "<benchmarks>/simulate_power/{power}.tsv"
     wildcard_constraints:
-        dataset=any_of(POWER),
+        power=any_of(POWER),
     conda:
         "../envs/stats.yaml"
+    threads: 2
     params:
-        readers=lambda wildcards: study.simulated(wildcards.dataset)["readers"],
-        design=lambda wildcards: config["designs"][wildcards.design],
-        sizes=lambda wildcards: study.power_sizes(wildcards.dataset),
-        seed=lambda wildcards: study.scale["seed"],
+        settings=lambda wildcards: POWER[wildcards.power],
+        seed=study.scale["seed"],
     script:
         "../workflow/scripts/power/simulate_power.py"
 
 
 rule figure_power:
     input:
-        chances="<results>/power/{dataset}.{design}.chances.csv",
+        sizes="<results>/power/{power}.sizes.csv",
     output:
         products.files(
             study,
-            "<results>/power/{dataset}.{design}",
+            "<results>/power/{power}",
             f"{EVALUATIONS}/power/figure_power.rst",
-            "{dataset}: chance of finding ΔLogLik",
+            "{power}: smallest detectable lead",
             category="Power",
         ),
     log:
-        "<logs>/figure_power/{dataset}.{design}.log",
+        "<logs>/figure_power/{power}.log",
     wildcard_constraints:
-        dataset=any_of(POWER),
+        power=any_of(POWER),
     conda:
         "../envs/plot.yaml"
     script:

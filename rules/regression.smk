@@ -96,18 +96,50 @@ rule nested:
         "../workflow/scripts/regression/nested.py"
 
 
+# Subjects and sentences are resampled jointly; each draw is fitted, and scores what it left out.
+for batch in batches.responses(study):
+
+    rule:
+        name:
+            batch.rule("crossed_bootstrap")
+        input:
+            unpack(
+                lambda wildcards, batch=batch: regressions.files_of(
+                    study, batch.of(wildcards), wildcards.lm
+                )
+            ),
+        output:
+            [f"{path}.parquet" for path in batches.fits(batch, "crossed/draws-{draws}")],
+        log:
+            f"<logs>/crossed/{batch.name}/draws-{{draws}}/{{lm}}.{{model}}.log",
+        benchmark:
+            f"<benchmarks>/crossed/{batch.name}/draws-{{draws}}/{{lm}}.{{model}}.tsv"
+        wildcard_constraints:
+            design=fitted_alone,
+            lm=any_of(batch.lms or [*config["lms"], batches.NO_LM]),
+            model="full|base",
+            draws=r"\d+",
+        conda:
+            "../envs/stats.yaml"
+        threads: batches.processes(study, batch, workflow.cores)
+        params:
+            lm="{lm}",
+            model="{model}",
+            responses=lambda wildcards, batch=batch: regressions.settings_of(
+                study, batch.of(wildcards)
+            ),
+            draws=lambda wildcards: int(wildcards.draws),
+            seed=study.scale["seed"],
+        script:
+            "../workflow/scripts/regression/crossed.py"
+
+
 rule delta_loglik:
     input:
-        full=lambda wildcards: regressions.fits(study, wildcards.experiment),
-        base=lambda wildcards: regressions.bases(
-            study, wildcards.experiment, bool(wildcards.beside)
-        ),
-        full_observations=lambda wildcards: map(
-            regressions.loglik_file, regressions.fits(study, wildcards.experiment)
-        ),
-        base_observations=lambda wildcards: map(
-            regressions.loglik_file,
-            regressions.bases(study, wildcards.experiment, bool(wildcards.beside)),
+        unpack(
+            lambda wildcards: regressions.ranked_files(
+                study, wildcards.experiment, bool(wildcards.beside)
+            )
         ),
     output:
         "<results>/experiments/{experiment}/delta_loglik{beside}.csv",
@@ -124,6 +156,8 @@ rule delta_loglik:
         cells=lambda wildcards: study.ranked_cells(wildcards.experiment),
         baselines=lambda wildcards: regressions.ranked_baselines(study, wildcards.experiment),
         apart=lambda wildcards: regressions.settings_apart(study, wildcards.experiment),
+        endpoint=lambda wildcards: study.endpoint(wildcards.experiment, bool(wildcards.beside)),
+        bootstrap=lambda wildcards: study.experiment(wildcards.experiment).get("bootstrap"),
         seed=study.scale["seed"],
     script:
         "../workflow/scripts/regression/delta_loglik.py"
@@ -159,12 +193,7 @@ rule random_effects:
 
 rule seeds:
     input:
-        full_observations=lambda wildcards: map(
-            regressions.loglik_file, regressions.fits(study, wildcards.experiment)
-        ),
-        base_observations=lambda wildcards: map(
-            regressions.loglik_file, regressions.bases(study, wildcards.experiment)
-        ),
+        unpack(lambda wildcards: regressions.scored_files(study, wildcards.experiment)),
     output:
         "<results>/experiments/{experiment}/seeds.csv",
     log:
@@ -173,6 +202,7 @@ rule seeds:
         "../envs/plot.yaml"
     params:
         cells=lambda wildcards: study.seeded_cells(wildcards.experiment),
+        endpoint=lambda wildcards: study.endpoint(wildcards.experiment),
     script:
         "../workflow/scripts/regression/seeds.py"
 

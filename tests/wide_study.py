@@ -37,7 +37,8 @@ word_pairs: {pairs: {label: Pairs, pairs: {local: pairs.txt}, vectors: {v: {loca
 treebanks: {trees: {label: Trees, train: {local: t.conllu}, dev: {local: t.conllu}, test: {local: t.conllu}}}
 probe: {epochs: 2, batch: 4, relations: [nsubj, obj]}
 sentences: {dog: "the dog ran ."}
-power: {simulated_spr: {subjects: [10], sentences: [20], effects: [1], repeats: 4}}
+power: {two_lms: {subjects: [10], sentences: [12], seeds: [1, 2], responses: 1, repeats: 2, draws: 30}}
+endpoint_simulation: {readers: {subjects: 8, sentences: 10, words: 4}, vary: {slope_sd: [], word_sd: [0], subjects: [], responses: [], seeds: []}, repeats: 2, draws: 30, crossed_fixed: 1, permutations: 99}
 experiments:
   wide:
     title: Wide
@@ -69,6 +70,7 @@ TARGETS = [
     "seeded",
     "texts",
     "power",
+    "endpoint",
     "export_Pythia",
     "export_simulated_spr",
 ]

@@ -1,7 +1,6 @@
-"""The base of ΔLogLik: the fits say which they have, and no difference is taken between unlike ones."""
+"""The baseline model of ΔLogLik: which one the fits have, and other endpoints next to the ranking."""
 
 import json
-import math
 
 import numpy as np
 import pandas as pd
@@ -10,9 +9,9 @@ import pytest
 from recency.errors import InputError
 from recency.evaluations.reading_times import (
     delta_loglik,
-    figure_bases,
     intervals,
     table_delta_loglik,
+    table_endpoints,
     verdict,
 )
 from recency.figures import bases, comparison, papers
@@ -41,8 +40,8 @@ def test_each_file_of_a_design_with_two_bases_has_its_own():
     assert designs.formula_of(SLOPES, "base") == designs.formula_of(own, "base")
 
 
-def test_without_slopes_both_bases_are_one_and_the_papers():
-    assert {designs.kind_of_base(NONE | {"base": base}) for base in ("fixed", "all")} == {"fixed"}
+def test_without_slopes_both_bases_are_one():
+    assert {designs.kind_of_base(NONE | {"base": base}) for base in ("fixed", "all")} == {"all"}
 
 
 def test_controls_may_spill_over():
@@ -80,7 +79,7 @@ def fits(folder, logliks):
     for name, (value, base) in logliks.items():
         record = {
             "model": "base" if base else "full", "n": {"exploratory": 9, "fit": 18}, "note": "",
-            "converged": True, "loglik": dict.fromkeys(delta_loglik.LIKELIHOODS.values(), value),
+            "converged": True, "loglik": dict.fromkeys(delta_loglik.KEYS.values(), value),
         } | ({"base": base} if base else {})  # fmt: skip
         (folder / f"{name}.json").write_text(json.dumps(record))
 
@@ -109,15 +108,15 @@ def test_over_the_shared_base_differences_are_those_of_the_full_models(tmp_path)
     assert shared.delta_loglik.diff().iloc[1] == -90 - -100
 
 
-def rows(folder, base, second=None):
-    """Write ΔLogLik of two LMs on two responses over a base; the second response perhaps over another."""
+def rows(folder, base, second=None, endpoint="modelblocks"):
+    """Write ΔLogLik of two LMs on two responses relative to a baseline model, or to two."""
     made = [
         {"lm": lm, "dataset": dataset, "measure": "SPR", "base": kind, "delta_loglik": value + n,
-         "n_exploratory": 9, "converged": True}
+         "endpoint": endpoint, "n": 9, "converged": True, "delta_loglik_conditional": value / 2}
         for n, (dataset, kind) in enumerate((("ucl", base), ("ns", second or base)))
         for lm, value in (("Pythia", 160.0), ("ALiBi-mix-TI", 180.0))
     ]  # fmt: skip
-    path = folder / f"{base}{second}.csv"
+    path = folder / f"{base}{second}{endpoint}.csv"
     pd.DataFrame(made).to_csv(path, index=False)
     return path
 
@@ -144,37 +143,53 @@ def compared(folder, path):
     return found.set_index(["lm", "response"]), page
 
 
-def test_the_papers_base_stands_beside_published_values(tmp_path):
-    found, page = compared(tmp_path, rows(tmp_path, "fixed"))
+def test_published_values_of_the_same_endpoint_have_a_difference(tmp_path):
+    found, page = compared(tmp_path, rows(tmp_path, "all"))
     row = found.loc[("Pythia", "UCL SPR")]
-    assert (row.published, row.published_base) == (57.1, "fixed")
+    assert (row.published, row.published_base) == (57.1, "all")
+    assert row.published_endpoint == "modelblocks"
     assert row.difference == pytest.approx(160 - 57.1)
     assert found.loc[("Pythia", "Total"), "difference"] == pytest.approx(321 - 57.1 - 66)
-    assert "(base: fixed)" in page.notes[0] and "unlike" not in " ".join(page.notes)
+    assert "(base: all)" in page.notes[0] and "different endpoints" not in " ".join(page.notes)
 
 
-def test_no_difference_between_unlike_bases(tmp_path):
-    found, page = compared(tmp_path, rows(tmp_path, "all"))
+@pytest.mark.parametrize(("base", "endpoint"), [("fixed", "modelblocks"), ("all", "crossed")])
+def test_no_difference_between_different_endpoints(tmp_path, base, endpoint):
+    found, page = compared(tmp_path, rows(tmp_path, base, endpoint=endpoint))
     assert found.published.notna().all() and found.difference.isna().all()
-    assert "(base: all)" in page.notes[0]
-    assert any("no difference between unlike bases" in note for note in page.notes)
+    assert f"(base: {base})" in page.notes[0]
+    assert any("no difference is given" in note for note in page.notes)
     cells = [cell for row in page.rows for cell in row[1:]]
     assert all(cell.below[-1] == "" for cell in cells)
 
 
-def test_a_total_over_unlike_bases_has_no_difference(tmp_path):
-    found, page = compared(tmp_path, rows(tmp_path, "fixed", "all"))
+def test_a_total_of_different_baselines_has_no_difference(tmp_path):
+    found, page = compared(tmp_path, rows(tmp_path, "all", "fixed"))
     known = found.difference.notna()
     assert set(found.index[known]) == {("Pythia", "UCL SPR"), ("ALiBi-mix-TI", "UCL SPR")}
-    assert "bases of several kinds" in page.notes[0]
+    assert "baseline models of several kinds" in page.notes[0]
+
+
+def test_tables_match_published_values_by_their_stated_name(tmp_path):
+    """A table of surprisals has no bias that is known; it is not the paper's LM without one."""
+    plain = {"label": "x", "bias": {"form": "none"}, "applied": "none"}
+    table = {"surprisals": {"columns": {}}}
+    lms = [
+        plain | {"lm": "a", "label": "A", "network": {"table": {"published_as": "ALiBi-mix-TI"}}},
+        plain | {"lm": "b", "label": "B", "network": {"table": {}}},
+        plain | {"lm": "c", "network": {"ngram": table}},
+    ]
+    models = comparison.records(lms, [])[0]
+    published = papers.delta("data/published/clark2025_table2.csv", models)
+    assert published.index.tolist() == ["a"] and published.loc["a", "UCL SPR"] == 68.1
 
 
 def test_lms_over_unlike_bases_are_not_compared(tmp_path):
-    path = rows(tmp_path, "fixed")
+    path = rows(tmp_path, "all")
     made = pd.read_csv(path)
-    made.loc[1, "base"] = "all"
+    made.loc[1, "base"] = "fixed"
     made.to_csv(path, index=False)
-    with pytest.raises(InputError, match="UCL SPR has a base that lacks fixed and all"):
+    with pytest.raises(InputError, match="UCL SPR has a base that lacks all and fixed"):
         comparison.read(path, lms=LMS, responses=RESPONSES)
 
 
@@ -202,32 +217,44 @@ def sure(folder, path, reach):
     return out
 
 
-def test_the_verdict_names_its_base_and_tells_of_the_other(tmp_path):
-    first, second = rows(tmp_path, "fixed"), rows(tmp_path, "all")
+def test_the_verdict_names_baseline_and_endpoint(tmp_path):
+    first = rows(tmp_path, "all", endpoint="crossed")
     verdict.main(
         delta_loglik=first, intervals=sure(tmp_path, first, 60), out=tmp_path / "v.json", lms=LMS,
         responses=RESPONSES, baseline="Pythia", baselines={lm["lm"]: "Pythia" for lm in LMS},
-        beside=second, beside_intervals=sure(tmp_path, second, 10),
     )  # fmt: skip
-    told = json.loads((tmp_path / "v.json").read_text())
-    assert told["base"] == "fixed" and told["beside"]["base"] == "all"
-    assert told["sentences"][-2] == f"ΔLogLik is over {bases.NAMED['fixed']}."
-    assert told["sentences"][-1].startswith(
-        f"Over {bases.NAMED['all']}: ALiBi-mix-TI predicts best, 40 nats over Pythia"
+    content = json.loads((tmp_path / "v.json").read_text())
+    assert (content["base"], content["endpoint"]) == ("all", "crossed")
+    assert content["sentences"][-1] == (
+        f"ΔLogLik is relative to {bases.NAMED['all']}; its log-likelihood is "
+        "of subjects and sentences that the fit has not seen (crossed bootstrap)."
     )
-    assert "not distinguishable" in told["sentences"][0]
 
 
-def test_the_figure_has_a_panel_a_base(tmp_path):
-    first, second = rows(tmp_path, "fixed"), rows(tmp_path, "all")
-    paths = {name: tmp_path / name for name in ("f.svg", "f.csv", "t.html", "t.csv", "t.tex")}
-    figure_bases.main(
-        delta_loglik=first, intervals=sure(tmp_path, first, 60), beside=second,
-        beside_intervals=sure(tmp_path, second, 10), lms=LMS, responses=RESPONSES, baseline="Pythia",
-        figure=[paths["f.svg"], paths["f.csv"]], table=[paths[n] for n in ("t.html", "t.csv", "t.tex")],
+def test_the_table_of_endpoints_ranks_by_each(tmp_path):
+    first, second = rows(tmp_path, "all", endpoint="crossed"), rows(tmp_path, "fixed")
+    made = pd.read_csv(second).assign(endpoint="conditional")
+    made["delta_loglik_conditional"] = [3.0, 1.0, 3.0, 1.0]
+    made.to_csv(second, index=False)
+    out = [tmp_path / name for name in ("t.html", "t.csv", "t.tex")]
+    table_endpoints.main(
+        delta_loglik=first, beside=[second], out=out, lms=LMS, responses=RESPONSES,
+        published="data/published/clark2025_table2.csv",
     )  # fmt: skip
-    drawn = pd.read_csv(paths["f.csv"])
-    assert list(drawn.base) == ["fixed"] * 2 + ["all"] * 2 and set(drawn.response) == {"Total"}
-    assert drawn.over_baseline.dropna().tolist() == [40, 40] and math.isnan(drawn.low[0]) is False
-    page = paths["t.html"].read_text()
-    assert "base: fixed" in page and "base: all" in page and "Natural Stories SPR" in page
+    found = pd.read_csv(out[1])
+    kinds = found[["base", "endpoint"]].drop_duplicates().to_numpy().tolist()
+    assert kinds == [["all", "crossed"], ["all", "conditional"], ["fixed", "conditional"]]
+    mix = found[(found.lm == "ALiBi-mix-TI") & (found.response == "UCL SPR")]
+    assert mix.delta_loglik.tolist() == [180.0, 90.0, 1.0] and set(mix.published) == {68.1}
+    assert "unseen subjects and sentences" in out[0].read_text()
+
+
+def test_agreement_with_published_values():
+    published = pd.DataFrame(
+        {"UCL SPR": [1.0, 2.0, 4.0], "Provo FP": [3.0, 5.0, 9.0]}, ["a", "b", "c"]
+    )
+    found = {("all", "x"): published + 2, ("fixed", "x"): -published}
+    near = table_endpoints.agreement(found, published)
+    assert near.correlation.tolist() == pytest.approx([1, -1])
+    assert near.rms_difference.tolist() == pytest.approx([2, np.sqrt(4 * 136 / 6)])
+    assert near.mean_difference[0] == pytest.approx(2) and near.cells.tolist() == [6, 6]

@@ -30,7 +30,7 @@ def files(tmp_path):
     """Write ΔLogLik of a design and, twice as large plus 3 by response, of another, and perplexity."""
     rows = [
         {"lm": lm, "label": lm.upper(), "dataset": r["dataset"], "measure": r["measure"]}
-        | {"delta_loglik": each * (1 + (r["dataset"] == "two")), "n_exploratory": 1000}
+        | {"delta_loglik": each * (1 + (r["dataset"] == "two")), "n": 1000}
         for lm, each in LOGLIK.items()
         for r in RESPONSES
     ]

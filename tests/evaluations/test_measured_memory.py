@@ -339,8 +339,9 @@ def test_delta_loglik_by_half_life(tmp_path):
     about = {
         "dataset": "d",
         "measure": "SPR",
-        "base": "fixed",
-        "n_exploratory": 9,
+        "base": "all",
+        "endpoint": "crossed",
+        "n": 9,
         "converged": True,
     }
     rows = [about | {"lm": lm["lm"], "delta_loglik": 10.0 * n} for n, lm in enumerate(lms)]

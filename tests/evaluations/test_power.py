@@ -1,114 +1,130 @@
-"""Power from simulated readers."""
+"""The smallest lead of one LM over another that simulated studies detect."""
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
+from loaded import untracked
+from project import TINY, copy_project, snakemake
 
-from recency.errors import InputError
 from recency.evaluations.power import figure as figure_power
 from recency.evaluations.power import simulate as simulate_power
+from recency.simulation import studies, study_scores
+from recency.simulation.studies import Settings
 
-DESIGN = {
-    "formula": (
-        "time_ms ~ length + surprisal + previous_surprisal + (1 + surprisal | subject)"
-        " + (1 | sentence)"
-    ),
-    "of_interest": ["surprisal", "previous_surprisal"],
-    "base": "all",
-    "engine": "cross_products",
-    "response": "raw",
-    "surprisal": "plain",
+POWER = {
+    "subjects": [12, 30],
+    "sentences": [16],
+    "seeds": [1, 2],
+    "responses": 1,
+    "closeness": {"a": 0.95, "b": 0.6},
+    "readers": {"words": 6, "slope": 40, "slope_sd": 0.3},
+    "repeats": 2,
+    "draws": 20,
 }
-READERS = {
-    "subjects": 9,
-    "seed": 0,
-    "sentence_sd": 10,
-    "residual_sd": 60,
-    "coefficients": {"intercept": 320, "length": 3, "surprisal": 4, "previous_surprisal": 2},
-    "subject_sd": {"intercept": 40, "surprisal": 1},
-}
+OVER = """
+power: {two_lms: {subjects: [8], sentences: [8], seeds: [1, 2], responses: 1, repeats: 2, draws: 20, readers: {words: 4}}}
+endpoint_simulation:
+  readers: {subjects: 8, sentences: 8, words: 4}
+  vary: {slope_sd: [], word_sd: [], subjects: [], responses: [], seeds: []}
+  repeats: 2
+  draws: 20
+  crossed_fixed: 1
+  permutations: 99
+"""
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("text")
-    random = np.random.default_rng(0)
-    n = 60 * 7
-    words = pd.DataFrame({"item": np.repeat(["a", "b"], n // 2), "sentence": np.arange(n) // 7})
-    words["position"], words["word_id"] = np.arange(n) % 7 + 1, np.arange(n)
-    words["word"] = ["w" * k for k in random.integers(1, 10, n)]
-    words.to_parquet(folder / "words.parquet")
-    for name in ("unigram", "lm"):
-        frame = pd.DataFrame({"word_id": np.arange(n), "surprisal_bits": random.gamma(4, 2, n)})
-        frame.to_parquet(folder / f"{name}.parquet")
-    return folder
-
-
-def run(text, out, **settings):
-    simulate_power.main(
-        words=text / "words.parquet",
-        surprisal=text / "lm.parquet",
-        unigram=text / "unigram.parquet",
-        out=out,
-        readers=READERS | settings.pop("readers", {}),
-        design=DESIGN | settings.pop("design", {}),
-        **{"permutations": 199, "repeats": 12} | settings,
-    )
+def table(tmp_path_factory):
+    out = tmp_path_factory.mktemp("power") / "sizes.csv"
+    simulate_power.main(out, **POWER)
     return pd.read_csv(out)
 
 
-def test_power_grows_with_the_data_and_the_effect(text, tmp_path):
-    sizes = {"subjects": [8, 32], "sentences": [15, 45], "effects": [0.0, 1.0]}
-    table = run(text, tmp_path / "a.csv", delta_loglik=[5], **sizes)
-    assert list(table) == simulate_power.COLUMNS and len(table) == 2 * 2 * 2 * 2
-    tests = table[table["found"] == "p < 0.05"]
-    chance = tests.set_index(["effect", "subjects", "sentences"])["chance"]
-    assert (chance[0.0] <= 0.25).all()  # 12 repeats each; false alarms are one-sided, 2.5 %
-    assert chance[0.0].mean() <= 0.1
-    assert chance[1.0, 32, 45] == 1.0 > chance[1.0, 8, 15]
-    delta = tests.set_index(["effect", "subjects", "sentences"])["delta_loglik"]
-    assert delta[1.0, 32, 45] > delta[1.0, 32, 15] > delta[1.0, 8, 15]
-    assert ((table["low"] <= table["chance"]) & (table["chance"] <= table["high"])).all()
+def test_more_subjects_detect_smaller_leads(table):
+    assert list(table) == simulate_power.COLUMNS and len(table) == 4
+    one = table[table.seeds == 1].set_index("subjects")
+    assert one.detectable_per_1000[30] < one.detectable_per_1000[12]
+    assert one.lead[30] > one.lead[12] and one.lead[30] > 0
+    assert (one.n == 3 / 4 * 16 * 6 * one.index).all()
+    assert ((table.chance_low <= table.chance) & (table.chance <= table.chance_high)).all()
 
 
-def test_two_runs_write_the_same_bytes(text, tmp_path):
-    files = [tmp_path / f"curve{suffix}" for suffix in (".csv", ".pdf", ".svg", ".png")]
-    written = []
-    for _ in range(2):
-        sizes = {"subjects": [8, 12], "sentences": [12], "repeats": 2}
-        run(text, tmp_path / "chances.csv", **sizes, delta_loglik=[5])
-        figure_power.main(tmp_path / "chances.csv", files)
-        written.append([path.read_bytes() for path in files])
-    assert written[0] == written[1] and all(len(one) > 100 for one in written[0])
-    assert list(pd.read_csv(files[0]).found) == ["p < 0.05"] * 2  # what is drawn
-
-
-def test_eye_movements_leave_skipped_words_out(text, tmp_path):
-    skipping = {"intercept": 0.5, "length": 0.3, "subject_sd": 0.4}
-    sizes = {"subjects": [12], "sentences": [40], "repeats": 2}
-    all_words = run(text, tmp_path / "a.csv", **sizes)
-    fixated = run(text, tmp_path / "b.csv", readers={"skipping": skipping}, **sizes)
-    assert fixated["n_exploratory"][0] < 0.9 * all_words["n_exploratory"][0]
-
-
-def test_too_many_sentences_are_named(text, tmp_path):
-    with pytest.raises(InputError, match="99 sentences were asked for, .* has 60"):
-        run(text, tmp_path / "a.csv", subjects=[8], sentences=[99])
-
-
-def test_words_before_and_after_are_predictors_and_what_readers_lack_is_named(text, tmp_path):
-    formula = DESIGN["formula"].replace("length +", "length + next_length + previous2_surprisal +")
-    sizes = {"subjects": [12], "sentences": [20], "repeats": 3}
-    made = run(text, tmp_path / "a.csv", design={"formula": formula}, **sizes)
-    assert made.delta_loglik.notna().all()
-    assert (made.delta_loglik != run(text, tmp_path / "b.csv", **sizes).delta_loglik).all()
-    with pytest.raises(InputError, match="no predictor is called 'cloze'"):
-        run(
-            text,
-            tmp_path / "c.csv",
-            design={"formula": formula.replace("next_", "cloze + ")},
-            **sizes,
+def test_units_agree(table):
+    for name in ("lead", "detectable"):
+        assert table[f"{name}_per_1000"].to_numpy() == pytest.approx(
+            table[name] / table.n * 1000, rel=1e-4
         )
-    with pytest.raises(InputError, match=r"simulated readers have no log\(length\)"):
-        log = DESIGN["formula"].replace("length +", "log(length) +")
-        run(text, tmp_path / "c.csv", design={"formula": log}, **sizes)
+        assert table[f"{name}_relative"].to_numpy() == pytest.approx(
+            table[name] / table.delta_loglik_b.where(table.delta_loglik_b > 0),
+            rel=1e-4,
+            nan_ok=True,
+        )
+
+
+def test_summary_is_half_of_the_interval_and_084_standard_errors():
+    shared = {"delta_loglik_b": 20.0, "n": 500}
+    found = [
+        {"lead": 10.0, "low": 2.0, "high": 18.0, "se": 4.0} | shared,
+        {"lead": 6.0, "low": -4.0, "high": 16.0, "se": 5.0} | shared,
+    ]
+    row = simulate_power.summary(found)
+    assert row["detectable"] == pytest.approx(9 + 0.8416 * 4.5, rel=1e-4)
+    assert row["lead"] == 8 and row["chance"] == 0.5 and row["lead_per_1000"] == 16
+    assert row["lead_relative"] == pytest.approx(0.4) and row["se"] == 4.5
+
+
+def test_a_study_is_scored_by_the_crossed_bootstrap():
+    settings = Settings(subjects=8, sentences=9, words=4, seeds=2, responses=1)
+    found = simulate_power.leads(settings, {"a": 0.9, "b": 0.5}, [1, 2], 3, 7, 30)
+    random = np.random.default_rng([7, 8, 9, 3])
+    response = studies.simulate(settings, {"a": 0.9, "b": 0.5}, random)[0]
+    kept = study_scores.partition(8, 9) != 3
+
+    def scored(lm, seed):
+        each = study_scores.observations(response, lm, seed, slice(None), slice(None), kept)
+        cells = each.cells(study_scores.FULL)
+        return study_scores.crossed_scores(cells, 30, (7, "3.0"))[0].sum()
+
+    assert found[0]["lead"] == pytest.approx(scored("a", 0) - scored("b", 0))
+    both = sum(scored("a", s) - scored("b", s) for s in range(2)) / 2
+    assert found[1]["lead"] == pytest.approx(both)
+    assert found[0]["n"] == kept.sum() * 4
+
+
+def test_the_last_line_says_what_would_be_detected(tmp_path, capsys, table):
+    lines = list(simulate_power.sentences_of(table, "power"))
+    last = table.iloc[-1]
+    assert len(lines) == 4
+    assert lines[-1].startswith(
+        "power: 30 subjects, 16 sentences, 1 response, 2 seeds: 80 % of such studies detect a "
+        f"lead of {last.detectable:.1f} nats ({last.detectable_per_1000:.2f} per 1,000"
+    )
+
+
+def test_figure_shows_every_size(table, tmp_path):
+    files = [tmp_path / f"power{suffix}" for suffix in (".csv", ".pdf", ".svg", ".png")]
+    table.to_csv(tmp_path / "sizes.csv", index=False)
+    figure_power.main(tmp_path / "sizes.csv", files)
+    assert all(len(path.read_bytes()) > 100 for path in files)
+    assert len(pd.read_csv(files[0])) == 4
+
+
+def test_both_simulations_run_as_targets(tmp_path):
+    folder = copy_project(tmp_path / "study")
+    (folder / "over.yaml").write_text(yaml.safe_dump(yaml.safe_load(OVER)))
+    run = snakemake(folder, "power", "endpoint", configs=[*TINY, "over.yaml"])
+    assert run.returncode == 0, run.stdout + run.stderr
+    results = folder / "results" / "tiny" / "cores"
+    assert len(pd.read_csv(results / "power" / "two_lms.sizes.csv")) == 2
+    rows = pd.read_csv(results / "endpoint" / "candidates.csv")
+    assert set(rows.setting) == {"default"}
+    log = (results / "logs" / "simulate_power" / "two_lms.log").read_text().splitlines()
+    assert log[-1].startswith("power, two_lms: 8 subjects, 8 sentences, 1 response, 2 seeds: 80 %")
+    for name in (
+        "endpoint/figure_endpoint.svg",
+        "endpoint/table_endpoint.html",
+        "power/two_lms.svg",
+    ):
+        assert (results / name).exists()
+    assert untracked(folder) == []

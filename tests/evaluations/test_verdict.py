@@ -1,7 +1,8 @@
-"""The verdict: what it says of made results, word for word, and what verdict.json holds."""
+"""The verdict: its sentences, word for word, and the content of verdict.json."""
 
 import itertools
 import json
+import math
 
 import pandas as pd
 import pytest
@@ -11,181 +12,268 @@ from recency.figures.comparison import LM, Comparison, Response
 from recency.figures.intervals import Interval, Intervals
 
 LABELS = {"base": "no bias", "one": "ALiBi-1-TI", "four": "ALiBi-4-TI", "dvm": "dVM-TI"}
+TENTH = {"relative": 0.1}
 
 
-def evidence(totals, tests=None, reach=34.0, wide=60.0, responses=("UCL SPR", "UCL FP")):
-    """Make the evidence of LMs with these totals; intervals are ± `reach`, of all pairs ± `wide`."""
+def evidence(totals, tests=None, reach=34.0, wide=60.0, by="sentence", stated=None, measures=2):
+    """Return evidence on LMs with these totals; intervals are ± `reach`, simultaneous ± `wide`."""
+    responses = ("UCL SPR", "UCL FP")[:measures]
     lms = [LM(lm, LABELS[lm], {"form": "none"}, "none") for lm in totals]
-    made = [Response(f"d{k}", label.split()[-1], label) for k, label in enumerate(responses)]
+    described = [Response(f"d{k}", label.split()[-1], label) for k, label in enumerate(responses)]
     delta = pd.DataFrame(
         {label: {lm: value / len(responses) for lm, value in totals.items()} for label in responses}
     )
-    sizes = pd.Series(dict.fromkeys(responses, 100))
-    result = Comparison(lms, made, delta, sizes)
+    result = Comparison(lms, described, delta, pd.Series(dict.fromkeys(responses, 100)))
     own = {
-        (lm, "Total"): Interval(lm, "", v, v - 90, v + 80, "subject", 43)
+        (lm, "Total"): Interval(lm, "", v, v - 90, v + 80, "subject", 43, n=20_000)
         for lm, v in totals.items()
     }
+    if len(totals) == 2:
+        wide = reach
     pairs = {
-        (a, b): Interval(a, b, d := totals[a] - totals[b], d - reach, d + reach, "sentence", reach / 1.96,
+        (a, b): Interval(a, b, d := totals[a] - totals[b], d - reach, d + reach, by, reach / 1.96,
                          d - wide, d + wide)
         for a, b in itertools.combinations(totals, 2)
     }  # fmt: skip
-    found = Intervals(own, {}, pairs)
-    return verdict.Evidence(result, found, tests or {}, dict.fromkeys(totals, "base"))
+    baselines = dict.fromkeys(totals, "base")
+    return verdict.Evidence(
+        result, Intervals(own, {}, pairs), tests or {}, baselines, "base", stated
+    )
 
 
-def said(known, **more):
-    return verdict.sentences(known, "base", **more)
+POWER = "80 % of such studies would detect a difference of 49 nats between the two (two-sided test "
+POWER += "of this pair alone at .05, standard error 17 by sentence)"
+SMALLEST = "; the smallest effect of interest is 10 nats (10 % of the ΔLogLik of no bias)."
 
 
-POWER = "A difference of 49 nats between the two would have been found in 80 % of such studies "
-POWER += "(two-sided, .05, standard error 17 by sentence)."
-
-
-def test_ahead_of_the_baseline_and_not_told_from_it():
-    """The case that the study of June was in: an interval without zero, and a test that fails."""
+def test_the_interval_decides_and_not_the_held_out_test():
     tests = {("one", "base"): verdict.Test(0.033, 0.4, True)}
-    assert said(evidence({"base": 100, "one": 155}, tests, wide=50)) == [
+    known = evidence({"base": 100, "one": 155}, tests, stated=TENTH)
+    assert verdict.sentences(known) == [
         (
-            "ALiBi-1-TI is ahead, 55 nats over no bias in 2 responses (95 %: 21 to 89, by sentence; "
-            "held-out p = .033, Holm .40): not distinguishable from it, since the held-out test does not "
-            "confirm it."
+            "ALiBi-1-TI predicts best, 55 nats ahead of no bias in 2 responses (95 % interval 21 "
+            "to "
+            "89, by sentence; held-out p = .033, Holm .40): that it predicts better is supported."
         ),
-        POWER,
+        POWER + SMALLEST,
     ]
 
 
-def test_few_seeds_find_less():
-    """Half of an interval that has Student's t, and .84 standard errors, are to be passed."""
-    found = Interval("one", "base", 1.0, -39.0, 41.0, "sentence", 5.0)
-    assert verdict.detectable(found, 1) == pytest.approx(2.8016 * 5, rel=1e-4)
-    assert verdict.detectable(found, 2) == pytest.approx(40 + 0.8416 * 5, rel=1e-4)
-
-
-def test_a_lead_that_all_pairs_together_do_not_bear():
-    assert said(evidence({"base": 100, "one": 155, "four": 120}))[0] == (
-        "ALiBi-1-TI is ahead, 55 nats over no bias in 2 responses (95 %: 21 to 89, by sentence; not "
-        "tested on held-out data): not distinguishable from it when all 3 pairs of LMs are counted."
+@pytest.mark.parametrize(
+    ("test", "text"),
+    [
+        (verdict.Test(0.0001, 0.0002, True), "held-out test agrees: p < .001, Holm < .001"),
+        (verdict.Test(0.01, 0.02, False), "held-out test contradicts: p = .010, Holm .020"),
+        (verdict.Test(0.2, 0.4, False), "held-out p = .20, Holm .40"),
+        (None, "not tested on held-out data"),
+    ],
+)
+def test_the_held_out_test_is_reported(test, text):
+    known = evidence({"base": 100, "one": 200}, {("one", "base"): test} if test else {})
+    assert verdict.sentences(known)[0] == (
+        "ALiBi-1-TI predicts best, 100 nats ahead of no bias in 2 responses (95 % interval 66 to "
+        "134, "
+        f"by sentence; {text}): that it predicts better is supported."
     )
 
 
-def test_a_lead_within_its_interval():
-    tests = {("base", "one"): verdict.Test(0.5, 1.0, False)}
-    assert said(evidence({"base": 100, "one": 101.1}, tests))[0] == (
-        "ALiBi-1-TI is ahead, 1.1 nats over no bias in 2 responses (95 %: −33 to 35, by sentence; "
-        "held-out p = .50, Holm 1): not distinguishable from it."
-    )
+def test_few_seeds_detect_less():
+    """With several seeds, half the interval (Student's t) replaces 1.96 standard errors."""
+    difference = Interval("one", "base", 1.0, -39.0, 41.0, "sentence", 5.0)
+    assert verdict.detectable(difference, 1) == pytest.approx(2.8016 * 5, rel=1e-4)
+    assert verdict.detectable(difference, 2) == pytest.approx(40 + 0.8416 * 5, rel=1e-4)
 
 
-def test_better_than_the_baseline_and_alone():
-    tests = {("one", "base"): verdict.Test(0.0001, 0.0002, True)}
-    assert said(evidence({"base": 100, "one": 200}, tests), simulated=["d0", "d1"]) == [
+def test_a_study_too_small_for_its_smallest_effect_says_so_first():
+    known = evidence({"base": 100, "one": 155, "four": 120}, stated=TENTH)
+    assert verdict.sentences(known) == [
         (
-            "ALiBi-1-TI predicts best, 100 nats over no bias in 2 responses (95 %: 66 to 134, by sentence; "
-            "held-out p < .001, Holm < .001): better than it."
+            "This study could not have separated any pair of LMs: the smallest lead that 80 % of "
+            "such "
+            "studies would detect is 49 nats, and the smallest effect of interest is 10 nats."
         ),
-        POWER,
-        "All of these readers are simulated.",
+        (
+            "ALiBi-1-TI is ahead of no bias by 55 nats in 2 responses (95 % interval 21 to 89, "
+            "simultaneous −5.0 to 115, by sentence; not tested on held-out data): whether it "
+            "predicts "
+            "better is open."
+        ),
+        "Better than no bias: open for ALiBi-1-TI and ALiBi-4-TI.",
     ]
 
 
-def test_better_than_the_baseline_and_not_alone():
-    known = evidence({"base": 100, "one": 200, "four": 190, "dvm": 20})
-    assert said(known, simulated=["d1"]) == [
+def test_without_a_smallest_effect_the_largest_lead_says_how_small_a_study_was():
+    small = evidence({"base": 100, "one": 110, "four": 120}, measures=1)
+    assert verdict.sentences(small)[0] == (
+        "This study could not have separated any pair of LMs: the smallest lead that 80 % of such "
+        "studies would detect is 49 nats, and the largest observed lead is 20 nats."
+    )
+    assert "in 1 response (" in verdict.sentences(small)[1]
+    enough = evidence({"base": 100, "one": 155, "four": 120})
+    assert verdict.sentences(enough)[1] == "No two of the 3 LMs are separated."
+
+
+def test_a_study_that_separates_a_pair_or_could_have_does_not_say_so():
+    separated = evidence({"base": 100, "one": 200, "four": 105}, stated=TENTH)
+    large = evidence({"base": 100, "one": 110, "four": 120}, stated={"relative": 0.5})
+    for known in (separated, large):
+        assert not verdict.sentences(known)[0].startswith("This study")
+    assert verdict.sentences(large)[1] == "No two of the 3 LMs are separated."
+
+
+def test_a_small_lead_is_excluded_though_it_is_certain():
+    known = evidence({"base": 100, "one": 105, "four": 60}, reach=2, wide=4, stated=TENTH)
+    assert verdict.sentences(known)[:4] == [
         (
-            "ALiBi-1-TI is ahead, 100 nats over no bias in 2 responses (95 %: 66 to 134, by sentence; not "
-            "tested on held-out data): better than it."
+            "ALiBi-1-TI is ahead of no bias by 5.0 nats in 2 responses (95 % interval 3.0 to 7.0, "
+            "simultaneous 1.0 to 9.0, by sentence; not tested on held-out data): an effect of 10 "
+            "nats, the smallest of interest, is excluded."
         ),
-        "ALiBi-1-TI cannot be told from ALiBi-4-TI, but from the others.",
-        "Better than no bias: ALiBi-1-TI and ALiBi-4-TI.",
+        "ALiBi-1-TI is not separated from no bias.",
+        "Better than no bias: excluded for ALiBi-1-TI and ALiBi-4-TI.",
+        "Worse than no bias: ALiBi-4-TI.",
+    ]
+    assert known.claim("one", "base") == known.claim("base", "one") == "excluded"
+    assert not known.separated("one", "base")
+
+
+def test_better_than_the_baseline_and_tied():
+    known = evidence({"base": 100, "one": 200, "four": 190, "dvm": 20}, stated=TENTH)
+    assert verdict.sentences(known, simulated=["d1"]) == [
+        (
+            "ALiBi-1-TI is ahead of no bias by 100 nats in 2 responses (95 % interval 66 to 134, "
+            "simultaneous 40 to 160, by sentence; not tested on held-out data): that it predicts "
+            "better is supported."
+        ),
+        "ALiBi-1-TI is not separated from ALiBi-4-TI.",
+        "Better than no bias: supported for ALiBi-1-TI and ALiBi-4-TI; excluded for dVM-TI.",
         "Worse than no bias: dVM-TI.",
-        POWER,
+        POWER + SMALLEST,
         "The readers of UCL FP are simulated.",
     ]
 
 
 def test_one_winner_of_many():
-    assert said(evidence({"base": 100, "one": 200, "four": 105}))[:2] == [
+    known = evidence({"base": 100, "one": 200, "four": 105}, by="crossed")
+    texts = verdict.sentences(known, simulated=["d0", "d1"])
+    assert texts[:2] == [
         (
-            "ALiBi-1-TI predicts best, 100 nats over no bias in 2 responses (95 %: 66 to 134, by sentence; "
-            "not tested on held-out data): better than it."
+            "ALiBi-1-TI predicts best, 100 nats ahead of no bias in 2 responses (95 % interval 66 "
+            "to "
+            "134, simultaneous 40 to 160, by subject and sentence; not tested on held-out data): "
+            "that "
+            "it predicts better is supported."
         ),
-        "It can be told from every other LM.",
+        "Better than no bias: supported for ALiBi-1-TI; open for ALiBi-4-TI.",
     ]
+    assert texts[2].endswith("standard error 17 by subject and sentence).")
+    assert texts[-1] == "All of these readers are simulated."
 
 
-def test_worse_ones_are_named_though_the_best_is_not_told_from_the_baseline():
-    assert said(evidence({"base": 100, "one": 110, "dvm": 20}))[1:3] == [
-        "ALiBi-1-TI cannot be told from no bias, but from the others.",
-        "Worse than no bias: dVM-TI.",
-    ]
-
-
-def test_none_can_be_told_from_another():
-    assert said(evidence({"base": 100, "one": 110, "four": 120}, responses=("UCL SPR",)))[:2] == [
-        (
-            "ALiBi-4-TI is ahead, 20 nats over no bias in 1 response (95 %: −14 to 54, by sentence; not "
-            "tested on held-out data): not distinguishable from it."
-        ),
-        "None of the 3 LMs can be told from another.",
+def test_many_lms_with_one_claim_are_not_listed():
+    known = evidence({"base": 100, "one": 150, "four": 110, "dvm": 120}, stated={"relative": 2})
+    assert verdict.sentences(known)[1:3] == [
+        "No two of the 4 LMs are separated.",
+        "Better than no bias: excluded for all 3 other LMs.",
     ]
 
 
 def test_the_baseline_is_ahead():
-    tests = {("one", "base"): verdict.Test(0.2, 0.2, False)}
-    assert said(evidence({"base": 112, "one": 100}, tests))[0] == (
-        "no bias, the baseline, is ahead, 12 nats over ALiBi-1-TI, the next, in 2 responses (95 %: −22 "
-        "to 46, by sentence; held-out p = .20, Holm .20): not distinguishable from it."
-    )
-    worse = evidence({"base": 212, "one": 100, "four": 150})
-    assert said(worse)[0].startswith(
-        "no bias, the baseline, predicts best, 62 nats over ALiBi-4-TI,"
-    )
-    assert said(worse)[0].endswith(": better than it.")
-    assert said(worse)[1] == "It can be told from every other LM."
-
-
-def test_held_out_data_say_the_reverse():
-    tests = {("one", "base"): verdict.Test(0.01, 0.02, False)}
-    assert said(evidence({"base": 100, "one": 200}, tests))[0] == (
-        "ALiBi-1-TI is ahead, 100 nats over no bias in 2 responses (95 %: 66 to 134, by sentence; "
-        "held-out p = .010, Holm .020, the other way): not distinguishable from it, since the held-out "
-        "test says the reverse."
-    )
+    known = evidence({"base": 112, "one": 80})
+    assert verdict.sentences(known)[1:3] == [
+        (
+            "no bias, the baseline, is ahead of ALiBi-1-TI, the next, by 32 nats in 2 responses "
+            "(95 % "
+            "interval −2.0 to 66, by sentence; not tested on held-out data): whether it predicts "
+            "better is open."
+        ),
+        "Better than no bias: open for ALiBi-1-TI.",
+    ]
+    worse = evidence({"base": 212, "one": 100, "four": 150}, stated=TENTH)
+    first, *rest = verdict.sentences(worse)
+    assert first.startswith("no bias, the baseline, predicts best, 62 nats ahead of ALiBi-4-TI,")
+    assert rest[:2] == [
+        "Better than no bias: excluded for ALiBi-4-TI and ALiBi-1-TI.",
+        "Worse than no bias: ALiBi-4-TI and ALiBi-1-TI.",
+    ]
 
 
 def test_a_baseline_that_was_not_run():
-    known = evidence({"one": 200, "four": 190})
-    known = verdict.Evidence(known.result, known.intervals, {}, {"one": "base", "four": "base"})
-    assert said(known, labels={"base": "no bias"})[:2] == [
+    known = evidence({"one": 200, "four": 150}, stated=TENTH)
+    assert verdict.sentences(known, labels={"base": "no bias"}) == [
         (
-            "ALiBi-1-TI is ahead, 10 nats over ALiBi-4-TI, the next, in 2 responses (95 %: −24 to 44, by "
-            "sentence; not tested on held-out data): not distinguishable from it."
+            "ALiBi-1-TI predicts best, 50 nats ahead of ALiBi-4-TI, the next, in 2 responses (95 % "
+            "interval 16 to 84, by sentence; not tested on held-out data): that it predicts "
+            "better is "
+            "supported."
         ),
         "The baseline, no bias, was not run.",
+        f"{POWER}.",
+        (
+            "The smallest effect of interest, 10 % of the ΔLogLik of the baseline, which was not "
+            "run, "
+            "is unknown; claims are judged with 0 nats."
+        ),
     ]
 
 
-def test_one_lm_is_compared_with_its_base():
-    assert said(evidence({"base": 625})) == [
-        "no bias: ΔLogLik 625 nats in 2 responses (95 %: 535 to 705, by subject): its surprisal helps.",
+def test_a_share_of_a_baseline_without_a_gain_is_unknown():
+    known = evidence({"base": -5, "one": 100}, stated=TENTH)
+    assert math.isnan(known.smallest_effect) and known.threshold == 0
+    assert verdict.sentences(known)[-1] == (
+        "The smallest effect of interest, 10 % of the ΔLogLik of no bias, which is not positive, "
+        "is "
+        "unknown; claims are judged with 0 nats."
+    )
+    content = json.loads(json.dumps(verdict._plain(verdict.answer(known))))
+    assert content["smallest_effect"] == {"stated": TENTH, "nats": None}
+    assert "ends below zero" in content["rule"]
+    in_nats = evidence({"base": -5, "one": 100}, stated={"relative": None, "nats_per_1000": 0.5})
+    assert in_nats.smallest_effect == 10
+    assert verdict.sentences(in_nats)[-1].endswith("10 nats (0.5 nats per 1,000 observations).")
+
+
+def test_one_lm_is_compared_with_the_regression_without_it():
+    assert verdict.sentences(evidence({"base": 625}, stated=TENTH)) == [
+        (
+            "no bias: ΔLogLik 625 nats in 2 responses (95 % interval 535 to 705, by subject): "
+            "that its "
+            "surprisal helps is supported."
+        ),
         "There is no other LM to compare it with.",
     ]
-    assert said(evidence({"base": 20}))[0] == (
-        "no bias: ΔLogLik 20 nats in 2 responses (95 %: −70 to 100, by subject): not distinguishable "
-        "from its base."
+    assert verdict.sentences(evidence({"base": 20}))[0] == (
+        "no bias: ΔLogLik 20 nats in 2 responses (95 % interval −70 to 100, by subject): whether "
+        "its "
+        "surprisal helps is open."
+    )
+    assert verdict.sentences(evidence({"base": 20}, stated={"nats_per_1000": 6}))[0].endswith(
+        ": an effect of 120 nats, the smallest of interest, is excluded."
     )
 
 
 def test_nothing_was_run():
-    known = evidence({"base": 1, "one": 2})
-    known.result.delta.loc["one", "UCL SPR"] = known.result.delta.loc["base", "UCL FP"] = float(
-        "nan"
+    known = evidence({"base": 1, "one": 2}, stated=TENTH)
+    delta = known.result.delta
+    delta.loc["one", "UCL SPR"] = delta.loc["base", "UCL FP"] = math.nan
+    assert verdict.sentences(known) == ["Nothing of this experiment was run for all its LMs."]
+    content = verdict.answer(known)
+    assert content["ranking"] == content["groups"] == [] and content["rule"] is None
+
+
+def test_a_pair_without_an_interval_is_open():
+    known = evidence({"base": 100, "one": 200})
+    known.intervals.pairs["one", "base"] = Interval(
+        "one", "base", 100.0, *[math.nan] * 2, "", math.nan
     )
-    assert said(known) == ["Nothing of this experiment was run for all its LMs."]
-    content = verdict.answer(known, "base")
-    assert content["ranking"] == content["groups"] == [] and content["told_apart"] is None
+    known.intervals.pairs.pop(("base", "one"))
+    assert known.claim("one", "base") == "open" and known.claim("base", "four") == "open"
+    assert verdict.sentences(known) == [
+        (
+            "ALiBi-1-TI is ahead of no bias by 100 nats in 2 responses (no interval; not tested on "
+            "held-out data): whether it predicts better is open."
+        )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -205,29 +293,34 @@ def test_the_answer_as_data():
         ("one", "base"): verdict.Test(0.01, 0.02, True),
         ("four", "base"): verdict.Test(0.6, 0.6, True),
     }
-    content = verdict.answer(
-        evidence({"base": 100, "one": 200, "four": 190, "dvm": 20}, tests), "base"
-    )
-    assert [row["label"] for row in content["ranking"]] == [
-        "ALiBi-1-TI",
-        "ALiBi-4-TI",
-        "no bias",
-        "dVM-TI",
+    known = evidence({"base": 100, "one": 200, "four": 190, "dvm": 20}, tests, stated=TENTH)
+    content = verdict.answer(known)
+    labels = [row["label"] for row in content["ranking"]]
+    assert labels == ["ALiBi-1-TI", "ALiBi-4-TI", "no bias", "dVM-TI"]
+    assert [row["group"] for row in content["ranking"]] == ["a", "a", "b", "c"]
+    assert content["groups"] == [["ALiBi-1-TI", "ALiBi-4-TI"], ["no bias"], ["dVM-TI"]]
+    first, second, third, fourth = (row["over_baseline"] for row in content["ranking"])
+    assert first["value"] == pytest.approx(100) and first["separated"] and first["p_holm"] == 0.02
+    assert first["claim"] == second["claim"] == "supported" and second["p_holm"] == 0.6
+    assert third is None and fourth["claim"] == "excluded" and fourth["separated"]
+    assert content["ranking"][0]["delta_loglik"]["low"] == pytest.approx(110)
+    assert content["ranking"][0]["delta_loglik"]["claim"] is None
+    assert content["smallest_effect"] == {"stated": TENTH, "nats": 10}
+    assert [(pair["lm"], pair["against"], pair["claim"]) for pair in content["pairs"]] == [
+        ("one", "four", "open"),
+        ("one", "base", "supported"),
+        ("one", "dvm", "supported"),
+        ("four", "base", "supported"),
+        ("four", "dvm", "supported"),
+        ("base", "dvm", "supported"),
     ]
-    # ALiBi-4-TI is 90 over the baseline, but its held-out test does not agree.
-    assert [row["group"] for row in content["ranking"]] == ["a", "ab", "b", "c"]
-    assert content["groups"] == [
-        ["ALiBi-1-TI", "ALiBi-4-TI"],
-        ["ALiBi-4-TI", "no bias"],
-        ["dVM-TI"],
-    ]
-    first, _, third, _ = content["ranking"]
-    assert first["over_baseline"]["value"] == pytest.approx(100) and first["over_baseline"]["apart"]
-    assert first["over_baseline"]["p_holm"] == 0.02 and third["over_baseline"] is None
-    assert first["delta_loglik"]["low"] == pytest.approx(110)
-    assert len(content["pairs"]) == 6 and "all 6 pairs hold together" in content["told_apart"]
+    assert "all 6 pairs of LMs, ends below 10 nats" in content["rule"]
     assert content["verdict"] == " ".join(content["sentences"]) and content["baseline"] == "no bias"
-    assert (
-        json.loads(json.dumps(verdict._plain(content), allow_nan=False))["pairs"][0]["against"]
-        == "four"
-    )
+    text = json.dumps(verdict._plain(content), allow_nan=False)
+    assert json.loads(text)["pairs"][0]["against"] == "four"
+
+
+def test_no_smallest_effect_is_zero():
+    content = verdict.answer(evidence({"base": 100, "one": 200}))
+    assert content["smallest_effect"] == {"stated": None, "nats": 0.0}
+    assert "all 1 pairs" not in content["rule"] and "ends below zero" in content["rule"]

@@ -261,10 +261,9 @@ def test_the_card_s_lines_work_and_its_tables_are_the_run_s(tmp_path, stranger):
         "lm,x,ucl,4000,5.0,32.0\nlm,x,all,4000,5.0,32.0\nother,y,ucl,4000,6.0,64.0\n"
     )
     (tmp_path / "delta.csv").write_text(
-        "lm,label,dataset,measure,design,base,seeds,delta_loglik,n_exploratory,"
-        "low_subject,high_subject,low_sentence,high_sentence\n"
-        "lm,x,ucl,SPR,spr,fixed,3,70.25,1234,40.0,100.0,60.0,80.0\n"
-        "other,y,ucl,SPR,spr,all,1,1.0,1234,0,1,0,1\n"
+        "lm,label,dataset,measure,design,base,endpoint,n,seeds,delta_loglik,low,high,by\n"
+        "lm,x,ucl,SPR,spr,all,crossed,1234,3,70.25,40.0,100.0,crossed\n"
+        "other,y,ucl,SPR,spr,all,crossed,1234,1,1.0,0,1,crossed\n"
     )
     about = ABOUT | {
         "corpus": {"label": "open English text", "licence": "by part", "cite": "Someone (2001)"},
@@ -280,7 +279,7 @@ def test_the_card_s_lines_work_and_its_tables_are_the_run_s(tmp_path, stranger):
         "| tokens | 200, in 2 steps |",
         "| last loss | 4.000 nats a token; 4.250 on held-out text |",
         "| UCL | 4,000 | 32.0 |",
-        "| UCL, SPR | spr | base: fixed | 3 | 1,234 | 70.2 | 40.0 to 100.0, by subject |",
+        "| UCL, SPR | spr | base: all | 3 | 1,234 | 70.2 | 40.0 to 100.0, by subject and sentence |",
         "The text that it was trained on: by part. To cite: Someone (2001)",
     ):
         assert line in card
@@ -288,9 +287,7 @@ def test_the_card_s_lines_work_and_its_tables_are_the_run_s(tmp_path, stranger):
         source, tmp_path / "of_seed_2", lm="lm@seed=2", about=about | {"ranked": "lm"},
         delta_loglik=[tmp_path / "delta.csv"],
     )  # fmt: skip
-    assert (
-        "| base: fixed | 3 | 1,234 | 70.2 |" in (tmp_path / "of_seed_2" / "README.md").read_text()
-    )
+    assert "| base: all | 3 | 1,234 | 70.2 |" in (tmp_path / "of_seed_2" / "README.md").read_text()
     assert "64.0" not in card and "| other" not in card
     done = stranger(tmp_path / "out", CARD)
     assert done.stdout.split()[-2] == "BiasedGPTNeoXForCausalLM", done.stderr[-2000:]

@@ -22,7 +22,7 @@ def test_lms_of_a_finished_study_are_exported(study):
     card = (where / "ALiBi-mix-TI" / "README.md").read_text()
     table = pd.read_csv(study / RESULTS / "experiments" / "simulated" / "delta_loglik.csv")
     for row in table[table.lm == "ALiBi-mix-TI"].itertuples():
-        assert f"| {row.n_exploratory:,} | {row.delta_loglik:.1f} |" in card
+        assert f"| {row.n:,} | {row.delta_loglik:.1f} |" in card
     assert "simulated stories" in card and "Form `linear`, slopes mix." in card
     assert "put on a trained network" in (where / "dVM-I" / "README.md").read_text()
     texts = ["The dog saw the cat."]

@@ -74,11 +74,13 @@ def test_published_values_are_found_by_the_bias():
 
 def test_a_published_table_must_say_of_which_bias_its_rows_are(tmp_path):
     (tmp_path / "t.csv").write_text("lm,UCL SPR\nPythia,1\n")
-    with pytest.raises(InputError, match="no column applied, form, parameters, base; .*README"):
+    with pytest.raises(
+        InputError, match="no column applied, form, parameters, base, endpoint; .*README"
+    ):
         papers.delta(tmp_path / "t.csv", [])
     (tmp_path / "t.csv").write_text(
-        "lm,applied,form,parameters,base,UCL SPR\nw,training,window,,fixed,1\n"
-        "v,training,window,width=4,fixed,2\n"
+        "lm,applied,form,parameters,base,endpoint,UCL SPR\nw,training,window,,all,modelblocks,1\n"
+        "v,training,window,width=4,all,modelblocks,2\n"
     )
     lms = models({**load(), "lms": {"a": {"bias": "window-4"}, "b": {"bias": "window-5"}}}, ["b"])
     assert papers.delta(tmp_path / "t.csv", lms)["UCL SPR"].to_dict() == {"b": 1}

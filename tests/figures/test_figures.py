@@ -23,7 +23,7 @@ from recency.figures import comparison, intervals, style
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "data" / "published"
 TABLE2 = pd.read_csv(PUBLISHED / "clark2025_table2.csv").set_index("lm")
-TABLE2 = TABLE2.drop(columns=["applied", "form", "parameters", "base"])
+TABLE2 = TABLE2.drop(columns=["applied", "form", "parameters", "base", "endpoint"])
 TABLE1 = pd.read_csv(PUBLISHED / "clark2025_table1.csv").set_index("corpus_measure")
 SIX = ["Pythia", "dVM-TI", "ALiBi-mix-I", "ALiBi-mix-TI", "ALiBi-1/4-I", "ALiBi-1/4-TI"]
 TWO = ["Natural Stories SPR", "UCL SPR"]
@@ -55,8 +55,8 @@ def write_delta(path: Path, lms: list[str], responses: list[str], skip=(), uncon
     rows = [
         {
             "lm": lm(a)["lm"], "label": a, **{k: response(r)[k] for k in ("dataset", "measure")},
-            "design": "any", "base": "fixed", "delta_loglik": TABLE2.loc[a, r], "delta_loglik_marginal": 0.0,
-            "delta_loglik_fit": 0.0, "n_exploratory": TABLE1.exploratory[r], "n_fit": TABLE1.fit[r],
+            "design": "any", "base": "all", "endpoint": "modelblocks", "delta_loglik": TABLE2.loc[a, r], "delta_loglik_marginal": 0.0,
+            "delta_loglik_fit": 0.0, "n": TABLE1.exploratory[r], "n_fit": TABLE1.fit[r],
             "converged": (a, r) not in unconverged, "note": "",
         }
         for a in lms for r in responses if (a, r) not in skip
@@ -68,8 +68,9 @@ def write_delta(path: Path, lms: list[str], responses: list[str], skip=(), uncon
         "measure",
         "design",
         "base",
+        "endpoint",
         "delta_loglik",
-        "n_exploratory",
+        "n",
         "converged",
     ]
     pd.DataFrame(rows, columns=None if rows else columns).to_csv(path, index=False)
@@ -94,7 +95,7 @@ def write_intervals(path: Path, lms: list[str], responses: list[str], skip=()) -
             delta, reach = value[a] - value.get(b, 0.0), 10 if b else 30
             row = {"lm": lm(a)["lm"], "against": lm(b)["lm"] if b else "", "kind": kind, **where}
             row |= {"delta_loglik": delta, "low": delta - reach, "high": delta + reach}
-            row |= {"by": "sentence" if b else "subject", "se": reach / 2}
+            row |= {"by": "sentence" if b else "subject", "se": reach / 2, "n": 1000}
             both = {"low_all": delta - 20, "high_all": delta + 20}
             rows.append(row | (both if b and label == "Total" else dict.fromkeys(both, np.nan)))
     columns = None if rows else intervals.COLUMNS
@@ -386,7 +387,7 @@ def test_two_rows_of_a_pair_are_an_error(tmp_path):
 def test_other_observations_for_another_lm_are_an_error(tmp_path):
     path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO)
     rows = pd.read_csv(path)
-    rows.loc[3, "n_exploratory"] += 1
+    rows.loc[3, "n"] += 1
     rows.to_csv(path, index=False)
     with pytest.raises(InputError, match="not comparable"):
         comparison.read(path, lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO])

@@ -47,6 +47,19 @@ def test_names_stand_at_their_own_bars_when_groups_change_the_order(tmp_path):
     assert sorted(named, key=named.get) != order
 
 
+def test_an_interval_is_simultaneous_where_there_are_several_pairs(tmp_path):
+    result = read(tmp_path, SIX, TWO)
+    intervals_read = known(tmp_path, result)
+    total = intervals_read.pair("ALiBi-mix-TI", "Pythia")
+    assert np.allclose(total.bounds, (34, 74)) and total.excludes_zero and total.n == 1000
+    reverse = intervals_read.pair("Pythia", "ALiBi-mix-TI")
+    assert np.allclose(reverse.bounds, (-74, -34)) and reverse.excludes_zero and reverse.n == 1000
+    single = intervals_read.paired["ALiBi-mix-TI", TWO[1]]
+    assert single.bounds == (single.low, single.high)
+    assert intervals.clusters("crossed") == "subject and sentence"
+    assert intervals.clusters("sentence") == "sentence"
+
+
 def test_without_a_baseline_the_intervals_are_the_lms_own(tmp_path):
     path = write_delta(tmp_path / "delta_loglik.csv", SIX[1:], TWO)
     lms, responses = [lm(a) for a in SIX[1:]], [response(r) for r in TWO]

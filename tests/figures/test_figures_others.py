@@ -9,6 +9,8 @@ import pytest
 from test_figures import SIX, check_texts, lm, texts, words
 
 from recency.evaluations.dataset_check import page as check_dataset
+from recency.evaluations.endpoint import figure as figure_endpoint
+from recency.evaluations.endpoint.candidates import CANDIDATES
 from recency.evaluations.power import figure as figure_power
 from recency.evaluations.reading_times import recovery
 from recency.figures import comparison, style
@@ -38,15 +40,40 @@ def test_recovery_is_legible():
 
 
 def test_power_is_legible():
-    sizes = itertools.product([0.0, 0.5, 1.0], [10, 20, 40, 80], [30, 60, 120])
-    rows = [(*size, "p < 0.05", 0.5, 0.4, 0.6, 100) for size in sizes]
-    columns = ["effect", "subjects", "sentences", "found", "chance", "low", "high", "repeats"]
+    sizes = itertools.product([1, 3], [10, 20, 40, 80], [60, 120])
+    rows = [(*size, 2, 40, 3.0 - size[0] / 4 + 20 / size[1], 2.5) for size in sizes]
+    columns = ["seeds", "subjects", "sentences", "responses", "repeats"]
+    columns += ["detectable_per_1000", "lead_per_1000"]
     with style.use():
-        figure = figure_power.draw(pd.DataFrame(rows, columns=columns), "p < 0.05")
+        figure = figure_power.draw(pd.DataFrame(rows, columns=columns))
         found = texts(figure)
     check_texts("power", figure, found)
     said = words(found).split("\n")
-    for text in ("effects × 0.5", "subjects", "120 sentences", "100%", "chance of finding it"):
+    for text in (
+        "1 training seed",
+        "3 training seeds",
+        "subjects",
+        "120 sentences",
+        "simulated lead",
+    ):
+        assert text in said, text
+
+
+def test_endpoints_are_legible():
+    settings = {"default": (30, 0.5), "subjects=10": (10, 0.5), "slope_sd=0.15": (30, 0.15)}
+    rows = [
+        {"setting": name, "subjects": subjects, "slope_sd": slope_sd}
+        | {"baseline": baseline, "likelihood": likelihood, "data": data}
+        | {"power": 0.2 + subjects / 50, "size": 0.04, "repeats": 100}
+        for name, (subjects, slope_sd) in settings.items()
+        for baseline, likelihood, data in CANDIDATES
+    ]
+    with style.use():
+        figure = figure_endpoint.draw(pd.DataFrame(rows))
+        found = texts(figure)
+    check_texts("endpoint", figure, found)
+    said = words(found).split("\n")
+    for text in ("crossed, marginal", "held-out, Modelblocks", "baseline fixed", "10, 30"):
         assert text in said, text
 
 

@@ -108,7 +108,7 @@ def test_the_answer_comes_first_and_what_was_not_run_last(tmp_path):
     text = made.read_text()
     assert not Grid(re.sub(r"<(img|meta)[^>]*>", "", text)).open
     flat = " ".join(re.sub(r"<[^>]+>", " ", text[text.index("</nav>") :]).split())
-    order = ["Which memory", "nats over Pythia", "Held-out p", "Experiment 1", "Experiment 2 What it comes to",
+    order = ["Which memory", "ahead of Pythia", "Held-out p", "Experiment 1", "Experiment 2 What it comes to",
              "Experiment 2. Of figure_a", "How it was made", "Frank 2013", "Not run What"]  # fmt: skip
     places = [flat.rindex(part) if n > 4 else flat.index(part) for n, part in enumerate(order)]
     assert places == sorted(places)
@@ -116,13 +116,13 @@ def test_the_answer_comes_first_and_what_was_not_run_last(tmp_path):
     # The one with more LMs answers; its ranking begins with name, group and tests.
     ranking = Grid(text[text.index("<table>") : text.index("</table>") + 8]).rows
     heads = [cell[0] for cell in ranking[0]]
-    assert heads == ["LM", "Group", "p", "Holm", "− Pythia", "95 %", "ΔLogLik", "95 %"]
+    assert heads == ["LM", "Group", "Claim", "p", "Holm", "− Pythia", "95 %", "ΔLogLik", "95 %"]
     totals = TABLE2.loc[names[:7], measures].sum(axis=1).sort_values(ascending=False, kind="stable")
     assert [row[0][0] for row in ranking[1:]] == list(totals.index)
     best = totals.index[0]
     row = [cell[0] for cell in ranking[1]]
-    assert row[2:4] == ["0.040", "0.400"]
-    assert row[4] == f"+{totals[best] - totals['Pythia']:.1f}" and row[6] == f"{totals[best]:,.1f}"
+    assert row[2:5] == ["supported", "0.040", "0.400"]
+    assert row[5] == f"+{totals[best] - totals['Pythia']:.1f}" and row[7] == f"{totals[best]:,.1f}"
     first = made.read_bytes()
     (tmp_path / "again").mkdir()
     assert report(tmp_path / "again", names[:7], measures, experiments=2).read_bytes() == first

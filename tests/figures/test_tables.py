@@ -65,7 +65,7 @@ def test_delta_loglik_beside_published(tmp_path, size):
     last = grid[2 + list(lms).index("ALiBi-mix-TI")]
     assert last[0][0] == "ALiBi-mix-TI|95 %, − Pythia|published|difference"
     assert last[column][0] == "109.5|33 to 53|109.0|+0.5"
-    # Bold is what leaves zero out; a total must by the interval of all pairs, ±20 here.
+    # Bold: the interval excludes zero; that of totals is simultaneous for all pairs, ±20 here.
     text = (tmp_path / "t.tex").read_text()
     assert r"\textbf{109.5}" in text and r"\textbf{66.5" not in text
     assert rf"\textbf{{{total.reproduced:,.1f}}}" in text
@@ -278,26 +278,26 @@ def test_summary_begins_with_the_verdict(tmp_path):
     text = run_summary(tmp_path)
     flat = " ".join(text.split())
     assert flat.startswith(
-        "ALiBi-mix-TI is ahead, 54 nats over Pythia in 2 responses (95 %: 44 to 64, by sentence; "
-        "held-out p < .001, Holm < .001): better than it. ALiBi-mix-TI cannot be told from "
-        "ALiBi-1/4-TI, but from the others."
+        "ALiBi-mix-TI is ahead of Pythia by 54 nats in 2 responses (95 % interval 44 to 64, "
+        "simultaneous 34 to 74, by sentence; held-out test agrees: p < .001, Holm < .001): that it "
+        "predicts better is supported. ALiBi-mix-TI is not separated from ALiBi-1/4-TI."
     )
     assert "Simulated." in flat
     ranks = [line.split() for line in text.splitlines() if line[:3].strip().isdigit()]
     totals = TABLE2.loc[SIX, TWO].sum(axis=1).sort_values(ascending=False, kind="stable")
     assert [line[1] for line in ranks] == list(totals.index)
     assert " ".join(ranks[0]) == (
-        "1 ALiBi-mix-TI 177.1 147 to 207 +54.0 44 to 64 sentence < 0.001 < 0.001 a"
+        "1 ALiBi-mix-TI 177.1 147 to 207 +54.0 44 to 64 < 0.001 < 0.001 supported a"
     )
     assert " ".join(ranks[-1][1:3]) == "ALiBi-mix-I 105.2"
     for part in ("139,300", "70,239", "69,753", "not run: Dundee FP", "results/demo/report.html"):
         assert part in text
-    assert ">p: permutation test" in (tmp_path / "s.html").read_text()
+    assert "eld-out p: permutation test" in (tmp_path / "s.html").read_text()
     assert "+43.0 (33 to 53)" in text and "66.0 (36 to 96)" in text
     assert max(map(len, text.splitlines())) <= summary.WIDTH
     page = (tmp_path / "s.html").read_text()
     assert not Grid(page).open
-    assert page.index("is ahead, 54 nats") < page.index("Study: demo")
+    assert page.index("is ahead of Pythia by 54 nats") < page.index("Study: demo")
 
 
 def test_summary_tells_what_was_compared_by_aic(tmp_path):

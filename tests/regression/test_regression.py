@@ -320,23 +320,10 @@ def test_delta_loglik_table(study, tmp_path):
     delta_loglik.main(*files, tmp_path / "t.csv", cells=[cell, cell | {"measure": "FP"}])
     rows = list(csv.DictReader((tmp_path / "t.csv").open()))
     assert [row["measure"] for row in rows] == ["SPR", "FP"]
-    assert list(rows[0]) == [
-        "lm",
-        "label",
-        "dataset",
-        "measure",
-        "design",
-        "base",
-        "delta_loglik",
-        "delta_loglik_marginal",
-        "delta_loglik_fit",
-        "n_exploratory",
-        "n_fit",
-        "seeds",
-        "converged",
-        "note",
-    ]
-    for column, key in delta_loglik.LIKELIHOODS.items():
+    assert list(rows[0]) == delta_loglik.COLUMNS
+    assert (rows[0]["endpoint"], rows[0]["n"]) == ("conditional", str(full["n"]["exploratory"]))
+    assert rows[0]["delta_loglik"] == rows[0]["delta_loglik_conditional"]
+    for column, key in delta_loglik.KEYS.items():
         assert float(rows[0][column]) == full["loglik"][key] - base["loglik"][key]
     base["n"]["fit"] += 1
     (tmp_path / "base.json").write_text(json.dumps(base))

@@ -291,10 +291,13 @@ SIMULATED = {
     "datasets: {simulated_spr: {words: {stimuli: {simulated: responses}}}}": (
         "simulate: `words` must be one file, {simulated: stimuli}"
     ),
-    "power: {simulated_spr: {subjects: [10, 10]}}": "power → simulated_spr → subjects: 10 stands twice",
-    "power: {simulated_spr: {subjects: [2]}}": "subjects → 0: 2 is less than the minimum of 4",
-    "power: {simulated_spr: {alpha: 0}}": "alpha: 0 is less than or equal to the minimum of 0",
-    "power: {simulated_spr: {design: sprr}}": "design: no design is called 'sprr'; did you mean 'spr'?",
+    "power: {two_lms: {subjects: [10, 10]}}": "power → two_lms → subjects: 10 stands twice",
+    "power: {two_lms: {subjects: [2]}}": "subjects → 0: 2 is less than the minimum of 8",
+    "power: {two_lms: {closeness: {a: 1}}}": "a: 1 is greater than or equal to the maximum of 1",
+    "power: {two_lms: {readers: {seeds: 2}}}": "`power → two_lms → seeds` sets it; remove it",
+    "power: {other: {subjects: [10]}}": "power → other: 'sentences', 'seeds', 'responses', 'closeness' is missing",
+    "endpoint_simulation: {vary: {seeds: [3, 3]}}": "endpoint_simulation → vary: seeds=3 stands twice",
+    "endpoint_simulation: {vary: {word: [3]}}": "unknown key 'word'; did you mean 'word_sd'?",
     DEMO + "{micro_batch: 32}}": "32 sequences at once are more than a step's 16",
     DEMO + "{sequence_length: 1024}}": "recipes → demo → sequence_length, 1024, is beyond",
     DEMO + "{warmup_steps: 200}}": "200 leave nothing of 200 steps",

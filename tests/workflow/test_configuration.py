@@ -89,9 +89,6 @@ MISTAKES = {
     "datasets: {ucl_spr: {words: {stimuli: {local: mine/none.txt}}}}": (
         "datasets → ucl_spr → words → stimuli → local: no file 'mine/none.txt'"
     ),
-    "power: {ucl_spr: {design: spr, subjects: [9], sentences: [9]}}": (
-        "power → ucl_spr: its readers are not simulated"
-    ),
     "targets: {figure2: {experiment: exp22}}": (
         "targets → figure2 → experiment: no experiment is called 'exp22'; did you mean 'exp2'?"
     ),
@@ -211,6 +208,15 @@ MISTAKES = {
     ),
     "datasets: {ucl_eye_tracking: {measures: {skip: {of: FPP, event: a, filters: []}}}}": (
         "measures → skip → of: no measure is called 'FPP'; did you mean 'FP'?"
+    ),
+    "smallest_effect: {relative: -0.1}": (
+        "smallest_effect → relative: -0.1 is less than the minimum of 0 (share of the baseline LM's"
+    ),
+    "smallest_effect: {nats_per_1000: 0.5}": (
+        "smallest_effect: 'nats_per_1000' and 'relative' exclude each other; give one"
+    ),
+    "experiments: {exp1: {smallest_effect: {relativ: 0.1}}}": (
+        "experiments → exp1 → smallest_effect: unknown key 'relativ'; did you mean 'relative'?"
     ),
 }
 

@@ -121,7 +121,7 @@ def test_a_grid_plans_each_fit_once(tmp_path):
     assert jobs["figure_sensitivity"] == 1 and "figure_delta_loglik" not in jobs
 
 
-NAMES = ("lm", "label", "dataset", "measure", "design", "delta_loglik", "n_exploratory")
+NAMES = ("lm", "label", "dataset", "measure", "design", "delta_loglik", "n")
 
 
 def results(folder, config):

@@ -183,7 +183,9 @@ def test_grids_and_figures_take_them_as_they_are(tmp_path, monkeypatch):
         "experiments: {exp1: {lms: [gpt3, five, Pythia], seeds: [1, 2], compare: [[gpt3, Pythia]]}}"
     )
     config = merged(load(), yaml.safe_load(mine))
-    config_checks.check(config, SCHEMA)
+    # Next to LMs of several seeds, one training from elsewhere would have no interval of its own.
+    with pytest.raises(InputError, match="exp1 → seeds: 'gpt3' is one training, from elsewhere"):
+        config_checks.check(config, SCHEMA)
     grids.expand(config)
     exp1 = config["experiments"]["exp1"]
     assert exp1["lms"] == ["gpt3", "five", "Pythia@seed=1", "Pythia@seed=2"]
@@ -200,7 +202,7 @@ def test_grids_and_figures_take_them_as_they_are(tmp_path, monkeypatch):
     assert (needed.memory, needed.memory_for) == (1e9, "lms → five → ngram → memory")
 
     delta, perplexity = tmp_path / "delta.csv", tmp_path / "perplexity.csv"
-    about = {"dataset": "d", "measure": "SPR", "base": "fixed", "n_exploratory": 10, "converged": True}  # fmt: skip
+    about = {"dataset": "d", "measure": "SPR", "base": "all", "endpoint": "crossed", "n": 10, "converged": True}  # fmt: skip
     rows = [about | {"lm": lm["lm"], "delta_loglik": n} for n, lm in enumerate(told)]
     pd.DataFrame(rows).to_csv(delta, index=False)
     values = pd.DataFrame(
@@ -242,7 +244,7 @@ def test_they_stand_in_every_cell_of_a_grid(tmp_path):
     grid = grids.expand(config)["exp1"]
     assert len(grid["lms"]) == 3
     (design,) = list(grid["designs"])[:1]
-    about = {"dataset": "d", "measure": "SPR", "base": "fixed", "design": design, "n_exploratory": 9, "converged": True}  # fmt: skip
+    about = {"dataset": "d", "measure": "SPR", "base": "all", "endpoint": "crossed", "design": design, "n": 9, "converged": True}  # fmt: skip
     rows = [about | {"lm": lm, "delta_loglik": n} for n, lm in enumerate(grid["lms"])]
     pd.DataFrame(rows).to_csv(tmp_path / "delta.csv", index=False)
     plain = [configuration.described(lm, configuration.language_model(config, lm)) for lm in ("gpt3", "Pythia")]  # fmt: skip
@@ -253,19 +255,19 @@ def test_they_stand_in_every_cell_of_a_grid(tmp_path):
 
 
 def test_a_table_of_several_seeds_varies_with_them():
-    """One of one seed is the same in all; an experiment without seeds has the LM's own."""
+    """An experiment without seeds has the LM's own."""
     mine = GPT3.replace("word_id}", "word_id, dataset: d}")
     mine += mine.removeprefix("lms:\n").replace("gpt3", "ours").replace("d}", "d, seed: run}", 1)
-    mine += "experiments: {exp1: {lms: [gpt3, ours, Pythia], seeds: [1, 2]}}"
+    mine += "experiments: {exp1: {lms: [ours, Pythia], seeds: [1, 2]}}"
     config = merged(load(), yaml.safe_load(mine))
     del config["experiments"]["exp1"]["published"]
     config["scales"][config["scale"]]["seed"] = 1
     config_checks.check(config, SCHEMA)
     study = Study(config, root=SCHEMA.parent)
     lms = study.experiment("exp1")["lms"]
-    assert lms == ["gpt3", "ours", "ours@seed=2", "Pythia", "Pythia@seed=2"]
-    read = {lm: study.table_settings(lm, "provo").get("seed") for lm in lms[:3]}
-    assert read == {"gpt3": None, "ours": 1, "ours@seed=2": 2}
+    assert lms == ["ours", "ours@seed=2", "Pythia", "Pythia@seed=2"]
+    read = {lm: study.table_settings(lm, "provo").get("seed") for lm in lms[:2]}
+    assert read == {"ours": 1, "ours@seed=2": 2}
     wrong = yaml.safe_load(mine.replace("{surprisals", "{seed: 2, surprisals"))
     with pytest.raises(
         InputError, match="lms → gpt3: `seed` does not go with `surprisals`"

@@ -10,6 +10,7 @@ import pandas as pd
 
 from recency import plugins
 from recency.evaluations.reading_times import table_observations, table_significance
+from recency.evaluations.report import answer
 from recency.figures import bases, comparison, style, tables
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison
@@ -21,41 +22,41 @@ WIDTH = 100  # columns of the terminal
 
 
 def ranking(result: Comparison, known: Intervals, verdict: Mapping) -> Table:
-    """Rank LMs by total ΔLogLik, with intervals, held-out tests and letters, as the verdict has it."""
-    beside = (
-        verdict["baseline"] if any(row["over_baseline"] for row in verdict["ranking"]) else None
-    )
+    """Rank LMs by total ΔLogLik, with intervals, held-out tests, claims and groups.
+
+    Parameters
+    ----------
+    result : Comparison
+        ΔLogLik of the experiment's LMs.
+    known : Intervals
+        Their intervals.
+    verdict : mapping
+        The content of the experiment's verdict.json.
+    """
+    compared = [row["over_baseline"] for row in verdict["ranking"] if row["over_baseline"]]
+    baseline = verdict["baseline"] if compared else None
     heads = ["", "LM", "ΔLogLik", "95 %"]
-    heads += [f"− {beside}", "95 %", "by", "p", "Holm"] if beside else []
+    heads += [f"\N{MINUS SIGN} {baseline}", "95 %", "p", "Holm", "Claim"] if baseline else []
     heads += ["Group"] if len(result.lms) > 1 else []
-    header = [Cell(head, left=i in (0, 1, len(heads) - 1)) for i, head in enumerate(heads)]
+    texts = ("", "LM", "Claim", "Group")
+    header = [Cell(head, left=head in texts) for head in heads]
     rows = []
     for row in verdict["ranking"]:
-        own, over = known.own.get((row["lm"], TOTAL)), row["over_baseline"]
+        own, difference = known.own.get((row["lm"], TOTAL)), row["over_baseline"]
         pair = known.paired.get((row["lm"], TOTAL))
         cells = [Cell(str(row["rank"]), left=True), Cell(row["label"], left=True)]
         cells += [Cell(style.number(result.totals[row["lm"]])), Cell(ends(own))]
-        if beside and pair:
-            tests = [table_significance.write_p(_number(over[key])) for key in ("p", "p_holm")]
-            cells += [Cell(style.signed(pair.value), bold=bool(over["apart"])), Cell(ends(pair))]
-            cells += [Cell(text) for text in (pair.by, *tests)]
-        elif beside:
+        if baseline and pair:
+            bold = bool(difference["separated"])
+            tests = [table_significance.write_p(_number(difference[p])) for p in ("p", "p_holm")]
+            cells += [Cell(style.signed(pair.value), bold=bold), Cell(ends(pair))]
+            cells += [*(Cell(text) for text in tests), Cell(difference["claim"], left=True)]
+        elif baseline:
             cells += [Cell()] * 5
         if len(result.lms) > 1:
             cells.append(Cell(row["group"], left=True))
         rows.append(cells)
-    notes = [
-        f"ΔLogLik in nats{bases.over(result.base)}, on the exploratory partition: the higher, the better"
-    ]
-    if verdict["told_apart"]:
-        notes.append(f"group: {verdict['told_apart']}")
-    if beside and any(
-        row["over_baseline"] and row["over_baseline"]["p"] for row in verdict["ranking"]
-    ):
-        notes.append(
-            f"p: permutation test against {beside} on the held-out partition, all responses "
-            "together, the larger of p by subject and p by sentence; Holm: corrected among the LMs"
-        )
+    notes = answer.notes(verdict)
     if len(result.summed) < len(result.delta.columns):
         notes.append(f"ΔLogLik is over {', '.join(result.summed)}, which every LM has")
     if result.unconverged:
@@ -75,7 +76,7 @@ def by_response(result: Comparison, known: Intervals, baseline: str | None) -> T
             failed = "†" if (lm.lm, label) in result.unconverged else ""
             write = style.signed if pair else style.number
             text = write(pair.value if pair else result.delta.loc[lm.lm, label]) + failed
-            cells.append(Cell(f"{text} ({ends(found)})", bold=bool(pair and pair.sure)))
+            cells.append(Cell(f"{text} ({ends(found)})", bold=bool(pair and pair.excludes_zero)))
             paired = paired or bool(pair)
         rows.append(cells)
     named = next((lm.label for lm in result.lms if lm.lm == baseline), None)

@@ -15,7 +15,6 @@ from recency.figures import bases
 
 BIASES = "recency.attention.biases"
 MEMORIES = "recency.networks.memories"
-ENDS = ("subject", "sentence")  # what the bootstrap drew anew: the wider interval is shown
 
 
 def text(
@@ -133,25 +132,25 @@ def _perplexities(lm: str, labels: Mapping, tables: Iterable[str | Path]) -> str
 
 
 def _fits(lm: str, labels: Mapping, tables: Iterable[str | Path]) -> str:
-    """Tabulate ΔLogLik with the wider of its two intervals."""
+    """Tabulate ΔLogLik with its interval."""
     rows = {}
     for table in map(pd.read_csv, tables):
         for row in table[(table.lm == lm) & table.delta_loglik.notna()].to_dict("records"):
-            ends = {by: (row.get(f"low_{by}"), row.get(f"high_{by}")) for by in ENDS}
-            ends = {by: end for by, end in ends.items() if not any(map(pd.isna, end))}
-            by = max(ends, key=lambda name: ends[name][1] - ends[name][0], default=None)
-            interval = f"{ends[by][0]:.1f} to {ends[by][1]:.1f}, by {by}" if by else ""
+            known = not pd.isna(row["low"])
+            interval = f"{row['low']:.1f} to {row['high']:.1f}" if known else ""
+            by = "subject and sentence" if row["by"] == "crossed" else row["by"]
+            interval += f", by {by}" if known else ""
             label = f"{labels.get(row['dataset'], row['dataset'])}, {row['measure']}"
-            figures = f"{row['n_exploratory']:,}", f"{row['delta_loglik']:.1f}"
+            figures = f"{row['n']:,}", f"{row['delta_loglik']:.1f}"
             of = (bases.SHORT.get(row["base"], ""), str(row["seeds"]))
             rows[label, row["design"]] = (label, row["design"], *of, *figures, interval)
     if not rows:
         return ""
     return (
-        "## Fit to reading times\n\nΔLogLik in nats over a base regression without surprisal's effect "
-        "(base: all, without its by-subject slopes as well; base: fixed, with them), on observations "
-        "that neither was fitted to, with a 95 % bootstrap interval. Of several trainings, from other "
-        "seeds, it is the mean.\n\n"
+        "## Fit to reading times\n\nΔLogLik in nats relative to a baseline model without surprisal "
+        "(base: all, without its by-subject slopes too; base: fixed, with them), for observations that "
+        "neither model was fitted to, with a 95 % interval. For several training seeds it is the "
+        "mean.\n\n"
         + _table(
             ["response", "design", "base", "trainings", "observations", "ΔLogLik", "interval"],
             rows.values(),

@@ -1,18 +1,30 @@
-"""What the base of ΔLogLik lacks, in words: no figure or table leaves it unsaid."""
+"""The endpoint of ΔLogLik in words: its baseline model and its likelihood, which figures always name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 NAMED = {
-    "fixed": "the paper's base, in which surprisal's by-subject slopes stay (base: fixed)",
-    "all": "the base that all LMs share, without any surprisal (base: all)",
-    "several": "bases of several kinds (base: fixed of some responses, all of others)",
+    "fixed": "a baseline model that keeps surprisal's by-subject slopes (base: fixed)",
+    "all": "a baseline model without any surprisal, the same for all LMs (base: all)",
+    "several": "baseline models of several kinds (base: fixed for some responses, all for others)",
 }
-"""What a base is called after "over"."""
-TITLES = {"fixed": "base: fixed (the paper's)", "all": "base: all (shared by all LMs)"}
+"""What a baseline model is called after "relative to"."""
+TITLES = {"fixed": "base: fixed (slopes kept)", "all": "base: all (the same for all LMs)"}
 TITLES |= {"several": "bases: fixed and all"}
 SHORT = {"fixed": "base: fixed", "all": "base: all", "several": "bases: fixed and all"}
+
+
+LIKELIHOODS = {
+    "crossed": "of subjects and sentences that the fit has not seen (crossed bootstrap)",
+    "conditional": "of the exploratory partition, given the random effects",
+    "marginal_subject": "of the exploratory partition, by-subject effects integrated out",
+    "marginal": "of the exploratory partition, random effects integrated out",
+    "fixed_effects": "of the exploratory partition, by fixed effects alone",
+    "modelblocks": "of the exploratory partition, as the authors' script computes it",
+    "in_sample": "of the observations that were fitted",
+}
+"""Endpoint (recency.regression.endpoints) → what its log-likelihood is of, after "log-likelihood"."""
 
 
 def of(bases: Iterable[str]) -> str:
@@ -22,5 +34,5 @@ def of(bases: Iterable[str]) -> str:
 
 
 def over(base: str) -> str:
-    """Write " over …" for behind a ΔLogLik; nothing where the base is not known."""
-    return f" over {NAMED[base]}" if base in NAMED else ""
+    """Write " relative to …", after a ΔLogLik; nothing where the baseline model is not known."""
+    return f" relative to {NAMED[base]}" if base in NAMED else ""

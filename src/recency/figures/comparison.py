@@ -65,16 +65,17 @@ class Response:
 
 @dataclass(frozen=True)
 class Comparison:
-    """ΔLogLik in nats on the exploratory partition, and what of the experiment is missing."""
+    """ΔLogLik in nats by an experiment's endpoint, and what of the experiment is missing."""
 
     lms: list[LM]
     responses: list[Response]
     delta: pd.DataFrame  # index: lm, columns: response labels; NaN where a pair was not run
-    observations: pd.Series  # exploratory observations by response label
+    observations: pd.Series  # scored observations by response label
     unconverged: frozenset[tuple[str, str]] = frozenset()  # (lm, response label)
     not_run: list[str] = field(default_factory=list)  # sentences for the reader
     not_summed: list[str] = field(default_factory=list)  # the same, of responses some LMs lack
     bases: Mapping[str, str] = field(default_factory=dict)  # response label → fixed or all
+    endpoint: str = "conditional"  # see recency.regression.endpoints
     seeds: int = 1  # trainings that an LM's ΔLogLik is the mean of, at most
 
     @property
@@ -86,6 +87,11 @@ class Comparison:
     def base(self) -> str:
         """What the base lacks: `fixed`, `all`, or `several` where responses differ."""
         return bases.of(self.bases.values())
+
+    @property
+    def described(self) -> str:
+        """What ΔLogLik is relative to, and of: " relative to …; log-likelihood of …"."""
+        return bases.over(self.base) + f"; log-likelihood {bases.LIKELIHOODS[self.endpoint]}"
 
     @property
     def summed(self) -> list[str]:
@@ -234,7 +240,7 @@ def read(
     for other LMs.
     """
     models, measured = records(lms, responses)
-    columns = ["lm", "dataset", "measure", "base", "delta_loglik", "n_exploratory", "converged"]
+    columns = ["lm", "dataset", "measure", "base", "endpoint", "delta_loglik", "n", "converged"]
     rows = table(delta_loglik, columns)
     names = {(r.dataset, r.measure): r.label for r in measured}
     keys = pd.Series(list(zip(rows.dataset, rows.measure)), index=rows.index, dtype=object)
@@ -249,7 +255,7 @@ def read(
             f"{delta_loglik}: two rows of {row.lm} on {row.response}; "
             "give each design an experiment of its own"
         )
-    for response, sizes in rows.groupby("response", sort=False).n_exploratory:
+    for response, sizes in rows.groupby("response", sort=False).n:
         if sizes.nunique() > 1:
             odd = rows.lm[sizes.index[sizes != sizes.iloc[0]][0]]
             raise InputError(
@@ -258,6 +264,11 @@ def read(
                 "delete the older of their regressions and run again"
             )
 
+    if rows.endpoint.nunique() > 1:
+        raise InputError(
+            f"{delta_loglik}: ΔLogLik by {' and '.join(rows.endpoint.unique())}: not comparable; delete "
+            "the file, so that the workflow makes it again"
+        )
     for response, found in rows.groupby("response", sort=False).base:
         if found.nunique() > 1:
             raise InputError(
@@ -272,7 +283,7 @@ def read(
     ).astype(float)
     delta.index.name = delta.columns.name = None
     once = rows.drop_duplicates("response").set_index("response")
-    sizes = once.n_exploratory
+    sizes = once.n
     failed = rows[rows.converged.astype(str).str.lower().isin(["false", "0", "0.0"])]
 
     absent = absent_responses([r for r in measured if r not in measured_done], reasons(not_run))
@@ -295,4 +306,5 @@ def read(
         not_summed=not_summed,
         seeds=int(rows.seeds.max()) if "seeds" in rows and len(rows) else 1,
         bases=once.base.reindex(delta.columns).fillna("").to_dict(),
+        endpoint=str(rows.endpoint.iloc[0]) if len(rows) else "conditional",
     )

@@ -13,7 +13,7 @@ from recency.figures.comparison import Comparison
 
 TOTAL = "Total"
 COLUMNS = [
-    *("lm", "against", "kind", "dataset", "measure", "delta_loglik"),
+    *("lm", "against", "kind", "dataset", "measure", "n", "delta_loglik"),
     *("low", "high", "by", "se", "low_all", "high_all"),
 ]
 
@@ -22,8 +22,18 @@ COLUMNS = [
 class Interval:
     """ΔLogLik of an LM, or its difference from `against`, in nats, with its 95 % interval.
 
-    `by` names what was drawn anew, subjects or sentences: whichever gives the wider interval. Those
-    of all pairs hold together from `low_all` to `high_all`, which totals alone have.
+    Attributes
+    ----------
+    lm, against : str
+        The LM, and the LM that it is compared with; "" for the LM's own ΔLogLik.
+    value, low, high, se : float
+        Nats: estimate, ends of its interval, standard error.
+    by : str
+        The clusters that were resampled: "subject", "sentence", "crossed" for both, or "seed".
+    low_all, high_all : float
+        Ends of the simultaneous interval for all pairs of LMs; NaN except for totals.
+    n : float
+        Number of scored observations.
     """
 
     lm: str
@@ -35,18 +45,25 @@ class Interval:
     se: float
     low_all: float = math.nan
     high_all: float = math.nan
+    n: float = math.nan
 
     @property
-    def sure(self) -> bool:
-        """Whether the interval leaves zero out; that of all pairs together, where it is known."""
+    def bounds(self) -> tuple[float, float]:
+        """Ends of the simultaneous interval where there is one, else of the single interval."""
         if math.isnan(self.low_all):
-            return self.low > 0 or self.high < 0
-        return self.low_all > 0 or self.high_all < 0
+            return self.low, self.high
+        return self.low_all, self.high_all
 
-    def turned(self) -> Interval:
-        """Return the difference the other way round."""
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval (see `bounds`) excludes zero."""
+        low, high = self.bounds
+        return low > 0 or high < 0
+
+    def reversed(self) -> Interval:
+        """Return the difference in the opposite direction."""
         ends = (-self.high, -self.low, self.by, self.se, -self.high_all, -self.low_all)
-        return Interval(self.against, self.lm, -self.value, *ends)
+        return Interval(self.against, self.lm, -self.value, *ends, self.n)
 
 
 @dataclass(frozen=True)
@@ -63,7 +80,7 @@ class Intervals:
         if (lm, other) in self.pairs:
             return self.pairs[lm, other]
         found = self.pairs.get((other, lm))
-        return found and found.turned()
+        return found and found.reversed()
 
 
 def read(path: str | Path, result: Comparison) -> Intervals:
@@ -79,7 +96,7 @@ def read(path: str | Path, result: Comparison) -> Intervals:
         if label is None or row.lm not in models or row.against not in models | {""}:
             continue
         ends = (row.low, row.high, str(row.by), row.se, row.low_all, row.high_all)
-        interval = Interval(row.lm, row.against, row.delta_loglik, *ends)
+        interval = Interval(row.lm, row.against, row.delta_loglik, *ends, row.n)
         if row.kind == "own":
             found.own[row.lm, label] = interval
         else:
@@ -102,12 +119,17 @@ def ends(interval: Interval | None, unknown: str = "\N{EN DASH}") -> str:
     return f"{nats(interval.low)} to {nats(interval.high)}"
 
 
+def clusters(by: str) -> str:
+    """Write the clusters that were resampled as text does: "subject", "subject and sentence"."""
+    return "subject and sentence" if by == "crossed" else by
+
+
 def against(known: Intervals, result: Comparison, lm: str, label: str) -> tuple[float, float]:
     """Return where an LM's interval is drawn on an axis of ΔLogLik, in nats; NaN where nowhere.
 
     It is that of the difference from the LM's baseline, counted from the baseline's value: an LM
-    whose interval crosses the baseline's line is not told from it. The baseline has none, since the
-    others are compared with it; without a baseline each LM has its own.
+    whose interval crosses the baseline's line does not differ reliably from it. The baseline has
+    none, since the others are compared with it; without a baseline each LM has its own.
     """
     value = result.totals[lm] if label == TOTAL else result.delta.loc[lm, label]
     found = known.paired.get((lm, label))
@@ -131,10 +153,13 @@ def columns(known: Intervals, lm: str, label: str) -> dict[str, float | str]:
     return found
 
 
-def anew(known: Intervals) -> str:
-    """Say what was drawn anew for the intervals."""
-    seeds = ", and further seeds" if known.seeds > 1 else ""
-    return f"subjects or sentences drawn anew{seeds}, whichever is wider"
+def made_by(known: Intervals) -> str:
+    """Return how the intervals were made, in words."""
+    seeds = ", new training seeds included" if known.seeds > 1 else ""
+    every = {interval.by for interval in (*known.own.values(), *known.pairs.values())}
+    if "crossed" in every:
+        return f"subjects and sentences resampled jointly, every draw refitted{seeds}"
+    return f"subjects or sentences resampled given the fits, the wider interval{seeds}"
 
 
 def by_seed(path: str | Path | None, result: Comparison) -> pd.DataFrame:
@@ -165,7 +190,7 @@ def over_baseline(seeds: pd.DataFrame, lm: str, baseline: str, label: str) -> li
 
 def explained(known: Intervals, baseline: str | None) -> str:
     """Say in a sentence what the lines through the points are."""
-    how = anew(known)
+    how = made_by(known)
     if known.paired and baseline:
         return f"lines: 95 % intervals of the difference from {baseline}, {how}"
     return f"lines: 95 % intervals, {how}"

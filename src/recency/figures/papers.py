@@ -1,7 +1,8 @@
 """Values that papers published (data/published/), found by an LM's bias, never by its name.
 
 A table's `applied`, `form` and `parameters` say of which bias a row is, as recency.figures.encoding
-matches them; its `lm` is the paper's own name, for readers of the file.
+matches them; its `lm` is the paper's own name. A table of surprisals has no bias that is known here: it
+is the LM of that name which its `published_as` states. N-grams and mixes are none of the papers'.
 """
 
 from __future__ import annotations
@@ -28,28 +29,35 @@ def rows(path: str | Path, lms: Iterable[LM], columns: Iterable[str] = ()) -> pd
     table["parameters"] = table.parameters.astype(object).fillna("")
     found = [table[:0]]
     for lm in lms:
-        own = [
-            row.applied == lm.applied and encoding.matches(lm.bias, row.form, str(row.parameters))
-            for row in table[KEY].itertuples(index=False)
-        ]
+        own = [_is_of(lm, row) for row in table[KEY].itertuples(index=False)]
         found.append(table[own].assign(lm=lm.lm))
     return pd.concat(found, ignore_index=True).drop(columns=KEY[1:])
+
+
+def _is_of(lm: LM, row) -> bool:
+    """Whether a row of a published table is of an LM."""
+    if "table" in lm.network:
+        return row.lm == lm.network["table"].get("published_as")
+    if lm.network.keys() & {"ngram", "mix"}:
+        return False
+    return row.applied == lm.applied and encoding.matches(lm.bias, row.form, str(row.parameters))
 
 
 def delta(path: str | Path | None, lms: Iterable[LM]) -> pd.DataFrame:
     """Read a published LM × response table, indexed by the keys of `lms`; empty without one.
 
-    Its column `base` says over which base each LM's ΔLogLik are, fixed or all; the others are nats.
+    Its columns `base` and `endpoint` name the baseline model of each LM's ΔLogLik (fixed or all) and the
+    likelihood (recency.regression.endpoints); the others are nats.
     """
     if path is None:
         return pd.DataFrame()
-    found = rows(path, lms, ["base"])
+    found = rows(path, lms, ["base", "endpoint"])
     if found.lm.duplicated().any():
         raise InputError(f"{path}: two rows have one bias; give each its `parameters`")
     if odd := set(found.base) - {"fixed", "all"}:
         raise InputError(f"{path}: base is {min(map(str, odd))!r} and must be fixed or all")
     found = found.set_index("lm")
-    return found.astype(dict.fromkeys(found.columns.drop("base"), float))
+    return found.astype(dict.fromkeys(found.columns.drop(["base", "endpoint"]), float))
 
 
 def total(published: pd.DataFrame, lm: str, summed: list[str]) -> float:
@@ -59,6 +67,10 @@ def total(published: pd.DataFrame, lm: str, summed: list[str]) -> float:
     """
     if lm not in published.index or not summed or not set(summed) <= set(published.columns):
         return float("nan")
-    if "Total" in published.columns and set(summed) == set(published.columns) - {"Total", "base"}:
+    if "Total" in published.columns and set(summed) == set(published.columns) - {
+        "Total",
+        "base",
+        "endpoint",
+    }:
         return float(published.loc[lm, "Total"])
     return float(published.loc[lm, summed].sum(skipna=False))

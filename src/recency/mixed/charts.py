@@ -14,6 +14,7 @@ part of G = V'(d deviance / d Sigma)V, by which each column of M is held at zero
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,7 +36,13 @@ class Block:
 
     def of(self, matrices: Sequence[np.ndarray]) -> np.ndarray:
         """Return the block's part of its factor's matrix."""
-        return matrices[self.factor][np.ix_(self.places, self.places)]
+        return matrices[self.factor][self.places[:, None], self.places]
+
+
+@functools.cache
+def lower_triangle(k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows and columns of the lower triangle of a (k, k) matrix."""
+    return np.tril_indices(k)
 
 
 def blocks_of(free: Sequence[np.ndarray]) -> list[Block]:
@@ -60,7 +67,7 @@ class Chart:
             values, vectors = np.linalg.eigh(block.of([L @ L.T for L in Ls]))
             self.V.append(vectors[:, ::-1])
             M = np.diag(np.sqrt(np.maximum(values[::-1], 0.0)))
-            start.append(M[np.tril_indices(len(M))])
+            start.append(M[lower_triangle(len(M))])
         self.start = np.concatenate(start)
 
     def triangles(self, theta: np.ndarray) -> list[np.ndarray]:
@@ -69,7 +76,7 @@ class Chart:
         for block in self.blocks:
             k = len(block.places)
             M = np.zeros((k, k))
-            M[np.tril_indices(k)] = theta[cut : cut + k * (k + 1) // 2]
+            M[lower_triangle(k)] = theta[cut : cut + k * (k + 1) // 2]
             found.append(M)
             cut += k * (k + 1) // 2
         return found
@@ -78,14 +85,14 @@ class Chart:
         """Return L of each factor, V M by block: square roots of Sigma, not lower triangular."""
         found = [np.zeros(shape) for shape in self.shapes]
         for block, V, M in zip(self.blocks, self.V, self.triangles(theta), strict=True):
-            found[block.factor][np.ix_(block.places, block.places)] = V @ M
+            found[block.factor][block.places[:, None], block.places] = V @ M
         return found
 
     def gradient(self, theta: np.ndarray, by_S: Sequence[np.ndarray]) -> np.ndarray:
         """Return the gradient (q,) from that by each factor's Sigma."""
         parts = []
         for block, V, M in zip(self.blocks, self.V, self.triangles(theta), strict=True):
-            parts.append((2 * V.T @ block.of(by_S) @ V @ M)[np.tril_indices(len(M))])
+            parts.append((2 * V.T @ block.of(by_S) @ V @ M)[lower_triangle(len(M))])
         return np.concatenate(parts)
 
     def inverse_hessian(
@@ -100,7 +107,7 @@ class Chart:
         held = []
         for block, V, M in zip(self.blocks, self.V, self.triangles(theta), strict=True):
             k, places = len(M), block.places
-            rows, columns = np.tril_indices(k)
+            rows, columns = lower_triangle(k)
             moved = np.zeros((len(rows), k, k))
             moved[np.arange(len(rows)), rows] = M.T[columns]
             by_M = np.zeros((len(rows), *self.shapes[block.factor]))
@@ -137,7 +144,7 @@ class Escape:
         Sigma = block.of([L @ L.T for L in Ls]) + share * self.size * np.outer(v, v)
         values, vectors = np.linalg.eigh(Sigma)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        moved[block.factor][np.ix_(block.places, block.places)] = root
+        moved[block.factor][block.places[:, None], block.places] = root
         return moved
 
 

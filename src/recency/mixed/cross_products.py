@@ -48,6 +48,10 @@ class Products:
     (G, H, 1 + i + j + p + 1)"""
     kept: tuple[int, ...] | None = None
     """the columns of X that are left, where `independent` has left others out"""
+    times_a: np.ndarray | None = None
+    """how often each level of a occurs, (G,); see recency.mixed.cells"""
+    times_b: np.ndarray | None = None
+    """how often each level of b occurs, (H,)"""
 
 
 def cross_products(

@@ -86,17 +86,43 @@ def left_of_squares(left: np.ndarray, squares: float) -> np.ndarray:
     return E
 
 
-def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) -> Solution:
-    """Solve the penalised least squares at La and Lb (any square roots) and the nested sd t.
+@dataclass
+class Density:
+    """The log density of rows under a model whose parameters are given."""
 
-    Raises NoResiduals, and numpy.linalg.LinAlgError where X is short of full rank.
-    """
-    cells = products.cells
-    if cells is not None:
-        products = _without_cells(products, t)
+    value: float
+    log_determinant: float
+    """log|I + Z Lambda Lambda' Z'|"""
+    modes_a: np.ndarray
+    """conditional modes of factor a, given these rows (G, i)"""
+    modes_b: np.ndarray
+    """those of factor b (H, j)"""
+
+
+@dataclass
+class _Eliminated:
+    """Both factors eliminated from the cross-products, at given La and Lb."""
+
+    crossed: Dense | Sparse
+    T: np.ndarray
+    back: np.ndarray
+    MW: np.ndarray
+    schur: np.ndarray
+    F: np.ndarray
+    R: np.ndarray
+    half_b: np.ndarray
+    """of repeated levels of b, T_b Z_b'Z_b (H, j, j)"""
+    log_determinant: float
+    """log|P|"""
+
+    left: np.ndarray
+    """W'V^-1 W (p + 1, p + 1)"""
+
+
+def _eliminate(products: Products, La: np.ndarray, Lb: np.ndarray) -> _Eliminated:
     aa, bb, ab, aw, bw = products.aa, products.bb, products.ab, products.aw, products.bw
     G, i, H, j = ab.shape
-    n, p, K = products.n, products.ww.shape[0] - 1, H * j
+    p, K = products.ww.shape[0] - 1, H * j
     crossed = ab if isinstance(ab, Sparse) else Dense(ab.reshape(G, i, K))
 
     # P = [A, B; B', D]; A = C C' is block-diagonal. Z_a is eliminated by T = C^-1 Lambda_a', so that
@@ -116,22 +142,72 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
     S.flat[:: K + 1] += 1
     F = _cholesky(S)
     R = _solve(F, _rows(Lb.T, bw.reshape(K, p + 1) - crossed.left(back @ MW)))
+    logs_a = np.log(np.diagonal(C, axis1=1, axis2=2)).sum(1)
+    value = 2 * float(logs_a.sum() + np.log(np.diagonal(F)).sum())
+    half_b = bb
+    if products.times_a is not None:
+        # A level that occurs m times: its copies' mean is one level, scaled by sqrt(m) in the sums;
+        # their m - 1 contrasts meet nothing but their own diagonal block of P.
+        Cb = np.linalg.cholesky(Lb.T @ bb @ Lb + np.eye(j))
+        half_b = np.linalg.inv(Cb) @ Lb.T @ bb
+        logs_b = np.log(np.diagonal(Cb, axis1=1, axis2=2)).sum(1)
+        value += 2 * float((products.times_a - 1) @ logs_a + (products.times_b - 1) @ logs_b)
+    left = products.ww - flat_W.T @ flat_W - R.T @ R
+    return _Eliminated(crossed, T, back, MW, schur, F, R, half_b, value, left)
+
+
+def _modes(
+    by: _Eliminated, weights: np.ndarray, Lb: np.ndarray, H: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the random effects given e = W weights: of a (G, i), of b (H, j), u of b, Z_a'Z_b b."""
+    ub = _solve(by.F, by.R @ weights, transposed=True).reshape(H, len(Lb))
+    Lub = ub @ Lb.T
+    of_b = by.crossed.dot(Lub.ravel())
+    left = by.MW @ weights - (by.T @ of_b[:, :, None])[:, :, 0]
+    return (by.back @ left[:, :, None])[:, :, 0], Lub, ub, of_b
+
+
+def log_density(
+    products: Products, La: np.ndarray, Lb: np.ndarray, beta: np.ndarray, sigma: float
+) -> Density:
+    """Return log N(y; X beta, sigma^2 (I + Z Lambda Lambda' Z')), from cross-products alone.
+
+    The rows need not be those that beta (p,) and sigma were fitted to. Natural logarithm.
+    """
+    by, weights = _eliminate(products, La, Lb), np.append(-beta, 1.0)
+    r2 = weights @ by.left @ weights
+    scale = products.n * np.log(2 * np.pi * sigma**2)
+    modes_a, modes_b, _, _ = _modes(by, weights, Lb, len(products.bb))
+    if products.times_a is not None:
+        modes_a = modes_a / np.sqrt(products.times_a)[:, None]
+        modes_b = modes_b / np.sqrt(products.times_b)[:, None]
+    value = float(-0.5 * (scale + by.log_determinant + r2 / sigma**2))
+    return Density(value, by.log_determinant, modes_a, modes_b)
+
+
+def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) -> Solution:
+    """Solve the penalised least squares at La and Lb (any square roots) and the nested sd t.
+
+    Raises NoResiduals, and numpy.linalg.LinAlgError where X is short of full rank.
+    """
+    cells = products.cells
+    if cells is not None:
+        products = _without_cells(products, t)
+    aa, bb, aw, bw = products.aa, products.bb, products.aw, products.bw
+    G, i, H, j = products.ab.shape
+    n, p, K, levels = products.n, products.ww.shape[0] - 1, H * j, np.arange(H)
+    by = _eliminate(products, La, Lb)
+    crossed, T, back, schur, F = by.crossed, by.T, by.back, by.schur, by.F
 
     # What is left of W'W belongs to the fixed effects; its corner is r^2.
-    E = left_of_squares(products.ww - flat_W.T @ flat_W - R.T @ R, products.ww[p, p])
+    E = left_of_squares(by.left, products.ww[p, p])
     r2 = E[p, p] ** 2
     weights = np.ones(p + 1)  # e = W weights
     weights[:p] = -_solve(E[:p, :p], E[p, :p], transposed=True)
-    log_determinant = 2 * (
-        np.log(np.diagonal(C, axis1=1, axis2=2)).sum() + np.log(np.diagonal(F)).sum()
-    )
-    value = log_determinant + n * (1 + np.log(2 * np.pi * r2 / n))
+    value = by.log_determinant + n * (1 + np.log(2 * np.pi * r2 / n))
 
     # Random effects Lambda u and w = Z'V^-1 e by level, where u = Lambda'w.
-    ub = _solve(F, R @ weights, transposed=True).reshape(H, j)
-    Lub = ub @ Lb.T
-    of_b = crossed.dot(Lub.ravel())
-    Lua = (back @ (MW @ weights - (T @ of_b[:, :, None])[:, :, 0])[:, :, None])[:, :, 0]
+    Lua, Lub, ub, of_b = _modes(by, weights, Lb, H)
     wa = aw @ weights - (aa @ Lua[:, :, None])[:, :, 0] - of_b
     wb = bw @ weights - (bb @ Lub[:, :, None])[:, :, 0]
     wb -= crossed.left(Lua[:, :, None]).reshape(H, j)
@@ -144,15 +220,24 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
     U = _rows(Lb, half.T)
     X = crossed.quadratic(U)
     Q = np.eye(i) - aa @ back @ T
-    by_Sa = (Q @ aa - Q @ X @ Q.transpose(0, 2, 1)).sum(0) - n / r2 * wa.T @ wa
+    shares_a = Q @ aa
+    by_Sa = (shares_a - Q @ X @ Q.transpose(0, 2, 1)).sum(0) - n / r2 * wa.T @ wa
     by_Lb = 2 * (trace_b - n / r2 * wb.T @ ub)
-    if j and np.linalg.cond(Lb) < SAFE:
+    if j and _is_well_conditioned(Lb):
         by_Sb = np.linalg.solve(Lb.T, by_Lb.T / 2).T
     else:
         left = (schur @ U).reshape(H, j, K)
         by_Sb = schur.reshape(H, j, H, j)[levels, :, levels, :].sum(0)
         by_Sb -= np.einsum("hjk,hlk->jl", left, schur.reshape(H, j, K))
         by_Sb -= n / r2 * wb.T @ wb
+    if products.times_a is not None:
+        by_Sa += ((products.times_a - 1.0) @ shares_a.reshape(G, i * i)).reshape(i, i)
+        more_b = products.times_b - 1.0
+        more = (more_b @ bb.reshape(H, j * j)).reshape(j, j)
+        more -= (by.half_b * more_b[:, None, None]).reshape(K, j).T @ by.half_b.reshape(K, j)
+        by_Sb, by_Lb = by_Sb + more, by_Lb + 2 * more @ Lb
+        Lua = Lua / np.sqrt(products.times_a)[:, None]
+        Lub = Lub / np.sqrt(products.times_b)[:, None]
 
     by_tt = 0.0
     if cells is not None:
@@ -223,6 +308,10 @@ def _without_cells(products: Products, t: float) -> Products:
         ww=products.ww - flat.T @ weighted[:, :, i + j :].reshape(flat.shape),
         cells=None,
     )
+
+
+def _is_well_conditioned(L: np.ndarray) -> bool:
+    return bool(L.item() != 0 if len(L) == 1 else np.linalg.cond(L) < SAFE)
 
 
 def _rows(L: np.ndarray, values: np.ndarray) -> np.ndarray:

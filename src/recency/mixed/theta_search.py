@@ -79,6 +79,8 @@ def search(
     evaluations, nested = 0, products.cells is not None
     free = [free_a, free_b, *([np.ones((1, 1), dtype=bool)] if nested else [])]
     zz = [products.aa, products.bb]
+    if products.times_a is not None:
+        zz = [np.repeat(zz[0], products.times_a, 0), np.repeat(zz[1], products.times_b, 0)]
     if nested:
         zz.append(products.cells[products.cells[:, :, 0] > 0][:, 0, None, None])
     blocks = blocks_of(free)
@@ -131,12 +133,12 @@ def _descended(
             gradient = chart.gradient(theta, point.by_S)
             inverse = chart.inverse_hessian(theta, point.by_S, zz)
             if before is not None:
-                inverse = _updated(inverse, theta - before[0], gradient - before[1])
+                inverse = updated_inverse(inverse, theta - before[0], gradient - before[1])
             step = -inverse @ gradient
             gain = float(-step @ gradient / 2)
             if gain <= enough:
                 return point, gain
-            found = _line(at, chart, theta, step, point.deviance, -2 * gain)
+            found = line_search(at, chart, theta, step, point.deviance, -2 * gain)
             if found is None:
                 break
             before = theta, gradient
@@ -146,7 +148,7 @@ def _descended(
     return point, gain
 
 
-def _line(
+def line_search(
     at: Evaluate, chart: Chart, theta: np.ndarray, step: np.ndarray, value: float, slope: float
 ) -> tuple[np.ndarray, _Point] | None:
     """Return where a step, or a part of it, lowers the deviance from `value`, or None."""
@@ -162,7 +164,7 @@ def _line(
     return None
 
 
-def _updated(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
+def updated_inverse(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
     """Return an inverse Hessian (q, q) by which the gradient's last `change` is the last `step`'s."""
     along = step @ change
     if along <= 1e-8 * np.linalg.norm(step) * np.linalg.norm(change):

@@ -46,15 +46,15 @@ def with_one_base(design: Mapping[str, Any], lm: bool) -> Mapping[str, Any]:
 def kind_of_base(
     design: Mapping[str, Any], columns: Mapping[str, Collection[str]] | None = None
 ) -> str:
-    """Return the base that a design of one base has: `fixed` where both come to one formula.
+    """Return the base that a design of one base has: `all` where both come to one formula.
 
-    They do where nothing of the LM varies by subject: then the base is the paper's by either name.
+    They do where nothing of the LM varies by subject.
     """
     formula = read(design)
     interest = [term_of(text) for text in design["of_interest"]]
     of_lm = names.of_its_lm(formula, columns or {})
     fixed, shared = base_of(formula, interest, False, ()), base_of(formula, interest, True, of_lm)
-    return "fixed" if str(fixed) == str(shared) else bases(design)[0]
+    return "all" if str(fixed) == str(shared) else bases(design)[0]
 
 
 def parse(text: str, mixed: bool = True) -> Formula:

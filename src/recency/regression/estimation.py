@@ -42,9 +42,7 @@ def estimate(
     check_events(rows, family)
     if isinstance(formula, Additive):
         return _additive(formula, texts, rows, family, coding)
-    references = categories.references(formula, texts, rows.predictors, coding)
-    formula = categories.expand(formula, texts, rows.predictors, references, coding)
-    scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts, coding)
+    formula, scaling, references = prepared(formula, texts, rows, coding)
     predictors = scaled(rows.predictors, scaling)
     if design["engine"] == "ols":
         summary, notes = fit_least_squares(formula, predictors, rows.y)
@@ -63,6 +61,16 @@ def estimate(
     if design["engine"] == "ols" and result.summary:
         record |= criteria(result.summary, len(rows.y))
     return record, result.summary
+
+
+def prepared(
+    formula: Formula, texts: Texts, rows: Rows, coding: Coding = NOTHING
+) -> tuple[Formula, dict[str, dict[str, float]], dict[str, str]]:
+    """Return a formula with indicators for categories, its scaling, and the reference categories."""
+    references = categories.references(formula, texts, rows.predictors, coding)
+    formula = categories.expand(formula, texts, rows.predictors, references, coding)
+    scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts, coding)
+    return formula, scaling, references
 
 
 def check_events(rows: Rows, family: str) -> None:

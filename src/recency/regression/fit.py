@@ -8,6 +8,7 @@ additive model of mgcv. The exploratory partition is scored with the fit's param
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -16,14 +17,16 @@ import pandas as pd
 
 from recency.files import atomic
 from recency.mixed import families
+from recency.mixed.additive import Additive
+from recency.mixed.formula import Formula
 from recency.mixed.least_squares import criteria
 from recency.regression import categories
 from recency.regression.coding import Coding, coding_of
 from recency.regression.designs import columns_there, formula_of, kind_of_base, with_one_base
 from recency.regression.estimation import estimate
-from recency.regression.likelihoods import contributions, log_likelihoods
+from recency.regression.likelihoods import log_likelihoods, parts
 from recency.regression.predictors import Rows, read_rows, word_means
-from recency.regression.texts import read_texts
+from recency.regression.texts import Texts, read_texts
 
 
 def main(
@@ -50,25 +53,21 @@ def main(
     Without an LM (`surprisal` None) only a base without them altogether (`base: all`) can be
     fitted; of a design with both bases an LM's file says which. A model that lme4 refuses is a result with `converged` false and the reason in `note`.
     `exploratory` is None where every observation is fitted: then AIC and BIC are given.
-    `out_observations` gets the log-likelihood of each exploratory observation (of each word, for
-    `ols`), given the random effects, as Parquet: subject, sentence, word_id, loglik.
+    `out_observations` gets the log-likelihoods of each exploratory observation (of each word, for
+    `ols`) as Parquet; see `write_observations`.
     `others` are the files of surprisal of the LMs that the formula names, and of `beside`, an LM
     whose terms the model has as well. With `confirm` lme4 reports what was searched on
     cross-products (see recency.regression.confirmation); `figures_by` says who did.
     """
-    there, design = columns_there(words, fit), with_one_base(design, surprisal is not None)
-    formula, whole = (formula_of(design, kind, there, beside) for kind in (model, "full"))
-    spillover = design.get("spillover", "item")
-    texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
-    coding = coding_of(formula, whole, texts, fit)
-    names = categories.names(formula, texts, coding)
-    asked = (texts, names, design["response"], formula.response, coding)
-    rows = read_rows(fit, *asked)
-    others = None if exploratory is None else read_rows(exploratory, *asked)
+    data = read_data(
+        words, fit, exploratory, unigram,
+        design=design, model=model, surprisal=surprisal, others=others, beside=beside,
+    )  # fmt: skip
+    design, rows, others = data.design, data.fit, data.exploratory
     subjects = len(rows.groups["subject"].names)
     if design["engine"] == "ols":
         rows, others = word_means(rows), others and word_means(others)
-    found, summary = estimate(formula, texts, rows, design, coding, confirm)
+    found, summary = estimate(data.formula, data.texts, rows, design, data.coding, confirm)
     record = {
         "lm": lm,
         "model": model,
@@ -83,19 +82,58 @@ def main(
         },
         **found,
     }
-    record |= made_of(coding, record["scaling"], {"fit": rows, "exploratory": others})
+    record |= made_of(data.coding, record["scaling"], {"fit": rows, "exploratory": others})
     record |= {key: design[key] for key in ("spillover",) if key in design}
-    record |= {"base": kind_of_base(design, there)} if model == "base" else {}
+    record |= {"base": kind_of_base(design, data.columns)} if model == "base" else {}
     record |= {"beside": beside} if beside is not None else {}
     if summary and others is None and "aic" not in record:
         record |= criteria(summary, len(rows.y), families.of(record))
-    parts = contributions(record, others) if summary and others else None
-    record["loglik"] = log_likelihoods(summary, record, rows, others)
+    held_out = parts(record, others) if summary and others else None
+    record["loglik"] = log_likelihoods(summary, record, rows, held_out)
     if out_observations is not None:
-        write_observations(out_observations, others, parts)
+        write_observations(out_observations, others, held_out)
     with atomic(out) as path:
         text = json.dumps(plain(record), sort_keys=True, indent=1, allow_nan=False)
         path.write_text(text + "\n")
+
+
+@dataclass
+class Data:
+    """What a regression is fitted to: its design with one base, and the rows of two partitions."""
+
+    design: Mapping[str, Any]
+    columns: Mapping[str, Any]
+    """those of words and responses, by table"""
+    formula: Formula | Additive
+    texts: Texts
+    coding: Coding
+    fit: Rows
+    exploratory: Rows | None
+
+
+def read_data(
+    words: str | PathLike,
+    fit: str | PathLike,
+    exploratory: str | PathLike | None,
+    unigram: str | PathLike | None,
+    *,
+    design: Mapping[str, Any],
+    model: str,
+    surprisal: str | PathLike | None = None,
+    others: Mapping[str, str | PathLike] | None = None,
+    beside: str | None = None,
+) -> Data:
+    """Read what `main` fits, with the same arguments."""
+    there, design = columns_there(words, fit), with_one_base(design, surprisal is not None)
+    formula, whole = (formula_of(design, kind, there, beside) for kind in (model, "full"))
+    spillover = design.get("spillover", "item")
+    texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
+    coding = coding_of(formula, whole, texts, fit)
+    names = categories.names(formula, texts, coding)
+    asked = (texts, names, design["response"], formula.response, coding)
+    rows = read_rows(fit, *asked)
+    held_out = None if exploratory is None else read_rows(exploratory, *asked)
+    return Data(design, there, formula, texts, coding, rows, held_out)
 
 
 def made_of(
@@ -112,25 +150,27 @@ def made_of(
     return {key: value for key, value in more.items() if value}
 
 
-def write_observations(out: str | PathLike, rows: Rows | None, parts: np.ndarray | None) -> None:
-    """Write the log-likelihood (n,) of each row, null without a fit; an empty table without rows."""
-    if rows is None:
-        frame = pd.DataFrame(columns=["subject", "sentence", "word_id", "loglik"])
-        with atomic(out) as path:
-            frame.to_parquet(path, compression="zstd", index=False)
-        return
-    part = np.full(len(rows.y), np.nan) if parts is None else parts
-    subject, sentence = rows.groups["subject"], rows.groups["sentence"]
-    frame = pd.DataFrame(
-        {
+def write_observations(
+    out: str | PathLike, rows: Rows | None, parts: Mapping[str, np.ndarray] | None
+) -> None:
+    """Write the parts (n,) of the log-likelihoods of each row; an empty table without rows.
+
+    Columns: subject, sentence, word_id, loglik (conditional; null without a fit), and
+    `loglik_<name>` for the other likelihoods.
+    """
+    columns: dict[str, Any] = {"subject": [], "sentence": [], "word_id": [], "loglik": []}
+    if rows is not None:
+        subject, sentence = rows.groups["subject"], rows.groups["sentence"]
+        columns = {
             "subject": pd.Categorical.from_codes(subject.codes, subject.names),
             "sentence": np.array(sentence.names, dtype=np.int32)[sentence.codes],
             "word_id": rows.word.astype(np.int32),
-            "loglik": part,
+            "loglik": np.full(len(rows.y), np.nan),
         }
-    )
+    for name, values in (parts or {}).items():
+        columns["loglik" if name == "conditional" else f"loglik_{name}"] = values
     with atomic(out) as path:
-        frame.to_parquet(path, compression="zstd", index=False)
+        pd.DataFrame(columns).to_parquet(path, compression="zstd", index=False)
 
 
 def plain(value: Any) -> Any:

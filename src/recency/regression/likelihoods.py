@@ -1,4 +1,8 @@
-"""Log-likelihoods of observations under the record of a fit; natural logarithm throughout."""
+"""Log-likelihoods of observations under the record of a fit; natural logarithm throughout.
+
+`KINDS` names them; recency.mixed.likelihood defines those of mixed models. Models without random
+effects have one likelihood by all of these names, events the conditional one alone.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from recency.mixed import families, likelihood
+from recency.mixed.expressions import split_product
 from recency.mixed.formula import column
 from recency.mixed.levels import joined
-from recency.mixed.scaling import scaled
+from recency.mixed.scaling import scaled, scaling_of
 from recency.mixed.summary import FitSummary
+from recency.regression.endpoints import KINDS
 from recency.regression.prediction import fixed_effects, linear_predictor, predict
 from recency.regression.predictors import Rows
 
@@ -21,7 +27,7 @@ def contributions(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
     """Return the log-likelihood (n,) of each row given the random effects, new levels at 0."""
     if families.of(record) == families.BINOMIAL:
         return families.bernoulli(rows.y, linear_predictor(record, rows))
-    return likelihood.contributions(rows.y - predict(record, rows), record["sigma"])
+    return likelihood.independent(rows.y - predict(record, rows), record["sigma"])
 
 
 def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
@@ -48,15 +54,45 @@ def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
     return -0.5 * (np.log(2 * np.pi * variance) + residuals**2 / variance)
 
 
-def conditional(record: Mapping[str, Any], rows: Rows) -> float:
-    """Return the sum of `contributions`."""
+def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
+    """Return the parts (n,) of each likelihood, by its name in KINDS; of some `<name>_rescaled`.
+
+    Of events and additive models there are the conditional parts alone, and those of fixed effects.
+    """
+    found = {"conditional": contributions(record, rows)}
     if families.of(record) == families.BINOMIAL:
-        return float(contributions(record, rows).sum())
-    return likelihood.conditional(rows.y - predict(record, rows), record["sigma"])
+        return found
+    predictors, n = scaled(rows.predictors, record["scaling"]), len(rows.y)
+    sigma = record["sigma"]
+    residuals = rows.y - fixed_effects(record, predictors, n)
+    found["fixed_effects"] = likelihood.independent(residuals, sigma)
+    if "mgcv" in record:
+        return found
+    by_subject = [name for name in record["random"] if "subject" in split_product(name)]
+    given = record, predictors, rows.groups
+    found["marginal_subject"] = likelihood.marginal(residuals, *given, by_subject)
+    found["marginal"] = likelihood.marginal(residuals, *given)
+    scalings = {"": predictors, "_rescaled": scaled(rows.predictors, _rescaled(record, rows))}
+    levels = {name: len(modes) for name, modes in record["ranef"].items()}
+    for suffix, columns in scalings.items():
+        residuals = rows.y - fixed_effects(record, columns, n)
+        found["fixed_effects" + suffix] = likelihood.independent(residuals, sigma)
+        if "subject" in record["random"]:
+            found["modelblocks" + suffix] = likelihood.modelblocks(
+                residuals, record, columns, rows.groups, levels
+            )
+    return {name: found[name] for name in found if name.removesuffix("_rescaled") in KINDS}
+
+
+def _rescaled(record: Mapping[str, Any], rows: Rows) -> dict[str, dict[str, float]]:
+    """Return the scaling of these rows; what the fit does not scale, such as indicators, stays."""
+    own = scaling_of({name: rows.predictors[name] for name in record["scaling"]})
+    kept = {"mean": 0.0, "sd": 1.0}
+    return {name: by if dict(by) == kept else own[name] for name, by in record["scaling"].items()}
 
 
 def marginal(record: Mapping[str, Any], rows: Rows) -> float:
-    """Return the log-likelihood of rows whose random effects are drawn anew.
+    """Return the log-likelihood of rows whose random effects are integrated out.
 
     NaN for events, of which it is an integral that has no closed form.
     """
@@ -64,25 +100,39 @@ def marginal(record: Mapping[str, Any], rows: Rows) -> float:
         return math.nan
     predictors = scaled(rows.predictors, record["scaling"])
     residuals = rows.y - fixed_effects(record, predictors, len(rows.y))
-    return likelihood.marginal(residuals, record, predictors, rows.groups)
+    return float(likelihood.marginal(residuals, record, predictors, rows.groups).sum())
 
 
 def log_likelihoods(
-    summary: FitSummary | None, record: Mapping[str, Any], rows: Rows, others: Rows | None
+    summary: FitSummary | None,
+    record: Mapping[str, Any],
+    rows: Rows,
+    held_out: Mapping[str, np.ndarray] | None,
 ) -> dict[str, float]:
     """Return log-likelihoods of both partitions; NaN without a fit or the rows.
 
-    fit: lme4's, marginal; exploratory: given the random effects, new levels at 0;
-    exploratory_marginal: random effects drawn anew; fit_conditional: given the random effects.
+    Parameters
+    ----------
+    summary, record
+        The fit; `summary` is None where there is none.
+    rows
+        Those that were fitted.
+    held_out
+        The `parts` of the exploratory partition; None where there is none.
+
+    Returns
+    -------
+    dict
+        `fit`, the maximised likelihood, marginal; `fit_conditional`; and the sums of `parts`:
+        `exploratory` for the conditional one, `exploratory_<name>` for the others.
     """
     names = ("fit", "fit_conditional", "exploratory", "exploratory_marginal")
     found = dict.fromkeys(names, math.nan)
     if summary is None:
         return found
-    found |= {"fit": summary.loglik, "fit_conditional": conditional(record, rows)}
-    if others is None:
-        return found
-    return found | {
-        "exploratory": conditional(record, others),
-        "exploratory_marginal": marginal(record, others),
-    }
+    fitted = float(contributions(record, rows).sum())
+    found |= {"fit": summary.loglik, "fit_conditional": fitted}
+    for name, values in (held_out or {}).items():
+        key = "exploratory" if name == "conditional" else f"exploratory_{name}"
+        found[key] = float(values.sum())
+    return found

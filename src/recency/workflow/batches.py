@@ -104,10 +104,10 @@ def fitted_alone(study: Study) -> str:
     ) + any_of(study.config["designs"])
 
 
-def fits(batch: Batch) -> list[str]:
-    """Return where the fits of a batch are kept, without their endings."""
-    where = "<results>/regression/{}/{}.{}/{{lm}}.{{model}}"
-    return [where.format(*member) for member in batch.members]
+def fits(batch: Batch, folder: str = "regression") -> list[str]:
+    """Return where the fits of a batch are stored, without their endings."""
+    where = "{}/{}.{}/{{lm}}.{{model}}"
+    return [f"<results>/{folder}/" + where.format(*member) for member in batch.members]
 
 
 def processes(study: Study, batch: Batch, cores: int | None) -> int:

@@ -92,7 +92,7 @@ def _problems(config: dict, root: Path, tables: dict) -> list[str]:
     found += text_checks.problems(config, root, known) + dataset_checks.problems(config, known)
     found += _data_problems(config) + memory_checks.problems(config, known)
     found += masked_checks.problems(config) + vector_checks.problems(config, known)
-    found += _design_problems(config) + selection.power_problems(config, known)
+    found += _design_problems(config) + selection.power_problems(config)
     found += design_checks.problems(config, root, known) + measure_problems(config)
     for evaluation in registry.evaluations().values():
         if evaluation.table_problems:

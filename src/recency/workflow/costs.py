@@ -32,6 +32,7 @@ LONG = {
     "fine_tune": "fine-tuning",
     "structural_probe": "probe",
     "simulate_power": "simulation of power",
+    "simulate_endpoint": "simulation of endpoints",
 }
 """Rule → what it does, where that may take hours and nothing here tells how many."""
 KINDS = {
@@ -44,6 +45,7 @@ KINDS = {
     "mix_surprisal": "surprisal",
     "regression": "regression",
     "nested_regression": "regression",
+    "crossed_bootstrap": "crossed bootstrap",
     "cross_validation": "cross-validation",
     "download": "download",
 }

@@ -19,7 +19,6 @@ from recency import config as configuration
 from recency import plugins
 from recency.errors import InputError
 from recency.mixed.additive import Additive
-from recency.mixed.expressions import read
 from recency.mixed.formula import Formula
 from recency.names import nearest
 from recency.regression import designs, names
@@ -41,7 +40,7 @@ class Columns:
 
 
 def problems(config: dict, root: Path, known: Callable[[str, object, str], bool]) -> list[str]:
-    """List what is wrong with designs and with what experiments, searches and power ask of them."""
+    """List what is wrong with designs and with what experiments and searches ask of them."""
     formulas: dict[str, Formula] = {}
     found = _taken(config)
     for name, design in config["designs"].items():
@@ -65,12 +64,6 @@ def problems(config: dict, root: Path, known: Callable[[str, object, str], bool]
                     f"searches → {name} → responses → {design}: a search knows no {odd}, only the "
                     "surprisal of the LM that it varies"
                 )
-    for name, settings in config.get("power", {}).items():
-        if odd := _not_simulated(formulas.get(settings["design"])):
-            found.append(
-                f"power → {name} → design: {settings['design']} has {odd}; simulated readers have "
-                "the workflow's own columns of words, as they are, by subject, sentence and item"
-            )
     return found
 
 
@@ -379,15 +372,3 @@ def _beyond(formula: Formula | None, given: tuple[str, ...]) -> str:
         if parts.of_lm and (parts.lm or names.measure_of(parts.stem) not in given):
             return name
     return ""
-
-
-def _not_simulated(formula: Formula | None) -> str:
-    """Return the first term or group of a formula that a study of power cannot have."""
-    if formula is None:
-        return ""
-    for term in formula.predictors:
-        stem = names.split(term).stem
-        plain = read(term).kind == "name" and names.split(term).lm is None
-        if term != "previous_fixated" and not (plain and stem in names.PREDICTORS[:4]):
-            return term
-    return next((group for group in formula.groups if group not in names.GROUPS), "")

@@ -6,7 +6,7 @@ import functools
 import multiprocessing
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -38,32 +38,89 @@ def main(
     `design` and `others`, the LMs that its formula names. The rest is that of
     recency.regression.fit.main, whose `out` and `out_observations` these are.
     """
-    work, parts = {}, []
-    for number, (response, *outputs) in enumerate(zip(responses, out, observations, strict=True)):
-        given = {role: files.get(f"{role}_{number}") for role in ROLES}
-        others = dict(zip(response["others"], files.get(f"others_{number}", ()), strict=True))
+    work: dict[Part, dict[str, Any]] = {}
+    for response, read, *outputs in zip(
+        responses, _files(files, responses), out, observations, strict=True
+    ):
+        design, others = dict(response["design"]), read.pop("others")
         if beside is not None:
-            others[beside] = files[f"beside_{number}"]
-        design = dict(response["design"])
+            others[beside] = files[f"beside_{len(work)}"]
         asked = {"lm": lm, "model": model, "design": design, "beside": beside}
         asked["confirm"] = drawn(design, lm, model, beside or "")
-        read = {**given, "others": list(others.values())}
-        settings = asked | {"others": list(others)}
-        part = Part(response["name"], tuple(map(Path, outputs)), kept.key(read, settings, code))
-        parts.append(part)
-        work[part] = {**given, **asked, "others": others}
-    todo = sorted(kept.missing(parts), key=lambda part: -Path(work[part]["fit"]).stat().st_size)
-    in_r = any(needs_r(**work[part]) for part in todo)
-    if min(processes, len(todo)) <= 1:
-        for part in todo:
-            fitted(part, work[part])
-        return
+        part = _part(response["name"], outputs, read, others, asked, code)
+        work[part] = {**read, **asked, "others": others}
+
+    def prepare(todo: Sequence[Part]) -> None:
+        load(any(needs_r(**work[part]) for part in todo))
+
+    _made(work, fitted, processes, prepare)
+
+
+def crossed(
+    files: Mapping[str, Any],
+    out: Sequence[str],
+    responses: Sequence[Mapping[str, Any]],
+    lm: str,
+    model: str,
+    draws: int,
+    seed: int,
+    code: Mapping[str, str],
+    processes: int = 1,
+) -> None:
+    """Score a model of each response by the crossed bootstrap; arguments as for `main`."""
+    work: dict[Part, dict[str, Any]] = {}
+    for response, read, output in zip(responses, _files(files, responses), out, strict=True):
+        others = read.pop("others")
+        asked = {"lm": lm, "model": model, "design": dict(response["design"])}
+        asked |= {"dataset": response["dataset"], "draws": draws, "seed": seed}
+        part = _part(response["name"], [output], read, others, asked, code)
+        work[part] = {**read, **asked, "others": others}
+    _made(work, scored, processes, lambda todo: load(in_r=False))
+
+
+def _files(
+    files: Mapping[str, Any], responses: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the files of each response by role, and those of other LMs by LM."""
+    for number, response in enumerate(responses):
+        given = {role: files.get(f"{role}_{number}") for role in ROLES}
+        others = dict(zip(response["others"], files.get(f"others_{number}", ()), strict=True))
+        yield given | {"others": others}
+
+
+def _part(
+    name: str,
+    outputs: Sequence[str],
+    files: Mapping[str, Any],
+    others: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    code: Mapping[str, str],
+) -> Part:
+    read = {**files, "others": list(others.values())}
+    key = kept.key(read, {**settings, "others": list(others)}, code)
+    return Part(name, tuple(map(Path, outputs)), key)
+
+
+def _made(
+    work: Mapping[Part, Mapping[str, Any]],
+    make: Callable[[Part, Mapping[str, Any]], None],
+    processes: int,
+    prepare: Callable[[Sequence[Part]], None],
+) -> None:
+    """Make the parts that are not stored from before, the largest first."""
+    todo = sorted(
+        kept.missing(list(work)), key=lambda part: -Path(work[part]["fit"]).stat().st_size
+    )
     for variable in THREADS:  # Snakemake has them at the job's threads, and each process is one
         os.environ[variable] = "1"
-    load(in_r)
+    if min(processes, len(todo)) <= 1:
+        for part in todo:
+            make(part, work[part])
+        return
+    prepare(todo)
     forks = multiprocessing.get_context("fork")  # each has what is loaded here, R too
     with ProcessPoolExecutor(min(processes, len(todo)), forks) as pool:
-        begun = {pool.submit(fitted, part, work[part]): part for part in todo}
+        begun = {pool.submit(make, part, work[part]): part for part in todo}
         try:
             for done in as_completed(begun):
                 done.result()
@@ -73,13 +130,24 @@ def main(
 
 
 def fitted(part: Part, work: Mapping[str, Any]) -> None:
-    """Fit one regression and keep it; an error names its response."""
+    """Fit one regression and store it; an error names its response."""
     from recency.regression.fit import main as fit
 
-    print(f"{part.name}", file=sys.stderr)
     results, rows = part.outputs
+    _stored(part, functools.partial(fit, **work, out=results, out_observations=rows))
+
+
+def scored(part: Part, work: Mapping[str, Any]) -> None:
+    """Score one model by the crossed bootstrap and store it; an error names its response."""
+    from recency.regression.crossed import main as score
+
+    _stored(part, functools.partial(score, **work, out=part.outputs[0]))
+
+
+def _stored(part: Part, make: Callable[[], None]) -> None:
+    print(f"{part.name}", file=sys.stderr)
     try:
-        kept.make(part, functools.partial(fit, **work, out=results, out_observations=rows))
+        kept.make(part, make)
     except InputError as error:
         raise InputError(f"{part.name}: {error}") from None
 

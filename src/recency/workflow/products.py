@@ -178,16 +178,12 @@ def verdict_files(study: Study, experiment: str) -> dict[str, str]:
     tested = (
         {"permutation": of("permutation")} if regressions.comparisons(study, experiment) else {}
     )
-    if study.base(experiment, beside=True):
-        files |= {
-            "beside": of("delta_loglik_beside"),
-            "beside_intervals": of("delta_loglik_beside_intervals"),
-        }
     return files | tested | {"not_run": "<results>/not_run.csv"}
 
 
 def verdict_settings(study: Study) -> dict:
     """Return keyword → function of wildcards, for the parameters of the verdict's rule."""
+    default = study.config.get("smallest_effect")
     return {
         "lms": lambda wildcards: study.ranked_lms(wildcards.experiment),
         "responses": lambda wildcards: study.all_responses(wildcards.experiment),
@@ -198,6 +194,9 @@ def verdict_settings(study: Study) -> dict:
             for name in study.datasets_of(wildcards.experiment)
             if "simulate" in study.config["datasets"][name]
         ],
+        "smallest_effect": lambda wildcards: study.experiment(wildcards.experiment).get(
+            "smallest_effect", default
+        ),
     }
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 
 from recency.figures import bases
-from recency.regression import designs
+from recency.regression import designs, endpoints
+
+INTERVALS = {
+    "crossed": "crossed bootstrap: subjects and sentences resampled jointly, every draw refitted",
+    "given_fits": "bootstrap given the fits: subjects, or sentences, resampled; the wider interval",
+}
+"""What intervals are made by, for captions."""
 
 
 class Ranked:
@@ -76,6 +82,29 @@ class Ranked:
             return ""
         return bases.of(self._kinds_of_base[design][-1 if beside else 0] for design in asked)
 
+    def endpoint(self, experiment: str, beside: bool = False) -> str:
+        """Return the endpoint by which an experiment ranks its LMs; see recency.regression.endpoints.
+
+        `crossed` unless the experiment states another or a bootstrap given the fits, or has a design
+        that it does not cover. Relative to the second baseline (`beside`) it is the conditional one.
+        """
+        entry = self.experiment(experiment)
+        if beside:
+            return endpoints.DEFAULT_ALONE
+        if stated := entry.get("endpoint"):
+            return stated
+        asked = {r["design"] for r in self.all_responses(experiment)}
+        covered = not any(self._without_crossed[design] for design in asked)
+        if covered and entry.get("bootstrap", endpoints.CROSSED) == endpoints.CROSSED:
+            return endpoints.CROSSED
+        return endpoints.DEFAULT_ALONE
+
+    @cached_property
+    def _without_crossed(self) -> dict[str, str]:
+        """Design → why the crossed bootstrap does not cover it, or ""."""
+        designs_ = self.config["designs"]
+        return {name: endpoints.has_crossed(design) for name, design in designs_.items()}
+
     @cached_property
     def _kinds_of_base(self) -> dict[str, list[str]]:
         """Design → the kind of each of its bases; read once, since every caption asks."""
@@ -85,6 +114,12 @@ class Ranked:
         }
 
     def over(self, experiment: str) -> dict[str, str]:
-        """Return what an experiment's ΔLogLik are over, in words: `first`, and `beside` if there are two."""
-        both = (("first", False), ("beside", True))
-        return {key: bases.NAMED.get(self.base(experiment, beside), "") for key, beside in both}
+        """Return what ΔLogLik of an experiment is, for captions: its baseline model, endpoint, intervals."""
+        endpoint = self.endpoint(experiment)
+        given_fits = self.experiment(experiment).get("bootstrap") == "given_fits"
+        crossed = endpoint == endpoints.CROSSED and not given_fits
+        return {
+            "first": bases.NAMED.get(self.base(experiment), ""),
+            "endpoint": bases.LIKELIHOODS[endpoint],
+            "intervals": INTERVALS["crossed" if crossed else "given_fits"],
+        }

@@ -10,6 +10,7 @@ from recency import config as configuration
 from recency import grids
 from recency.mixed.formula import Formula
 from recency.regression import designs, names
+from recency.regression.endpoints import CROSSED, DRAWS, IN_SAMPLE
 from recency.workflow.study import Study
 
 
@@ -47,6 +48,23 @@ def base(study: Study, response: Mapping, lm: str, beside: bool = False) -> str:
     return fit(study, response, "none" if kinds[-1 if beside else 0] == "all" else lm, "base")
 
 
+def crossed_file(study: Study, experiment: str, fit: str) -> str:
+    """Return the scores by the crossed bootstrap of the model that a fit is of."""
+    draws = study.experiment(experiment).get("draws", DRAWS)
+    where, _, model = fit.removesuffix(".json").rpartition("/")
+    where = where.replace("<results>/regression/", f"<results>/crossed/draws-{draws}/")
+    return f"{where}/{model}.parquet"
+
+
+def crossed_files(study: Study, experiment: str) -> dict[str, list[str]]:
+    """Return the scores of each cell and its baseline, by the crossed bootstrap."""
+    parts = {"full": fits(study, experiment), "base": bases(study, experiment)}
+    return {
+        f"{name}_crossed": [crossed_file(study, experiment, path) for path in paths]
+        for name, paths in parts.items()
+    }
+
+
 def fits(study: Study, experiment: str) -> list[str]:
     """Return the full fits of an experiment, cell by cell."""
     return [fit(study, r, lm["lm"], "full") for r, lm in study.cells(experiment)]
@@ -66,6 +84,25 @@ def delta_loglik_files(study: Study, experiment: str) -> dict[str, list[str]]:
         "full_observations": [loglik_file(path) for path in full],
         "base_observations": [loglik_file(path) for path in base],
     }
+
+
+def ranked_files(study: Study, experiment: str, beside: bool) -> dict[str, list[str]]:
+    """Return what ΔLogLik of an experiment is computed from, relative to one of its baselines."""
+    full, base = fits(study, experiment), bases(study, experiment, beside)
+    files, endpoint = {"full": full, "base": base}, study.endpoint(experiment, beside)
+    if endpoint == CROSSED:
+        return files | crossed_files(study, experiment)
+    if endpoint != IN_SAMPLE:
+        files["full_observations"] = [loglik_file(path) for path in full]
+        files["base_observations"] = [loglik_file(path) for path in base]
+    return files
+
+
+def scored_files(study: Study, experiment: str) -> dict[str, list[str]]:
+    """Return the files of both models' parts of the log-likelihood by an experiment's endpoint."""
+    files = ranked_files(study, experiment, beside=False)
+    kind = "crossed" if "full_crossed" in files else "observations"
+    return {name: files.get(f"{name}_{kind}", []) for name in ("full", "base")}
 
 
 def predictors(study: Study, dataset: str, lm: str = "none") -> dict[str, str]:
@@ -157,10 +194,11 @@ def fit_partition(dataset: str, measure: str) -> str:
 
 
 def settings_of(study: Study, responses: Iterable[tuple[str, str, str]]) -> list[dict]:
-    """Return name, design and the LMs that it names of each response that a job fits."""
+    """Return name, dataset, design and the LMs that it names of each response that a job fits."""
     return [
         {
             "name": f"{dataset}.{measure}, {design}",
+            "dataset": dataset,
             "design": study.config["designs"][design],
             "others": names.lms(formula(study, design)),
         }
@@ -298,38 +336,6 @@ def delta_aic_files(study: Study, experiment: str) -> dict[str, list[str]]:
         "words": [predictors(study, r["dataset"])["words"] for r, _ in asked],
         "observations": [observations_file(r, "fit.parquet") for r, _ in asked],
         "surprisal": [predictors(study, r["dataset"], lm["lm"])["surprisal"] for r, lm in asked],
-    }
-
-
-def search_files(study: Study, search: str) -> dict[str, list[str]]:
-    """Return what a search of a bias's parameters reads, response by response."""
-    asked = study.search_responses(search)
-    return unigrams_for(study, asked) | {
-        "words": [predictors(study, r["dataset"])["words"] for r in asked],
-        "fit": [observations_file(r, "fit.parquet") for r in asked],
-        "model": study.weights(study.config["searches"][search]["lm"]),
-    }
-
-
-def search_settings(study: Study, search: str) -> dict:
-    """Return how a search scores and fits, and what it varies."""
-    entry = study.config["searches"][search]
-    lm = study.lms[entry["lm"]]
-    varied = ("form", "layers", "parameters", "trials", "seed")
-    return {
-        "lm": entry["lm"],
-        "checkpoint": lm.get("checkpoint"),
-        "allow_pickle": lm.get("allow_pickle", False),
-        "bos": lm["bos"],
-        "stride": lm["stride"],
-        "scoring": lm.get("scoring", {}),
-        "responses": [
-            {k: r[k] for k in ("dataset", "measure")}
-            | {"design": study.config["designs"][r["design"]]}
-            for r in study.search_responses(search)
-        ],
-        "search": {key: entry[key] for key in varied if key in entry},
-        "mark": {name: study.config["biases"][name] for name in entry.get("mark", [])},
     }
 
 

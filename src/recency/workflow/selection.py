@@ -15,7 +15,7 @@ PUBLISHED = Path("data", "published")
 #: What the CSV of a paper's values must have, by the key of `published`.
 COLUMNS = {
     "observations": ("corpus_measure", "fit", "exploratory", "held_out"),
-    "delta_loglik": ("lm", "applied", "form", "parameters", "base"),
+    "delta_loglik": ("lm", "applied", "form", "parameters", "base", "endpoint"),
     "delta_aic": ("lm", "applied", "form", "parameters", "corpus_measure", "n_words", "delta_aic"),
     "dependencies": ("dependency", "count"),
     "glue": ("size", "model", "ppl"),
@@ -154,16 +154,23 @@ def _published(config: dict, root: Path, name: str) -> list[str]:
     return found
 
 
-def power_problems(config: dict, known) -> list[str]:
-    """List studies of power that cannot be."""
+def power_problems(config: dict) -> list[str]:
+    """List impossible settings of the simulations of power and of endpoints."""
     found = []
     for name, settings in config.get("power", {}).items():
-        if known("power", name, "datasets") and "simulate" not in config["datasets"][name]:
-            found.append(f"power → {name}: its readers are not simulated")
-        known(f"power → {name} → design", settings["design"], "designs")
+        where = f"power → {name}"
         found += [
-            f"power → {name} → {key}: {each} stands twice"
-            for key in ("subjects", "sentences", "effects", "delta_loglik")
-            for each in _twice(settings.get(key, []))
+            f"{where} → {key}: {each} stands twice"
+            for key in ("subjects", "sentences", "seeds")
+            for each in _twice(settings[key])
         ]
-    return found
+        found += [
+            f"{where} → readers → {key}: `{where} → {key}` sets it; remove it from `readers`"
+            for key in ("subjects", "sentences", "seeds", "responses")
+            if key in settings.get("readers", {})
+        ]
+    simulation = config.get("endpoint_simulation", {})
+    varied = [
+        f"{key}={value:g}" for key, values in simulation.get("vary", {}).items() for value in values
+    ]
+    return found + [f"endpoint_simulation → vary: {each} stands twice" for each in _twice(varied)]

@@ -304,16 +304,6 @@ class Study(Ranked, Absent):
         lms = self.config["datasets"][dataset].get("scored_by", [])
         return [f"<results>/surprisal/{lm}/{dataset}.parquet" for lm in lms]
 
-    def power_figures(self) -> list[str]:
-        """Return the figure of each study of power."""
-        studies = self.config.get("power", {}).items()
-        return [f"<results>/power/{dataset}.{entry['design']}.svg" for dataset, entry in studies]
-
-    def power_sizes(self, dataset: str) -> dict:
-        """Return what a study of power varies, without its design."""
-        own = self.config["power"][dataset]
-        return {key: own[key] for key in own if key != "design"}
-
     def readers_surprisal(self, dataset: str) -> str:
         """Return the surprisal that a dataset's simulated readers follow."""
         return f"<results>/surprisal/{self.simulated(dataset)['reader']}/{dataset}.parquet"

@@ -56,7 +56,11 @@ def targets(config: Mapping) -> list[Target]:
         for name, entry in config.get("searches", {}).items()
     ]
     if config.get("power"):
-        found.append(Target("power", "what n subjects and m sentences could find"))
+        line = "the smallest lead of an LM over another that n subjects and m sentences detect"
+        found.append(Target("power", line))
+    if config.get("endpoint_simulation"):
+        line = "size, power, bias and coverage of candidate endpoints of ΔLogLik, simulated"
+        found.append(Target("endpoint", line))
     for name, entry in config.get("datasets", {}).items():
         label = entry.get("label", name)
         found.append(Target(f"check_{name}", f"{label}, looked over", "check_<dataset>"))

@@ -1,17 +1,18 @@
-"""Rule simulate_power: the chance of finding a ΔLogLik with n subjects and m sentences."""
+"""Rule simulate_power: the smallest lead of an LM over another that 80 % of studies detect."""
 
-from recency.evaluations.power.simulate import main
-from recency.workflow.job import logged
+from recency.simulation.repeats import use_one_thread
+from recency.workflow.job import code_of, logged
 
 if __name__ == "__main__":
+    use_one_thread()
+    from recency.evaluations.power.simulate import main
+
     with logged(snakemake.log[0]):
         main(
-            words=snakemake.input.words,
-            surprisal=snakemake.input.surprisal,
-            unigram=snakemake.input.unigram,
-            out=snakemake.output[0],
-            readers=snakemake.params.readers,
-            design=snakemake.params.design,
+            snakemake.output[0],
+            name=f"power, {snakemake.wildcards.power}",
             seed=snakemake.params.seed,
-            **snakemake.params.sizes,
+            processes=snakemake.threads,
+            code=code_of(snakemake.params),
+            **snakemake.params.settings,
         )

@@ -10,6 +10,8 @@ if __name__ == "__main__":
             base=snakemake.input.base,
             full_observations=snakemake.input.get("full_observations", ()),
             base_observations=snakemake.input.get("base_observations", ()),
+            full_crossed=snakemake.input.get("full_crossed", ()),
+            base_crossed=snakemake.input.get("base_crossed", ()),
             out=snakemake.output[0],
             out_subjects=snakemake.output.get("subjects"),
             out_intervals=snakemake.output.get("intervals"),

@@ -6,8 +6,8 @@ from recency.workflow.job import logged
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
         main(
-            full_observations=snakemake.input.full_observations,
-            base_observations=snakemake.input.base_observations,
+            full=snakemake.input.full,
+            base=snakemake.input.base,
             out=snakemake.output[0],
             **snakemake.params,
         )

@@ -18,7 +18,7 @@ from recency.figures import comparison
 from recency.stats.correlations import correlation
 
 WITHOUT, WITH = "without", "with"
-OF_LOGLIK = ["lm", "label", "dataset", "measure", "delta_loglik", "n_exploratory"]
+OF_LOGLIK = ["lm", "label", "dataset", "measure", "delta_loglik", "n"]
 POINTS = ["design", "family", "lm", "label", "dataset", "measure", "response", "delta_loglik", "n"]
 POINTS += ["perplexity", "unit"]
 GAPS = ["design", "family", "dataset", "measure", "response", "lms", "gap", "best", "worst", "rho"]
@@ -52,7 +52,7 @@ def points(
                 if key in names and not math.isnan(row.delta_loglik):
                     rows.append(
                         (design, family, row.lm, row.label, *key, names[key], row.delta_loglik)
-                        + (row.n_exploratory, known.get((row.lm, row.dataset), math.nan), unit)
+                        + (row.n, known.get((row.lm, row.dataset), math.nan), unit)
                     )
     return pd.DataFrame(rows, columns=POINTS)
 

@@ -1,10 +1,9 @@
-"""Rule figure_power: the chance of finding a ΔLogLik by subjects, sentences and size of the effect."""
+"""Rule figure_power: the smallest detectable lead by subjects, sentences and training seeds."""
 
 from collections.abc import Iterable
 from os import PathLike
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from recency.figures import style
@@ -16,50 +15,62 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = "osD^vp"
 
 
-def main(chances: str | PathLike, out: Iterable[str | PathLike]) -> None:
-    """Draw the rows of simulate_power's table that are of the permutation test, and write them."""
-    table = pd.read_csv(chances)
-    tested = table[table.found.str.startswith("p < ")]
-    (found,) = set(tested.found)
+def main(sizes: str | PathLike, out: Iterable[str | PathLike]) -> None:
+    """Draw simulate_power's table, and write it with the figure."""
+    table = pd.read_csv(sizes)
     with style.use():
-        style.save(draw(tested, found), out, data=tested)
+        style.save(draw(table), out, data=table)
 
 
-def draw(rows: pd.DataFrame, found: str) -> "Figure":
-    """Draw chance by number of subjects: a line for each number of sentences, a panel an effect."""
+def draw(rows: pd.DataFrame) -> "Figure":
+    """Draw detectable leads by number of subjects: a line by sentences, a panel by seeds.
+
+    Parameters
+    ----------
+    rows
+        Columns of recency.evaluations.power.simulate.COLUMNS.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-    from matplotlib.ticker import PercentFormatter
+    from matplotlib.ticker import FuncFormatter
 
-    alpha = float(found.removeprefix("p < "))
-    effects = list(dict.fromkeys(rows.effect))
+    seeds = sorted(set(rows.seeds))
     figure = Figure(figsize=(style.WIDTH, 2.8), layout="constrained")
     FigureCanvasAgg(figure)
-    panels = figure.subplots(1, len(effects), sharey=True, squeeze=False)[0]
-    for axes, effect in zip(panels, effects, strict=True):
-        lines = rows[rows.effect == effect].groupby("sentences", sort=True)
+    panels = figure.subplots(1, len(seeds), sharey=True, squeeze=False)[0]
+    for axes, many in zip(panels, seeds, strict=True):
+        lines = rows[rows.seeds == many].groupby("sentences", sort=True)
         for index, (sentences, line) in enumerate(lines):
-            colour = COLOURS[index % len(COLOURS)]
-            around = [line.chance - line.low, line.high - line.chance]
-            axes.errorbar(
-                line.subjects, line.chance, yerr=np.maximum(around, 0), color=colour, capsize=2,
-                marker=MARKERS[index % len(MARKERS)], lw=1.2, elinewidth=0.8,
+            ordered = line.sort_values("subjects")
+            axes.plot(
+                ordered.subjects, ordered.detectable_per_1000,
+                color=COLOURS[index % len(COLOURS)], marker=MARKERS[index % len(MARKERS)],
                 label=f"{sentences} sentences",
             )  # fmt: skip
-        axes.axhline(alpha, color=style.GREY, lw=0.8, ls=(0, (4, 2)))
-        axes.set_title(f"effects × {effect:g}", loc="left")
+        leads = rows[rows.seeds == many]
+        axes.axhline(
+            leads.lead_per_1000.mean(),
+            color=style.GREY,
+            lw=0.8,
+            ls=(0, (4, 2)),
+            label="simulated lead",
+        )
+        axes.set_title(f"{many} training seed{'s' if many > 1 else ''}", loc="left")
         axes.set_xlabel("subjects")
+        axes.set_xscale("log")
         axes.set_xticks(sorted(set(rows.subjects)))
-        axes.set_ylim(-0.03, 1.03)
-        axes.yaxis.set_major_formatter(PercentFormatter(1))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+        axes.minorticks_off()
+        axes.set_ylim(0, 1.08 * max(rows.detectable_per_1000.max(), rows.lead_per_1000.max()))
         axes.grid(axis="y")
-    panels[0].set_ylabel("chance of finding it")
+    panels[0].set_ylabel("smallest detectable lead\n(nats per 1,000 observations)")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper left", ncols=min(len(labels), 4))
-    repeats = int(rows.repeats.max())
+    responses, repeats = int(rows.responses.max()), int(rows.repeats.max())
     text = (
-        f"found: {found} in a permutation test on the exploratory partition; {repeats} simulated "
-        f"experiments a point, bars 95 % intervals; dashed: {alpha:g}"
+        f"smallest lead in ΔLogLik of one LM over another that 80 % of studies would detect, with "
+        f"{responses} response{'s' if responses > 1 else ''} of so many subjects and sentences "
+        f"each; mean of {repeats} simulated studies a point"
     )
     style.notes(figure, [text])
     return figure

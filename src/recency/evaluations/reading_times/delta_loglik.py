@@ -1,13 +1,11 @@
-"""Collect an experiment's fits into one table of ΔLogLik: full minus base, one row per response.
+"""Collect an experiment's fits into one table of ΔLogLik: full minus baseline, one row per response.
 
-delta_loglik: on the exploratory partition, given the random effects (Clark et al. 2025, Section 4);
-delta_loglik_marginal: the same with random effects drawn anew; delta_loglik_fit: lme4's, on the
-partition that the models were fitted to. Natural logarithm. Where each observation's part is given,
-the table has 95 % intervals of delta_loglik too, with subjects or sentences drawn anew, and a second
-table those of totals and of differences between LMs (recency.evaluations.reading_times.intervals).
-An LM that was trained from several seeds is the mean over these; each seed's figures are in a table
-of their own. `base` is what the base lacks, as the fits themselves say: the fixed effects of
-interest alone, their by-subject slopes left in (`fixed`, the paper's), or these too (`all`).
+delta_loglik is that of the experiment's endpoint (recency.regression.endpoints), which has 95 %
+intervals; a column per other likelihood follows, where the fits have it. Natural logarithm. A second
+table has the intervals of totals and of differences between LMs
+(recency.evaluations.reading_times.intervals). An LM that was trained from several seeds is the mean
+over these; each seed's values are in a table of their own. `base` is what the baseline model lacks, as
+the fits themselves say: the fixed effects of interest alone (`fixed`), or everything of the LM (`all`).
 """
 
 import csv
@@ -24,18 +22,19 @@ import pandas as pd
 from recency.errors import InputError
 from recency.evaluations.reading_times.intervals import CLUSTERS, Draws, Sums, table
 from recency.files import atomic
-from recency.stats.bootstrap import percentiles
+from recency.regression.endpoints import CROSSED, IN_SAMPLE, LIKELIHOODS
+from recency.stats.crossed import Scores, Tables
 
 NAMES = ("lm", "label", "dataset", "measure", "design")
-FIGURES = ("delta_loglik", "delta_loglik_marginal", "delta_loglik_fit")
-COLUMNS = [*NAMES, "base", *FIGURES, "n_exploratory", "n_fit", "seeds", "converged", "note"]
-BY_SEED = [*NAMES, "variant", "seed", "base", *FIGURES, "converged", "note"]
+RESCALED = [f"{name}_rescaled" for name in ("fixed_effects", "modelblocks")]
+KEYS = {f"delta_loglik_{name}": key for name, key in LIKELIHOODS.items() if name != CROSSED}
+KEYS |= {f"delta_loglik_{name}": f"exploratory_{name}" for name in RESCALED}
+FIGURES = ("delta_loglik", *KEYS)
+SAME = ("base", "endpoint", "n", "n_exploratory", "n_fit")
+ENDS = ("low", "high", "by")
+COLUMNS = [*NAMES, *SAME, "delta_loglik", *ENDS, *KEYS, "seeds", "converged", "note"]
+BY_SEED = [*NAMES, "variant", "seed", "base", "endpoint", *FIGURES, "converged", "note"]
 INTERVALS = [f"{end}_{cluster}" for cluster in CLUSTERS for end in ("low", "high")]
-LIKELIHOODS = {
-    "delta_loglik": "exploratory",
-    "delta_loglik_marginal": "exploratory_marginal",
-    "delta_loglik_fit": "fit",
-}
 
 
 def main(
@@ -44,8 +43,12 @@ def main(
     out: str | PathLike,
     *,
     cells: Sequence[Mapping[str, str]],
+    endpoint: str = "conditional",
+    bootstrap: str | None = None,
     full_observations: Sequence[str | PathLike] = (),
     base_observations: Sequence[str | PathLike] = (),
+    full_crossed: Sequence[str | PathLike] = (),
+    base_crossed: Sequence[str | PathLike] = (),
     out_subjects: str | PathLike | None = None,
     out_intervals: str | PathLike | None = None,
     out_seeds: str | PathLike | None = None,
@@ -56,39 +59,65 @@ def main(
 ) -> None:
     """Write one row (COLUMNS) for each LM and response of `cells`, in their order.
 
-    A cell has lm, label, dataset, measure, design, and perhaps seed and variant, the LM of this seed:
-    cells that differ in these alone are one LM, whose figures are the means. `full` and `base` are the JSON files of the fits, in the
-    order of `cells`. A pair of which one could not be fitted has empty figures and the reason in its
-    note. `out_seeds` gets BY_SEED, a row a cell. With the fits' Parquet files
-    of observations (`full_observations`, `base_observations`, in the same order) the columns
-    INTERVALS follow, and `out_subjects` gets each subject's part of delta_loglik as Parquet: lm,
-    dataset, measure, design, subject, n, delta_loglik. `out_intervals` gets the intervals of
-    differences from each LM's baseline (`baselines`, lm → lm), and over responses: over those of the
-    designs that have one name in `apart`, where it is given.
+    Parameters
+    ----------
+    full, base
+        The JSON files of the fits, in the order of `cells`. A pair of which one could not be fitted
+        has empty values and the reason in its note.
+    cells
+        Each has lm, label, dataset, measure, design, and perhaps seed and variant, the LM of this
+        seed: cells that differ in these alone are one LM, whose values are the means.
+    endpoint, bootstrap
+        See recency.regression.endpoints; without `bootstrap` intervals are crossed where the
+        endpoint is, else given the fits.
+    full_observations, base_observations
+        The fits' Parquet files of observations, for intervals given the fits.
+    full_crossed, base_crossed
+        The scores of both models by the crossed bootstrap, for the endpoint `crossed`.
+    out_subjects
+        Gets each subject's part of delta_loglik as Parquet: lm, dataset, measure, design, subject, n,
+        delta_loglik.
+    out_intervals
+        Gets the intervals, of differences from each LM's baseline (`baselines`, lm → lm) too, and
+        over responses: over those of the designs that have one name in `apart`, where it is given.
+    out_seeds
+        Gets BY_SEED, a row a cell.
     """
     each = [
         {key: cell[key] for key in NAMES}
         | {"variant": cell.get("variant", cell["lm"]), "seed": cell.get("seed", "")}
-        | compare(*pair)
+        | compare(*pair, endpoint)
         for cell, *pair in zip(cells, full, base, strict=True)
     ]
+    observations, scores = (full_observations, base_observations), (full_crossed, base_crossed)
+    parts = read_parts(endpoint, *(scores if endpoint == CROSSED else observations))
+    if endpoint == CROSSED:
+        for row, part in zip(each, parts, strict=True):
+            total = repr(math.fsum(part["delta_loglik"]))
+            row |= {"delta_loglik": total, "n": int(part["n"].sum())}
     groups: dict[tuple, list[dict]] = {}
     for row, cell in zip(each, cells, strict=True):
         groups.setdefault(_place(cell), []).append(row)
     rows = {place: over_seeds(group) for place, group in groups.items()}
-    subjects, drawn = [], {}
-    if full_observations:
+    drawn: Mapping[tuple, Draws | Scores] = {}
+    if parts and endpoint == CROSSED and bootstrap != "given_fits":
+        tables = Tables()
+        for cell, part in zip(cells, parts, strict=True):
+            tables.add(_place(cell), cell["dataset"], part, str(cell.get("seed", "")))
+        drawn = tables.scores()
+    elif parts:
         sums = Sums()
-        for cell, *pair in zip(cells, full_observations, base_observations, strict=True):
-            parts = contributions(*pair)
-            sums.add(*_place(cell), parts, str(cell.get("seed", "")))
-            subjects.append(by_subject(parts, cell))
+        for cell, part in zip(cells, parts, strict=True):
+            sums.add(*_place(cell), part, str(cell.get("seed", "")))
         drawn = sums.draw(replicates, seed)
-        rows = {place: row | _ends(drawn[place]) for place, row in rows.items()}
-    _write(out, COLUMNS + (INTERVALS if full_observations else []), rows.values())
+    for place, found in drawn.items():
+        rows[place] |= _text(found.ends())
+    by_cluster = INTERVALS if any(isinstance(d, Draws) for d in drawn.values()) else []
+    _write(out, [*COLUMNS, *by_cluster], rows.values())
     if out_seeds is not None:
         _write(out_seeds, BY_SEED, each)
     if out_subjects is not None:
+        subjects = [by_subject(part, cell) for part, cell in zip(parts, cells, strict=True)]
         keys = ["lm", "dataset", "measure", "design", "subject"]
         means = pd.concat(subjects).groupby(keys, sort=False, as_index=False)
         with atomic(out_subjects) as path:
@@ -104,7 +133,7 @@ def main(
 def over_seeds(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the row of an LM and response from those of its seeds: means, and what any of them notes."""
     first = rows[0]
-    for name in ("base", "n_exploratory", "n_fit"):
+    for name in SAME:
         if len(found := {row[name] for row in rows}) > 1:
             raise InputError(
                 f"{first['lm']} on {first['dataset']} {first['measure']}: {name} is "
@@ -116,7 +145,7 @@ def over_seeds(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         figures[name] = "" if "" in values else repr(math.fsum(map(float, values)) / len(rows))
     several = len(rows) > 1
     notes = [f"seed {r['seed']}: {r['note']}" if several else r["note"] for r in rows if r["note"]]
-    same = {name: first[name] for name in (*NAMES, "base", "n_exploratory", "n_fit")}
+    same = {name: first[name] for name in (*NAMES, *SAME)}
     converged = all(row["converged"] for row in rows)
     return same | figures | {"seeds": len(rows), "converged": converged, "note": "; ".join(notes)}
 
@@ -137,22 +166,53 @@ def _place(cell: Mapping[str, str]) -> tuple[str, tuple[str, str, str]]:
     return cell["lm"], (cell["dataset"], cell["measure"], cell["design"])
 
 
-def _ends(drawn: Draws) -> dict[str, str]:
-    """Return the 95 % intervals by subject and by sentence, as text."""
-    ends = [end for cluster in CLUSTERS for end in percentiles(drawn.of(cluster))]
-    return {k: repr(v) if np.isfinite(v) else "" for k, v in zip(INTERVALS, ends, strict=True)}
+def _text(ends: Mapping[str, Any]) -> dict[str, str]:
+    """Return an interval as text, without what is not known."""
+    return {
+        name: value if isinstance(value, str) else repr(float(value)) if np.isfinite(value) else ""
+        for name, value in ends.items()
+    }
 
 
-def contributions(full: str | PathLike, base: str | PathLike) -> pd.DataFrame:
-    """Return each observation's part of ΔLogLik: subject, sentence, word_id, delta_loglik."""
+def read_parts(
+    endpoint: str, full: Sequence[str | PathLike], base: Sequence[str | PathLike]
+) -> list[pd.DataFrame]:
+    """Return the parts of ΔLogLik by an endpoint of each pair of files, of observations or cells.
+
+    Columns: subject, sentence, n (observations), delta_loglik. For `crossed` a row is a cell (a
+    subject's observations of a sentence, or of a larger unit), for the others an observation.
+    """
+    read = crossed_parts if endpoint == CROSSED else contributions
+    more = () if endpoint == CROSSED else (endpoint,)
+    return [read(*pair, *more) for pair in zip(full, base, strict=True)]
+
+
+def contributions(
+    full: str | PathLike, base: str | PathLike, endpoint: str = "conditional"
+) -> pd.DataFrame:
+    """Return each observation's part of ΔLogLik: subject, sentence, word_id, n (1), delta_loglik."""
     with_lm, without_lm = pd.read_parquet(full), pd.read_parquet(base)
     names = ["subject", "sentence", "word_id"]
-    same = len(with_lm) == len(without_lm) and all(
-        np.array_equal(with_lm[name], without_lm[name]) for name in names
-    )
-    if not same:
+    _check_same(with_lm, without_lm, names, full, base)
+    column = "loglik" if endpoint == "conditional" else f"loglik_{endpoint}"
+    parts = [each.get(column, math.nan) for each in (with_lm, without_lm)]
+    return with_lm[names].assign(n=1, delta_loglik=parts[0] - parts[1])
+
+
+def crossed_parts(full: str | PathLike, base: str | PathLike) -> pd.DataFrame:
+    """Return each cell's part of ΔLogLik by the crossed bootstrap."""
+    with_lm, without_lm = pd.read_parquet(full), pd.read_parquet(base)
+    names = ["subject", "unit", "n"]
+    _check_same(with_lm, without_lm, names, full, base)
+    parts = with_lm[names].assign(delta_loglik=with_lm["loglik"] - without_lm["loglik"])
+    return parts.rename(columns={"unit": "sentence"})
+
+
+def _check_same(
+    a: pd.DataFrame, b: pd.DataFrame, names: Sequence[str], full: object, base: object
+) -> None:
+    if len(a) != len(b) or not all(np.array_equal(a[name], b[name]) for name in names):
         raise InputError(f"{full} and {base} are not of the same observations; make both again")
-    return with_lm[names].assign(delta_loglik=with_lm["loglik"] - without_lm["loglik"])
 
 
 def intervals(parts: pd.DataFrame, replicates: int, seed: int) -> dict[str, str]:
@@ -160,20 +220,25 @@ def intervals(parts: pd.DataFrame, replicates: int, seed: int) -> dict[str, str]
     sums = Sums()
     sums.add("", ("", "", ""), parts)
     (drawn,) = sums.draw(replicates, seed).values()
-    return _ends(drawn)
+    ends = drawn.ends()
+    return _text({name: ends.get(name, math.nan) for name in INTERVALS})
 
 
 def by_subject(parts: pd.DataFrame, cell: Mapping[str, str]) -> pd.DataFrame:
     """Return each subject's part of ΔLogLik and number of observations."""
-    grouped = parts.assign(subject=parts["subject"].astype(str)).groupby("subject")["delta_loglik"]
-    table = grouped.agg(n="size", delta_loglik=lambda part: part.sum(skipna=False)).reset_index()
+    grouped = parts.assign(subject=parts["subject"].astype(str)).groupby("subject")
+    table = grouped["n"].sum().to_frame()
+    table["delta_loglik"] = grouped["delta_loglik"].agg(lambda part: part.sum(skipna=False))
+    table = table.reset_index()
     for place, name in enumerate(("lm", "dataset", "measure", "design")):
         table.insert(place, name, cell[name])
     return table
 
 
-def compare(full: str | PathLike, base: str | PathLike) -> dict[str, Any]:
-    """Return the figures of one row from the two JSON files."""
+def compare(
+    full: str | PathLike, base: str | PathLike, endpoint: str = "conditional"
+) -> dict[str, Any]:
+    """Return the values of one row from the two JSON files."""
     with_lm, without_lm = (json.loads(Path(path).read_text()) for path in (full, base))
     for partition in ("exploratory", "fit"):
         sizes = with_lm["n"][partition], without_lm["n"][partition]
@@ -183,13 +248,17 @@ def compare(full: str | PathLike, base: str | PathLike) -> dict[str, Any]:
                 "they were made from different observations; make both again"
             )
     figures: dict[str, Any] = {}
-    for name, key in LIKELIHOODS.items():
-        pair = with_lm["loglik"][key], without_lm["loglik"][key]
+    for name, key in KEYS.items():
+        pair = with_lm["loglik"].get(key), without_lm["loglik"].get(key)
         figures[name] = "" if None in pair else repr(pair[0] - pair[1])
+    figures["delta_loglik"] = figures.get(f"delta_loglik_{endpoint}", "")
+    scored = "fit" if endpoint == IN_SAMPLE else "exploratory"
     notes = [f"{fit['model']}: {fit['note']}" for fit in (with_lm, without_lm) if fit["note"]]
     return {
         "base": without_lm.get("base", ""),
+        "endpoint": endpoint,
         **figures,
+        "n": with_lm["n"][scored],
         "n_exploratory": with_lm["n"]["exploratory"],
         "n_fit": with_lm["n"]["fit"],
         "converged": with_lm["converged"] and without_lm["converged"],

@@ -18,10 +18,10 @@ from recency.figures.intervals import (
     TOTAL,
     Intervals,
     against,
-    anew,
     columns,
     ends,
     explained,
+    made_by,
     over_baseline,
 )
 
@@ -155,7 +155,7 @@ def bars(
     many = len(result.summed)
     over = result.summed[0] if many == 1 else f"summed over {many} responses"
     size = result.observations[result.summed].sum()
-    how = f"lines: 95 % intervals, {anew(known)}"
+    how = f"lines: 95 % intervals, {made_by(known)}"
     if seeds is not None and len(seeds):
         how += f"; LMs are means of {result.seeds} seeds, small marks are seeds"
     base = bases.SHORT.get(result.base, "")
@@ -205,7 +205,7 @@ def _values(
 ) -> None:
     """Write the values in columns at the right, where no bar or line crosses them.
 
-    A difference is bold where its interval leaves zero out.
+    A difference is bold where its interval excludes zero.
     """
     from matplotlib.transforms import blended_transform_factory
 
@@ -228,7 +228,7 @@ def _values(
         if not compared:
             write(104, rows[lm.lm], ends(known.own.get((lm.lm, TOTAL))))
         elif found := known.paired.get((lm.lm, TOTAL)):
-            weight = "bold" if found.sure else "normal"
+            weight = "bold" if found.excludes_zero else "normal"
             write(90, rows[lm.lm], style.signed(found.value, decimals), weight=weight)
             write(152, rows[lm.lm], ends(found), weight=weight)
 

@@ -1,11 +1,12 @@
-"""How sure ΔLogLik is, and how sure two LMs' difference: a bootstrap of subjects, and of sentences.
+"""Intervals of ΔLogLik and of its differences between LMs, by response and over responses.
 
-A draw takes as many subjects (or sentences) of each dataset as it has, with replacement, each with
-all of its observations in all of the dataset's measures; a total over responses adds the datasets.
-All LMs have the same draws, so that their differences are paired. Of the two intervals, by subject
-and by sentence, the wider one counts, and is named.
+Of the endpoint `crossed` they come from scores of unseen subjects and sentences and hold for both
+(recency.stats.crossed). Of the others they are given the fits: a draw takes as many subjects (or
+sentences) of each dataset as it has, with replacement, each with all of its observations in all of the
+dataset's measures; all LMs have the same draws, and of the two intervals, by subject and by sentence,
+the reported interval is the wider one.
 
-What further seeds would change of an LM's mean over seeds goes into each draw (recency.stats.draws).
+New training seeds are part of both (recency.stats.draws).
 """
 
 import itertools
@@ -17,8 +18,9 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.stats import bootstrap
-from recency.stats.draws import Draws, FurtherSeeds, held_together
+from recency.stats import bootstrap, crossed, draws
+from recency.stats.crossed import Scores
+from recency.stats.draws import Draws, FurtherSeeds
 
 CLUSTERS = ("subject", "sentence")
 ALL = "all"
@@ -80,7 +82,7 @@ class Sums:
 
 
 def table(
-    cells: Mapping[tuple[str, Response], Draws],
+    cells: Mapping[tuple[str, Response], Draws | Scores],
     baselines: Mapping[str, str],
     apart: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
@@ -110,7 +112,7 @@ def table(
 
 
 def _totals(
-    cells: Mapping[tuple[str, Response], Draws],
+    cells: Mapping[tuple[str, Response], Draws | Scores],
     lms: Sequence[str],
     responses: Iterable[Response],
     baselines: Mapping[str, str],
@@ -148,7 +150,9 @@ def _totals(
     others = others if every_pair else []
     places = {lm: place for place, lm in enumerate(totals)}
     indices = [(places[a], places[b]) for a, b in pairs + others]
-    together = held_together(list(totals.values()), indices)
+    every = list(totals.values())
+    module = crossed if isinstance(every[0], Scores) else draws
+    together = module.held_together(every, indices) if indices else None
     for kind, listed in (("baseline", pairs), ("pair", others)):
         rows += [_row(a, b, kind, everything, totals[a] - totals[b], together) for a, b in listed]
     if len(indices) == 1:  # nothing to hold together with
@@ -161,8 +165,8 @@ def _row(
     against: str,
     kind: str,
     response: Response,
-    found: Draws,
-    together: Mapping[str, float] | None = None,
+    found: Draws | Scores,
+    together: Mapping[str, float] | float | None = None,
 ) -> dict:
     """Return a row: both intervals, the wider one, and with `together` those of all pairs."""
     names = dict(zip(("dataset", "measure", "design"), response, strict=True))

@@ -41,16 +41,17 @@ class Components:
 
 
 def main(
-    full_observations: Sequence[str | PathLike],
-    base_observations: Sequence[str | PathLike],
+    full: Sequence[str | PathLike],
+    base: Sequence[str | PathLike],
     out: str | PathLike,
     *,
     cells: Sequence[Mapping[str, Any]],
+    endpoint: str = "conditional",
 ) -> None:
     """Write one row per LM but for its seed and response, and one per pair of these and response.
 
     `cells` has lm, but_for_seed, seed, dataset, measure and design for each pair of Parquet files,
-    which regression.py wrote. LMs that have the same `but_for_seed` differ in their seed alone; it is
+    from which ΔLogLik by the `endpoint` is made. LMs that have the same `but_for_seed` differ in their seed alone; it is
     `lm` in the table. A pair's row has the difference of the two, seed by seed where both have the
     seed. delta_loglik is the mean over seeds of
     the sum over sentences, the sds are those of that sum for one seed; se_seeds and se_sentences
@@ -58,8 +59,8 @@ def main(
     95 % interval (half_width()).
     """
     by_response: dict[tuple[str, str, str], dict[str, dict[Any, pd.Series]]] = {}
-    for cell, full, base in zip(cells, full_observations, base_observations, strict=True):
-        parts = delta_loglik.contributions(full, base)
+    every = delta_loglik.read_parts(endpoint, full, base)
+    for cell, parts in zip(cells, every, strict=True):
         sums = parts.groupby("sentence")["delta_loglik"].agg(lambda part: part.sum(skipna=False))
         response = (cell["dataset"], cell["measure"], cell["design"])
         by_lm = by_response.setdefault(response, {})

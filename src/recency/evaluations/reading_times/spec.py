@@ -1,7 +1,10 @@
 """Reading times: ΔLogLik of each LM on the exploratory partition, tests on the held-out one."""
 
+from recency import config as configuration
+from recency import grids
 from recency.evaluations.registry import Evaluation
 from recency.figures import encoding
+from recency.regression import endpoints
 
 
 def _applies(study, experiment: str) -> bool:
@@ -11,15 +14,59 @@ def _applies(study, experiment: str) -> bool:
 
 
 def _problems(config, name, known) -> list[str]:
-    """Say which scales an experiment has seeds for that there are not."""
-    seeds = config["experiments"][name].get("seeds", [])
+    """Return what is wrong with an experiment's seeds, endpoint and bootstrap."""
+    entry, where = config["experiments"][name], f"experiments → {name}"
+    seeds = entry.get("seeds", [])
     for scale in seeds if isinstance(seeds, dict) else []:
-        known(f"experiments → {name} → seeds", scale, "scales")
+        known(f"{where} → seeds", scale, "scales")
+    return _seed_problems(config, entry, where) + _endpoint_problems(config, entry, where)
+
+
+def _seed_problems(config, entry, where) -> list[str]:
+    """Return the trainings of another's making among LMs of several seeds."""
+    known = config["scale"] in config["scales"]  # all else is reported elsewhere
+    if not known or not grids.seeds_of(entry, config["scale"]) or "steps" in entry:
+        return []
+    lms = [lm for lm in entry["lms"] if lm in config["lms"]]
+    single = [lm for lm in lms if _is_single(configuration.language_model(config, lm))]
+    if not single or len(single) == len(lms):
+        return []
+    return [
+        (
+            f"{where} → seeds: {single[0]!r} is one training, from elsewhere, and the others would have "
+            "several: intervals would contain new seeds of one of two LMs only; take it out, or "
+            "leave `seeds` out"
+        )
+    ]
+
+
+def _is_single(lm) -> bool:
+    """Whether an LM is one training that no seed here repeats; n-grams depend on no seed."""
+    table = configuration.kind_of(lm) == "table" and not configuration.has_seeds(lm)
+    return "checkpoint" in lm or table
+
+
+def _endpoint_problems(config, entry, where) -> list[str]:
+    """Return why an experiment's designs do not have the endpoint or the bootstrap that it states."""
+    endpoint, bootstrap = entry.get("endpoint"), entry.get("bootstrap")
+    if bootstrap == endpoints.CROSSED and endpoint not in (None, endpoints.CROSSED):
+        return [
+            (
+                f"{where} → bootstrap: crossed refits and scores unseen subjects and sentences, which is "
+                f"`endpoint: crossed`, and the endpoint is {endpoint}; leave one of them out"
+            )
+        ]
+    stated = endpoint or (bootstrap == endpoints.CROSSED and endpoints.CROSSED)
+    asked = [name for name in entry.get("responses", {}) if name in config["designs"]]
+    for design in asked if stated else []:
+        if why := endpoints.problems(config["designs"][design], stated):
+            key = "endpoint" if endpoint else "bootstrap"
+            return [f"{where} → {key}: {stated}; design {design}: {why}"]
     return []
 
 
-def _beside(study, experiment: str) -> list[str]:
-    """Return the verdict, and figures that set the effects found beside those that were put in."""
+def _verdict_and_recovery(study, experiment: str) -> list[str]:
+    """Return the verdict, and figures of the effects found next to those of the simulation."""
     where = f"<results>/experiments/{experiment}"
     responses = study.responses(experiment) if study.experiment(experiment).get("recovery") else []
     recovered = [f"{where}/recovery.{r['dataset']}.{r['measure']}.svg" for r in responses]
@@ -30,10 +77,15 @@ EVALUATION = Evaluation(
     key="responses",
     applies=_applies,
     inputs={
+        "beside": lambda study, experiment: (
+            [f"<results>/experiments/{experiment}/delta_loglik_beside.csv"]
+            if study.base(experiment, beside=True)
+            else []
+        ),
         "counts": lambda study, experiment: [
             "<results>/observations/{dataset}.{measure}/counts.csv".format(**response)
             for response in study.responses(experiment)
-        ]
+        ],
     },
     settings={
         "lms": lambda study, experiment: study.ranked_lms(experiment),
@@ -45,14 +97,17 @@ EVALUATION = Evaluation(
         ],
     },
     conditions={
+        "mixed": lambda study, experiment: all(
+            not endpoints.problems(study.config["designs"][r["design"]], "marginal")
+            for r in study.all_responses(experiment)
+        ),
         "slopes": lambda study, experiment: (
             sum(encoding.slope(lm["bias"]) is not None for lm in study.lms_of(experiment)) > 2
         ),
         "nested": lambda study, experiment: bool(study.experiment(experiment).get("nested")),
         "tested": lambda study, experiment: len(study.experiment(experiment)["lms"]) > 1,
         "seeds": lambda study, experiment: study.several_seeds(experiment),
-        "bases": lambda study, experiment: bool(study.base(experiment, beside=True)),
     },
-    also=_beside,
+    also=_verdict_and_recovery,
     problems=_problems,
 )

@@ -25,7 +25,8 @@ PRODUCT = {
 def data(result: Comparison, known: Intervals, published: pd.DataFrame) -> pd.DataFrame:
     """Give one row an LM and response, and a "Total" one, with NaN where nothing was published.
 
-    `published` is indexed by lm. There is a difference only where both are over the same base.
+    `published` is indexed by lm. There is a difference only where both have the same baseline
+    model and endpoint.
     """
     totals, rows = result.totals, []
     of_base = {**result.bases, TOTAL: bases.of(result.bases[label] for label in result.summed)}
@@ -39,10 +40,13 @@ def data(result: Comparison, known: Intervals, published: pd.DataFrame) -> pd.Da
             if label == TOTAL:
                 there = papers.total(published, lm.lm, result.summed)
             row = {"lm": lm.lm, "label": lm.label, "response": label, "reproduced": value}
-            over = published.base[lm.lm] if not math.isnan(there) else ""
-            alike = over == of_base[label]
-            row |= {"published": there, "difference": value - there if alike else math.nan}
-            row |= {"base": of_base[label], "published_base": over}
+            over, by = ("", "")
+            if not math.isnan(there):
+                over, by = published.base[lm.lm], published.endpoint[lm.lm]
+            same = (over, by) == (of_base[label], result.endpoint)
+            row |= {"published": there, "difference": value - there if same else math.nan}
+            row |= {"base": of_base[label], "endpoint": result.endpoint}
+            row |= {"published_base": over, "published_endpoint": by}
             converged = (lm.lm, label) not in result.unconverged
             rows.append(row | columns(known, lm.lm, label) | {"converged": converged})
     names = [
@@ -50,8 +54,10 @@ def data(result: Comparison, known: Intervals, published: pd.DataFrame) -> pd.Da
         "label",
         "response",
         "base",
+        "endpoint",
         "reproduced",
         "published_base",
+        "published_endpoint",
         "published",
         "difference",
     ]
@@ -109,17 +115,15 @@ def layout(
                     if there
                     else ["", ""]
                 )
-            cells.append(Cell(text, tuple(lines), bold=bool(pair and pair.sure)))
+            cells.append(Cell(text, tuple(lines), bold=bool(pair and pair.excludes_zero)))
         grid.append(cells)
 
     n = result.observations
-    notes = [
-        f"ΔLogLik in nats{bases.over(result.base)}, on the exploratory partition, with 95 % intervals beneath"
-    ]
+    notes = [f"ΔLogLik in nats{result.described}; 95 % intervals below"]
     if known.paired and reference:
         notes[0] += (
             f": of the difference from {reference}, and of {reference}'s own; in bold where the "
-            "difference leaves zero out (totals: all pairs of LMs taken together)"
+            "difference excludes zero (totals: simultaneously for all pairs of LMs)"
         )
     if len(n):
         notes.append("observations: " + ", ".join(f"{label} {n[label]:,}" for label in n.index))
@@ -131,9 +135,11 @@ def layout(
             "table's total; difference: reproduced minus published"
         )
         theirs = bases.of(rows.published_base[rows.published_base != ""])
-        if theirs != result.base:
+        by = next(iter(rows.published_endpoint[rows.published_endpoint != ""]), "")
+        if (theirs, by) != (result.base, result.endpoint):
             notes[-1] += (
-                f". Published is over {bases.NAMED[theirs]}: no difference between unlike bases"
+                f". Published ΔLogLik is relative to {bases.NAMED[theirs]}, log-likelihood "
+                f"{bases.LIKELIHOODS.get(by, by)}: no difference is given between different endpoints"
             )
     if not rows.converged.all():
         notes.append("†: the regression did not converge")

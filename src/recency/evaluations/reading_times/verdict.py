@@ -1,75 +1,27 @@
-"""The verdict of an experiment: which LM predicts best, how sure that is, which cannot be told apart.
+"""The verdict of an experiment: which LM predicts reading times best, and how sure that is.
 
-Two LMs are told apart where the interval of their difference, widened so that those of all pairs
-hold together at 95 % (recency.stats.bootstrap.largest_t), leaves zero out, and a test of the two on
-the held-out partition, if there is one, agrees: p below .05 by Holm's method, in the same direction.
+Each claim that one LM predicts better than another is judged supported, excluded or open by the
+interval of their difference and the smallest effect of interest (recency.stats.claims). For several
+pairs of LMs the interval is simultaneous (recency.stats.bootstrap.largest_t). The test on the
+held-out partition is reported next to the interval and does not decide.
 """
 
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import combinations
+from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 
-from recency.evaluations.reading_times import table_significance
+from recency.evaluations.reading_times.evidence import ALPHA, Evidence, Test, detectable, tests
 from recency.figures import bases, comparison
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison
-from recency.figures.intervals import TOTAL, Interval, Intervals, ends, nats
+from recency.figures.intervals import TOTAL, Interval, clusters, ends, nats
 from recency.files import atomic
+from recency.stats import claims
 from recency.stats.groups import groups, letters
-
-ALPHA = 0.05
-#: Standard errors that a two-sided test at .05 asks for, and that leave 80 % of cases above.
-ASKED, ABOVE = 1.959963984540054, 0.8416212335729143
-
-
-@dataclass(frozen=True)
-class Test:
-    """A held-out test of two LMs over all responses; better: whether the first has less error."""
-
-    p: float
-    p_holm: float
-    better: bool
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What is known of an experiment's LMs: totals, their intervals, held-out tests by (LM, LM)."""
-
-    result: Comparison
-    intervals: Intervals
-    tests: Mapping[tuple[str, str], Test]
-    baselines: Mapping[str, str]
-
-    def test(self, lm: str, other: str) -> Test | None:
-        """Return the test of two LMs, in either order."""
-        if (lm, other) in self.tests:
-            return self.tests[lm, other]
-        found = self.tests.get((other, lm))
-        return found and Test(found.p, found.p_holm, not found.better)
-
-    def apart(self, lm: str, other: str) -> bool:
-        """Say whether two LMs can be told apart."""
-        found, test = self.intervals.pair(lm, other), self.test(lm, other)
-        if found is None or not found.sure:
-            return False
-        return test is None or (test.p_holm < ALPHA and test.better == (found.value > 0))
-
-
-def tests(permutation: str | Path | None) -> dict[tuple[str, str], Test]:
-    """Read the tests over all responses from permutation.csv; none without it."""
-    if permutation is None:
-        return {}
-    rows = table_significance.read(permutation)
-    rows = rows[rows.pooled & rows.p.notna()]
-    return {
-        (row.lm_a, row.lm_b): Test(row.p, row.p_holm, row.mse_a < row.mse_b)
-        for row in rows.itertuples(index=False)
-    }
 
 
 def write_p(p: float) -> str:
@@ -85,117 +37,204 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def how_sure(found: Interval, test: Test | None) -> str:
-    """Write the interval of a difference and its held-out test, in brackets."""
-    known = f"95 %: {ends(found)}, by {found.by}" if found.by else "no interval"
+def write_interval(interval: Interval) -> str:
+    """Write a 95 % interval, the simultaneous one where it is another, and the clusters."""
+    if not interval.by:
+        return "no interval"
+    text = f"95 % interval {ends(interval)}"
+    if interval.bounds != (interval.low, interval.high):
+        text += f", simultaneous {' to '.join(map(nats, interval.bounds))}"
+    return f"{text}, by {clusters(interval.by)}"
+
+
+def write_test(difference: Interval, test: Test | None) -> str:
+    """Write the held-out test of a difference, and whether it agrees with it if significant."""
     if test is None:
-        return f"({known}; not tested on held-out data)"
-    holm = write_p(test.p_holm).removeprefix("= ")
-    reverse = "" if test.better == (found.value > 0) else ", the other way"
-    return f"({known}; held-out p {write_p(test.p)}, Holm {holm}{reverse})"
-
-
-def judged(found: Interval, test: Test | None, apart: bool, pairs: int) -> str:
-    """Say whether the LM that is ahead can be told from the other, and why not."""
-    if apart:
-        return "better than it"
-    same = "not distinguishable from it"
-    if not (found.low > 0 or found.high < 0):
-        return same
-    if not found.sure:
-        return f"{same} when all {pairs} pairs of LMs are counted"
-    if test is not None and test.p_holm < ALPHA:
-        return f"{same}, since the held-out test says the reverse"
-    return f"{same}, since the held-out test does not confirm it"
+        return "not tested on held-out data"
+    values = f"p {write_p(test.p)}, Holm {write_p(test.p_holm).removeprefix('= ')}"
+    if test.p_holm >= ALPHA:
+        return f"held-out {values}"
+    agrees = test.better == (difference.value > 0)
+    return f"held-out test {'agrees' if agrees else 'contradicts'}: {values}"
 
 
 def sentences(
-    known: Evidence, baseline: str | None, simulated: Sequence[str] = (), labels: Mapping = {}
+    evidence: Evidence, simulated: Sequence[str] = (), labels: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Say which LM predicts best, against which it can be told, and what could have been found.
+    """Write the verdict.
 
-    `simulated` names the datasets that are, `labels` LMs that were perhaps not run.
+    Parameters
+    ----------
+    evidence : Evidence
+        Results of the experiment.
+    simulated : sequence of str
+        Datasets whose readers are simulated.
+    labels : mapping, optional
+        LM → label, also of LMs that were not run.
+
+    Returns
+    -------
+    list of str
+        If no pair of LMs could have been separated, this comes first. Then the best LM against
+        its baseline, the claims of all LMs, and the difference that was detectable.
     """
-    result, totals = known.result, known.result.totals
-    named = dict(labels) | {lm.lm: lm.label for lm in result.lms}
-    over = f"in {len(result.summed)} response{'s' * (len(result.summed) != 1)}"
-    if not len(totals):
+    order = evidence.order
+    if not order:
         return ["Nothing of this experiment was run for all its LMs."]
-    order = list(totals.sort_values(ascending=False, kind="stable").index)
-    best = order[0]
+    texts = [_best(evidence)]
     if len(order) == 1:
-        own = known.intervals.own[best, TOTAL]
-        helps = "its surprisal helps" if own.low > 0 else "not distinguishable from its base"
-        sure = f"95 %: {ends(own)}, by {own.by}" if own.by else "no interval"
-        said = [
-            f"{named[best]}: ΔLogLik {nats(own.value)} nats {over} ({sure}): {helps}.",
-            "There is no other LM to compare it with.",
-        ]
-        return said + _simulated(simulated, result)
-    reference = known.baselines.get(best, baseline)
-    other = reference if reference in order and reference != best else order[1]
-    found, test = known.intervals.pair(best, other), known.test(best, other)
-    pairs = len(order) * (len(order) - 1) // 2
-    alone = all(known.apart(best, lm) for lm in order[1:])
-    first = f"{named[best]}, the baseline," if best == reference else named[best]
-    next_one = "" if other == reference else ", the next,"
-    lead = f"{first} {'predicts best' if alone else 'is ahead'}, {nats(found.value)} nats over"
-    sure = f"{how_sure(found, test)}: {judged(found, test, known.apart(best, other), pairs)}."
-    said = [f"{lead} {named[other]}{next_one} {over} {sure}"]
+        texts.append("There is no other LM to compare it with.")
+        return texts + _unknown(evidence) + _simulated(simulated, evidence.result)
+    limit = _limit(evidence)
+    if limit:
+        texts.insert(0, limit)
+    baseline = evidence.baseline
     if baseline is not None and baseline not in order:
-        said.append(f"The baseline, {named.get(baseline, baseline)}, was not run.")
-    said += _told_apart(known, order, named, reference)
-    reach = detectable(found, result.seeds)
-    if math.isfinite(reach):
-        said.append(
-            f"A difference of {nats(reach)} nats between the two would have been found in 80 % of "
-            f"such studies (two-sided, .05, standard error {nats(found.se)} by {found.by})."
-        )
-    return said + _simulated(simulated, result)
+        label = (dict(labels or {}) | evidence.labels).get(baseline, baseline)
+        texts.append(f"The baseline, {label}, was not run.")
+    if not limit:
+        texts += _separation(evidence)
+    texts += _against_baseline(evidence)
+    if not limit:
+        texts += _power(evidence)
+    return texts + _unknown(evidence) + _simulated(simulated, evidence.result)
 
 
-def detectable(found: Interval, seeds: int) -> float:
-    """Return the difference that 80 % of such studies would find.
-
-    Of several seeds what has to be passed is half the interval, in which few seeds have Student's t.
-    """
-    asked = (found.high - found.low) / 2 if seeds > 1 else ASKED * found.se
-    return asked + ABOVE * found.se
+def _compared(evidence: Evidence) -> tuple[str, str]:
+    """Return the best LM and its baseline; the second-best LM where the best one is that."""
+    best, second = evidence.order[:2]
+    reference = evidence.reference(best)
+    return best, reference if reference in evidence.order and reference != best else second
 
 
-def over_the_other(known: Evidence, baseline: str | None) -> str:
-    """Say in a sentence what the ranking is over the base that stands beside."""
-    said = sentences(known, baseline)[0]
-    return f"Over {bases.NAMED[known.result.base]}: {said}"
+def _responses(result: Comparison) -> str:
+    return f"in {len(result.summed)} response{'s' * (len(result.summed) != 1)}"
 
 
-def _told_apart(
-    known: Evidence, order: list[str], named: Mapping[str, str], reference: str | None
-) -> list[str]:
-    """Say which LMs the best one can and cannot be told from, and the baseline likewise."""
-    best, rest = order[0], order[1:]
-    if len(order) == 2:
+def _limit(evidence: Evidence) -> str | None:
+    """Return a sentence if the study could not have separated any pair of LMs."""
+    differences = [evidence.intervals.pair(*pair) for pair in evidence.pairs]
+    reaches = [detectable(each, evidence.result.seeds) for each in differences if each]
+    reaches = [reach for reach in reaches if math.isfinite(reach)]
+    if not reaches or any(evidence.separated(*pair) for pair in evidence.pairs):
+        return None
+    largest = max(abs(difference.value) for difference in differences if difference)
+    threshold = evidence.threshold
+    if min(reaches) <= (threshold or largest):
+        return None
+    limit = "the smallest effect of interest" if threshold else "the largest observed lead"
+    return (
+        "This study could not have separated any pair of LMs: the smallest lead that 80 % of such "
+        f"studies would detect is {nats(min(reaches))} nats, and {limit} is "
+        f"{nats(threshold or largest)} nats."
+    )
+
+
+def _best(evidence: Evidence) -> str:
+    """Write the lead of the best LM, its interval, held-out test and claim."""
+    order, labels, where = evidence.order, evidence.labels, _responses(evidence.result)
+    if len(order) == 1:
+        own = evidence.intervals.own[order[0], TOTAL]
+        claim = _judged("its surprisal helps", own, evidence.threshold)
+        lead = f"{labels[own.lm]}: ΔLogLik {nats(own.value)} nats"
+        return f"{lead} {where} ({write_interval(own)}): {claim}."
+    best, other = _compared(evidence)
+    difference = evidence.intervals.pair(best, other)
+    name, against = labels[best], labels[other]
+    if best == evidence.reference(best):
+        name, against = f"{name}, the baseline,", f"{against}, the next,"
+    elif other != evidence.reference(best):
+        against = f"{against}, the next,"
+    lead = f"{name} is ahead of {against} by {nats(difference.value)} nats"
+    if all(evidence.separated(best, lm) for lm in order[1:]):
+        lead = f"{name} predicts best, {nats(difference.value)} nats ahead of {against}"
+    test = write_test(difference, evidence.test(best, other))
+    claim = _judged("it predicts better", difference, evidence.threshold)
+    return f"{lead} {where} ({write_interval(difference)}; {test}): {claim}."
+
+
+def _judged(claim: str, interval: Interval, threshold: float) -> str:
+    """Write whether a claim is supported, excluded or open."""
+    judgement = claims.judge(*interval.bounds, threshold)
+    if judgement == claims.EXCLUDED and threshold:
+        return f"an effect of {nats(threshold)} nats, the smallest of interest, is excluded"
+    return f"{'whether' if judgement == claims.OPEN else 'that'} {claim} is {judgement}"
+
+
+def _separation(evidence: Evidence) -> list[str]:
+    """Write which LMs the best one is not separated from."""
+    (best, *others), labels = evidence.order, evidence.labels
+    if len(others) == 1:
         return []
-    if not any(known.apart(a, b) for a, b in combinations(order, 2)):
-        return [f"None of the {len(order)} LMs can be told from another."]
-    same = [named[lm] for lm in rest if not known.apart(best, lm)]
-    said = []
-    if not same:
-        said.append("It can be told from every other LM.")
-    elif len(same) == len(rest):
-        said.append(f"{named[best]} cannot be told from any other LM.")
-    else:
-        said.append(f"{named[best]} cannot be told from {listed(same)}, but from the others.")
-    if reference in order and reference != best:
-        against = {lm: known.intervals.pair(lm, reference) for lm in order if lm != reference}
-        told = {lm: found for lm, found in against.items() if known.apart(lm, reference)}
-        better = [named[lm] for lm, found in told.items() if found.value > 0]
-        worse = [named[lm] for lm, found in told.items() if found.value < 0]
-        if better and (worse or better != [named[best]]):
-            said.append(f"Better than {named[reference]}: {listed(better)}.")
-        if worse:
-            said.append(f"Worse than {named[reference]}: {listed(worse)}.")
-    return said
+    if not any(evidence.separated(*pair) for pair in evidence.pairs):
+        return [f"No two of the {len(evidence.order)} LMs are separated."]
+    tied = [labels[lm] for lm in others if not evidence.separated(best, lm)]
+    if not tied:
+        return []
+    names = listed(tied) if len(tied) < len(others) else "any other LM"
+    return [f"{labels[best]} is not separated from {names}."]
+
+
+def _against_baseline(evidence: Evidence) -> list[str]:
+    """Write for which LMs the claim to be better than the baseline is supported, excluded, open."""
+    order, labels = evidence.order, evidence.labels
+    reference = evidence.reference(order[0])
+    others = [lm for lm in order if lm != reference]
+    if reference not in order or (len(others) == 1 and order[0] != reference):
+        return []
+    judged = {lm: evidence.claim(lm, reference) for lm in others}
+    parts = []
+    for claim in (claims.SUPPORTED, claims.EXCLUDED, claims.OPEN):
+        names = [labels[lm] for lm in others if judged[lm] == claim]
+        whole = len(names) == len(others) > 2
+        if names:
+            parts.append(f"{claim} for {f'all {len(names)} other LMs' if whole else listed(names)}")
+    texts = [f"Better than {labels[reference]}: {'; '.join(parts)}."]
+    worse = [labels[lm] for lm in others if evidence.claim(reference, lm) == claims.SUPPORTED]
+    if worse and len(others) > 1:
+        texts.append(f"Worse than {labels[reference]}: {listed(worse)}.")
+    return texts
+
+
+def _power(evidence: Evidence) -> list[str]:
+    """Write the detectable difference between the best LM and its baseline."""
+    difference = evidence.intervals.pair(*_compared(evidence))
+    reach = detectable(difference, evidence.result.seeds)
+    if not math.isfinite(reach):
+        return []
+    text = (
+        f"80 % of such studies would detect a difference of {nats(reach)} nats between the two "
+        f"(two-sided test of this pair alone at .05, standard error {nats(difference.se)} by "
+        f"{clusters(difference.by)})"
+    )
+    if evidence.threshold:
+        threshold = f"{nats(evidence.threshold)} nats ({_stated(evidence)})"
+        text += f"; the smallest effect of interest is {threshold}"
+    return [f"{text}."]
+
+
+def _unit(evidence: Evidence) -> dict[str, float]:
+    """Return the one unit of the smallest effect of interest that is stated, and its value."""
+    return {unit: value for unit, value in (evidence.stated or {}).items() if value is not None}
+
+
+def _stated(evidence: Evidence) -> str:
+    """Write the smallest effect of interest in the unit that the config states it in."""
+    ((unit, value),) = _unit(evidence).items()
+    if unit == "relative":
+        name = evidence.labels.get(evidence.baseline, "the baseline")
+        return f"{100 * value:g} % of the ΔLogLik of {name}"
+    return f"{value:g} nats per 1,000 observations"
+
+
+def _unknown(evidence: Evidence) -> list[str]:
+    """Say that the smallest effect of interest is unknown, and why."""
+    if not math.isnan(evidence.smallest_effect):
+        return []
+    run = evidence.baseline in evidence.order
+    reason = "which is not positive" if run else "which was not run"
+    effect = f"The smallest effect of interest, {_stated(evidence)}, {reason},"
+    return [f"{effect} is unknown; claims are judged with 0 nats."]
 
 
 def _simulated(datasets: Sequence[str], result: Comparison) -> list[str]:
@@ -208,81 +247,92 @@ def _simulated(datasets: Sequence[str], result: Comparison) -> list[str]:
     return [f"The readers of {listed(simulated)} are simulated."]
 
 
-def method(known: Evidence) -> str:
-    """Say in a sentence when two LMs are told apart."""
-    count = len(known.result.totals)
-    agree = " and the held-out test, by Holm's method, agrees" if known.tests else ""
+def rule(evidence: Evidence) -> str:
+    """Write the rule that claims are judged by."""
+    pairs = len(evidence.pairs)
+    simultaneous = f", simultaneous for all {pairs} pairs of LMs," if pairs > 1 else ""
+    threshold = evidence.threshold
+    limit = f"{nats(threshold)} nats, the smallest effect of interest" if threshold else "zero"
     return (
-        "two LMs are told apart where the 95 % interval of their difference, widened so that those of "
-        f"all {count * (count - 1) // 2} pairs hold together, leaves zero out{agree}; "
-        "LMs that share a letter are not"
+        "the claim that A predicts better than B is excluded if the 95 % interval of their "
+        f"difference{simultaneous} ends below {limit}; otherwise it is supported if the interval "
+        "lies above zero, and open if not; two LMs are separated if it is supported in either "
+        "direction; LMs that share a letter are not separated"
     )
 
 
 def answer(
-    known: Evidence,
-    baseline: str | None,
+    evidence: Evidence,
     simulated: Sequence[str] = (),
-    labels: Mapping = {},
-    beside: Evidence | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> dict:
-    """Return the verdict as data: sentences, ranking with intervals and tests, groups, pairs.
+    """Return the verdict as data.
 
-    `beside` is what is known over another base: a sentence, and the verdict over it as data.
+    Parameters
+    ----------
+    evidence, simulated, labels
+        As in `sentences`.
+
+    Returns
+    -------
+    dict
+        Sentences, endpoint, smallest effect of interest (as stated and in nats), ranking with
+        intervals, tests and claims, groups, all pairs.
     """
-    result, totals = known.result, known.result.totals
-    order = list(totals.sort_values(ascending=False, kind="stable").index)
-    named = {lm.lm: lm.label for lm in result.lms}
+    result, order, names = evidence.result, evidence.order, evidence.labels
 
-    def alike(a: int, b: int) -> bool:
-        return not known.apart(order[a], order[b])
+    def same(a: int, b: int) -> bool:
+        return not evidence.separated(order[a], order[b])
 
-    def described(found: Interval | None, lm: str, other: str) -> dict | None:
-        if found is None:
+    def described(interval: Interval | None, lm: str, other: str) -> dict | None:
+        if interval is None:
             return None
-        test = known.test(lm, other) if other else None
-        return asdict(found) | {
-            "against_label": named.get(other, ""),
+        test = evidence.test(lm, other) if other else None
+        return asdict(interval) | {
+            "against_label": names.get(other, ""),
             "p": test.p if test else None,
             "p_holm": test.p_holm if test else None,
             "held_out_better": bool(test.better) if test else None,
-            "apart": known.apart(lm, other) if other else None,
+            "separated": evidence.separated(lm, other) if other else None,
+            "claim": evidence.claim(lm, other) if other else None,
         }
 
     ranking = []
-    for rank, (lm, group) in enumerate(zip(order, letters(len(order), alike), strict=True), 1):
-        reference = known.baselines.get(lm, baseline)
-        pair = known.intervals.pair(lm, reference) if reference not in (None, lm) else None
+    for rank, (lm, group) in enumerate(zip(order, letters(len(order), same), strict=True), 1):
+        reference = evidence.reference(lm)
+        pair = evidence.intervals.pair(lm, reference) if reference not in (None, lm) else None
         ranking.append(
-            {"rank": rank, "lm": lm, "label": named[lm], "group": group}
-            | {"delta_loglik": described(known.intervals.own.get((lm, TOTAL)), lm, "")}
+            {"rank": rank, "lm": lm, "label": names[lm], "group": group}
+            | {"delta_loglik": described(evidence.intervals.own.get((lm, TOTAL)), lm, "")}
             | {"over_baseline": described(pair, lm, reference)}
         )
-    said = sentences(known, baseline, simulated, labels)
-    if result.seeds > 1 and len(totals):
-        said.append(
-            f"An LM is the mean of {result.seeds} trainings from seeds of their own, and intervals "
-            "and tests are of further ones, too."
+    texts = sentences(evidence, simulated, labels)
+    if result.seeds > 1 and order:
+        texts.append(
+            f"Each LM is the mean of {result.seeds} trainings with different seeds; intervals and "
+            "tests account for new seeds."
         )
-    if result.base in bases.NAMED and len(totals):
-        said.append(f"ΔLogLik is over {bases.NAMED[result.base]}.")
-    if beside is not None and len(beside.result.totals):
-        said.append(over_the_other(beside, baseline))
-    every = ((a, b) for a, b in combinations(order, 2))
+    if result.base in bases.NAMED and order:
+        texts.append(
+            f"ΔLogLik is relative to {bases.NAMED[result.base]}; its log-likelihood is "
+            f"{bases.LIKELIHOODS[result.endpoint]}."
+        )
     return {
-        "verdict": " ".join(said),
-        "sentences": said,
+        "verdict": " ".join(texts),
+        "sentences": texts,
         "responses": result.summed,
         "base": result.base,
+        "endpoint": result.endpoint,
+        "described": result.described,
         "seeds": result.seeds,
-        "baseline": named.get(baseline),
+        "baseline": names.get(evidence.baseline),
+        "smallest_effect": {"stated": _unit(evidence) or None, "nats": evidence.smallest_effect},
         "ranking": ranking,
-        "groups": [[named[order[place]] for place in group] for group in groups(len(order), alike)],
-        "told_apart": method(known) if len(order) > 1 else None,
-        "pairs": [described(known.intervals.pair(a, b), a, b) for a, b in every],
+        "groups": [[names[order[index]] for index in group] for group in groups(len(order), same)],
+        "rule": rule(evidence) if len(order) > 1 else None,
+        "pairs": [described(evidence.intervals.pair(a, b), a, b) for a, b in evidence.pairs],
         "simulated": [r.label for r in result.responses if r.dataset in set(simulated)],
         "missing": result.missing,
-        "beside": answer(beside, baseline, simulated, labels) if beside is not None else None,
     }
 
 
@@ -296,35 +346,49 @@ def main(
     baseline: str,
     baselines: Mapping[str, str],
     simulated: Sequence[str] = (),
+    smallest_effect: Mapping[str, float | None] | None = None,
     permutation: str | Path | None = None,
     not_run: str | Path | None = None,
-    beside: str | Path | None = None,
-    beside_intervals: str | Path | None = None,
 ) -> None:
-    """Write verdict.json; `baselines` is lm → the LM that it is compared with.
+    """Write verdict.json.
 
-    `beside` and `beside_intervals` are as `delta_loglik` and `intervals`, over another base.
+    Parameters
+    ----------
+    delta_loglik, intervals : path
+        delta_loglik.csv and delta_loglik_intervals.csv.
+    out : path
+        The file to write.
+    lms, responses : iterable of mapping
+        The experiment's LMs and responses, described.
+    baseline : str
+        The baseline LM.
+    baselines : mapping
+        LM → the LM that it is compared with.
+    simulated : sequence of str
+        Datasets whose readers are simulated.
+    smallest_effect : mapping, optional
+        The smallest effect of interest as the config states it; see `recency.stats.claims.in_nats`.
+    permutation : path, optional
+        permutation.csv with the held-out tests.
+    not_run : path, optional
+        not_run.csv.
     """
-    lms, asked, held_out = list(lms), list(responses), tests(permutation)
-
-    def read(values: str | Path, sure: str | Path) -> Evidence:
-        result = comparison.read(values, lms=lms, responses=asked, not_run=not_run)
-        return Evidence(result, interval_files.read(sure, result), held_out, baselines)
-
-    labels = {row["lm"]: row["label"] for row in lms}
-    other = read(beside, beside_intervals) if beside is not None else None
-    content = answer(read(delta_loglik, intervals), baseline, simulated, labels, other)
+    lms, responses = list(lms), list(responses)
+    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+    found = interval_files.read(intervals, result)
+    evidence = Evidence(result, found, tests(permutation), baselines, baseline, smallest_effect)
+    content = answer(evidence, simulated, {row["lm"]: row["label"] for row in lms})
     with atomic(out) as path:
         text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False)
         path.write_text(text + "\n", encoding="utf-8")
 
 
 def _plain(value: object) -> object:
-    """Return what JSON can hold: numbers that are missing as null."""
+    """Return a value that JSON can hold: missing numbers as null."""
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float):
         return None if pd.isna(value) else float(value)
     return value

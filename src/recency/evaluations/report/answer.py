@@ -1,12 +1,12 @@
-"""What an experiment comes to, of its verdict.json: the sentences, and the LMs ranked in a table."""
+"""The verdict of an experiment as HTML: its sentences, and the table that ranks the LMs."""
 
 import html
 import math
 from collections.abc import Mapping
 
 from recency.evaluations.reading_times import table_significance
-from recency.figures import bases, style
-from recency.figures.intervals import nats
+from recency.figures import style
+from recency.figures.intervals import clusters, nats
 from recency.figures.tables import Cell, Table
 
 
@@ -16,45 +16,70 @@ def sentences(verdict: Mapping) -> str:
     return f"<p class='verdict'><b>{html.escape(first)}</b> {html.escape(' '.join(rest))}</p>"
 
 
+def notes(verdict: Mapping) -> list[str]:
+    """Explain the columns of a ranking: differences, held-out tests, claims and groups.
+
+    Parameters
+    ----------
+    verdict : mapping
+        The content of verdict.json.
+    """
+    pairs = [row["over_baseline"] for row in verdict["ranking"] if row["over_baseline"]]
+    baseline = verdict["baseline"] or "the baseline"
+    texts = [f"ΔLogLik in nats{verdict['described']}: the higher, the better"]
+    if pairs:
+        by = dict.fromkeys(clusters(pair["by"]) for pair in pairs if pair["by"])
+        interval = f" (95 % interval by {' or by '.join(by)})" if by else ""
+        texts[0] += (
+            f"; \N{MINUS SIGN} {baseline}: the difference from it{interval}, in bold where the two "
+            "LMs are separated"
+        )
+    if any(pair["p"] is not None for pair in pairs):
+        texts.append(
+            f"held-out p: permutation test against {baseline} on the held-out partition, all "
+            "responses together, the larger of p by subject and p by sentence; Holm: corrected "
+            "among the LMs"
+        )
+    if verdict["rule"]:
+        claim = f"claim (better than {baseline}) and group" if pairs else "group"
+        texts.append(f"{claim}: {verdict['rule']}")
+    return texts
+
+
 def ranking(verdict: Mapping) -> Table:
-    """Rank the LMs: what can be told of each beside its name, then the numbers with intervals."""
+    """Rank the LMs: group, claim and held-out test next to the name, then numbers and intervals.
+
+    Parameters
+    ----------
+    verdict : mapping
+        The content of verdict.json.
+    """
     rows = verdict["ranking"]
     compared = [row["over_baseline"] for row in rows if row["over_baseline"]]
-    baseline, tested = verdict["baseline"], any(over["p"] is not None for over in compared)
+    baseline = verdict["baseline"] or "the baseline"
+    tested = any(pair["p"] is not None for pair in compared)
     grouped = len(rows) > 1
-    heads = ["LM", *["Group"] * grouped, *["p", "Holm"] * tested]
-    heads += [f"− {baseline}", "95 %"] * bool(compared)
-    header = [Cell(head, left=head in ("LM", "Group")) for head in (*heads, "ΔLogLik", "95 %")]
+    heads = ["LM", *["Group"] * grouped, *["Claim"] * bool(compared), *["p", "Holm"] * tested]
+    heads += [f"\N{MINUS SIGN} {baseline}", "95 %"] * bool(compared)
+    texts = ("LM", "Group", "Claim")
+    header = [Cell(head, left=head in texts) for head in (*heads, "ΔLogLik", "95 %")]
     grid = []
     for row in rows:
-        over = row["over_baseline"]
+        pair = row["over_baseline"]
         cells = [Cell(row["label"], left=True), *[Cell(row["group"], left=True)] * grouped]
-        if over is None:
-            cells += [Cell()] * (2 * tested + 2 * bool(compared))
+        if pair is None:
+            cells += [Cell()] * (2 * tested + 3 * bool(compared))
         else:
-            cells += [Cell(_p(over[key])) for key in ("p", "p_holm")] * tested
-            other = over["against_label"]
+            cells.append(Cell(pair["claim"], left=True))
+            cells += [Cell(_p(pair[key])) for key in ("p", "p_holm")] * tested
+            other = pair["against_label"]
             below = () if other == baseline else (f"against {other}",)
-            cells.append(Cell(style.signed(over["value"]), below, bold=bool(over["apart"])))
-            cells.append(Cell(_ends(over)))
+            cells.append(Cell(style.signed(pair["value"]), below, bold=bool(pair["separated"])))
+            cells.append(Cell(_ends(pair)))
         own = row["delta_loglik"]
         cells += [Cell(style.number(own["value"])), Cell(_ends(own))] if own else [Cell(), Cell()]
         grid.append(cells)
-    over = bases.over(verdict["base"])
-    notes = [f"ΔLogLik in nats{over}, on the exploratory partition: the higher, the better"]
-    if compared:
-        notes[0] += (
-            f"; − {baseline}: the difference from it, in bold where the two are told apart; 95 %: "
-            "bootstrap intervals, by subject or by sentence, whichever is wider"
-        )
-    if tested:
-        notes.append(
-            f"held-out p: permutation test against {baseline} on the held-out partition, all responses "
-            "together, the larger of p by subject and p by sentence; Holm: corrected among the LMs"
-        )
-    if verdict["told_apart"]:
-        notes.append(f"group: {verdict['told_apart']}")
-    return Table("", [header], grid, notes + list(verdict["missing"]))
+    return Table("", [header], grid, notes(verdict) + list(verdict["missing"]))
 
 
 def _p(p: float | None) -> str:

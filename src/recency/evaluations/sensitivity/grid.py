@@ -50,14 +50,12 @@ def data(
     sums over responses follow, their dataset and measure `all`.
     """
     names = ["lm", "dataset", "measure", "design"]
-    columns = [*names, "delta_loglik", "n_exploratory", "converged"]
+    columns = [*names, "delta_loglik", "n", "converged"]
     labels = {lm.lm: lm.label for lm in lms}
     sure = comparison.table(intervals, [*names, "kind", "n", "delta_loglik", "low", "high"])
     paired = sure[sure.kind == "baseline"].set_index(names)[["low", "high"]]
     ends = {key: (row.low, row.high) for key, row in paired.iterrows()}
-    summed = sure[(sure.dataset == ALL) & (sure.kind == "own")].rename(
-        columns={"n": "n_exploratory"}
-    )
+    summed = sure[(sure.dataset == ALL) & (sure.kind == "own")].copy()
     fits = comparison.table(delta_loglik, columns)
     by_settings = grids.settings_of_designs(grid["designs"])
     if fits.groupby(["dataset", "measure"]).ngroups == 1:
@@ -71,7 +69,7 @@ def data(
         design = design_of[row.design] if row.dataset == ALL else row.design
         settings = {**grid["lms"][row.lm], **grid["designs"][design]}
         lm = settings["lm"]
-        fit = {"delta_loglik": row.delta_loglik, "n_exploratory": row.n_exploratory}
+        fit = {"delta_loglik": row.delta_loglik, "n": row.n}
         key = (row.lm, row.dataset, row.measure, row.design)
         fit |= dict(zip(("low", "high"), ends.get(key, (math.nan, math.nan)), strict=True))
         named = {"lm": lm, "label": labels[lm], "dataset": row.dataset, "measure": row.measure}

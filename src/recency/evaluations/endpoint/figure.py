@@ -1,0 +1,121 @@
+"""Rule figure_endpoint: power and size of candidate endpoints, by factor of the simulation."""
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from recency.evaluations.endpoint import names
+from recency.evaluations.endpoint.simulate import ALPHA, DEFAULT, INTERVALS
+from recency.figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+POWER, SIZE = "#0072B2", "#D55E00"
+ROW = 0.165
+"""Inches of a row."""
+
+
+def main(candidates: str | PathLike, out: Iterable[str | PathLike]) -> None:
+    """Draw simulate_endpoint's table, and write the rows that are drawn with the figure."""
+    rows = pd.read_csv(candidates)
+    rows = rows[[INTERVALS[row.data][0] == row.interval for row in rows.itertuples()]]
+    with style.use():
+        style.save(draw(rows), out, data=rows)
+
+
+def draw(rows: pd.DataFrame) -> "Figure":
+    """Draw a row for each candidate, and a panel for each factor that varies.
+
+    Parameters
+    ----------
+    rows
+        Columns of recency.evaluations.endpoint.simulate.COLUMNS, one interval by candidate.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    candidates = names.order(list(zip(rows.baseline, rows.likelihood, rows.data, strict=True)))
+    factors = [name for name in names.FACTORS if rows.setting.str.startswith(f"{name}=").any()]
+    factors = factors or ["subjects"]
+    figure = Figure(figsize=(style.WIDTH, ROW * (len(candidates) + 3) + 0.9), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, len(factors), sharey=True, squeeze=False)[0]
+    heights = _heights(candidates)
+    for axes, factor in zip(panels, factors, strict=True):
+        values = _draw_factor(axes, rows, candidates, heights, factor)
+        listed = ", ".join(style.tick(value) for value in values)
+        axes.set_title(f"{names.FACTORS[factor]}\n{listed}", fontsize=style.SMALL)
+        axes.set_xlim(-0.04, 1.04)
+        axes.set_xticks([0, 0.5, 1], ["0", "50", "100 %"])
+        axes.axvline(ALPHA, color=style.GREY, lw=0.7, ls=(0, (4, 2)), zorder=0)
+        axes.grid(axis="y")
+        axes.tick_params(axis="y", length=0)
+    first = panels[0]
+    labels = [
+        f"{names.DATA[data]}, {names.LIKELIHOODS[likelihood]}" for _, likelihood, data in candidates
+    ]
+    first.set_yticks(heights, labels)
+    for label, candidate in zip(first.get_yticklabels(), candidates, strict=True):
+        label.set_fontweight("bold" if candidate == names.PRIMARY else "normal")
+    for baseline in names.BASELINES:
+        tops = [
+            h for h, candidate in zip(heights, candidates, strict=True) if candidate[0] == baseline
+        ]
+        if tops:
+            first.text(
+                -0.06, min(tops) - 0.9, f"baseline {baseline}", style="italic", ha="right",
+                va="center", transform=first.get_yaxis_transform(), fontsize=style.SMALL,
+            )  # fmt: skip
+    first.set_ylim(max(heights) + 0.7, -1.6)
+    _legend(figure)
+    repeats = sorted(set(rows.repeats))
+    many = f"{repeats[0]} to {repeats[-1]}" if len(repeats) > 1 else f"{repeats[0]}"
+    notes = [
+        "marks from light to dark are the values above a panel, from small to large",
+        f"the other factors are at their default; {many} studies a mark; dashed: {100 * ALPHA:g} %",
+    ]
+    style.notes(figure, notes)
+    return figure
+
+
+def _heights(candidates: list[tuple[str, str, str]]) -> np.ndarray:
+    """Return the height of each row, from the top; each baseline begins after a gap."""
+    gaps = np.cumsum([i > 0 and c[0] != candidates[i - 1][0] for i, c in enumerate(candidates)])
+    return np.arange(len(candidates)) + 1.5 * gaps
+
+
+def _draw_factor(
+    axes: "Axes",
+    rows: pd.DataFrame,
+    candidates: list[tuple[str, str, str]],
+    heights: np.ndarray,
+    factor: str,
+) -> list[float]:
+    """Draw power and size at each value of a factor; return the values."""
+    varied = rows[(rows.setting == DEFAULT) | rows.setting.str.startswith(f"{factor}=")]
+    values = sorted(set(varied[factor]))
+    for index, value in enumerate(values):
+        share = 0.35 + 0.65 * (index + 1) / len(values)
+        at = varied[varied[factor] == value].set_index(["baseline", "likelihood", "data"])
+        for height, candidate in zip(heights, candidates, strict=True):
+            if candidate not in at.index:
+                continue
+            row = at.loc[candidate]
+            axes.plot(row.power, height, "o", color=style.tint(POWER, share), ms=4.5, mew=0)
+            axes.plot(row["size"], height, "|", color=style.tint(SIZE, share), ms=6, mew=1.3)
+    return values
+
+
+def _legend(figure: "Figure") -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], marker="o", color=POWER, ls="", ms=4.5, label="power (LM a is closer)"),
+        Line2D([], [], marker="|", color=SIZE, ls="", ms=6, mew=1.3, label="size (equally close)"),
+    ]
+    figure.legend(handles=handles, loc="outside upper right", ncols=2)

@@ -1,0 +1,278 @@
+"""Rule simulate_endpoint: bias, size, power and coverage of candidate endpoints of ΔLogLik.
+
+Studies are simulated (recency.simulation.studies) with a default setting and with one factor at a
+time changed. Every candidate (recency.evaluations.endpoint.candidates) ranks the same LMs in each
+study, and a claim is judged by its interval as the verdict does (recency.stats.claims).
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recency.evaluations.endpoint import candidates
+from recency.evaluations.endpoint.candidates import CANDIDATES, PER, TESTS
+from recency.files import atomic
+from recency.progress import progress
+from recency.simulation.repeats import Finished, in_processes
+from recency.simulation.studies import Settings
+from recency.stats.claims import SUPPORTED, are_separated, judge
+from recency.stats.proportions import wilson
+
+DEFAULT = "default"
+ALPHA = 0.05
+INTERVALS = {
+    "in_sample": ("given_fits", "two_way"),
+    "held_out": ("given_fits", "two_way"),
+    "crossed": ("two_way",),
+}
+"""Data → the intervals that are made; the first is the one that the workflow makes."""
+VARIED = ("subjects", "sentences", "slope_sd", "word_sd", "responses", "seeds")
+COLUMNS = [
+    *("setting", *VARIED, "baseline", "likelihood", "data", "interval", "repeats", "n"),
+    *("delta_loglik_a", "delta_loglik_a_sd", "delta_loglik_a_bias", "delta_loglik_a_bias_se"),
+    "coverage_delta_loglik_a",
+    *("lead", "lead_sd", "separation", "lead_bias", "lead_bias_se", "coverage_lead"),
+    *("size", "size_low", "size_high", "power", "power_low", "power_high", "reversed"),
+]
+TEST_COLUMNS = [
+    *("setting", *VARIED, "test", "repeats"),
+    *("size", "size_low", "size_high", "power", "power_low", "power_high"),
+]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of the grid, and how many studies of it are simulated."""
+
+    name: str
+    settings: Settings
+    repeats: int
+
+    def columns(self) -> dict[str, Any]:
+        """Return the setting's columns of the output."""
+        values = asdict(self.settings)
+        return {"setting": self.name} | {name: values[name] for name in VARIED}
+
+
+def main(
+    out_candidates: str | PathLike,
+    out_tests: str | PathLike,
+    *,
+    closeness: Mapping[str, float],
+    readers: Mapping[str, Any],
+    vary: Mapping[str, Sequence[float]],
+    repeats: int,
+    draws: int,
+    permutations: int = 999,
+    crossed_fixed: int = 0,
+    seed: int = 0,
+    processes: int = 1,
+    code: Mapping[str, str] | None = None,
+) -> None:
+    """Write a row for each setting, candidate and interval, and one for each setting and test.
+
+    Parameters
+    ----------
+    out_candidates, out_tests
+        CSV with COLUMNS and TEST_COLUMNS.
+    closeness
+        Correlation of LMs ``a`` and ``b`` with readers' expectations.
+    readers
+        The default setting: attributes of recency.simulation.studies.Settings.
+    vary
+        Other values of its attributes, one at a time.
+    repeats
+        Number of studies of a setting; with several responses or seeds, which take as many times
+        as long, it is divided by their number.
+    draws
+        Draws of each crossed bootstrap.
+    permutations
+        Permutations of each test.
+    crossed_fixed
+        Number of the studies in which the baseline `fixed` is scored by the crossed bootstrap.
+    seed
+        Of all random numbers.
+    processes
+        Number of processes.
+    code
+        Fingerprints of the code; a stopped job goes on only by the same.
+    """
+    specification = {
+        "closeness": dict(closeness), "readers": dict(readers),
+        "vary": {name: [*values] for name, values in vary.items()},
+        "repeats": repeats, "draws": draws, "permutations": permutations,
+        "crossed_fixed": crossed_fixed, "seed": seed, "code": dict(code or {}),
+    }  # fmt: skip
+    path = Path(out_candidates)
+    finished = Finished(path.with_name(f".{path.stem}.state.jsonl"), specification)
+    every = grid(readers, vary, repeats)
+    left = [setting for setting in every if setting.name not in finished.results]
+    jobs = [
+        (
+            setting.settings,
+            dict(closeness),
+            repeat,
+            seed,
+            draws,
+            permutations,
+            repeat < crossed_fixed,
+        )
+        for setting in left
+        for repeat in range(setting.repeats)
+    ]
+    results = in_processes(measured, jobs, processes)
+    shown, done = progress(len(jobs), "endpoint", "studies"), 0
+    for setting in left:
+        studies = []
+        for study in _first(results, setting.repeats):
+            studies.append(study)
+            done += 1
+            shown.update(done, setting.name)
+        rows, tests = summary(setting, studies), tested(setting, studies)
+        finished.add(setting.name, {"candidates": rows, "tests": tests})
+    for out, key, columns in (
+        (out_candidates, "candidates", COLUMNS),
+        (out_tests, "tests", TEST_COLUMNS),
+    ):
+        rows = [row for setting in every for row in finished.results[setting.name][key]]
+        frame = pd.DataFrame(rows, columns=columns)
+        with atomic(out) as temporary:
+            frame.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
+    finished.remove()
+
+
+def _first(results: Iterator[Any], many: int) -> Iterator[Any]:
+    return (next(results) for _ in range(many))
+
+
+def grid(
+    readers: Mapping[str, Any], vary: Mapping[str, Sequence[float]], repeats: int
+) -> list[Setting]:
+    """Return the default setting, and those with one other value."""
+    varied = {DEFAULT: {}} | {
+        f"{name}={value:g}": {name: value} for name, values in vary.items() for value in values
+    }
+    every = {name: Settings(**{**readers, **changed}) for name, changed in varied.items()}
+    return [
+        Setting(name, settings, max(2, repeats // (settings.responses * settings.seeds)))
+        for name, settings in every.items()
+    ]
+
+
+def measured(
+    settings: Settings,
+    closeness: Mapping[str, float],
+    repeat: int,
+    seed: int,
+    draws: int,
+    permutations: int,
+    crossed_fixed: bool,
+) -> dict[str, Any]:
+    """Simulate a study; return the numbers that its summary is made from.
+
+    Returns
+    -------
+    dict
+        ``scores``: by place in CANDIDATES, the ΔLogLik of a, the lead of a over b and of b over c,
+        each with its true value in nats per PER observations, and intervals by kind; ``p``: by
+        pair the p values by test, and whether the first LM has the smaller errors.
+    """
+    study = candidates.run(settings, closeness, repeat, seed, draws, permutations, crossed_fixed)
+    scores = {}
+    for index, candidate in enumerate(CANDIDATES):
+        if candidate not in study.scores:
+            continue
+        by_lm, truth = study.scores[candidate], study.truth[candidate.baseline, candidate.data]
+        totals = {"delta_loglik_a": by_lm["a"]}
+        totals |= {pair: by_lm[x] - by_lm[y] for pair, (x, y) in candidates.PAIRS.items()}
+        scores[index] = {
+            name: {
+                "value": value.value,
+                "ends": {k: candidates.ends(value, k) for k in INTERVALS[candidate.data]},
+            }
+            for name, value in totals.items()
+        }
+        scores[index]["delta_loglik_a"]["truth"] = truth["a"]
+        scores[index]["lead"]["truth"] = truth["a"] - truth["b"]
+        scores[index]["n"] = by_lm["a"].n
+    return {"scores": scores, "p": study.p, "first_is_better": study.first_is_better}
+
+
+def summary(setting: Setting, studies: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows (COLUMNS) of a setting."""
+    rows = []
+    for index, candidate in enumerate(CANDIDATES):
+        scored = [study["scores"][index] for study in studies if index in study["scores"]]
+        if not scored:
+            continue
+        n = scored[0]["n"]
+        row = setting.columns() | candidate._asdict() | {"repeats": len(scored), "n": n}
+        for name in ("delta_loglik_a", "lead"):
+            values = np.array([study[name]["value"] for study in scored])
+            excess = values / n * PER - [study[name]["truth"] for study in scored]
+            row |= {name: values.mean(), f"{name}_sd": _sd(values)}
+            row |= {
+                f"{name}_bias": excess.mean(),
+                f"{name}_bias_se": _sd(excess) / math.sqrt(len(values)),
+            }
+        row["separation"] = row["lead"] / row["lead_sd"]
+        for interval in INTERVALS[candidate.data]:
+            total, lead, null = (
+                [study[name]["ends"][interval] for study in scored]
+                for name in ("delta_loglik_a", "lead", "null")
+            )
+            rows.append(
+                row
+                | {"interval": interval}
+                | {
+                    "coverage_delta_loglik_a": _share(
+                        low <= row["delta_loglik_a"] <= high for low, high in total
+                    )
+                }
+                | {"coverage_lead": _share(low <= row["lead"] <= high for low, high in lead)}
+                | _chance("size", [are_separated(*ends) for ends in null])
+                | _chance("power", [judge(*ends) == SUPPORTED for ends in lead])
+                | {"reversed": _share(judge(-high, -low) == SUPPORTED for low, high in lead)}
+            )
+    return [{name: _plain(row[name]) for name in COLUMNS} for row in rows]
+
+
+def tested(setting: Setting, studies: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows (TEST_COLUMNS) of a setting."""
+    rows = []
+    for test in TESTS:
+        null = [study["p"]["null"][test] < ALPHA for study in studies]
+        lead = [
+            study["p"]["lead"][test] < ALPHA and study["first_is_better"]["lead"]
+            for study in studies
+        ]
+        row = setting.columns() | {"test": test, "repeats": len(studies)}
+        row |= _chance("size", null) | _chance("power", lead)
+        rows.append({name: _plain(row[name]) for name in TEST_COLUMNS})
+    return rows
+
+
+def _chance(name: str, hits: Sequence[bool]) -> dict[str, float]:
+    """Return the share of hits with its 95 % interval by Wilson."""
+    share = float(np.mean(hits))
+    low, high = wilson(share, len(hits))
+    return {name: share, f"{name}_low": min(low, share), f"{name}_high": max(high, share)}
+
+
+def _share(hits: Iterator[bool]) -> float:
+    return float(np.mean(list(hits)))
+
+
+def _sd(values: np.ndarray) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else math.nan
+
+
+def _plain(value: Any) -> Any:
+    """Return a number that JSON can write."""
+    return value.item() if isinstance(value, np.generic) else value

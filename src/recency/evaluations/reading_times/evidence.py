@@ -1,0 +1,135 @@
+"""What is known of an experiment's LMs: their ΔLogLik, intervals, held-out tests, and claims by these."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+
+from recency.evaluations.reading_times import table_significance
+from recency.figures.comparison import Comparison
+from recency.figures.intervals import TOTAL, Interval, Intervals
+from recency.stats import claims
+from recency.stats.crossed import BY
+
+ALPHA = 0.05
+#: Standard normal quantiles of a two-sided test at .05, and of 80 % power.
+QUANTILE, POWER = 1.959963984540054, 0.8416212335729143
+
+
+@dataclass(frozen=True)
+class Test:
+    """A held-out test of two LMs over all responses; better: whether the first has less error."""
+
+    p: float
+    p_holm: float
+    better: bool
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The results of an experiment that the verdict is based on.
+
+    Attributes
+    ----------
+    result : Comparison
+        ΔLogLik of each LM and response.
+    intervals : Intervals
+        Intervals of ΔLogLik and of its differences.
+    tests : mapping
+        (LM, LM) → held-out test over all responses.
+    baselines : mapping
+        LM → the LM that it is compared with.
+    baseline : str, optional
+        The experiment's baseline LM, which was perhaps not run.
+    stated : mapping, optional
+        The smallest effect of interest as the config states it: unit → value.
+    """
+
+    result: Comparison
+    intervals: Intervals
+    tests: Mapping[tuple[str, str], Test]
+    baselines: Mapping[str, str]
+    baseline: str | None = None
+    stated: Mapping[str, float | None] | None = None
+
+    @cached_property
+    def smallest_effect(self) -> float:
+        """The smallest effect of interest in nats; NaN where it is unknown."""
+        observations = (own.n for (_, label), own in self.intervals.own.items() if label == TOTAL)
+        baseline = self.result.totals.get(self.baseline, math.nan)
+        return claims.in_nats(self.stated, next(observations, math.nan), baseline)
+
+    @property
+    def threshold(self) -> float:
+        """The smallest effect that claims are judged with, in nats: 0 where it is unknown."""
+        return 0.0 if math.isnan(self.smallest_effect) else self.smallest_effect
+
+    @cached_property
+    def order(self) -> list[str]:
+        """The LMs by total ΔLogLik, the best first."""
+        return list(self.result.totals.sort_values(ascending=False, kind="stable").index)
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """LM → its label."""
+        return {lm.lm: lm.label for lm in self.result.lms}
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """All pairs of LMs, the better one first."""
+        return list(combinations(self.order, 2))
+
+    def reference(self, lm: str) -> str | None:
+        """Return the LM that an LM is compared with."""
+        return self.baselines.get(lm, self.baseline)
+
+    def test(self, lm: str, other: str) -> Test | None:
+        """Return the held-out test of two LMs, in either order."""
+        if (lm, other) in self.tests:
+            return self.tests[lm, other]
+        reverse = self.tests.get((other, lm))
+        return reverse and Test(reverse.p, reverse.p_holm, not reverse.better)
+
+    def claim(self, lm: str, other: str) -> str:
+        """Judge the claim that an LM predicts better than another: supported, excluded or open."""
+        difference = self.intervals.pair(lm, other)
+        return claims.judge(*difference.bounds, self.threshold) if difference else claims.OPEN
+
+    def separated(self, lm: str, other: str) -> bool:
+        """Return whether the claim is supported that either of two LMs predicts better."""
+        return claims.SUPPORTED in (self.claim(lm, other), self.claim(other, lm))
+
+
+def tests(permutation: str | Path | None) -> dict[tuple[str, str], Test]:
+    """Read the tests over all responses from permutation.csv; none without it."""
+    if permutation is None:
+        return {}
+    rows = table_significance.read(permutation)
+    rows = rows[rows.pooled & rows.p.notna()]
+    return {
+        (row.lm_a, row.lm_b): Test(row.p, row.p_holm, row.mse_a < row.mse_b)
+        for row in rows.itertuples(index=False)
+    }
+
+
+def detectable(difference: Interval, seeds: int) -> float:
+    """Return the difference that 80 % of such studies would detect.
+
+    Parameters
+    ----------
+    difference : Interval
+        Difference of two LMs, with its interval and standard error.
+    seeds : int
+        Number of training seeds. With several, and by the crossed bootstrap, half the interval takes
+        the place of 1.96 standard errors, since Student's t is wider.
+
+    Returns
+    -------
+    float
+        Nats; for a two-sided test at .05 of this pair alone.
+    """
+    is_student = seeds > 1 or difference.by == BY
+    half = (difference.high - difference.low) / 2 if is_student else QUANTILE * difference.se
+    return half + POWER * difference.se

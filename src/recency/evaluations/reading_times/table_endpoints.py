@@ -1,0 +1,182 @@
+"""ΔLogLik by every likelihood and baseline model that was fitted, next to the endpoint of the ranking.
+
+Does the ranking depend on the endpoint? And where a paper published ΔLogLik: by which endpoint are the
+reproduced values most like them?
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.evaluations.reading_times.delta_loglik import KEYS
+from recency.figures import bases, comparison, papers, style, tables
+from recency.figures.comparison import Comparison
+from recency.figures.tables import Cell, Table
+from recency.regression.endpoints import CROSSED
+
+PRODUCT = {
+    "makes": {"out": ("table_endpoints", "Table of ΔLogLik by other endpoints")},
+    "reads": ["delta_loglik", "beside", "not_run"],
+    "settings": ["lms", "responses"],
+    "published": "delta_loglik",
+    "when": "mixed",
+}
+TITLES = {
+    CROSSED: "unseen subjects and sentences, crossed bootstrap",
+    "conditional": "held out, given the random effects",
+    "marginal_subject": "held out, by-subject effects integrated out",
+    "marginal": "held out, all random effects integrated out",
+    "fixed_effects": "held out, fixed effects alone",
+    "fixed_effects_rescaled": "held out, fixed effects alone, predictors scaled anew",
+    "modelblocks": "held out, the script of Modelblocks",
+    "modelblocks_rescaled": "held out, the script of Modelblocks, predictors scaled anew",
+    "in_sample": "in-sample, maximised",
+}
+SEVERAL = 3
+"""Values from which a correlation is given."""
+
+
+def candidates(
+    delta_loglik: str | Path, beside: Sequence[str | Path], **asked
+) -> dict[tuple[str, str], pd.DataFrame]:
+    """Return (base, endpoint) → ΔLogLik of each LM (rows) and response (columns), in nats."""
+    found: dict[tuple[str, str], pd.DataFrame] = {}
+    for path in (delta_loglik, *beside):
+        result = comparison.read(path, **asked)
+        labels = {(r.dataset, r.measure): r.label for r in result.responses}
+        rows = pd.read_csv(path)
+        rows["response"] = [labels.get(key) for key in zip(rows.dataset, rows.measure, strict=True)]
+        rows = rows[rows.response.notna() & rows.lm.isin([lm.lm for lm in result.lms])]
+        columns = {name: name.removeprefix("delta_loglik_") for name in KEYS}
+        if set(rows.endpoint) == {CROSSED}:
+            columns = {"delta_loglik": CROSSED} | columns
+        for column, endpoint in columns.items():
+            if column not in rows or rows[column].isna().all():
+                continue
+            table = rows.pivot(index="lm", columns="response", values=column)
+            table = table.reindex(index=[lm.lm for lm in result.lms], columns=result.delta.columns)
+            found.setdefault((result.base, endpoint), table.astype(float))
+    return found
+
+
+def agreement(
+    found: Mapping[tuple[str, str], pd.DataFrame], published: pd.DataFrame
+) -> pd.DataFrame:
+    """Return how near each candidate comes to published values: a row a candidate.
+
+    Columns: base, endpoint, cells (LM × response that both have), correlation (over these),
+    correlation_within (mean over responses of that among LMs), rms_difference and mean_difference in
+    nats.
+    """
+    rows = []
+    for (base, endpoint), table in found.items():
+        lms = [lm for lm in table.index if lm in published.index]
+        labels = [label for label in table.columns if label in published.columns]
+        ours, theirs = (each.loc[lms, labels].to_numpy() for each in (table, published))
+        there = np.isfinite(ours) & np.isfinite(theirs.astype(float))
+        a, b = ours[there], theirs[there].astype(float)
+        theirs = theirs.astype(float)
+        within = [_correlation(*pair) for pair in zip(ours.T, theirs.T, strict=True)]
+        within = [r for r in within if math.isfinite(r)]
+        rows.append(
+            {
+                "base": base,
+                "endpoint": endpoint,
+                "cells": len(a),
+                "correlation": _correlation(a, b),
+                "correlation_within": float(np.nanmean(within))
+                if len(lms) >= SEVERAL
+                else math.nan,
+                "rms_difference": float(np.sqrt(np.mean((a - b) ** 2))) if len(a) else math.nan,
+                "mean_difference": float(np.mean(a - b)) if len(a) else math.nan,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _correlation(a: np.ndarray, b: np.ndarray) -> float:
+    there = np.isfinite(a) & np.isfinite(b)
+    if there.sum() < SEVERAL or np.ptp(a[there]) == 0 or np.ptp(b[there]) == 0:
+        return math.nan
+    return float(np.corrcoef(a[there], b[there])[0, 1])
+
+
+def data(
+    found: Mapping[tuple[str, str], pd.DataFrame], result: Comparison, published: pd.DataFrame
+) -> pd.DataFrame:
+    """Return a row for each candidate, LM and response: ΔLogLik and the published value, if any."""
+    named = {lm.lm: lm.label for lm in result.lms}
+    rows = []
+    for (base, endpoint), table in found.items():
+        for lm in table.index:
+            for label in table.columns:
+                there = lm in published.index and label in published.columns
+                rows.append(
+                    {"base": base, "endpoint": endpoint, "lm": lm, "label": named[lm]}
+                    | {"response": label, "delta_loglik": table.loc[lm, label]}
+                    | {"published": published.loc[lm, label] if there else math.nan}
+                )
+    return pd.DataFrame(rows)
+
+
+def layout(
+    found: Mapping[tuple[str, str], pd.DataFrame],
+    result: Comparison,
+    near: pd.DataFrame | None,
+    title: str,
+) -> Table:
+    """Return a row a candidate: the totals of the LMs, and how near it is to published values."""
+    heads = ["Baseline", "Likelihood", *(lm.label for lm in result.lms)]
+    heads += ["ρ"] + (["r", "r within", "RMS"] if near is not None else [])
+    header = [[Cell(head, left=place < 2) for place, head in enumerate(heads)]]
+    ranking, rows = None, []
+    for place, ((base, endpoint), table) in enumerate(found.items()):
+        totals = table[result.summed].sum(axis=1, skipna=False)
+        ranking = totals if ranking is None else ranking
+        same = _correlation(ranking.rank().to_numpy(), totals.rank().to_numpy())
+        row = [Cell(base, left=True), Cell(TITLES.get(endpoint, endpoint), left=True)]
+        row += [Cell(style.number(totals[lm.lm])) for lm in result.lms]
+        row.append(Cell("" if math.isnan(same) else style.number(same, 2)))
+        if near is not None:
+            of = near.iloc[place]
+            for name, digits in (
+                ("correlation", 2),
+                ("correlation_within", 2),
+                ("rms_difference", 1),
+            ):
+                row.append(Cell("" if math.isnan(of[name]) else style.number(of[name], digits)))
+        rows.append(row)
+    notes = [
+        "ΔLogLik in nats, summed over the responses that every LM has; the first row ranks the LMs",
+        "ρ: rank correlation of the LMs with those of the first row",
+        f"baseline: {bases.NAMED['all']}; {bases.NAMED['fixed']}",
+    ]
+    if near is not None:
+        notes.append(
+            f"r, RMS: correlation and root mean square difference (nats) from the published values of "
+            f"{int(near.cells.max())} LMs × responses; r within: mean correlation among LMs, by response"
+        )
+    return Table(title, header, rows, notes + result.missing)
+
+
+def main(
+    *,
+    delta_loglik: str | Path,
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    responses: Iterable[Mapping],
+    beside: Sequence[str | Path] = (),
+    published: str | Path | None = None,
+    not_run: str | Path | None = None,
+    title: str = "ΔLogLik by baseline model and likelihood",
+) -> None:
+    """Write the table to `out` (.csv tidy, .html, .tex); `published` is an LM × response CSV."""
+    asked = {"lms": list(lms), "responses": list(responses), "not_run": not_run}
+    result = comparison.read(delta_loglik, **asked)
+    found = candidates(delta_loglik, beside, **asked)
+    theirs = papers.delta(published, result.lms)
+    near = agreement(found, theirs) if len(theirs) else None
+    tables.write(out, layout(found, result, near, title), data(found, result, theirs))

@@ -1,0 +1,131 @@
+"""The search for theta in bootstrap samples, from the optimum of all data.
+
+The Hessian differs little between samples, so it is approximated once, at the optimum of all
+data, and updated by BFGS in each search. Variances that are zero there start at their standard error:
+at zero, the gradient by their square roots is zero as well (recency.mixed.charts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recency.mixed.charts import Chart, blocks_of, escape
+from recency.mixed.cross_products import Products
+from recency.mixed.deviance import Solution, solve
+from recency.mixed.moments import precision_at
+from recency.mixed.theta_search import line_search, search, triangle, updated_inverse
+
+SLACK = 10.0
+"""Factor of `enough` by which two approximations of the last step's gain may differ."""
+EVALUATIONS = 15
+"""Evaluations after which the ordinary search takes over."""
+
+
+@dataclass
+class _Point:
+    deviance: float
+    Ls: list[np.ndarray]
+    solution: Solution
+
+    @property
+    def by_S(self) -> list[np.ndarray]:
+        return [self.solution.by_Sa, self.solution.by_Sb]
+
+
+class WarmStart:
+    """A search that starts from the optimum (La, Lb) of the cross-products of all data.
+
+    Parameters
+    ----------
+    products
+        Cross-products of all data, without `times_a` and `times_b`, or with ones.
+    free_a, free_b
+        True where an element of the lower triangle of La (i, i) and Lb (j, j) varies.
+    La, Lb
+        The optimum.
+    """
+
+    def __init__(
+        self,
+        products: Products,
+        free_a: np.ndarray,
+        free_b: np.ndarray,
+        La: np.ndarray,
+        Lb: np.ndarray,
+    ) -> None:
+        self._free = (free_a, free_b)
+        self._zz = [products.aa, products.bb]
+        self._blocks = blocks_of(self._free)
+        starts = []
+        for L, zz, free in zip((La, Lb), self._zz, self._free, strict=True):
+            starts.append(_off_the_edge(L, zz, free) if len(L) else L)
+        self._chart = Chart(self._blocks, starts)
+        there = self._at(products, self._chart.factors(self._chart.start))
+        self._inverse = self._chart.inverse_hessian(self._chart.start, there.by_S, self._zz)
+
+    def search(self, products: Products, enough: float) -> tuple[np.ndarray, np.ndarray, Solution]:
+        """Return La, Lb and the solution there of a sample.
+
+        It ends where a step is expected to lower the deviance by less than `enough`. Raises
+        numpy.linalg.LinAlgError where the likelihood has no finite value.
+        """
+        point, ended = self._descended(products, enough)
+        if not ended:
+            optimum = search(products, *self._free, (point.Ls[0], point.Ls[1]), enough)
+            return optimum.La, optimum.Lb, solve(products, optimum.La, optimum.Lb)
+        La, Lb = (
+            np.where(free, triangle(L), 0.0) for free, L in zip(self._free, point.Ls, strict=True)
+        )
+        return La, Lb, point.solution
+
+    def _descended(self, products: Products, enough: float) -> tuple[_Point, bool]:
+        """Go down by BFGS; return the last point, and whether it is an optimum."""
+        evaluations = 0
+
+        def at(Ls: Sequence[np.ndarray]) -> _Point:
+            nonlocal evaluations
+            evaluations += 1
+            return self._at(products, Ls)
+
+        chart, theta, inverse = self._chart, self._chart.start, self._inverse
+        point = at(chart.factors(theta))
+        gradient = chart.gradient(theta, point.by_S)
+        while True:
+            step = -inverse @ gradient
+            slope = float(step @ gradient)
+            if -slope / 2 <= enough:
+                return point, self._gain(point) <= SLACK * enough
+            if evaluations >= EVALUATIONS:
+                return point, False
+            lower = line_search(at, chart, theta, step, point.deviance, slope)
+            if lower is None:
+                return point, False
+            before, theta, point = (theta, gradient), *lower
+            gradient = chart.gradient(theta, point.by_S)
+            inverse = updated_inverse(inverse, theta - before[0], gradient - before[1])
+
+    def _gain(self, point: _Point) -> float:
+        """Return by how much a step would lower the deviance, by the Hessian at the point itself."""
+        chart = Chart(self._blocks, point.Ls)
+        gradient = chart.gradient(chart.start, point.by_S)
+        inverse = chart.inverse_hessian(chart.start, point.by_S, self._zz)
+        way = escape(self._blocks, point.Ls, point.by_S, self._zz)
+        return max(float(gradient @ inverse @ gradient) / 2, way.gain if way else 0.0)
+
+    def _at(self, products: Products, Ls: Sequence[np.ndarray]) -> _Point:
+        solution = solve(products, Ls[0], Ls[1])
+        return _Point(solution.deviance, list(Ls), solution)
+
+
+def _off_the_edge(L: np.ndarray, zz: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Return a square root of L L' with no variance below its standard error."""
+    k = len(L)
+    values, vectors = np.linalg.eigh(L @ L.T)
+    squares = (vectors[:, None] * vectors[None]).reshape(k * k, k)
+    information = np.sum((precision_at(zz, L) @ squares) * squares, axis=0) / 2
+    values = np.maximum(values, 1 / np.sqrt(np.maximum(information, 1e-8)))
+    Sigma = np.where(free | free.T, (vectors * values) @ vectors.T, 0.0)
+    return np.linalg.cholesky(Sigma)

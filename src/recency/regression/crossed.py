@@ -1,0 +1,254 @@
+"""The crossed bootstrap: log-likelihood of subjects and sentences that a fit has not seen.
+
+Each draw resamples subjects and sentences jointly, with replacement, refits the model to the rows of
+the drawn subjects on the drawn sentences, and scores the rows of the subjects that were not drawn on
+the sentences that were not drawn: their marginal log-likelihood, which integrates the effects of new
+subjects and new sentences out. The score of a cell (a subject's rows of a sentence) is its mean over
+the draws that have left out both: the leave-one-out bootstrap of Efron & Tibshirani (1997), crossed.
+
+The scores of cells are what intervals are made of (recency.stats.crossed). A model without a factor
+of sentences is scored in the same way; where the second factor is larger than a sentence, such as the
+text, its levels are resampled instead.
+
+References
+----------
+Efron, B. & Tibshirani, R. (1997). Improvements on cross-validation: the .632+ bootstrap method.
+*Journal of the American Statistical Association* 92, 548-560.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recency.files import atomic
+from recency.mixed.cells import Cells, Fit
+from recency.mixed.factors import Factor
+from recency.mixed.formula import Formula
+from recency.mixed.scaling import scaled
+from recency.progress import progress
+from recency.regression.endpoints import DRAWS, NotCrossed, factors_of
+from recency.regression.estimation import prepared
+from recency.regression.fit import read_data
+from recency.regression.folds import together
+from recency.regression.predictors import Rows
+
+FEWEST = 8
+"""Subjects or sentences below which nothing is resampled."""
+ENOUGH = 1e-4
+"""Expected gain of a step, in the deviance, below which a refit ends."""
+FAILED = 0.1
+"""Share of draws without a finite likelihood above which there are no scores."""
+COLUMNS = ("subject", "unit", "n", "loglik")
+
+
+def main(
+    words: str | PathLike,
+    fit: str | PathLike,
+    exploratory: str | PathLike | None,
+    unigram: str | PathLike | None,
+    out: str | PathLike,
+    *,
+    lm: str,
+    design: Mapping[str, Any],
+    model: str,
+    dataset: str,
+    draws: int = DRAWS,
+    seed: int = 0,
+    surprisal: str | PathLike | None = None,
+    others: Mapping[str, str | PathLike] | None = None,
+) -> None:
+    """Score a model of a design by the crossed bootstrap; write `scores` as Parquet.
+
+    Files and design are as for recency.regression.fit.main. The partitions `fit` and `exploratory`
+    are taken together; the held-out one has no part in it. Models of one `dataset` and `seed` have
+    the same draws.
+    """
+    data = read_data(
+        words, fit, exploratory, unigram,
+        design=design, model=model, surprisal=surprisal, others=others,
+    )  # fmt: skip
+    rows = together([part for part in (data.fit, data.exploratory) if part is not None])
+    formula, scaling, _ = prepared(data.formula, data.texts, rows, data.coding)
+    predictors = scaled(rows.predictors, scaling)
+    label = f"{lm}, {model}: crossed bootstrap"
+    frame = scores(formula, rows, predictors, draws, seed, dataset, label)
+    with atomic(out) as path:
+        frame.to_parquet(path, compression="zstd", index=False)
+
+
+@dataclass
+class _Axis:
+    """One axis of the cells: a grouping factor or none, and the units that are resampled."""
+
+    factor: Factor | None
+    codes: np.ndarray
+    """level of each row (n,)"""
+    unit: np.ndarray
+    """unit of each level"""
+    names: list[str]
+    """names of the units"""
+
+    @property
+    def size(self) -> int:
+        """The number of this axis's random effects."""
+        return len(self.unit) * (len(self.factor.columns) if self.factor else 0)
+
+
+def scores(
+    formula: Formula,
+    rows: Rows,
+    predictors: Mapping[str, np.ndarray],
+    draws: int = DRAWS,
+    seed: int = 0,
+    name: str = "",
+    label: str = "",
+) -> pd.DataFrame:
+    """Return the score of each cell by fits that have seen neither its subject nor its sentence.
+
+    Parameters
+    ----------
+    formula
+        A linear mixed model.
+    rows
+        The observations.
+    predictors
+        Their scaled predictors (n,), by name.
+    draws
+        Number of bootstrap draws.
+    seed, name
+        Of the draws: models of the same dataset `name` have the same ones.
+    label
+        What the progress calls the model.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per cell: subject, unit (a sentence's id, or the level of the formula's larger factor),
+        n (observations) and loglik (their log-likelihood, natural logarithm).
+
+    Raises
+    ------
+    NotCrossed
+        Where the model or the data are not covered.
+    """
+    subject, other = factors_of(formula)
+    axes = [_subjects(subject, rows), _sentences(other, rows, formula)]
+    by_sentence = axes[1].names is rows.groups["sentence"].names
+    kinds = ["subjects", "sentences" if by_sentence else f"levels of {other.group}"]
+    for axis, kind in zip(axes, kinds, strict=True):
+        if len(axis.names) < FEWEST:
+            raise NotCrossed(
+                f"{label or formula}: {len(axis.names)} {kind} are too few for the crossed bootstrap, "
+                f"which needs {FEWEST}; set `bootstrap: given_fits` in the experiment"
+            )
+    # The axis with more random effects is eliminated first.
+    first, second = sorted((0, 1), key=lambda place: -axes[place].size)
+    a, b = axes[first], axes[second]
+    if a.factor is None:
+        a, b, first, second = b, a, second, first
+    cells = Cells(
+        formula, a.factor, b.factor, predictors, rows.y, a.codes, b.codes,
+        (len(a.unit), len(b.unit)),
+    )  # fmt: skip
+    total, seen = _scored(cells, (a, b), draws, (seed, name), label)
+    n = _by_unit(cells.n, a, b)
+    where_a, where_b = np.nonzero(n)
+    with np.errstate(invalid="ignore"):
+        mean = (total / seen)[where_a, where_b]
+    found = {
+        "n": n[where_a, where_b].astype(np.int32),
+        "loglik": mean,
+        ("subject", "unit")[first]: np.array(a.names)[where_a],
+        ("subject", "unit")[second]: np.array(b.names)[where_b],
+    }
+    frame = pd.DataFrame({column: found[column] for column in COLUMNS})
+    if not np.isfinite(frame.loglik).all():
+        raise NotCrossed(
+            f"{label or formula}: some subject's sentence was left out by none of {draws} draws; ask "
+            "for more draws"
+        )
+    return frame.sort_values(["subject", "unit"], ignore_index=True)
+
+
+def _scored(
+    cells: Cells, axes: tuple[_Axis, _Axis], draws: int, seed: tuple[int, str], label: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sum of the scores of each pair of units over the draws, and the number of these."""
+    a, b = axes
+    try:
+        start = cells.warm_start()
+    except np.linalg.LinAlgError as reason:
+        raise NotCrossed(f"{label}: the model has no finite likelihood: {reason}") from None
+    total, seen = np.zeros((2, len(a.names), len(b.names)))
+    shown, failed = progress(draws, label, "draws"), 0
+    for number in range(draws):
+        times = [resampled(axis.names, (*seed, number)) for axis in axes]
+        inside = times[0][a.unit], times[1][b.unit]
+        outside = (inside[0] == 0).astype(int), (inside[1] == 0).astype(int)
+        if not outside[0].any() or not outside[1].any():
+            continue
+        try:
+            fit = cells.fit(*inside, start, ENOUGH)
+            total += _by_unit(score(cells, fit, outside), a, b)
+        except np.linalg.LinAlgError:
+            failed += 1
+            continue
+        seen += np.outer(times[0] == 0, times[1] == 0)
+        shown.update(number + 1)
+    if failed > FAILED * draws:
+        raise NotCrossed(
+            f"{label}: {failed} of {draws} draws have no finite likelihood; there are too few subjects "
+            "or sentences for this formula: set `bootstrap: given_fits` in the experiment"
+        )
+    return total, seen
+
+
+def resampled(names: list[str], seed: tuple[int, str, int]) -> np.ndarray:
+    """Return how often each unit occurs in a draw, (units,): as many as there are, with replacement."""
+    number, dataset, draw = seed
+    stream = [number, zlib.crc32(dataset.encode()), zlib.crc32("\t".join(names).encode()), draw]
+    many = len(names)
+    return np.random.default_rng(stream).multinomial(many, np.full(many, 1 / many))
+
+
+def score(cells: Cells, fit: Fit, outside: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Return the log-likelihood (G, H) of each cell of the levels `outside`, 0 elsewhere."""
+    return cells.log_density(fit, *outside)[1]
+
+
+def _by_unit(values: np.ndarray, a: _Axis, b: _Axis) -> np.ndarray:
+    """Sum values (G, H) of pairs of levels to pairs of units."""
+    if len(a.names) == len(a.unit) and len(b.names) == len(b.unit):
+        return values
+    found = np.zeros((len(a.names), len(b.names)))
+    np.add.at(found, (a.unit[:, None], b.unit), values)
+    return found
+
+
+def _subjects(factor: Factor, rows: Rows) -> _Axis:
+    group = rows.groups["subject"]
+    return _Axis(factor, group.codes, np.arange(len(group.names)), group.names)
+
+
+def _sentences(factor: Factor | None, rows: Rows, formula: Formula) -> _Axis:
+    """Return the axis of sentences, or of a larger factor in which they are nested."""
+    sentence = rows.groups["sentence"]
+    if factor is None or factor.group == "sentence":
+        return _Axis(factor, sentence.codes, np.arange(len(sentence.names)), sentence.names)
+    group = rows.groups[factor.group]
+    pairs = np.unique(np.column_stack([group.codes, sentence.codes]), axis=0)
+    if len(pairs) == len(group.names):  # each level lies in one sentence
+        return _Axis(factor, group.codes, pairs[:, 1], sentence.names)
+    if len(pairs) == len(sentence.names):  # each sentence lies in one level
+        return _Axis(factor, group.codes, np.arange(len(group.names)), group.names)
+    raise NotCrossed(
+        f"formula '{formula}': {factor.group} is crossed with sentences, and the crossed bootstrap "
+        "covers no third crossed factor; set `bootstrap: given_fits` in the experiment"
+    )

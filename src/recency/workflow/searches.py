@@ -1,0 +1,38 @@
+"""What a search of a bias's parameters reads, and how it scores and fits."""
+
+from __future__ import annotations
+
+from recency.workflow import regressions
+from recency.workflow.study import Study
+
+
+def search_files(study: Study, search: str) -> dict[str, list[str]]:
+    """Return what a search of a bias's parameters reads, response by response."""
+    asked = study.search_responses(search)
+    return regressions.unigrams_for(study, asked) | {
+        "words": [regressions.predictors(study, r["dataset"])["words"] for r in asked],
+        "fit": [regressions.observations_file(r, "fit.parquet") for r in asked],
+        "model": study.weights(study.config["searches"][search]["lm"]),
+    }
+
+
+def search_settings(study: Study, search: str) -> dict:
+    """Return how a search scores and fits, and what it varies."""
+    entry = study.config["searches"][search]
+    lm = study.lms[entry["lm"]]
+    varied = ("form", "layers", "parameters", "trials", "seed")
+    return {
+        "lm": entry["lm"],
+        "checkpoint": lm.get("checkpoint"),
+        "allow_pickle": lm.get("allow_pickle", False),
+        "bos": lm["bos"],
+        "stride": lm["stride"],
+        "scoring": lm.get("scoring", {}),
+        "responses": [
+            {k: r[k] for k in ("dataset", "measure")}
+            | {"design": study.config["designs"][r["design"]]}
+            for r in study.search_responses(search)
+        ],
+        "search": {key: entry[key] for key in varied if key in entry},
+        "mark": {name: study.config["biases"][name] for name in entry.get("mark", [])},
+    }

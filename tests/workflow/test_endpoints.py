@@ -1,0 +1,104 @@
+"""Endpoint, bootstrap, seeds and smallest effect of an experiment: what a config may say of them."""
+
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from project import ROOT, SCHEMA, load, merged
+
+from recency.errors import InputError
+from recency.workflow import checks as config_checks
+from recency.workflow import products
+from recency.workflow.study import Study
+
+THREE = """
+designs:
+  three: {base: all, engine: lme4, response: raw, surprisal: plain, of_interest: [surprisal],
+          formula: "time_ms ~ surprisal + (1 | subject) + (1 | sentence) + (1 | word)"}
+"""
+
+
+def check(text: str) -> dict:
+    config = merged(load(), yaml.safe_load(text))
+    config_checks.check(config, SCHEMA)
+    return config
+
+
+def study(text: str) -> Study:
+    return Study(check(text), ROOT, [], True)
+
+
+WRONG = {
+    "experiments: {exp2: {endpoint: crossed, bootstrap: given_fits, draws: 10}}": (
+        "experiments → exp2 → draws: 10 is less than the minimum of 50"
+    ),
+    "experiments: {exp2: {endpoint: modelblocks, bootstrap: crossed}}": (
+        "experiments → exp2 → bootstrap: crossed refits and scores unseen subjects and sentences"
+    ),
+    "experiments: {working_memory: {endpoint: crossed}}": (
+        "experiments → working_memory → endpoint: crossed; design item_means: `engine: ols`"
+    ),
+    "experiments: {working_memory: {endpoint: marginal}}": (
+        "experiments → working_memory → endpoint: marginal; design item_means: `engine: ols`"
+    ),
+    "experiments: {working_memory: {bootstrap: crossed}}": (
+        "experiments → working_memory → bootstrap: crossed; design item_means: `engine: ols`"
+    ),
+    THREE + "experiments: {exp2: {endpoint: crossed, responses: {three: [provo.FP]}}}": (
+        "experiments → exp2 → endpoint: crossed; design three: "
+    ),
+    "experiments: {exp2: {endpoint: likelihood}}": "experiments → exp2 → endpoint: 'likelihood' is",
+    "lms: {there: {checkpoint: gpt2}}\nexperiments: {exp2: {seeds: [1, 2], lms: [Pythia, there]}}": (
+        "experiments → exp2 → seeds: 'there' is one training, from elsewhere"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_settings_that_do_not_go_together_are_refused_in_one_line(text):
+    with pytest.raises(InputError) as raised:
+        check(text)
+    lines = [line for line in str(raised.value).splitlines()[1:] if "compare" not in line]
+    assert len(lines) == 1 and WRONG[text] in lines[0]
+
+
+def test_the_endpoint_is_crossed_where_every_design_is_covered():
+    made = study("experiments: {maze_foils: {bootstrap: given_fits}, exp2: {endpoint: null}}")
+    assert made.endpoint("exp1") == "modelblocks"  # a replication
+    assert made.endpoint("maze") == "crossed"
+    assert made.endpoint("working_memory") == "conditional"  # least squares
+    assert made.endpoint("controls") == "crossed"
+    assert made.endpoint("maze_foils") == "conditional"
+    assert made.endpoint("exp2") == "crossed"
+
+
+@pytest.mark.parametrize("value", [0.5, 0, "0.5", [0.1]])
+@pytest.mark.parametrize("within", [(), ("experiments", "exp1")])
+def test_a_smallest_effect_without_a_unit_is_refused_in_one_line(within, value):
+    overlay = {"smallest_effect": value}
+    for key in reversed(within):
+        overlay = {key: overlay}
+    where = " → ".join([*within, "smallest_effect"])
+    with pytest.raises(InputError) as raised:
+        config_checks.check(merged(load(), overlay), SCHEMA)
+    assert str(raised.value).splitlines()[1:] == [
+        (
+            f"  {where}: the smallest effect of interest needs a unit: {{nats_per_1000: 0.5}} for nats "
+            "per 1,000 observations, or {relative: 0.1} for a share of the baseline LM's ΔLogLik"
+        )
+    ]
+
+
+def test_an_experiment_overrides_the_smallest_effect_of_the_study():
+    overlay = {
+        "smallest_effect": {"relative": None, "nats_per_1000": 0.5},
+        "experiments": {"exp1": {"smallest_effect": {"relative": 0.2}}},
+    }
+    config = merged(load(), overlay)
+    config_checks.check(config, SCHEMA)
+    setting = products.verdict_settings(Study(config, ROOT, [], True))["smallest_effect"]
+    assert setting(SimpleNamespace(experiment="exp1")) == {"relative": 0.2}
+    assert setting(SimpleNamespace(experiment="exp2")) == overlay["smallest_effect"]
+    del config["smallest_effect"]
+    setting = products.verdict_settings(Study(config, ROOT, [], True))["smallest_effect"]
+    assert setting(SimpleNamespace(experiment="exp2")) is None
