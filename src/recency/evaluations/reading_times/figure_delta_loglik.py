@@ -148,7 +148,8 @@ def bars(
         panel.tick_params(axis="y", length=0)
         panel.spines["left"].set_visible(False)
         panel.grid(axis="x")
-        panel.locator_params(axis="x", nbins=5)
+        widest = max(abs(end) for end in panel.get_xlim())
+        panel.locator_params(axis="x", nbins=4 if widest >= 1000 else 5)
         panel.xaxis.set_major_formatter(lambda value, _: style.tick(value))
     dashed = [(f"baseline: {baseline_lm.label}", BASELINE)] if compared else []
     key(figure, result.lms, "bars", dashed)
@@ -217,20 +218,24 @@ def _values(
         axes.annotate(text, (1, y), xycoords=column, xytext=(points, 0), ha="right",
                       textcoords="offset points", va="center_baseline", size=style.SMALL, **look)  # fmt: skip
 
-    heads = [(42, "ΔLogLik")] + (
-        [(90, "\N{MINUS SIGN} baseline"), (152, "95 %")] if compared else []
-    )
-    heads += [(104, "95 %")] if not compared else []
+    intervals = [
+        known.paired.get((lm, TOTAL)) if compared else known.own.get((lm, TOTAL)) for lm in rows
+    ]
+    longest = max((len(ends(interval)) for interval in intervals if interval), default=0)
+    wide = 62 + 4 * max(0, longest - len("\N{MINUS SIGN}130 to \N{MINUS SIGN}52"))
+    heads = [(42, "ΔLogLik")]
+    heads += [(90, "\N{MINUS SIGN} baseline"), (90 + wide, "95 %")] if compared else []
+    heads += [(42 + wide, "95 %")] if not compared else []
     for points, text in heads:
         write(points, -0.95, text, color=style.GREY)
     for lm in result.lms:
         write(42, rows[lm.lm], style.number(result.totals[lm.lm], decimals))
         if not compared:
-            write(104, rows[lm.lm], ends(known.own.get((lm.lm, TOTAL))))
+            write(42 + wide, rows[lm.lm], ends(known.own.get((lm.lm, TOTAL))))
         elif found := known.paired.get((lm.lm, TOTAL)):
             weight = "bold" if found.excludes_zero else "normal"
             write(90, rows[lm.lm], style.signed(found.value, decimals), weight=weight)
-            write(152, rows[lm.lm], ends(found), weight=weight)
+            write(90 + wide, rows[lm.lm], ends(found), weight=weight)
 
 
 def panels(
