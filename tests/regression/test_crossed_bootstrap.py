@@ -247,3 +247,18 @@ def test_scores_are_those_of_repeated_rows_and_dense_densities(structure, shape,
         cells = table[table.subject.isin(subjects) & table.unit.isin(units)]
         assert cells.n.sum() == n
         assert cells.loglik.sum() == pytest.approx(expected, abs=2e-3)
+
+
+def test_samples_with_the_same_names_have_different_draws():
+    """Subjects 1 to 20 and sentences 1 to 20 are not drawn together, in either orientation."""
+    names, codes = [str(number) for number in range(20)], np.arange(20)
+    formula = parse("y ~ x + (1 + x | subject) + (1 | sentence)")
+    subject, sentence = (crossed._Axis(f, codes, codes, names) for f in crossed.factors_of(formula))
+    seeds, turned = (
+        crossed._seeds(axes, (1, "d")) for axes in ((subject, sentence), (sentence, subject))
+    )
+    assert seeds == turned[::-1] and seeds[0] != seeds[1]
+    first, second = (crossed.resampled(names, (*seed, 0)) for seed in seeds)
+    assert not np.array_equal(first, second)
+    other = crossed._Axis(sentence.factor, codes, codes, [*names[:-1], "last"])
+    assert crossed._seeds((subject, other), (1, "d")) == [(1, "d")] * 2

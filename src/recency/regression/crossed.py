@@ -181,7 +181,7 @@ def _scored(
     cells: Cells, axes: tuple[_Axis, _Axis], draws: int, seed: tuple[int, str], label: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the sum of the scores of each pair of units over the draws, and the number of these."""
-    a, b = axes
+    (a, b), seeds = axes, _seeds(axes, seed)
     try:
         start = cells.warm_start()
     except np.linalg.LinAlgError as reason:
@@ -189,7 +189,9 @@ def _scored(
     total, seen = np.zeros((2, len(a.names), len(b.names)))
     shown, failed = progress(draws, label, "draws"), 0
     for number in range(draws):
-        times = [resampled(axis.names, (*seed, number)) for axis in axes]
+        times = [
+            resampled(axis.names, (*own, number)) for axis, own in zip(axes, seeds, strict=True)
+        ]
         inside = times[0][a.unit], times[1][b.unit]
         outside = (inside[0] == 0).astype(int), (inside[1] == 0).astype(int)
         if not outside[0].any() or not outside[1].any():
@@ -211,16 +213,30 @@ def _scored(
 
 
 def resampled(names: list[str], seed: tuple[int, str, int]) -> np.ndarray:
-    """Return how often each unit occurs in a draw, (units,): as many as there are, with replacement."""
+    """Return how often each unit occurs in a draw, (units,): as many as there are, with replacement.
+
+    The units' names are part of the seed: models of the same observations have the same draws.
+    """
     number, dataset, draw = seed
     stream = [number, zlib.crc32(dataset.encode()), zlib.crc32("\t".join(names).encode()), draw]
     many = len(names)
     return np.random.default_rng(stream).multinomial(many, np.full(many, 1 / many))
 
 
+def _seeds(axes: tuple[_Axis, _Axis], seed: tuple[int, str]) -> list[tuple[int, str]]:
+    """Return the seed of each axis: subjects and sentences of the same names have different draws."""
+    if axes[0].names != axes[1].names:
+        return [seed, seed]
+    is_subject = [axis.factor is not None and axis.factor.group == "subject" for axis in axes]
+    return [(seed[0], f"{seed[1]}\tsubjects") if subject else seed for subject in is_subject]
+
+
 def score(cells: Cells, fit: Fit, outside: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Return the log-likelihood (G, H) of each cell of the levels `outside`, 0 elsewhere."""
-    return cells.log_density(fit, *outside)[1]
+    value, parts = cells.log_density(fit, *outside)
+    if not np.isclose(parts.sum(), value, rtol=1e-6, atol=1e-6):
+        raise ArithmeticError(f"the cells' log-likelihoods sum to {parts.sum()!r}, not to {value!r}")
+    return parts
 
 
 def _by_unit(values: np.ndarray, a: _Axis, b: _Axis) -> np.ndarray:

@@ -133,6 +133,8 @@ def crossed_scores(
     """
     start = cells.warm_start()
     names = [[str(level) for level in range(many)] for many in cells.n.shape]
+    if names[0] == names[1]:  # which would have the same draws
+        names[1] = [f"sentence {level}" for level in names[1]]
     total, seen = 0.0, np.zeros(cells.n.shape)
     for draw in range(draws):
         times = [resampled(levels, (*stream, draw)) for levels in names]
