@@ -26,7 +26,7 @@ def items(path, sentences=40, seed=0):
     return path
 
 
-def observed(folder, path, measure="SPR", filters=(), **options):
+def observed(folder, path, measure="SPR", filters=(), accept=(), **options):
     """Make contract 1 and the observations of a file, all to be fitted; return their paths."""
     folder.mkdir(exist_ok=True)
     names = ("words", "responses", "fit", "counts")
@@ -34,7 +34,8 @@ def observed(folder, path, measure="SPR", filters=(), **options):
     parser = "devarda_marelli2024"
     words.main({"items": path}, parser, options, out["words"])
     responses.main({"items": path}, out["words"], parser, measure, options, out["responses"])
-    observations.main(out["words"], out["responses"], filters, out["fit"], out["counts"])
+    made = out["words"], out["responses"], filters, out["fit"], out["counts"]
+    observations.main(*made, accept=accept)
     return out
 
 

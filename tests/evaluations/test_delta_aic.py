@@ -256,7 +256,8 @@ def test_number_of_words_is_the_published_one(shared_data, tmp_path):
             {"name": step, "keep": dataset["filters"][step]}
             for step in dataset["measures"][measure]["filters"]
         ]
-        out = observed(tmp_path / name, path, measure, filters, **dataset["options"])
+        accept = dataset.get("accept", [])
+        out = observed(tmp_path / name, path, measure, filters, accept, **dataset["options"])
         (row,) = compared(out, {"gpt2": 1}).itertuples()
         label = f"{dataset['label']} {measure}"
         assert row.n == there.n_words[label], label

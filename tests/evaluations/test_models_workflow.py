@@ -152,7 +152,7 @@ def test_folds_cover_every_observation_once(results):
     )
     assert set(rows.unit) == {"time_ms", "event"} and set(rows.seed) == {2}
     said = (folder / "experiments" / "whole" / "table_cross_validation.html").read_text()
-    assert set(rows.base) == {"fixed"} and "nats over the paper's base" in html.unescape(
+    assert set(rows.base) == {"all"} and "the same for all LMs (base: all)" in html.unescape(
         said
     )  # no slopes
     where = folder / "cross_validation" / "mixed" / "made_whole.FP" / "sentence-3-seed-2"

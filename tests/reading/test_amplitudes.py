@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.evaluations.power import simulate as simulate_power
 from recency.evaluations.reading_times import permutation
 from recency.reading import observations, responses, words
 from recency.regression import fit as regression
@@ -143,18 +142,6 @@ def test_a_design_of_the_other_kind_is_named(study, tmp_path):
 def test_amplitudes_have_no_logarithm(tmp_path):
     with pytest.raises(InputError, match="amplitude_uv has no logarithm.*`response: raw`"):
         run(tmp_path, "uv", tmp_path / "a.json", MIXED | {"response": "log"})
-
-
-def test_power_is_of_times(tmp_path):
-    with pytest.raises(InputError, match="simulated readers have times alone.*amplitude_uv"):
-        simulate_power.main(
-            *(tmp_path / name for name in ("words", "lm", "unigram")),
-            out=tmp_path / "none.csv",
-            readers={},
-            design=MIXED,
-            subjects=[4],
-            sentences=[4],
-        )
 
 
 def test_errors_of_times_and_amplitudes_are_not_pooled(study, tmp_path, capsys):

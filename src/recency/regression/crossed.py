@@ -235,7 +235,9 @@ def score(cells: Cells, fit: Fit, outside: tuple[np.ndarray, np.ndarray]) -> np.
     """Return the log-likelihood (G, H) of each cell of the levels `outside`, 0 elsewhere."""
     value, parts = cells.log_density(fit, *outside)
     if not np.isclose(parts.sum(), value, rtol=1e-6, atol=1e-6):
-        raise ArithmeticError(f"the cells' log-likelihoods sum to {parts.sum()!r}, not to {value!r}")
+        raise ArithmeticError(
+            f"the cells' log-likelihoods sum to {parts.sum()!r}, not to {value!r}"
+        )
     return parts
 
 

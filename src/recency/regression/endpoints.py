@@ -15,7 +15,7 @@ from recency.errors import InputError
 from recency.mixed import families
 from recency.mixed.factors import Factor, NotSearchable, crossed_factors, nested_group
 from recency.mixed.formula import Formula
-from recency.regression.designs import formula_of, with_one_base
+from recency.regression.designs import read
 
 KINDS = {
     "conditional": "given the random effects",
@@ -90,13 +90,27 @@ def has_crossed(design: Mapping[str, Any]) -> str:
             "crossed bootstrap refits"
         )
     try:
-        for lm in (True, False):
-            factors_of(formula_of(with_one_base(design, lm), "full"))
+        factors_of(read(design))
     except NotCrossed as error:
         return str(error).partition("; set `bootstrap")[0]
     except InputError:
         return ""  # the formula itself is wrong, which is reported elsewhere
     return ""
+
+
+def is_crossed_by_default(design: Mapping[str, Any]) -> bool:
+    """Whether a design's second grouping factor is known to be the sentence, or a text of sentences.
+
+    Whether another one is crossed with sentences only its data tell: there `endpoint: crossed` has to
+    be stated.
+    """
+    if has_crossed(design):
+        return False
+    try:
+        _, other = factors_of(read(design))
+    except InputError:
+        return True
+    return other is None or other.group in ("sentence", "item")
 
 
 def problems(design: Mapping[str, Any], endpoint: str) -> str:

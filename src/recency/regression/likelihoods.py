@@ -57,7 +57,7 @@ def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
 def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
     """Return the parts (n,) of each likelihood, by its name in KINDS; of some `<name>_rescaled`.
 
-    Of events and additive models there are the conditional parts alone, and those of fixed effects.
+    Of events there are the conditional parts alone, of additive models none of the script's.
     """
     found = {"conditional": contributions(record, rows)}
     if families.of(record) == families.BINOMIAL:
@@ -65,13 +65,12 @@ def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
     predictors, n = scaled(rows.predictors, record["scaling"]), len(rows.y)
     sigma = record["sigma"]
     residuals = rows.y - fixed_effects(record, predictors, n)
-    found["fixed_effects"] = likelihood.independent(residuals, sigma)
-    if "mgcv" in record:
-        return found
     by_subject = [name for name in record["random"] if "subject" in split_product(name)]
     given = record, predictors, rows.groups
     found["marginal_subject"] = likelihood.marginal(residuals, *given, by_subject)
     found["marginal"] = likelihood.marginal(residuals, *given)
+    if "mgcv" in record:
+        return found | {"fixed_effects": likelihood.independent(residuals, sigma)}
     scalings = {"": predictors, "_rescaled": scaled(rows.predictors, _rescaled(record, rows))}
     levels = {name: len(modes) for name, modes in record["ranef"].items()}
     for suffix, columns in scalings.items():

@@ -94,16 +94,16 @@ class Ranked:
         if stated := entry.get("endpoint"):
             return stated
         asked = {r["design"] for r in self.all_responses(experiment)}
-        covered = not any(self._without_crossed[design] for design in asked)
+        covered = all(self._crossed_by_default[design] for design in asked)
         if covered and entry.get("bootstrap", endpoints.CROSSED) == endpoints.CROSSED:
             return endpoints.CROSSED
         return endpoints.DEFAULT_ALONE
 
     @cached_property
-    def _without_crossed(self) -> dict[str, str]:
-        """Design → why the crossed bootstrap does not cover it, or ""."""
-        designs_ = self.config["designs"]
-        return {name: endpoints.has_crossed(design) for name, design in designs_.items()}
+    def _crossed_by_default(self) -> dict[str, bool]:
+        """Design → whether the crossed bootstrap covers it, whatever its data are."""
+        every = self.config["designs"]
+        return {name: endpoints.is_crossed_by_default(design) for name, design in every.items()}
 
     @cached_property
     def _kinds_of_base(self) -> dict[str, list[str]]:

@@ -28,7 +28,7 @@ def _seed_problems(config, entry, where) -> list[str]:
     if not known or not grids.seeds_of(entry, config["scale"]) or "steps" in entry:
         return []
     lms = [lm for lm in entry["lms"] if lm in config["lms"]]
-    single = [lm for lm in lms if _is_single(configuration.language_model(config, lm))]
+    single = [lm for lm in lms if _is_single(_trained(config, lm))]
     if not single or len(single) == len(lms):
         return []
     return [
@@ -38,6 +38,12 @@ def _seed_problems(config, entry, where) -> list[str]:
             "leave `seeds` out"
         )
     ]
+
+
+def _trained(config, lm):
+    """Return the entry of the LM whose weights an LM has."""
+    entry = config["lms"][lm]
+    return _trained(config, entry["weights"]) if entry.get("weights") in config["lms"] else entry
 
 
 def _is_single(lm) -> bool:
