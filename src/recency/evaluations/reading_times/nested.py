@@ -21,7 +21,7 @@ NAMES = ("added", "over", "dataset", "measure", "design")
 TESTS = ("mse_both", "mse_over", "difference", "p", "p_subject", "p_sentence")
 COLUMNS = [
     *NAMES,
-    *delta_loglik.LIKELIHOODS,
+    *("delta_loglik", "delta_loglik_marginal", "delta_loglik_fit"),
     *("n_exploratory", "n_fit", "converged", "note"),
     *delta_loglik.INTERVALS,
     *("n_held_out", *TESTS, "permutations", "p_holm", permutation.OBSERVATION),
@@ -76,9 +76,8 @@ def main(
             row: dict[str, Any] = {"added": added, "over": over}
             row |= {key: names[key] for key in NAMES[2:]}
             compared = delta_loglik.compare(fit_both[index], fit)
-            row |= {
-                key: value for key, value in compared.items() if key != "base"
-            }  # two full models
+            row |= {key: compared[key] for key in compared.keys() & set(COLUMNS)}
+            row["delta_loglik_fit"] = compared["delta_loglik_in_sample"]
             parts = delta_loglik.contributions(observations_both[index], observations)
             for cluster in delta_loglik.CLUSTERS:
                 of_rows = parts["delta_loglik"].to_numpy(), parts[cluster].to_numpy()
