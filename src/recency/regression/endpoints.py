@@ -17,16 +17,8 @@ from recency.mixed.factors import Factor, NotSearchable, crossed_factors, nested
 from recency.mixed.formula import Formula
 from recency.regression.designs import read
 
-KINDS = {
-    "conditional": "given the random effects",
-    "marginal_subject": "by-subject effects integrated out, by-sentence effects given",
-    "marginal": "by-subject and by-sentence effects integrated out",
-    "fixed_effects": "fixed effects alone, independent errors",
-    "modelblocks": "the script of Modelblocks, by rows of lme4's Zt",
-}
-"""Name of a likelihood of held-out observations → what it does with the random effects."""
-RESCALED = ("fixed_effects", "modelblocks")
-"""Those that are also taken with predictors that are scaled anew on the scored observations."""
+KINDS = ("conditional", "marginal_subject", "marginal", "fixed_effects", "modelblocks")
+"""The likelihoods of held-out observations; recency.mixed.likelihood defines them."""
 
 CROSSED = "crossed"
 IN_SAMPLE = "in_sample"

@@ -7,7 +7,7 @@ time of subject i on word w is
 
 with x_w the standardised length, position, unigram surprisal, expectation, and expectation of the
 previous word. An LM's surprisal follows the expectation with a correlation that is set, its
-`closeness`, so that which of two LMs predicts readers better is known.
+`closeness`, so the LM that predicts readers better is known.
 """
 
 from __future__ import annotations
