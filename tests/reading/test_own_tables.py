@@ -65,9 +65,16 @@ def test_rows_order_words_where_no_position_does(tmp_path):
     right(*parsed(path, columns=SPR | {"position": None}))
     with pytest.raises(InputError, match="no column position; or map `position: null`"):
         parsed(path, columns=SPR)
-    save(frame[frame.index != 3], path)
-    with pytest.raises(InputError, match="word 1 of sentence 1|rows of a text|word 4"):
-        parsed(path, columns=SPR | {"position": None})
+    save(frame[frame.index != 3], path)  # the words themselves say whose times these are
+    known, times = parsed(path, columns=SPR | {"position": None})
+    expected = [ms(s, n) for s in SUBJECTS for n in range(13) if (s, n) != ("p1", 3)]
+    assert sorted(times.time_ms) == sorted(expected)
+    assert (times.time_ms % 100 // 10).tolist() == (times.word_id % 10).tolist()
+    files = {"words_path": save(words(), tmp_path / "words.csv"), "columns": SPR | {"position": None}}
+    save(frame[frame.index != 3].drop(columns="word"), path)
+    files["columns"] = {"words": {"position": "position"}, "responses": {"position": None}} | SPR
+    with pytest.raises(InputError, match="p1 has 3 rows of a text of 4 words, and no position"):
+        parsed(path, **files)
     halves = pd.concat([frame[frame.index % 2 == 0], frame[frame.index % 2 == 1]])
     with pytest.raises(InputError, match="begins again: without positions"):
         parsed(save(halves, path), columns=SPR | {"position": None})
@@ -154,7 +161,10 @@ def test_a_word_without_a_row_was_not_fixated(tmp_path):
     whole = parsed(save(frame, tmp_path / "whole.csv"), columns=SPR, eye_tracking=True)[1]
     word_file = save(words(), tmp_path / "words.csv")
     path = save(frame[frame.rt > 0].drop(columns="word"), tmp_path / "fixated.csv")
-    found = parsed(path, words_path=word_file, columns=SPR, eye_tracking=True)[1]
+    with pytest.raises(InputError, match="nothing verifies the alignment.*map `word`"):
+        parsed(path, words_path=word_file, columns=SPR)
+    join = {"position": "from 1"}
+    found = parsed(path, words_path=word_file, columns=SPR, eye_tracking=True, join=join)[1]
     expected = whole[whole.time_ms > 0].reset_index(drop=True)
     pd.testing.assert_frame_equal(found, expected)
     assert set(found.words_since_fixation) == {1, 2}
@@ -282,7 +292,8 @@ def test_a_response_to_several_words(tmp_path, how):
     regions = regions.assign(subject="p1", rt=[500, 700])
     keep = ["item", "sentence", *(["position"] if how != "region" else []), how, "subject", "rt"]
     path = save(regions[keep], tmp_path / "times.csv")
-    _, times = parsed(path, words_path=known, columns=SPR)
+    join = {"position": "from 1"}
+    _, times = parsed(path, words_path=known, columns=SPR, join=join)
     assert times[["word_id", "span", "time_ms"]].to_numpy().tolist() == [[0, 2, 500], [2, 2, 700]]
     if how == "region":
         save(stimuli.assign(region=["r1", "r2"] * 6 + ["r1"]), known)
@@ -291,6 +302,8 @@ def test_a_response_to_several_words(tmp_path, how):
     else:
         save(regions.assign(last_position=[2, 9], span=[2, 9])[keep], path)
         with pytest.raises(InputError, match="line 3: .*beyond its text"):
+            parsed(path, words_path=known, columns=SPR, join=join)
+        with pytest.raises(InputError, match="several alignments fit.*position: from 0"):
             parsed(path, words_path=known, columns=SPR)
 
 
@@ -320,12 +333,12 @@ def test_rows_to_words_that_there_are_not(tmp_path, capsys):
     known = save(words(), tmp_path / "words.csv")
     practice = readings().assign(item="practice", rt=9)
     path = save(pd.concat([practice, readings()]), tmp_path / "times.csv")
-    with pytest.raises(InputError, match="line 2: there is no such word in the words .39 such"):
+    with pytest.raises(InputError, match="line 2: item 'practice', .* has no word .39 such"):
         parsed(path, words_path=known, columns=SPR)
     right(*parsed(path, words_path=known, columns=SPR, unmatched="dropped"))
     assert "39 rows dropped, to words that there are not" in capsys.readouterr().err
-    with pytest.raises(InputError, match="there is no such word in the words"):
-        save(practice, path)
+    with pytest.raises(InputError, match="item 'practice', .* has no word"):
+        save(practice.drop(columns="word"), path)
         parsed(path, words_path=known, columns=SPR, unmatched="dropped")
 
 

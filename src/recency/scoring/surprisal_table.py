@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,9 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading import tables
-from recency.scoring import results, table_text
+from recency.reading.joins import engine
+from recency.reading.joins.index import ORDER, renamed
+from recency.scoring import results
 from recency.scoring.results import Result
 
 #: What a column may hold: the value, what says whose it is, and what goes with it.
@@ -27,16 +28,6 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "None", "null", "NULL", ".", "<NA>")
 ROUNDING = 1e-6
 
 
-@dataclass
-class Joined:
-    """Which word each row of a table belongs to (-1: none), and what was out of the ordinary."""
-
-    row: np.ndarray  # int64 (rows,)
-    issues: list[tuple[int, str, str, str]]  # as results.ledger takes them
-    notes: list[str]
-    spoiled: np.ndarray  # bool (words,): the rows are not this word's alone
-
-
 def main(
     words: Path,
     table: Path,
@@ -49,8 +40,10 @@ def main(
     called: str | None = None,
     seed: int | None = None,
     missing: float = 0.05,
-    first: int | None = None,
     measures: Mapping[str, str] | None = None,
+    join: Mapping[str, str] | None = None,
+    items: Mapping[str, str] | str | None = None,
+    sentences: Mapping[str, str] | str | None = None,
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens, context_tokens (0: not known), measures.
 
@@ -58,7 +51,8 @@ def main(
     table spells otherwise, and, with no word_id, the table's rows that are no word of the dataset.
     """
     settings = {"columns": columns, "unit": unit, "dataset": dataset, "called": called}
-    settings |= {"seed": seed, "missing": missing, "first": first, "measures": measures}
+    settings |= {"seed": seed, "missing": missing, "measures": measures}
+    settings |= {"join": join, "items": items, "sentences": sentences}
     score(pd.read_parquet(words), table, **settings).write(out, ledger)
 
 
@@ -72,20 +66,46 @@ def score(
     called: str | None = None,
     seed: int | None = None,
     missing: float = 0.05,
-    first: int | None = None,
     measures: Mapping[str, str] | None = None,
+    join: Mapping[str, str] | None = None,
+    items: Mapping[str, str] | str | None = None,
+    sentences: Mapping[str, str] | str | None = None,
 ) -> Result:
-    """Look the words (contract 1) up in a CSV, TSV or Parquet file, and return contract 3.
+    """Look the words up in a CSV, TSV or Parquet file, and return contract 3.
 
-    `columns` is what a column holds → its name: one of VALUES, and of KEYS those that say whose it
-    is: `word_id`; or `position` with `item`, `sentence` or both; or, in the order of the text,
-    `word` or `token` (with `item` and `offset` in any order). `unit` (bits, nats, log10) is that of
-    a surprisal, a log-probability and a corrected surprisal. Of a `dataset` column the rows are
-    taken that have the dataset's name, or what the table calls it (`called`), of a `seed` column
-    those of the seed. `first` is the number
-    of the first position, 0 if any is 0, else 1. `measures` are further columns, name → column.
-    Raises InputError for a value that cannot be, two values of a word, other words, and where more
-    than the share `missing` of the words has no value.
+    Parameters
+    ----------
+    words : DataFrame
+        Contract 1, W rows.
+    path : path
+        The table.
+    columns : mapping of str to str
+        What a column holds → its name: one of `VALUES`, and of `KEYS` those that say whose it is
+        (`word_id`; `position` with `item`, `sentence` or both; `word` or `token`; `offset`).
+    unit : {"bits", "nats", "log10"}
+        Of a surprisal, a log-probability and a corrected surprisal.
+    dataset, called : str
+        Of a `dataset` column, the rows that have the dataset's name, or what the table calls it.
+    seed : int, optional
+        Of a `seed` column, the rows of this seed.
+    missing : float
+        Share of the words that may have no value.
+    measures : mapping of str to str, optional
+        Further columns to keep, name → column.
+    join, items, sentences : mapping or "order", optional
+        How keys are read, and the labels of the table → those of the words
+        (`recency.reading.joins`).
+
+    Returns
+    -------
+    Result
+        Table (W rows), ledger, and the join report among the notes.
+
+    Raises
+    ------
+    InputError
+        For a value that cannot be, two values of a word, an alignment that is not verified, and
+        more words without a value than `missing`.
     """
     measures = dict(measures or {})
     value = value_column(columns, unit)
@@ -94,16 +114,23 @@ def score(
     bits = _bits(rows, columns[value], value, unit)
     if "word_id" in columns or "position" in columns:
         rows, bits = _once(rows, bits, columns)
-        joined = _by_key(words, rows, columns, first)
-    else:
-        rows, bits = _in_order(words, rows, bits, columns)
-        joined = _by_text(words, rows, columns)
-    inside = joined.row >= 0
-    at = joined.row[inside]
+    options = {"join": join, "items": items, "sentences": sentences}
+    joined = _join(words, rows, bits, columns, options)
+    row, spoiled, issues = _word_by_word(words, joined, rows, columns)
+    inside = row >= 0
+    at = row[inside]
     count = np.bincount(at, minlength=len(words))
+    if "token" not in columns and joined.whole is None and (count > 1).any():
+        number = int(np.argmax(count))
+        first, second = np.flatnonzero(row == number)[:2]
+        rows.fail(
+            rows.frame.index[second],
+            f"a second value of {words['word'].iloc[number]!r} (word_id {number}), after line "
+            f"{rows.frame.index[first]}; each word may have one",
+        )
     plain = np.bincount(at, bits[inside], minlength=len(words)).astype(float)
-    plain[(count == 0) | joined.spoiled] = np.nan
-    issues = joined.issues + _without(plain, count, joined.spoiled)
+    plain[(count == 0) | spoiled] = np.nan
+    issues += _without(plain, count, spoiled)
     none = np.full(len(words), np.nan)
     number = _summed(rows, columns["tokens"], at, inside, len(words)) if "tokens" in columns else count  # fmt: skip
     made = results.table(words, none, none, np.nan_to_num(number), np.zeros(len(words)))
@@ -115,13 +142,13 @@ def score(
     for name, column in measures.items():
         numbers = rows.numbers(column, minimum=None, missing=MISSING).to_numpy()
         made[name] = pd.Series(numbers[starts.to_numpy()], starts.index).reindex(made.index)
-    _refuse_missing(path, words, plain, issues, missing)
+    _refuse_missing(path, words, plain, issues, missing, joined)
     listed = results.ledger(words, sorted(issues, key=lambda issue: issue[0]))
     unused = _unused(rows, joined.row, columns)
     lacking = int(np.isnan(plain).sum())
     said = f"{len(words) - lacking:,} of {len(words):,} words have a value; {lacking:,} have none"
     strange = f"{len(unused):,} of the table's {len(rows.frame):,} rows are no word of the dataset"
-    notes = [f"{path}: {said}; {strange}", *joined.notes]
+    notes = [f"{path}: {said}; {strange}", f"{path}: joined by {joined.report}"]
     if len(unused):
         listed = pd.concat([listed.astype({"word_id": "Int64"}), unused], ignore_index=True)
     return Result(made, listed, notes=notes)
@@ -196,121 +223,55 @@ def _once(rows: tables.Table, bits: np.ndarray, columns) -> tuple[tables.Table, 
     return rows.without(again, "repeats of an earlier row").once(keys), bits[kept]
 
 
-def _in_order(words, rows: tables.Table, bits, columns) -> tuple[tables.Table, np.ndarray]:
-    """Bring rows with an offset into the order of the text: within items, or in the one item."""
-    if "offset" not in columns or ("item" not in columns and words["item"].nunique() > 1):
-        return rows, bits
-    offset = rows.numbers(columns["offset"]).to_numpy()
-    item = rows[columns["item"]] if "item" in columns else pd.Series("", rows.frame.index)
-    order = np.lexsort((offset, pd.factorize(item)[0]))
-    return replace(rows, frame=rows.frame.iloc[order]), bits[order]
+def _join(
+    words: pd.DataFrame,
+    rows: tables.Table,
+    bits: np.ndarray,
+    columns: Mapping[str, str],
+    options: Mapping[str, object],
+) -> engine.Join:
+    """Join the table's rows to the words (`recency.reading.joins`)."""
+    keys = pd.DataFrame(index=rows.frame.index)
+    for name in ("item", "sentence"):
+        if name in columns:
+            keys[name] = renamed(rows[columns[name]], options[f"{name}s"], f"{name}s")
+    for name in ("word_id", "position", "offset"):
+        if name in columns:
+            keys[name] = rows.numbers(columns[name], integer=True)
+    for name in ("word", "token", "length"):
+        if name in columns:
+            keys[name] = rows.numbers(columns[name]) if name == "length" else rows[columns[name]]
+    chosen = dict(options["join"] or {})
+    for name in ("item", "sentence"):
+        if options[f"{name}s"] == ORDER:
+            chosen[name] = ORDER
+    keys["value"] = bits
+    return engine.join(words, keys, rows.path, chosen=chosen, kind="surprisal", partial=True)
 
 
-def _by_key(words: pd.DataFrame, rows: tables.Table, columns, first: int | None) -> Joined:
-    """Join by the words' numbers: word_id, or position in item or sentence."""
-    readings = list(_readings(words, rows, columns, first))
-    shown = table_text.plain
-    known = [shown(word) for word in words["word"]]
-    given = [shown(word) for word in rows[columns["word"]]] if "word" in columns else None
-    best: tuple[int, np.ndarray, str] | None = None
-    for what, ours, theirs in readings:
-        place = {key: number for number, key in enumerate(ours)}
-        found = np.array([place.get(key, -1) for key in theirs], np.int64)
-        fits = [n >= 0 and (given is None or known[n] == given[row]) for row, n in enumerate(found)]
-        if best is None or sum(fits) > best[0]:
-            best = (sum(fits), found, what)
-    _, found, what = best
-    issues = []
-    if given is not None:
-        other = [row for row, n in enumerate(found) if n >= 0 and known[n] != given[row]]
-        texts = rows[columns["word"]]
-        if len(other) > 0.1 * max(1, (found >= 0).sum()) and "token" not in columns:
-            line, number = rows.frame.index[other[0]], found[other[0]]
-            rows.fail(
-                line,
-                f"{texts[line]!r} stands where the dataset has {words['word'].iloc[number]!r} (word_id "
-                f"{number}), and {len(other):,} of {(found >= 0).sum():,} words are others; look at "
-                f"{', '.join(columns[key] for key in KEYS[1:5] if key in columns)} and `first`",
-            )
-        if "token" not in columns:
-            issues = [
-                (int(found[row]), texts.iloc[row], "is another word in the table", "kept")
-                for row in other
-            ]
-    notes = [f"joined by {what}"]
-    return Joined(found, issues, notes, np.zeros(len(words), bool))
-
-
-def _readings(words: pd.DataFrame, rows: tables.Table, columns, first: int | None):
-    """Yield what a table's keys may mean: (in words, keys of the words, keys of the rows)."""
-    if "word_id" in columns:
-        theirs = rows.numbers(columns["word_id"], integer=True)
-        yield "word_id", words["word_id"].tolist(), theirs.tolist()
-        return
-    position = rows.numbers(columns["position"], integer=True)
-    base = int(position.min() > 0) if first is None else first
-    position = (position - base + 1).tolist()
-    items, theirs = _same_names(words["item"], rows, columns)
-    if "sentence" not in columns:
-        place = (words.groupby("item", sort=False).cumcount() + 1).tolist()
-        yield f"item and position in it from {base}", list(zip(items, place)), list(zip(theirs, position))  # fmt: skip
-        return
-    own = words["position"].tolist()
-    sentence = words["sentence"]
-    text = rows[columns["sentence"]].map(_name)
-    rank = sentence.rank(method="dense").astype(int)
-    in_item = rank - rank.groupby(words["item"]).transform("min")
-    least = pd.to_numeric(text, errors="coerce").min()
-    start = int(not least < 1)
-    numbered = {"its number in the dataset": sentence.astype(str)}
-    numbered[f"its number from {start}"] = (rank - 1 + start).astype(str)
-    if "item" in columns:
-        numbered[f"its number in the item from {start}"] = (in_item + start).astype(str)
-    for what, each in numbered.items():
-        ours = zip(items, each, own) if "item" in columns else zip(each, own)
-        keys = zip(theirs, text, position) if "item" in columns else zip(text, position)
-        yield f"sentence ({what}) and position from {base}", list(ours), list(keys)
-
-
-def _same_names(items: pd.Series, rows: tables.Table, columns) -> tuple[list[str], list[str]]:
-    """Return the items of words and rows, "01", "1" and "1.0" the same unless the dataset tells them apart."""
-    if "item" not in columns:
-        return items.tolist(), []
-    theirs = rows[columns["item"]]
-    short = {item: _name(item) for item in items.unique()}
-    if len(set(short.values())) < len(short):
-        return items.tolist(), theirs.tolist()
-    return items.map(short).tolist(), theirs.map(_name).tolist()
-
-
-def _name(text: str) -> str:
-    """Return a numbered name without leading zeros, and a whole number without decimals."""
-    return re.sub(r"^(\D*?)0*(\d+)(?:\.0+)?$", r"\1\2", text)
-
-
-def _by_text(words: pd.DataFrame, rows: tables.Table, columns) -> Joined:
-    """Join by the words' characters, in the order of the text; within items if the table has them."""
-    given = rows[columns["token" if "token" in columns else "word"]].tolist()
-    found, spoiled = np.full(len(given), -1, np.int64), np.zeros(len(words), bool)
-    items, theirs = _same_names(words["item"], rows, columns)
-    groups = [(np.arange(len(words)), np.arange(len(given)))]
-    if "item" in columns:
-        where = pd.Series(np.arange(len(given))).groupby(np.asarray(theirs)).indices
-        ours = pd.Series(items).groupby(np.asarray(items), sort=False).indices
-        groups = [(numbers, where.get(item, np.empty(0, int))) for item, numbers in ours.items()]
-    issues = []
-    for ours, of_table in groups:
-        if not len(of_table):
-            continue
-        texts = [given[row] for row in of_table]
-        each = table_text.find(words["word"].iloc[ours].tolist(), texts)
-        found[of_table] = np.where(each.row >= 0, ours[each.row], -1)
-        touched = np.bincount(each.row[each.row >= 0], minlength=len(ours)) > 0
-        spoiled[ours] = ~each.whole & touched
-        for number in np.flatnonzero(spoiled[ours]):
-            pieces = " ".join(texts[row] for row in np.flatnonzero(each.row == number))
-            issues.append((int(ours[number]), pieces, "the table's text differs", "null"))
-    return Joined(found, issues, ["joined by the words' characters"], spoiled)
+def _word_by_word(
+    words: pd.DataFrame, joined: engine.Join, rows: tables.Table, columns: Mapping[str, str]
+) -> tuple[np.ndarray, np.ndarray, list[tuple[int, str, str, str]]]:
+    """Return the word of each row (-1: none), words without a value of their own, and the issues."""
+    row = np.where(joined.misplaced, -1, joined.row)
+    count = np.bincount(row[row >= 0], minlength=len(words))
+    spoiled, issues = np.zeros(len(words), bool), []
+    text = rows[columns["token" if "token" in columns else "word"]] if joined.differ.any() or (
+        joined.whole is not None
+    ) else None  # fmt: skip
+    if joined.whole is not None:
+        spoiled = ~joined.whole & (count > 0)
+        for number in np.flatnonzero(spoiled):
+            pieces = " ".join(text.iloc[np.flatnonzero(row == number)])
+            issues.append((int(number), pieces, "the table's text differs", "null"))
+        return row, spoiled, issues
+    for at in np.flatnonzero(joined.differ):
+        treatment = "null" if joined.misplaced[at] else "kept"
+        reason = "is another word in the table" if joined.misplaced[at] else "is spelled otherwise"
+        number = int(joined.row[at])
+        issues.append((number, text.iloc[at], reason, treatment))
+        spoiled[number] |= bool(joined.misplaced[at])
+    return row, spoiled, issues
 
 
 def _summed(rows: tables.Table, column: str, at, inside, words: int) -> np.ndarray:
@@ -326,7 +287,9 @@ def _without(plain, count, spoiled) -> list[tuple[int, str, str, str]]:
     return [(int(n), "", reasons.get(int(count[n]), "no value in the table"), "null") for n in lacking]  # fmt: skip
 
 
-def _refuse_missing(path, words: pd.DataFrame, plain, issues: Sequence, missing: float) -> None:
+def _refuse_missing(
+    path, words: pd.DataFrame, plain, issues: Sequence, missing: float, joined: engine.Join
+) -> None:
     """Raise InputError where more words have no value than may lack it."""
     lacking = np.flatnonzero(np.isnan(plain))
     share = len(lacking) / len(words)
@@ -336,9 +299,12 @@ def _refuse_missing(path, words: pd.DataFrame, plain, issues: Sequence, missing:
     counts = pd.Series([why[number] for number in lacking]).value_counts()
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
     shown = ", ".join(f"{words['word'].iloc[n]!r} (word_id {n})" for n in lacking[:3])
+    way = f"allow it by `missing: {np.ceil(share * 100) / 100:g}`"
+    if joined.verified != "words":
+        way = "map `word`, so that the other values can be verified"
     raise InputError(
-        f"{path}: {len(lacking):,} of {len(words):,} words have no value ({reasons}): {shown} …; look at "
-        f"`columns`, or allow it by `missing: {np.ceil(share * 100) / 100:g}`"
+        f"{path}: {len(lacking):,} of {len(words):,} words have no value ({reasons}): {shown} …; "
+        f"{way}; joined by {joined.report}"
     )
 
 

@@ -20,7 +20,7 @@ from recency.reading.tables import Table, all_visible
 WORDS = ("item", "sentence", "position", "word", "space_after", "region")
 RESPONSES = (
     *("subject", "word_id", "item", "sentence", "position", "word"),
-    *("last_position", "span", "region", "time_ms"),
+    *("last_position", "span", "region", "length", "time_ms"),
 )
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None", ".")
 """What stands for a missing value in a column of numbers."""

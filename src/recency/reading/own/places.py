@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.reading.joins import engine
+from recency.reading.joins.index import plain_label, renamed
 from recency.reading.own.columns import Columns, labels, lacking, positions, same_spelling
-from recency.reading.tables import Table
+from recency.reading.tables import Table, warn
 
-_SHOWN = re.compile(r"\W+")
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a table that say how its rows are joined to words."""
+
+    join: Mapping[str, str] = field(default_factory=dict)
+    items: Mapping | None = None
+    sentences: Mapping | None = None
+    unmatched: str = "refused"
 
 
 @dataclass(frozen=True)
@@ -29,26 +38,40 @@ class Found:
 
 
 def find(
-    table: Table, columns: Columns, words: pd.DataFrame, subject: pd.Series, drop: bool = False
+    table: Table,
+    columns: Columns,
+    words: pd.DataFrame,
+    subject: pd.Series,
+    values: pd.Series | None,
+    options: Options,
 ) -> Found:
-    """Find each row's word: by word_id, region, position, or the order of the rows of a text.
+    """Find each row's word: by its region's label, or by the join engine.
 
-    A position is one in the sentence or the text, from 0 or 1, whichever finds all rows' words (and
-    the words themselves, if the file has them). Raises InputError, with the line, where none does;
-    with `drop` rows whose word there is not are left out, and counted on stderr.
+    Parameters
+    ----------
+    words : DataFrame
+        Contract 1.
+    subject : Series
+        Whose row each is.
+    values : Series or None
+        Reading times, in any unit; None of amplitudes.
+
+    Raises
+    ------
+    InputError
+        If the alignment is not verified, or rows have no word and `unmatched` is refused.
     """
     there = list(table.frame.columns)
-    if (name := columns.find("word_id", there)) is not None:
-        ids = table.numbers(name, integer=True)
-        first, span = ids.where(ids.isin(words.word_id)), None
-    elif (name := columns.find("region", there)) is not None and "region" in words:
+    drop = options.unmatched == "dropped"
+    if (name := columns.find("region", there)) is not None and "region" in words:
         first, span = _regions(table, columns, words, name)
-    elif "phrase" in words:
-        phrases = _phrases(words)
-        place = _by_position(table, columns, phrases, subject, drop)
-        first, span = place.map(phrases.word_id), place.map(phrases.span)
     else:
-        first, span = _by_position(table, columns, words, subject, drop), None
+        units = _phrases(words) if "phrase" in words else words
+        joined = _by_keys(table, columns, units, subject, values, options)
+        place = pd.Series(joined.row, index=table.frame.index)
+        place = place.where((joined.row >= 0) & ~joined.misplaced)
+        first = place.map(units.word_id.reset_index(drop=True))
+        span = place.map(units.span) if "phrase" in words else None
     kept = first.notna().to_numpy()
     if not drop or not kept.any():
         _all_there(table, first)
@@ -87,107 +110,84 @@ def _keys(table: Table, columns: Columns, words: pd.DataFrame) -> dict[str, tupl
     return found
 
 
-def _by_position(
-    table: Table, columns: Columns, words: pd.DataFrame, subject: pd.Series, drop: bool
-) -> pd.Series:
-    """Find words by their positions in sentence or item; NaN where there is none, with `drop`."""
-    keys = _keys(table, columns, words)
-    if not keys:
+def _by_keys(
+    table: Table,
+    columns: Columns,
+    words: pd.DataFrame,
+    subject: pd.Series,
+    values: pd.Series | None,
+    options: Options,
+) -> engine.Join:
+    """Join rows to words by the keys that the table has; rows of another word have none."""
+    there = list(table.frame.columns)
+    rows = pd.DataFrame(index=table.frame.index)
+    for name, names in (("item", options.items), ("sentence", options.sentences)):
+        if (column := columns.find(name, there)) is not None:
+            rows[name] = renamed(labels(table, column), names, f"options → {name}s")
+    for name in ("word_id", "position"):
+        if (column := columns.find(name, there)) is not None:
+            rows[name] = positions(table, column)
+    for name in ("word", "length"):
+        if (column := columns.find(name, there)) is not None:
+            rows[name] = table[column] if name == "word" else table.numbers(column)
+    if rows.columns.isin(["word_id", "item", "sentence"]).sum() == 0 and (
+        words["item"].nunique() > 1 or "position" not in rows
+    ):
         raise InputError(
             f"{table.path} has neither a column {columns.name('word_id')} nor "
             f"{columns.name('sentence')}: options → columns must name word_id, or sentence and "
             "position, or item and position"
         )
-    column = columns.find("position", table.frame.columns)
-    if column is None and columns.name("position") is not None:
-        way = "or map `position: null`, to count the rows as they stand. "
-        raise lacking(table.path, columns.name("position"), table.frame.columns, way)
-    if column is None:
-        text = [subject, *(rows for rows, _ in keys.values())]
-        at = subject.groupby(text, sort=False).cumcount() + 1
-        _whole_texts(table, words, keys, text, at)
-    else:
-        at = positions(table, column)
-    spoken = columns.find("word", table.frame.columns)
-    shown = None if spoken is None else table[spoken]
-    tries = []
-    for unit, base in product([*(["sentence"] if "sentence" in keys else []), "item"], _bases(at)):
-        if unit == "item" and "item" not in keys:
-            continue
-        ids = _look_up(words, keys, unit, at - base + 1)
-        wrong = ids.isna()
-        if shown is not None:
-            wrong |= ~_same(shown, words, ids)
-        if not wrong.any():
-            return ids
-        tries.append((int(wrong.sum()), len(tries), ids, wrong))
-    _, _, ids, wrong = min(tries, key=lambda each: each[:2])
-    if drop and (shown is None or _same(shown, words, ids).all()):
-        return ids
-    line = ids.index[int(np.argmax(wrong))]
-    more = f"({wrong.sum():,} such rows)"
-    place = int(np.argmax(wrong))
-    if ids.isna().iloc[place]:
-        table.fail(line, f"there is no such word in the words {more}")
-    table.fail(
-        line,
-        f"{spoken} is {shown.iloc[place]!r}, the words have "
-        f"{words.word[int(ids.iloc[place])]!r} there {more}; if that is as it should be, map "
-        "`responses: {word: null}`",
+    chosen = dict(options.join)
+    if "position" not in rows and "word_id" not in rows:
+        if columns.name("position") is not None:
+            way = "or map `position: null`, to count the rows as they stand. "
+            raise lacking(table.path, columns.name("position"), there, way)
+        if "word" in rows:
+            rows["reader"] = subject
+        else:
+            text = [subject, *(rows[name] for name in ("item", "sentence") if name in rows)]
+            rows["position"] = subject.groupby(text, sort=False).cumcount() + 1
+            _whole_texts(table, words, rows, subject)
+            chosen.setdefault("position", "from 1")
+    if values is not None:
+        rows["value"] = values
+    kind = None if values is None else "time"
+    found = engine.join(
+        words, rows, table.path, chosen=chosen, kind=kind, partial=options.unmatched == "dropped"
     )
-
-
-def _bases(at: pd.Series) -> list[int]:
-    """Give where positions may count from, the likelier first."""
-    return [0] if at.min() < 1 else [1, 0]
-
-
-def _look_up(words: pd.DataFrame, keys: dict[str, tuple], unit: str, at: pd.Series) -> pd.Series:
-    """Give the ids of the words at places (from 1) of units; NaN where there is none."""
-    used = [
-        name
-        for name in ("item", "sentence")
-        if name in keys and (unit, name) != ("item", "sentence")
-    ]
-    place = (
-        words.position if unit == "sentence" else words.groupby("item", sort=False).cumcount() + 1
-    )
-    known = pd.MultiIndex.from_arrays([*(keys[name][1] for name in used), place.astype("int64")])
-    asked = pd.MultiIndex.from_arrays([*(keys[name][0] for name in used), at.astype("int64")])
-    if not known.is_unique:
-        raise InputError(
-            "sentences are numbered anew in each text: options → columns must name the item of the "
-            "responses, too"
+    if found.misplaced.any() and options.unmatched != "dropped":
+        at = int(np.argmax(found.misplaced))
+        table.fail(
+            rows.index[at],
+            f"{columns.find('word', there)} is {rows['word'].iloc[at]!r}, the words have "
+            f"{words.word.iloc[found.row[at]]!r} there ({found.misplaced.sum():,} such rows); correct "
+            "the file, or leave these rows out: `unmatched: dropped`",
         )
-    places = known.get_indexer(asked)
-    return pd.Series(np.where(places < 0, np.nan, places), index=at.index)
+    warn(table.path, f"joined by {found.report}")
+    return found
 
 
-def _same(shown: pd.Series, words: pd.DataFrame, ids: pd.Series) -> pd.Series:
-    """Say of each row whether its word is that of `words`, but for case and punctuation."""
-    plain = {word: _SHOWN.sub("", word).casefold() for word in {*shown.unique(), *words.word}}
-    known = ids.map(dict(enumerate(words.word.map(plain))))
-    own = shown.map(plain)
-    return (own == known) | (own == "") | (known == "") | known.isna()
-
-
-def _whole_texts(table: Table, words: pd.DataFrame, keys: dict, text: list, at: pd.Series) -> None:
-    """Raise InputError unless each reading has as many rows as its text, where no position says which."""
-    parts = list(keys)
-    known = pd.DataFrame({name: keys[name][1] for name in parts})
-    length = known.groupby(parts, sort=False).size()
-    rows = pd.DataFrame({name: keys[name][0] for name in parts})
-    asked = pd.MultiIndex.from_frame(rows) if len(parts) > 1 else rows[parts[0]]
-    expected = pd.Series(length.reindex(asked).to_numpy(), index=at.index)
-    got = at.groupby(text, sort=False).transform("size")
+def _whole_texts(table: Table, words: pd.DataFrame, rows: pd.DataFrame, subject: pd.Series) -> None:
+    """Raise InputError unless each reading has as many rows as its text, where nothing orders the rows."""
+    parts = [name for name in ("item", "sentence") if name in rows]
+    known = words[parts].astype(str)
+    if "sentence" in parts and "sentence_label" in words:
+        known = known.assign(sentence=words.sentence_label)
+    length = known.groupby(parts, sort=False).size().rename("size").reset_index()
+    spelled = rows[parts].apply(lambda column: column.map(plain_label))
+    length[parts] = length[parts].apply(lambda column: column.map(plain_label))
+    expected = spelled.merge(length, on=parts, how="left")["size"].set_axis(rows.index)
+    text = [subject, *(rows[name] for name in parts)]
+    got = subject.groupby(text, sort=False).transform("size")
     wrong = got != expected
     if wrong.any():
         place = int(np.argmax(wrong))
         full = "no" if np.isnan(expected.iloc[place]) else f"{expected.iloc[place]:.0f}"
         table.fail(
-            at.index[place],
-            f"subject {text[0].iloc[place]} has {got.iloc[place]} rows of a text of {full} words, and "
-            "no position says which; map `position`",
+            rows.index[place],
+            f"subject {subject.iloc[place]} has {got.iloc[place]} rows of a text of {full} words, and "
+            "no position says which; map `position`, or `word`",
         )
 
 

@@ -37,6 +37,7 @@ from recency.names import hint
 from recency.reading.contracts import padded
 from recency.reading.fixations import previous_fixated, since_fixation
 from recency.reading.formats.anything import Style
+from recency.reading.joins.index import ORDER, renamed
 from recency.reading.options import one_of
 from recency.reading.own import places, texts
 from recency.reading.own.columns import (
@@ -62,7 +63,7 @@ def words(
     files: dict[str, Path],
     *,
     columns: Mapping | None = None,
-    sentences: str | None = None,
+    sentences: str | Mapping | None = None,
     separator: str | None = None,
     encoding: str = "utf-8",
     decimal: str = ".",
@@ -77,8 +78,7 @@ def words(
     `measures` are the names of responses, which are no columns of words to keep.
     """
     path, mapped = only(files, "words of a table"), columns_of(columns, "words")
-    if sentences is not None:
-        one_of("sentences", sentences, texts.RULES)
+    rule = _rule(sentences)
     others = {n: c for n, c in mapped.others().items() if n not in measures}
     wanted = ("subject", "item", "sentence", "position", "word", "space_after", "region")
 
@@ -93,7 +93,7 @@ def words(
                 mapped.needed(name, path, there)
         if mapped.find("item", there) is None and mapped.name("item") is not None:
             raise lacking(path, "item", there, "options → columns → item names that of the texts. ")
-        if mapped.find("sentence", there) is None and sentences is None:
+        if mapped.find("sentence", there) is None and rule is None:
             way = "or say `sentences: punctuation` or `sentences: item` in the options. "
             raise lacking(path, mapped.name("sentence") or "sentence", there, way)
         for name, column in others.items():
@@ -107,7 +107,7 @@ def words(
     if not rows.has("position"):
         rows = texts.by_row_order(rows)
     kept = _of_words(table, rows, others, mapped, missing, decimal)
-    return texts.build(rows, sentences, kept, phrases)
+    return texts.build(rows, rule, kept, phrases)
 
 
 def responses(
@@ -127,6 +127,10 @@ def responses(
     amplitudes: Sequence[str] = (),
     eye_tracking: bool = False,
     unmatched: str = "refused",
+    join: Mapping[str, str] | None = None,
+    items: Mapping | str | None = None,
+    sentences: Mapping | str | None = None,
+    subjects: Mapping | None = None,
 ) -> pd.DataFrame:
     """Read `measure` in ms, the subject and what else is mapped, in reading order.
 
@@ -139,14 +143,16 @@ def responses(
     one_of("unmatched", unmatched, ("refused", "dropped"))
     style = Style(separator, encoding, sheet, frame, decimal)
     table, time, others = _read(path, style, mapped, measure, words)
-    subject = _subjects(table, mapped)
-    found = places.find(table, mapped, words, subject, unmatched == "dropped")
+    subject = renamed(_subjects(table, mapped), subjects, "options → subjects")
+    value = "amplitude_uv" if measure in amplitudes else "time_ms"
+    values = _values(table, time, missing, decimal, value)
+    values = values * (_UNITS[unit] if value == "time_ms" else 1.0)
+    options = places.Options(_selected(join, items, sentences), items, sentences, unmatched)
+    times = values if value == "time_ms" else None
+    found = places.find(table, mapped, words, subject, times, options)
     table, subject = Table(table.path, table.frame[found.kept]), subject[found.kept]
     made = pd.DataFrame({"subject": padded(subject), "word_id": found.word_id})
-    value = "amplitude_uv" if measure in amplitudes else "time_ms"
-    made[value] = _values(table, time, missing, decimal, value) * (
-        _UNITS[unit] if value == "time_ms" else 1.0
-    )
+    made[value] = values[found.kept]
     if (found.span > 1).any():
         made["span"] = found.span
     for name, column in others.items():
@@ -160,6 +166,24 @@ def responses(
     if eye_tracking:
         made = _with_history(made, words, value)
     return _without_missing(path, made, value, measure, skipped)
+
+
+def _rule(sentences: str | Mapping | None) -> str | None:
+    """Return how the words' sentences are found; a mapping or `order` is of the responses."""
+    if sentences is None or isinstance(sentences, Mapping) or sentences == ORDER:
+        return None
+    one_of("sentences", sentences, (*texts.RULES, ORDER))
+    return sentences
+
+
+def _selected(join: Mapping | None, items: object, sentences: object) -> dict[str, str]:
+    """Return the option `join`, with `items: order` and `sentences: order`."""
+    chosen = dict(join or {})
+    if items == ORDER:
+        chosen["item"] = ORDER
+    if sentences == ORDER:
+        chosen["sentence"] = ORDER
+    return chosen
 
 
 def _rows(table: Table, mapped: Columns, phrases: bool) -> texts.Rows:
@@ -236,7 +260,7 @@ def _read(
                     f"{path} has no column {column}, which options → columns → {name} names; {known}"
                 )
         keys = ["subject", "word_id", "item", "sentence", "position", "word", "last_position"]
-        found = [mapped.find(name, there) for name in (*keys, "span", "region")]
+        found = [mapped.find(name, there) for name in (*keys, "span", "region", "length")]
         for name in ("subject", *keys[2:5]):
             if name in mapped.given and mapped.of[name] is not None:
                 mapped.needed(name, path, there)

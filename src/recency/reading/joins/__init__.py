@@ -1,0 +1,1 @@
+"""The join engine: which word each row of a table belongs to, verified or refused."""

@@ -1,0 +1,203 @@
+"""What speaks for a candidate alignment: the same words, their lengths, complete texts, correlations."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from recency.reading import checks
+from recency.reading.joins.index import Index
+from recency.reading.joins.readings import Candidate
+
+LAGS = (-2, -1, 0, 1, 2)
+FEWEST = 50
+"""Words that a correlation needs to decide."""
+SIMILAR = 0.6
+"""difflib's ratio from which two words are spellings of one word ("peaked", "peeked": .83)."""
+_WORDS = 20
+"""Words from which one complete text, or texts of one size, verify an alignment."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What speaks for one candidate.
+
+    Attributes
+    ----------
+    found : float
+        Share of the rows that have a word.
+    same : float or None
+        Of the rows that have a word, the share with the same word (or length) as the words;
+        None: nothing can be compared.
+    identical : float
+        The same of all of the table's rows that can be compared, with a word or without.
+    complete : float
+        Share of the texts in the table that have rows from their first word to their last.
+    sizes, covered : int
+        Different sizes among the complete texts, and words that have a row.
+    differ : ndarray of int64
+        Rows whose word (or length) is another than that of the words.
+    """
+
+    found: float
+    same: float | None
+    identical: float
+    complete: float
+    sizes: int
+    covered: int
+    differ: np.ndarray
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the texts are as long as in the table, and enough to say so."""
+        return self.complete == 1 and (self.sizes > 1 or self.covered >= _WORDS)
+
+    @property
+    def fits(self) -> bool:
+        """Return whether every row has a word, and the texts are as long as in the table."""
+        return self.found == 1 and self.is_complete
+
+
+def of(
+    words: Index, rows: pd.DataFrame, candidate: Candidate, texts: np.ndarray | None
+) -> Evidence:
+    """Weigh a candidate by words, lengths and the sizes of texts.
+
+    Parameters
+    ----------
+    texts : ndarray of int64, shape (rows,), optional
+        The word of each row by an alignment of characters, which rows of tokens are compared with.
+    """
+    row, weight = candidate.row, rows["rows"].to_numpy()
+    has = row >= 0
+    found = float(weight[has].sum() / max(weight.sum(), 1))
+    comparable, equal = np.zeros(len(row), bool), np.zeros(len(row), bool)
+    if texts is not None:
+        comparable, equal = texts >= 0, row == texts
+    elif "spelled" in rows:
+        theirs, ours = rows["spelled"].to_numpy(), words.spelled[row]
+        comparable = theirs != ""  # punctuation alone says nothing
+        equal = theirs == ours
+        if candidate.whole is not None:  # several rows may be one word
+            equal |= candidate.whole[row]
+    elif "length" in rows:
+        comparable = np.ones(len(row), bool)
+        equal = rows["length"].to_numpy(dtype=float) == words.lengths[row]
+    compared = comparable & has
+    same, identical = None, 0.0
+    if compared.any():
+        alike = float(weight[compared & equal].sum())
+        same, identical = alike / weight[compared].sum(), alike / weight[comparable].sum()
+    complete, sizes, covered = _complete(words, row[has], "sentence" in rows)
+    return Evidence(
+        found, same, identical, complete, sizes, covered, np.flatnonzero(compared & ~equal)
+    )
+
+
+def _complete(words: Index, row: np.ndarray, sentences: bool) -> tuple[float, int, int]:
+    """Return the share of complete texts, how many sizes these have, and the words covered."""
+    if not len(row):
+        return 0.0, 0, 0
+    unit = words.sentence if sentences else words.item
+    start = words.sentence_start if sentences else words.item_start
+    there = np.zeros(len(words.words), bool)
+    there[row] = True
+    units = np.unique(unit[row])
+    whole = there[start[units]] & there[start[units + 1] - 1]
+    sizes = np.unique(np.diff(start)[units[whole]])
+    return float(whole.mean()), len(sizes), int(there.sum())
+
+
+def misplaced(words: Index, rows: pd.DataFrame, candidate: Candidate, differ: np.ndarray) -> list:
+    """Return the rows, of those that differ, that are not a spelling of their word.
+
+    A row is a spelling of its word if the two are similar, and its word does not occur within two
+    words of that position.
+    """
+    if not len(differ) or "spelled" not in rows:
+        return differ.tolist()
+    theirs, ours = rows["spelled"].to_numpy(), words.spelled
+    wrong = []
+    for row in differ.tolist():
+        at = candidate.row[row]
+        near = ours[max(0, at - 2) : at + 3]
+        similar = difflib.SequenceMatcher(None, theirs[row], ours[at]).ratio() >= SIMILAR
+        if not similar or theirs[row] in near:
+            wrong.append(row)
+    return wrong
+
+
+def decided(
+    words: Index, rows: pd.DataFrame, candidates: list[Candidate], kind: str
+) -> list[Candidate]:
+    """Return the candidates under which the values follow their own word, not a neighbour.
+
+    Parameters
+    ----------
+    kind : str
+        "time" or "surprisal": what `value` in `rows` is.
+    """
+    passed = []
+    for candidate in candidates:
+        mean = _mean(words, rows, candidate)
+        profile = time_profile(words, mean) if kind == "time" else surprisal_profile(words, mean)
+        if profile is not None and profile:
+            passed.append(candidate)
+    return passed
+
+
+def follows_neighbour(words: Index, rows: pd.DataFrame, candidate: Candidate) -> bool:
+    """Return whether surprisals follow a neighbour's length and frequency, not their own word's."""
+    return surprisal_profile(words, _mean(words, rows, candidate)) is False
+
+
+def _mean(words: Index, rows: pd.DataFrame, candidate: Candidate) -> pd.Series:
+    """Return the mean value of each word's rows; NaN where there is none."""
+    value, weight = rows["value"].to_numpy(), rows["rows"].to_numpy(dtype=float)
+    has = (candidate.row >= 0) & np.isfinite(value)
+    total = np.bincount(candidate.row[has], value[has] * weight[has], len(words.words))
+    count = np.bincount(candidate.row[has], weight[has], len(words.words))
+    with np.errstate(invalid="ignore"):
+        return pd.Series(np.where(count > 0, total / count, np.nan))
+
+
+def time_profile(words: Index, mean: pd.Series) -> bool | None:
+    """Return whether mean times follow their own word's length; None if too few words tell."""
+    table = checks.alignment(words.words.reset_index(drop=True), mean)
+    r = table.set_index("offset").r
+    if int(table.n.iloc[0]) < FEWEST or r.isna().all() or r[0] < 3 / np.sqrt(table.n.iloc[0]):
+        return None
+    skips = bool((mean == 0).mean() > 0.01)
+    return not any(f.level == "warning" for f in checks.shifted(table, skips))
+
+
+def surprisal_profile(words: Index, mean: pd.Series) -> bool | None:
+    """Return whether surprisals follow their own word's length and frequency; None if unclear.
+
+    The frequency is that of the word in the texts themselves.
+    """
+    count = pd.Series(words.spelled).map(pd.Series(words.spelled).value_counts())
+    rarity = -np.log(count.to_numpy(dtype=float))
+    value = mean.to_numpy()
+    r = {lag: _correlated(words, value, (words.lengths, rarity), lag) for lag in LAGS}
+    n = int(np.isfinite(value).sum())
+    if n < FEWEST or not np.isfinite(r[0]):
+        return None
+    others = max(r[lag] for lag in LAGS if lag and np.isfinite(r[lag]))
+    margin = 2 * np.sqrt(2 / n)
+    if r[0] > others + margin and r[0] > 3 / np.sqrt(n):
+        return True
+    return False if others > r[0] + margin else None
+
+
+def _correlated(words: Index, value: np.ndarray, with_: tuple, lag: int) -> float:
+    """Return the mean correlation of values with properties of the word `lag` words on in the item."""
+    rows = np.arange(max(0, -lag), len(value) - max(0, lag))
+    rows = rows[(words.item[rows] == words.item[rows + lag]) & np.isfinite(value[rows])]
+    if len(rows) < 3 or np.ptp(value[rows]) == 0:
+        return float("nan")
+    found = [np.corrcoef(value[rows], x[rows + lag])[0, 1] for x in with_ if np.ptp(x[rows + lag])]
+    return float(np.mean(found)) if found else float("nan")

@@ -1,0 +1,160 @@
+"""The join report, and the errors of joins: the nearest key, the candidates, the line that selects each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.joins import index as labels
+from recency.reading.joins.evidence import Evidence
+from recency.reading.joins.index import Index
+from recency.reading.joins.readings import Candidate
+
+_VERIFIED = {
+    "words": "verified by the words",
+    "lengths": "verified by the words' lengths",
+    "sizes": "verified by the sizes of the texts",
+    "correlation": "verified by the values' correlation with word length",
+    "join": "selected by `join`, not verified",
+}
+
+
+def report(
+    words: Index, rows: pd.DataFrame, best: Candidate, weight: Evidence, verified: str
+) -> str:
+    """Return the join report: keys, share of rows, share of identical words, three examples."""
+    matched = int(rows["rows"].to_numpy()[best.row >= 0].sum())
+    text = f"{best.line()}: {matched:,} of {rows['rows'].sum():,} rows have a word"
+    text += f"; {_VERIFIED[verified]}"
+    if weight.same is not None:
+        text += f", {_percent(weight.same)} of which are the same"
+    if len(weight.differ) and "word" in rows:
+        shown = [
+            f"{rows['word'].iloc[row]!r} for {words.words['word'].iloc[best.row[row]]!r}"
+            for row in weight.differ[:3]
+        ]
+        text += f"; not the same: {', '.join(shown)}"
+    return text
+
+
+def no_candidate(where: object, rows: pd.DataFrame, chosen: Mapping[str, str]) -> NoReturn:
+    """Raise InputError: no alignment is possible at all."""
+    keys = [k for k in ("item", "sentence", "position", "word_id", "offset", "word") if k in rows]
+    if chosen:
+        said = ", ".join(f"{key}: {value}" for key, value in chosen.items())
+        raise InputError(
+            f"{where}: no row has a word under `join: {{{said}}}`; keys in the table: "
+            f"{', '.join(keys)}"
+        )
+    raise InputError(
+        f"{where}: no row has a word in the dataset (keys: {', '.join(keys)}); is this the table of "
+        "another dataset? If texts have other labels, `items: {label: label}` maps them"
+    )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What an error about a join needs to know."""
+
+    where: object
+    words: Index
+    rows: pd.DataFrame
+    weighed: list[tuple[Candidate, Evidence]]
+
+    def refuse(self, why: str, several: list[tuple[Candidate, Evidence]] | None = None) -> NoReturn:
+        """Raise InputError with up to three candidates, their shares and the lines that select them."""
+        several = several or sorted(
+            self.weighed, key=lambda each: (each[1].identical, each[1].found), reverse=True
+        )
+        shown = "; ".join(f"`{c.line()}`: {_shares(e)}" for c, e in several[:3])
+        example = ""
+        best, weight = several[0]
+        if len(weight.differ) and "word" in self.rows:
+            row = int(weight.differ[0])
+            example = (
+                f" (line {self.rows['line'].iloc[row]}: {self.rows['word'].iloc[row]!r}, the words "
+                f"have {self.words.words['word'].iloc[best.row[row]]!r} there)"
+            )
+        way = "" if "word" in self.rows else "; map `word`, so that the join can be verified"
+        raise InputError(f"{self.where}: {why}{example}. Candidates: {shown}{way}")
+
+    def unmatched(self, candidate: Candidate) -> NoReturn:
+        """Raise InputError about the first row without a word, with the nearest key."""
+        missing = candidate.row < 0
+        row = int(np.argmax(missing))
+        count = int(self.rows["rows"].to_numpy()[missing].sum())
+        line = self.rows["line"].iloc[row]
+        text = f"{self.where}, line {line}: {self._place(row)} has no word ({count:,} such rows); "
+        text += self._nearest(row)
+        better = [
+            (c, e)
+            for c, e in self.weighed
+            if c is not candidate and e.found > 1 - missing.mean() and e.found > 0.5
+        ]
+        if better:
+            c, e = max(better, key=lambda each: each[1].found)
+            text += f"; `{c.line()}` would match {_percent(e.found)} of rows"
+        raise InputError(text)
+
+    def _place(self, row: int) -> str:
+        """Describe where a row stands by its keys."""
+        keys = [k for k in ("item", "sentence", "position", "word_id") if k in self.rows]
+        parts = []
+        for key in keys:
+            value = self.rows[key].iloc[row]
+            parts.append(f"{key} {value!r}" if not str(value).isdigit() else f"{key} {value}")
+        return ", ".join(parts) or f"{self.rows['word'].iloc[row]!r}"
+
+    def _nearest(self, row: int) -> str:
+        """Say which labels or sizes the words have instead."""
+        for key, known in (("item", self.words.items), ("sentence", self.words.sentences)):
+            if key not in self.rows:
+                continue
+            asked = self.rows[key].iloc[[row]]
+            if (labels.look_up(asked, known) < 0).all():
+                text = f"{key}s of the words are {labels.span(known)}"
+                if labels.numbers(asked) is None:
+                    text += f"; `{key}s: {{{asked.iloc[0]}: {known[0]}, …}}` maps {key}s"
+                    text += self._by_order(key)
+                return text
+        return f"the words have {self._size(row)}"
+
+    def _by_order(self, key: str) -> str:
+        """Return what the order of appearance would give."""
+        ordered = [(c, e) for c, e in self.weighed if "order" in c.keys.get(key, ())]
+        if not ordered:
+            return ""
+        _, weight = max(ordered, key=lambda each: (each[1].identical, each[1].found))
+        of = f"{_percent(weight.same)} of words agree" if weight.same is not None else (
+            f"{_percent(weight.found)} of rows have a word"
+        )  # fmt: skip
+        return f"; by order of appearance (`{key}s: order`) {of}"
+
+    def _size(self, row: int) -> str:
+        """Return the number of words of a row's sentence or item, or of all."""
+        for key, known, start in (
+            ("sentence", self.words.sentences, self.words.sentence_start),
+            ("item", self.words.items, self.words.item_start),
+        ):
+            if key in self.rows:
+                unit = int(labels.look_up(self.rows[key].iloc[[row]], known)[0])
+                return f"{start[unit + 1] - start[unit]} words in {key} {known[unit]}"
+        return f"{len(self.words.words):,} words"
+
+
+def _shares(weight: Evidence) -> str:
+    """Return the shares of a candidate in words."""
+    text = f"{_percent(weight.found)} of rows have a word"
+    if weight.same is not None:
+        text += f", {_percent(weight.same)} of them the same"
+    return text
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, never rounded to 100 % from below."""
+    return f"{min(share * 100, 99.9 if share < 1 else 100):.3g} %"

@@ -1,0 +1,138 @@
+"""Alignments by the words themselves: character by character in reading order, and texts by their words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from recency.reading.joins import characters
+from recency.reading.joins import index as labels
+from recency.reading.joins.index import Index
+
+
+def aligned(
+    words: Index, rows: pd.DataFrame, text: np.ndarray, bounds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Align the rows of each text with its words, by their characters.
+
+    Parameters
+    ----------
+    words : Index
+        The words, W of them.
+    rows : DataFrame
+        With `token` or `word`, and with what orders them (`reading_order`); of each `reader`, if
+        there is such a column, by itself.
+    text : ndarray of int64, shape (rows,)
+        The text of each row, -1: none.
+    bounds : ndarray of int64, shape (texts + 1,)
+        First word of each text, and W.
+
+    Returns
+    -------
+    row : ndarray of int64, shape (rows,)
+        The word of each row's first visible character; -1: none.
+    whole : ndarray of bool, shape (W,)
+        Words that the rows spell completely, and in which they have nothing else.
+    """
+    given = rows["token" if "token" in rows else "word"].astype(str).to_numpy(dtype=object)
+    ours = words.words["word"].tolist()
+    order = reading_order(rows)
+    reader = pd.factorize(rows["reader"])[0] if "reader" in rows else np.zeros(len(rows), np.int64)
+    row, whole = np.full(len(rows), -1, np.int64), np.ones(len(ours), bool)
+    touched = np.zeros(len(ours), bool)
+    order = order[text[order] >= 0]
+    group = reader[order] * (len(bounds) - 1) + text[order]
+    sequence: dict[tuple, characters.Found] = {}
+    for numbers in pd.Series(order).groupby(group, sort=False):
+        at = numbers[1].to_numpy()
+        first, last = bounds[text[at[0]]], bounds[text[at[0]] + 1]
+        shown = given[at].tolist()
+        key = (int(first), tuple(shown))
+        if key not in sequence:
+            sequence[key] = characters.find(ours[first:last], shown)
+        found = sequence[key]
+        row[at] = np.where(found.row >= 0, found.row + first, -1)
+        whole[first:last] &= found.whole
+        touched[first:last] = True
+    return row, whole & touched
+
+
+def reading_order(rows: pd.DataFrame) -> np.ndarray:
+    """Return the order of rows within their texts: by offset or by sentence and position, or as they are."""
+    place = np.arange(len(rows))
+    keys: list[np.ndarray] = [place]
+    if "offset" in rows:
+        keys.append(rows["offset"].to_numpy())
+    elif "word_id" in rows:
+        keys.append(rows["word_id"].to_numpy())
+    elif "position" in rows:
+        keys.append(rows["position"].to_numpy())
+        if "sentence" in rows:
+            codes, unique = pd.factorize(rows["sentence"])
+            number = labels.numbers(unique)
+            keys.append(codes if number is None else number[codes])
+    if "item" in rows:
+        keys.append(pd.factorize(rows["item"])[0])
+    return np.lexsort(keys)
+
+
+def offsets(words: Index) -> np.ndarray:
+    """Return where each word begins in its item's text, in characters from 0; shape (W,)."""
+    size = words.lengths.astype(np.int64)
+    if "space_after" in words.words:
+        size = size + words.words["space_after"].to_numpy(dtype=np.int64)
+    else:
+        size = size + 1
+    begin = np.append(0, np.cumsum(size))
+    return begin[:-1] - begin[words.item_start[:-1]][words.item]
+
+
+def most_similar(
+    words: Index, unit: np.ndarray, rows: pd.DataFrame, group: np.ndarray, groups: int
+) -> np.ndarray:
+    """Return the text that has most pairs of neighbouring words in common with each group of rows.
+
+    No two groups get the same text.
+
+    Parameters
+    ----------
+    words : Index
+        The words, W of them.
+    unit : ndarray of int64, shape (W,)
+        The text (item or sentence) of each word.
+    rows : DataFrame
+        With `word`, and with what orders them.
+    group : ndarray of int64, shape (rows,)
+        The group of each row, below `groups`.
+
+    Returns
+    -------
+    ndarray of int64, shape (groups,)
+        A text for each group, -1 where it has nothing in common with any.
+    """
+    order = reading_order(rows)
+    order = order[np.argsort(group[order], kind="stable")]
+    theirs = labels.spellings(rows["word"].iloc[order])
+    codes, unique = pd.factorize(np.concatenate([words.spelled, theirs]))
+    ours, given = codes[: len(words.words)], codes[len(words.words) :]
+    pairs = _pairs(ours, unit, len(unique)), _pairs(given, group[order], len(unique))
+    table = pd.DataFrame({"pair": pairs[0], "unit": unit})
+    seen = pd.DataFrame({"pair": pairs[1], "group": group[order]})
+    table, seen = table.drop_duplicates(), seen.drop_duplicates()
+    common = table[table.groupby("pair")["unit"].transform("size") <= 20]
+    both = seen.merge(common, on="pair")
+    count = both.groupby(["group", "unit"]).size().reset_index(name="n")
+    count["size"] = np.bincount(unit)[count["unit"]]
+    ranked = count.sort_values(["n", "size"], ascending=[False, True], kind="stable")
+    best, taken = np.full(groups, -1, np.int64), set()
+    for number, text in ranked[["group", "unit"]].itertuples(index=False):
+        if best[number] < 0 and text not in taken:
+            best[number] = text
+            taken.add(text)
+    return best
+
+
+def _pairs(codes: np.ndarray, unit: np.ndarray, size: int) -> np.ndarray:
+    """Return a number for each word and the one before it in its text (0: none)."""
+    before = np.where(np.append(True, unit[1:] != unit[:-1]), 0, np.append(0, codes[:-1]) + 1)
+    return before * (size + 1) + codes
