@@ -3,6 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from recency.errors import InputError
+from recency.reading.joins import engine
+
 
 def table(words, value, subject=None):
     """Return a table of values with all the keys that words have: a row a word, in reading order."""
@@ -14,7 +17,7 @@ def table(words, value, subject=None):
 
 
 def numbered(column, base):
-    """Number labels in order of appearance."""
+    """Return numbers for labels, in order of appearance."""
     return pd.Series(pd.factorize(column)[0] + base, index=column.index).astype(str)
 
 
@@ -129,6 +132,9 @@ DAMAGES = {
     "first words left out, counted anew": lambda f, r: without_first(f),
     "one word lost": lambda f, r: one_word_lost(f),
     "half of the rows": lambda f, r: f.sample(frac=0.5, random_state=4).sort_index(),
+    "a fifth of the rows left out": lambda f, r: f.sample(frac=0.8, random_state=5).sort_index(),
+    "a tenth of the rows left out": lambda f, r: f.sample(frac=0.9, random_state=5).sort_index(),
+    "a few rows left out": lambda f, r: f.sample(frac=0.98, random_state=5).sort_index(),
     "positions one on": lambda f, r: moved(f, ["position", "place", "word_id"], 1),
     "positions one back": lambda f, r: moved(f, ["position", "place", "word_id"], -1),
     "words one on": lambda f, r: moved(f, ["word"], 1),
@@ -171,3 +177,22 @@ VIEWS = {
     "item and word": ["item", "word"],
     "word": ["word"],
 }
+
+
+def check(words, value, damage, view, kind):
+    """Join a damaged table; return the share of rows with a word, all of them true, or None if refused."""
+    frame = DAMAGES[damage](table(words, value), np.random.default_rng(7))
+    frame = frame.reset_index(drop=True)
+    rows = frame[[*VIEWS[view], "value"]].rename(columns={"place": "position"})
+    try:
+        made = engine.join(words, rows, "table", kind=kind, partial=True)
+        if made.whole is None and pd.Series(made.row[made.row >= 0]).duplicated().any():
+            raise InputError("a second value of a word")  # as all that use the engine do
+    except InputError as error:
+        assert "\n" not in str(error) and len(str(error)) < 900
+        return None
+    row = np.where(made.misplaced, -1, made.row)
+    has, truth = row >= 0, frame["truth"].to_numpy()
+    wrong = has & (row != truth)
+    assert not wrong.any(), f"{wrong.sum()} of {has.sum()} rows are wrong: {made.report}"
+    return float(has.mean())

@@ -14,6 +14,7 @@ from project import ROOT
 from recency.command.main import main
 from recency.reading import responses as responses_rule
 from recency.reading import words as words_rule
+from recency.reading.parsers import natural_stories
 from recency.workflow import checks, loading
 
 
@@ -245,3 +246,67 @@ def test_run_helps_before_set_up(tmp_path):
     script.chmod(0o755)
     shown = subprocess.run([script, "--help"], capture_output=True, text=True, check=True).stdout
     assert "./run describe FILE" in shown and "make setup" in shown
+
+
+def test_the_join_with_a_dataset_is_tried(tmp_path, shared_data, monkeypatch):
+    """Natural Stories' times: the report and three rows as read, or what is wrong with them."""
+    monkeypatch.chdir(ROOT)
+    mirror = shared_data.parent / "mirror"
+    monkeypatch.setenv("RECENCY_MIRROR", f"{mirror}:{shared_data}")
+    frame = pd.read_csv(
+        shared_data / "naturalstories" / "naturalstories_batch2_RTs.tsv.gz", sep="\t", nrows=20_000
+    )
+    path = save(frame, tmp_path / "times.csv")
+    status, out, _ = described(path, "--words", "natural_stories")
+    assert status == 0 and "To be corrected" in out
+    assert "item 8, position 981 has no word (38 such rows); the words have 980 words in item 08" in out
+    story = natural_stories.words({"stories": shared_data / "naturalstories" / "all_stories.tok"})
+    story = story[story["item"] == "08"].assign(zone=range(980))
+    made = story[["item", "zone", "word"]].assign(subject="p1", rt=300 + story.zone)
+    _, out, _ = described(save(made, path), "--words", "natural_stories")
+    assert "joined by join: {item: labels, position: from 0 in item}" in out
+    assert "three rows as read:" in out and "100 % of which are the same" in out
+
+
+def test_a_table_of_surprisals_gives_lms(tmp_path):
+    scores = words().assign(
+        gpt2_surprisal=[2.5 + n / 3 for n in range(13)],
+        lstm_surprisal=[3.5 + n / 4 for n in range(13)],
+    )
+    columns = ["item", "place", "word", "gpt2_surprisal"]
+    known = save(words(), tmp_path / "words.csv")
+    one = save(scores[columns], tmp_path / "one.csv")
+    status, out, _ = described(one, "--words", known)
+    entry = yaml.safe_load(out)["lms"]["gpt2_table"]
+    assert status == 0 and entry["surprisals"]["unit"] in ("bits", "nats")
+    assert entry["surprisals"]["columns"] == {
+        "surprisal": "gpt2_surprisal", "item": "item", "position": "place", "word": "word",
+    }  # fmt: skip
+    assert "the table does not say" in out and "verified by the words, 100 %" in out
+    assert "'The', word 1 of sentence 1 (text harbour): surprisal" in out
+    many = save(scores[[*columns, "lstm_surprisal"]], tmp_path / "many.csv")
+    made = yaml.safe_load(described(many)[1])
+    config = loading.load(ROOT) | made
+    loading.complete(config, ROOT)
+    checks.check(config, ROOT / "config.schema.yaml")
+    assert config["lm_groups"]["many"] == ["gpt2_many", "lstm"]
+    assert config["lms"]["lstm"]["surprisals"]["columns"]["surprisal"] == "lstm_surprisal"
+    logs = save(scores[columns].assign(lp=-scores.gpt2_surprisal).drop(columns=columns[-1]), one)
+    assert "logprob: lp" in described(logs)[1]
+
+
+def test_measures_are_seen_in_the_values(tmp_path):
+    frame = readings().rename(columns={"rt": "t2"})
+    frame = frame.assign(t1=frame.t2 - frame.place, t3=frame.t2 + 3 * frame.position)
+    frame["t1"] = frame["t1"].clip(lower=50)
+    _, out, _ = described(save(frame, tmp_path / "eyes.csv"))
+    columns = yaml.safe_load(out)["datasets"]["eyes"]["options"]["columns"]
+    assert [columns[name] for name in ("FFD", "FP", "GP")] == ["t1", "t2", "t3"]
+    slow = readings().assign(rt=lambda d: d.rt + 500)
+    _, out, _ = described(save(slow, tmp_path / "slow.csv"))
+    assert list(yaml.safe_load(out)["datasets"]["slow"]["measures"]) == ["Maze"]
+    stamped = readings().assign(time=lambda d: 1.7e9 + d.rt).drop(columns="rt")
+    status, _, err = described(save(stamped, tmp_path / "stamped.csv"))
+    assert status == 2 and "no column looks like reading times" in err
+    wrong = readings().assign(FFD=lambda d: d.rt + 9, gaze=lambda d: d.rt).drop(columns="rt")
+    assert "which cannot be" in described(save(wrong, tmp_path / "wrong.csv"))[1]

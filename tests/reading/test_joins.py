@@ -1,13 +1,10 @@
 """Damaged tables are joined to the true words, or refused: never a value on another word."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from join_damages import DAMAGES, OF_KEYS, OF_WORDS, VIEWS, table
+from join_damages import DAMAGES, OF_KEYS, OF_WORDS, VIEWS, check
 
-from recency.errors import InputError
 from recency.reading.contracts import word_table
-from recency.reading.joins import engine
 
 
 def made_corpus(seed=5, texts=6):
@@ -35,25 +32,6 @@ def made_corpus(seed=5, texts=6):
 
 
 WORDS, VALUE = made_corpus()
-
-
-def check(words, value, damage, view, kind):
-    """Join a damaged table; return the share of rows with a word, all of them true, or None if refused."""
-    frame = DAMAGES[damage](table(words, value), np.random.default_rng(7))
-    frame = frame.reset_index(drop=True)
-    rows = frame[[*VIEWS[view], "value"]].rename(columns={"place": "position"})
-    try:
-        made = engine.join(words, rows, "table", kind=kind, partial=True)
-        if made.whole is None and pd.Series(made.row[made.row >= 0]).duplicated().any():
-            raise InputError("a second value of a word")  # as all that use the engine do
-    except InputError as error:
-        assert "\n" not in str(error) and len(str(error)) < 900
-        return None
-    row = np.where(made.misplaced, -1, made.row)
-    has, truth = row >= 0, frame["truth"].to_numpy()
-    wrong = has & (row != truth)
-    assert not wrong.any(), f"{wrong.sum()} of {has.sum()} rows are wrong: {made.report}"
-    return float(has.mean())
 
 
 @pytest.mark.parametrize("view", VIEWS)

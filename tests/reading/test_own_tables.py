@@ -66,7 +66,7 @@ def test_rows_order_words_where_no_position_does(tmp_path):
     with pytest.raises(InputError, match="no column position; or map `position: null`"):
         parsed(path, columns=SPR)
     save(frame[frame.index != 3], path)  # the words themselves say whose times these are
-    known, times = parsed(path, columns=SPR | {"position": None})
+    _, times = parsed(path, columns=SPR | {"position": None})
     expected = [ms(s, n) for s in SUBJECTS for n in range(13) if (s, n) != ("p1", 3)]
     assert sorted(times.time_ms) == sorted(expected)
     assert (times.time_ms % 100 // 10).tolist() == (times.word_id % 10).tolist()

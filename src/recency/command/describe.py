@@ -1,41 +1,121 @@
-"""`recency describe`: what a table holds, and the dataset's YAML to begin from."""
+"""`recency describe`: what a table holds, and the YAML to begin from."""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
+import pandas as pd
+
+from recency.command import dataset_words
 from recency.command.lists import CHECKOUT
 from recency.errors import InputError
 from recency.files import atomic
-from recency.reading.own import begin, profile
+from recency.reading.own import begin, profile, surprisal_columns
 from recency.reading.own.begin import Described, Entry
+from recency.reading.own.surprisal_columns import Scores
+from recency.scoring import surprisal_table
+from recency.workflow import loading
 
 
 def run(file: str, words: str | None, out: str | None) -> None:
     """Print what a table holds as YAML's comments, and below it the entry; or write that to `out`.
 
-    `words` is the file of the words, or the dataset that has them, where `file` has times alone.
+    `words` is the file of the words, or the dataset that has them, where `file` has times or
+    surprisals alone.
     """
-    times = begin.described(Path(file))
+    table = begin.described(Path(file))
     other = begin.described(Path(words)) if words and Path(words).exists() else None
     dataset = words if words and other is None else None
     if dataset is not None and os.path.sep in dataset:
         raise InputError(f"--words {words}: there is no such file")
-    lines = _about(times) + (_about(other) if other else [])
-    made = begin.entry(times, other, dataset, _datasets())
-    lines += [_guesses(times, made)]
-    lines += made.notes
-    if made.problem and out is not None:
-        lines.append(f"to be corrected: {made.problem}")
-    text = begin.written(made, (_named(words if other else file), _named(file)), dataset)
-    use = f"look at it: ./run check_{made.name} --configfile config.open.yaml {out or 'mine.yaml'}"
+    lines = _about(table) + (_about(other) if other else [])
+    known = None if dataset is None else _known(dataset, lines)
+    scores = surprisal_columns.find(table.columns, table.roles, table.table.frame)
+    if scores is not None and not table.roles.measures:
+        text = _surprisals(table, other, known, dataset, scores, lines)
+        use = "name it in the `lms` of an experiment"
+    else:
+        made = begin.entry(table, other, dataset, known, _datasets())
+        lines += [_guesses(table, made), *table.notes, *made.notes]
+        if made.problem and out is not None:
+            lines.append(f"to be corrected: {made.problem}")
+        text = begin.written(made, (_named(words if other else file), _named(file)), dataset)
+        use = f"./run check_{made.name} --configfile config.open.yaml {out or 'mine.yaml'}"
     if out is None:
-        print("".join(f"# {line}".rstrip() + "\n" for line in [*lines, use]) + text, end="")
+        print(
+            "".join(f"# {line}".rstrip() + "\n" for line in [*lines, f"next: {use}"]) + text, end=""
+        )
         return
     with atomic(out) as part:
         part.write_text(text, encoding="utf-8")
-    print("\n".join([*lines, f"written to {out}; {use}"]))
+    print("\n".join([*lines, f"written to {out}; next: {use}"]))
+
+
+def _known(dataset: str, lines: list[str]) -> pd.DataFrame | None:
+    """Return a dataset's words if they are here; add a line if not."""
+    root = _checkout()
+    found = dataset_words.find(root, dataset) if root else None
+    if found is None:
+        lines.append(f"the words of {dataset} are not here: the join is not tried")
+    return found
+
+
+def _surprisals(
+    table: Described,
+    other: Described | None,
+    known: pd.DataFrame | None,
+    dataset: str | None,
+    scores: Scores,
+    lines: list[str],
+) -> str:
+    """Return the YAML of a table of surprisals; add what was found to the lines."""
+    stated = (
+        "" if scores.is_stated else f"; not stated in the table (mean {scores.mean:.3g}): check it"
+    )
+    names = ", ".join(f"{lm} in {column}" for lm, column in scores.columns.items())
+    lines.append(f"{scores.value} ({scores.unit}{stated}): {names}")
+    if other is not None:
+        known = begin.words_of(other)
+    problem = ""
+    if known is not None:
+        first = next(iter(scores.columns.values()))
+        columns = {scores.value: first, **scores.keys}
+        try:
+            made = surprisal_table.score(
+                known, table.path, columns=columns, unit=scores.unit, missing=1.0
+            )
+            lines += made.notes
+            values = made.table.assign(surprisal_bits=made.table["surprisal_bits"])
+            lines += begin.rows_as_read(known, values, "surprisal")
+        except InputError as error:
+            problem = " ".join(str(error).split())
+    head = [f"# To be corrected: {problem}"] if problem else []
+    return "\n".join([*head, *_lms(table, scores)]) + "\n"
+
+
+def _lms(table: Described, scores: Scores) -> list[str]:
+    """Return the entry of `lms`, or of `lms_from` where the table has several LMs."""
+    plain = begin.plain
+    comment = "" if scores.is_stated else "  # bits, nats or log10: the table does not say"
+    unit = [] if scores.value == "probability" else [f"    unit: {scores.unit}{comment}"]
+    keys = ", ".join(f"{key}: {plain(column)}" for key, column in scores.keys.items())
+    place = f"    table: {{local: {plain(_named(str(table.path)))}}}"
+    taken = set(loading.load(root)["lms"]) if (root := _checkout()) else set()
+    if len(scores.columns) > 1:
+        name = re.sub(r"[^A-Za-z0-9]+", "_", table.path.name.split(".")[0]).strip("_") or "mine"
+        named = {f"{lm}_{name}" if lm in taken else lm: c for lm, c in scores.columns.items()}
+        listed = [f"      {plain(lm)}: {plain(column)}" for lm, column in named.items()]
+        value = [] if scores.value == "surprisal" else [f"    value: {scores.value}"]
+        lines = ["lms_from:", f"  {name}:", place, *unit, *value, f"    keys: {{{keys}}}"]
+        return [*lines, "    columns:", *listed]
+    ((lm, column),) = scores.columns.items()
+    lm = f"{lm}_table" if lm in taken else lm
+    inner = [place, *unit, f"    columns: {{{scores.value}: {plain(column)}, {keys}}}"]
+    return ["lms:", f"  {lm}:", f"    label: {plain(lm)}", "    surprisals:"] + [
+        f"  {line}" for line in inner
+    ]
 
 
 def _about(table: Described) -> list[str]:
@@ -53,15 +133,19 @@ def _guesses(times: Described, made: Entry) -> str:
     return f"times ({unit}): {named}{kind}"
 
 
-def _datasets() -> set[str]:
-    """Return the names of the datasets that the checkout around the working directory has."""
-    from recency.workflow import loading
-
+def _checkout() -> Path | None:
+    """Return the checkout around the working directory, if there is one."""
     for root in (Path.cwd(), *Path.cwd().parents):
         if all((root / name).is_file() for name in CHECKOUT):
-            files = loading.corpus_files(root).values()
-            return {name for content in files for name in content.get("datasets", {})}
-    return set()
+            return root
+    return None
+
+
+def _datasets() -> set[str]:
+    """Return the names of the datasets that the checkout around the working directory has."""
+    root = _checkout()
+    files = loading.corpus_files(root).values() if root else ()
+    return {name for content in files for name in content.get("datasets", {})}
 
 
 def _named(file: str) -> str:

@@ -10,7 +10,10 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.names import hint
 from recency.reading import tables
+from recency.reading.formats import anything
+from recency.reading.formats.anything import Style
 from recency.reading.joins import engine
 from recency.reading.joins.index import ORDER, renamed
 from recency.scoring import results
@@ -71,7 +74,7 @@ def score(
     items: Mapping[str, str] | str | None = None,
     sentences: Mapping[str, str] | str | None = None,
 ) -> Result:
-    """Look the words up in a CSV, TSV or Parquet file, and return contract 3.
+    """Look the words up in a table (CSV, TSV, Parquet, Excel, R's data), and return contract 3.
 
     Parameters
     ----------
@@ -109,7 +112,7 @@ def score(
     """
     measures = dict(measures or {})
     value = value_column(columns, unit)
-    rows = tables.read(path, dict.fromkeys([*columns.values(), *measures.values()]), separator=None)
+    rows = _read(Path(path), list(dict.fromkeys([*columns.values(), *measures.values()])))
     rows = _of_seed(_of_dataset(rows, columns, dataset, called), columns, seed)
     bits = _bits(rows, columns[value], value, unit)
     if "word_id" in columns or "position" in columns:
@@ -152,6 +155,21 @@ def score(
     if len(unused):
         listed = pd.concat([listed.astype({"word_id": "Int64"}), unused], ignore_index=True)
     return Result(made, listed, notes=notes)
+
+
+def _read(path: Path, columns: list[str]) -> tables.Table:
+    """Read columns of a table of any format; raise InputError for one that is not there."""
+
+    def choose(there: list[str]) -> list[str]:
+        for name in columns:
+            if name not in there:
+                listed = ", ".join(there[:40])
+                raise InputError(
+                    f"{path} has no column {name}; {hint(name, there)}It has: {listed}"
+                )
+        return columns
+
+    return anything.read(path, Style(), choose)
 
 
 def value_column(columns: Mapping[str, str], unit: str | None) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.names import nearest
-from recency.workflow import strict_yaml
+from recency.workflow import lm_tables, strict_yaml
 
 FOLDER = Path("data", "corpora")
 
@@ -36,6 +36,7 @@ def complete(config: dict, root: str | Path) -> None:
         given = config.get(table, {})
         if isinstance(given, dict):
             config[table] = merge(entries, given)
+    lm_tables.expand(config)
     groups, experiments = config.get("lm_groups"), config.get("experiments")
     if isinstance(groups, dict) and isinstance(experiments, dict):
         for experiment in experiments.values():

@@ -24,6 +24,8 @@ _SAME = 0.8
 """Least share of identical words among rows that have one: below, the table has another text."""
 _NEAR = 0.02
 """Two alignments whose shares of identical words differ by less are not distinguishable."""
+_LOST, _LOST_SHARE = 2, 0.02
+"""Rows, and share of them, that an alignment by the words in order may leave out."""
 _MISPLACED = 0.1
 """Largest share of rows with another word than theirs that is treated as an error of spelling."""
 
@@ -194,9 +196,14 @@ def _by_words(
 ) -> tuple[Candidate, Evidence, list[int]]:
     """Return the alignment under which most rows have their own word, and rows that have not."""
     best, weight = max(weighed, key=lambda each: (round(each[1].identical, 9), each[1].found))
-    least = weight.identical if "words" in best.keys else weight.same
-    if least is None or least < _SAME:
+    if weight.same is None or weight.same < _SAME:
         problem.refuse("no alignment gives the rows their own words")
+    if "words" in best.keys:
+        best = _whole_texts(rows, best)
+        has = best.row >= 0
+        lost = int((~has & _texts_in(rows, has)).sum()) + len(weight.differ)
+        if lost > max(_LOST, _LOST_SHARE * len(rows)):
+            problem.refuse("the words in order leave out too many rows", [(best, weight)])
     rivals = [
         (c, e)
         for c, e in weighed
@@ -215,7 +222,7 @@ def _by_words(
         share = len(weight.differ) / max(1, int((best.row >= 0).sum()))
         wrong = (
             weight.differ.tolist()
-            if share > 2 * _MISPLACED
+            if share > 2 * _MISPLACED or "words" in best.keys
             else evidence.misplaced(words, rows, best, weight.differ)
         )
         if len(wrong) > _MISPLACED * len(rows) and len(wrong) > 1:
@@ -223,6 +230,19 @@ def _by_words(
     if weight.found < 1 and not partial:
         problem.unmatched(best)
     return best, weight, wrong
+
+
+def _texts_in(rows: pd.DataFrame, has: np.ndarray) -> np.ndarray:
+    """Return which rows are of texts (items of the table) that the words have: half of their rows."""
+    if "item" not in rows:
+        return np.ones(len(rows), bool)
+    return pd.Series(has).groupby(rows["item"].to_numpy()).transform("mean").to_numpy() >= 0.5
+
+
+def _whole_texts(rows: pd.DataFrame, candidate: Candidate) -> Candidate:
+    """Leave out scattered rows of texts that the words do not have."""
+    inside = _texts_in(rows, candidate.row >= 0)
+    return Candidate(candidate.keys, np.where(inside, candidate.row, -1), candidate.whole)
 
 
 def _contradict(one: np.ndarray, other: np.ndarray) -> bool:

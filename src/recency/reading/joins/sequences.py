@@ -54,6 +54,8 @@ def aligned(
         row[at] = np.where(found.row >= 0, found.row + first, -1)
         whole[first:last] &= found.whole
         touched[first:last] = True
+    if "token" not in rows:  # white space is a token, but no word
+        row[rows["word"].str.strip().to_numpy() == ""] = -1
     return row, whole & touched
 
 

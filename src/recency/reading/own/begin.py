@@ -10,10 +10,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pandas as pd
+
 from recency.errors import InputError
 from recency.reading.contracts import check_responses, check_words
 from recency.reading.formats.anything import Style
-from recency.reading.own import profile, roles
+from recency.reading.own import measures, profile, roles
 from recency.reading.own.profile import Column
 from recency.reading.own.roles import EYES, Roles
 from recency.reading.parsers import table as parser
@@ -33,6 +35,7 @@ class Described:
     style: Style
     columns: list[Column]
     roles: Roles
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -52,24 +55,43 @@ def described(path: Path) -> Described:
     """Read a table and guess its columns."""
     table, style = profile.read(path)
     columns = profile.columns(table, style.decimal)
-    return Described(path, table, style, columns, roles.guess(columns, len(table.frame)))
+    guessed = roles.guess(columns, len(table.frame))
+    notes = measures.refine(guessed, columns, table.frame)
+    return Described(path, table, style, columns, guessed, notes)
 
 
 def entry(
     times: Described,
     words: Described | None = None,
     dataset: str | None = None,
+    known: pd.DataFrame | None = None,
     taken: Collection[str] = (),
 ) -> Entry:
-    """Give the entry of a table of times; the words are in it, in another, or another dataset's.
+    """Return the entry of a table of times; the words are in it, in another, or another dataset's.
 
-    Guesses are tried in the likeliest order, and the first that the parser reads is given; if none,
-    the first with the parser's `problem`. Names of datasets that are `taken` are not used. Raises InputError where no column can be times or words.
+    Guesses are tried in the likeliest order, and the first that the parser reads is returned; if
+    none, the first with the parser's `problem`.
+
+    Parameters
+    ----------
+    times, words : Described
+        The table, and that of the words if it is another.
+    dataset : str, optional
+        The dataset that has the words.
+    known : DataFrame, optional
+        Its words (contract 1), if they are here: the join is tried.
+    taken : collection of str
+        Names of datasets that there are.
+
+    Raises
+    ------
+    InputError
+        If no column can be times, or words.
     """
     if not times.roles.measures:
         raise InputError(
-            f"{times.path}: no column looks like reading times in ms; if it has words alone, name the "
-            f"file of the times, too: recency describe TIMES --words {times.path}"
+            f"{times.path}: no column looks like reading times in ms, or like surprisals; if it has "
+            f"words alone, name the file of the times, too: recency describe TIMES --words {times.path}"
         )
     texts = words or times
     if dataset is None and "word" not in texts.roles.of:
@@ -85,6 +107,8 @@ def entry(
     for options in _choices(times, words, dataset):
         found = Entry(name, options, list(times.roles.measures), means)
         if dataset is not None:
+            if known is not None:
+                found.problem = _tried(found, times.path, None, known)
             return found
         found.problem = _tried(found, times.path, texts.path)
         if not found.problem:
@@ -100,7 +124,7 @@ def written(made: Entry, files: tuple[str, str], dataset: str | None = None) -> 
     options = dict(made.options)
     columns = options.pop("columns")
     words, times = files
-    lines = ["datasets:", f"  {made.name}:", f"    label: {_plain(made.name)}", "    parser: table"]
+    lines = ["datasets:", f"  {made.name}:", f"    label: {plain(made.name)}", "    parser: table"]
     if made.problem:
         lines.insert(0, f"# To be corrected: {made.problem}")
     if made.unused:
@@ -108,18 +132,18 @@ def written(made: Entry, files: tuple[str, str], dataset: str | None = None) -> 
     lines += ["    options:", "      columns:"]
     for name, column in columns.items():
         if isinstance(column, dict):
-            inside = ", ".join(f"{_plain(n)}: {_plain(c)}" for n, c in column.items())
+            inside = ", ".join(f"{plain(n)}: {plain(c)}" for n, c in column.items())
             lines.append(f"        {name}: {{{inside}}}")
         else:
-            lines.append(f"        {_plain(name)}: {_plain(column)}{_comment(name, column, made)}")
+            lines.append(f"        {plain(name)}: {plain(column)}{_comment(name, column, made)}")
     lines += [
-        f"      {key}: {_plain(value)}{_OPTION.get(key, '')}" for key, value in options.items()
+        f"      {key}: {plain(value)}{_OPTION.get(key, '')}" for key, value in options.items()
     ]
     if dataset is not None:
-        lines.append(f"    words: {{dataset: {_plain(dataset)}}}")
+        lines.append(f"    words: {{dataset: {plain(dataset)}}}")
     else:
-        lines.append(f"    words: {{table: {{local: {_plain(words)}}}}}")
-    lines.append(f"    responses: {{table: {{local: {_plain(times)}}}}}")
+        lines.append(f"    words: {{table: {{local: {plain(words)}}}}}")
+    lines.append(f"    responses: {{table: {{local: {plain(times)}}}}}")
     steps = ["times"] if made.means else ["times", "edges"]
     listed = ", ".join(f"{m}: {{filters: [{', '.join(steps)}]}}" for m in made.measures)
     lines.append(f"    measures: {{{listed}}}")
@@ -174,6 +198,15 @@ def _choices(times: Described, words: Described | None, dataset: str | None) -> 
             columns = {"item": item, "sentence": sentence, "position": position}
             columns["word"] = of["word"]
             yield _options(times, words, dataset, columns, rule, base)
+
+
+def words_of(texts: Described) -> pd.DataFrame | None:
+    """Return the words of a table of words, None if no guess reads them."""
+    for options in _choices(texts, None, None):
+        own = {k: v for k, v in options.items() if k not in ("unit", "eye_tracking", "skipped")}
+        with contextlib.suppress(InputError), contextlib.redirect_stderr(io.StringIO()):
+            return check_words(parser.words({"table": texts.path}, measures=(), **own), "words")
+    return None
 
 
 def _cuts(texts: Described) -> list[str]:
@@ -270,17 +303,16 @@ def _style(times: Described, words: Described | None) -> dict:
     return found
 
 
-def _tried(made: Entry, times: Path, words: Path) -> str:
-    """Parse with the options of an entry; give what is wrong, or nothing."""
-    taken = {key: value for key, value in made.options.items()}
+def _tried(made: Entry, times: Path, words: Path | None, known: pd.DataFrame | None = None) -> str:
+    """Parse with the options of an entry; return what is wrong, or nothing."""
     both = ("columns", "encoding", "decimal")
-    text = {k: v for k, v in taken.items() if k in (*both, "sentences", "phrases")}
-    own = {k: v for k, v in taken.items() if k in (*both, "skipped", "unit", "eye_tracking")}
+    text = {k: v for k, v in made.options.items() if k in (*both, "sentences", "phrases")}
+    own = {k: v for k, v in made.options.items() if k in (*both, "skipped", "unit", "eye_tracking")}
     try:
         with contextlib.redirect_stderr(io.StringIO()) as said:
-            known = check_words(
-                parser.words({"table": words}, measures=made.measures, **text), "words"
-            )
+            if known is None:
+                known = parser.words({"table": words}, measures=made.measures, **text)
+                known = check_words(known, "words")
             for measure in made.measures[:1]:  # the others are columns of numbers of the same rows
                 found = parser.responses({"table": times}, known, measure, **own)
                 check_responses(found, known, measure)
@@ -289,17 +321,35 @@ def _tried(made: Entry, times: Path, words: Path) -> str:
     made.notes = list(dict.fromkeys(said.getvalue().splitlines()))
     made.notes.insert(
         0,
-        f"read so: {len(known):,} words, {known.sentence.nunique():,} sentences, "
+        f"read as: {len(known):,} words, {known.sentence.nunique():,} sentences, "
         f"{known['item'].nunique():,} texts; {found.subject.nunique():,} "
         f"{'means of words' if made.means else 'subjects'}".replace("1 means", "means"),
     )
+    made.notes += rows_as_read(known, found, made.measures[0])
     return ""
 
 
-def _plain(value: object) -> str:
+def rows_as_read(words: pd.DataFrame, values: pd.DataFrame, what: str) -> list[str]:
+    """Return three rows in words: from the beginning, the middle and the end of the table."""
+    column = next(c for c in ("time_ms", "amplitude_uv", "surprisal_bits") if c in values)
+    unit = {"time_ms": "ms", "amplitude_uv": "µV", "surprisal_bits": "bits"}[column]
+    given = values[values[column].notna()]
+    lines = []
+    for at in dict.fromkeys([0, len(given) // 2, len(given) - 1]):
+        row = given.iloc[at]
+        word = words.iloc[int(row.word_id)]
+        reader = f", subject {row.subject}" if "subject" in given else ""
+        lines.append(
+            f"  {word.word!r}, word {word.position} of sentence {word.sentence} (text {word['item']})"
+            f"{reader}: {what} {row[column]:g} {unit}"
+        )
+    return ["three rows as read:", *lines]
+
+
+def plain(value: object) -> str:
     """Write a value as YAML reads it back."""
     if isinstance(value, list):
-        return f"[{', '.join(map(_plain, value))}]"
+        return f"[{', '.join(map(plain, value))}]"
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -25,7 +25,8 @@ _SHOWN = 40  # characters of the examples
 class Column:
     """What one column holds; `kind` is number, whole number, true or false, text or nothing.
 
-    `low`, `middle` and `high` are of numbers (the least, median and largest); `zeros` and `missing` are rows.
+    `low`, `tenth`, `middle` and `high` are of numbers: the least, the first decile of those above
+    0, the median and the largest; `zeros` and `missing` are rows.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Column:
     middle: float = np.nan
     high: float = np.nan
     zeros: int = 0
+    tenth: float = np.nan
 
     @property
     def numeric(self) -> bool:
@@ -93,7 +95,9 @@ def _column(name: str, text: pd.Series, mark: str) -> Column:
     rows = np.repeat(numbers, given.to_numpy())
     kind = "whole number" if (numbers % 1 == 0).all() else "number"
     ends = float(rows.min()), float(np.median(rows)), float(rows.max())
-    return Column(name, kind, missing, len(given), first, *ends, int((rows == 0).sum()))
+    above = rows[rows > 0]
+    tenth = float(np.quantile(above, 0.1)) if len(above) else np.nan
+    return Column(name, kind, missing, len(given), first, *ends, int((rows == 0).sum()), tenth)
 
 
 def _has_comma(text: pd.Series) -> bool:

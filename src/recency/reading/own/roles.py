@@ -40,6 +40,7 @@ _NO_TIME = re.compile(
     r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|prob|length|correct|(^|_)(sd|se|n)$"
 )
 _MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
+_LONGEST = 1e6  # ms
 _PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")
 _MOST = 24  # further columns that are kept
 
@@ -124,7 +125,7 @@ def _times(found: Roles, columns: Sequence[Column]) -> None:
         free = [
             each
             for each in columns
-            if each.name not in {*found.of.values(), *found.measures.values()} and _is_time(each)
+            if each.name not in {*found.of.values(), *found.measures.values()} and is_time(each)
         ]
         rank = {each.name: _names_measure(each.name, measure) for each in free}
         named = sorted((each for each in free if rank[each.name]), key=lambda c: rank[c.name])
@@ -142,9 +143,11 @@ def _names_measure(name: str, measure: str) -> int:
     return 0
 
 
-def _is_time(column: Column) -> bool:
+def is_time(column: Column) -> bool:
     """Say whether numbers can be reading times, in ms or s, 0 where a word was not fixated."""
     if not column.numeric or column.low < 0 or _NO_TIME.search(snake(column.name)):
+        return False
+    if column.middle > _MILLISECONDS[1] or column.high > _LONGEST:  # as timestamps are
         return False
     ms = _MILLISECONDS[0] < column.high and column.distinct > 2 and column.high > 100
     return ms or (
@@ -157,7 +160,7 @@ def _wide(found: Roles, columns: Sequence[Column]) -> None:
     groups: dict[tuple[str, str], list[Column]] = {}
     for each in columns:
         match = re.fullmatch(r"(\D*)(\d+)(\D*)", each.name)
-        if match and _is_time(each):
+        if match and is_time(each):
             groups.setdefault((match[1], match[3]), []).append(each)
     for (head, tail), group in groups.items():
         pattern = f"{head}*{tail}"

@@ -1,0 +1,49 @@
+"""The words of a dataset of the project, for `recency describe --words DATASET`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pandas as pd
+
+from recency import config as configuration
+from recency.reading import parsers
+from recency.reading.contracts import check_words
+from recency.workflow import loading
+
+
+def find(root: Path, name: str) -> pd.DataFrame | None:
+    """Return a dataset's words (contract 1), None if its files are not here.
+
+    They are read from the newest `results/**/datasets/<name>/words.parquet`, else from the dataset's
+    own files, in their places or in the folders of $RECENCY_MIRROR.
+    """
+    made = sorted(root.glob(f"results/*/*/datasets/{name}/words.parquet"), key=os.path.getmtime)
+    if made:
+        return pd.read_parquet(made[-1])
+    config = loading.load(root)
+    if name not in config["datasets"]:
+        return None
+    owner = config["datasets"][configuration.owner_of_words(config, name)]
+    files = {role: _place(root, file) for role, file in owner["words"].items()}
+    if None in files.values():
+        return None
+    module = parsers.parser(owner["parser"])
+    options = parsers.accepted(module, module.words, owner.get("options", {}))
+    return check_words(module.words(files, **options), name)
+
+
+def _place(root: Path, file: dict) -> Path | None:
+    """Return where a file is: the user's own, downloaded, or in a mirror; gzipped or not."""
+    names = [file["local"]] if "local" in file else []
+    if "url" in file:
+        parts = urlsplit(file["url"])
+        names.append(f"{parts.hostname}{parts.path}")
+    if "stand_in" in file:
+        names.append(file["stand_in"]["path"])
+    folders = [root, root / "data" / "downloads"]
+    folders += [Path(each) for each in os.environ.get("RECENCY_MIRROR", "").split(":") if each]
+    places = [folder / (name + end) for folder in folders for name in names for end in ("", ".gz")]
+    return next((place for place in places if place.is_file()), None)

@@ -1,0 +1,75 @@
+"""`lms_from`: one table with the surprisals of many language models, a column each."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from recency.errors import InputError
+from recency.reading.formats import anything
+from recency.reading.formats.anything import Style
+
+_MISSING = ("", "NA", "NaN", "nan", "None", "null", ".")
+#: Keys of an entry that are not those of `surprisals`.
+OWN = ("columns", "keys", "value")
+
+
+def expand(config: dict) -> None:
+    """Replace `lms_from` by an entry of `lms` for each column, and a group of the entry's name.
+
+    Raises InputError if an LM has a name that is defined already, or a table for `columns: all` is
+    not here.
+    """
+    lms, groups = config.get("lms"), config.setdefault("lm_groups", {})
+    entries = config.get("lms_from")
+    if not isinstance(entries, dict) or not isinstance(lms, dict) or not isinstance(groups, dict):
+        return
+    for group, entry in entries.items():
+        if not isinstance(entry, dict) or "columns" not in entry:
+            continue  # left to the schema
+        where = f"lms_from → {group}"
+        columns = entry["columns"]
+        columns = _decimal(where, entry) if columns == "all" else columns
+        if not isinstance(columns, dict):
+            continue
+        shared = {key: value for key, value in entry.items() if key not in OWN}
+        made = {}
+        for name, column in columns.items():
+            keys = {entry.get("value", "surprisal"): column, **entry.get("keys", {})}
+            surprisals = shared | {"columns": keys}
+            made[str(name)] = {"label": str(name), "surprisals": surprisals}
+        for name, lm in made.items():
+            if lms.get(name, lm) != lm:
+                raise InputError(
+                    f"{where}: an LM is called {name!r} already; give this one another name: "
+                    f"`columns: {{{name}_{group}: {columns[name]}, …}}`"
+                )
+        lms.update(made)
+        groups.setdefault(group, list(made))
+
+
+def _decimal(where: str, entry: dict) -> dict[str, str]:
+    """Return the columns of decimal numbers, LM → column, in the table's order."""
+    file = entry.get("table", {})
+    path = Path(file.get("local", "")) if isinstance(file, dict) else Path("")
+    if not path.is_file():
+        raise InputError(
+            f"{where} → columns: `all` reads the columns' names from a table that is here; "
+            f"{str(path) or 'no local file'!r} is not. List them: `columns: {{GPT-2: gpt2, …}}`"
+        )
+    table = anything.read(path, Style())
+    keys = set(entry.get("keys", {}).values())
+    found = {}
+    for column in table.frame.columns:
+        values = table[column][~table[column].isin(_MISSING)].head(1000)
+        number = values.str.fullmatch(r"-?\d*\.?\d+([eE][-+]?\d+)?")
+        if (
+            column not in keys
+            and len(values)
+            and number.all()
+            and values.str.contains(r"[.eE]").any()
+        ):
+            found[re.sub(r"[^A-Za-z0-9._-]+", "-", column).strip("-.")] = column
+    if not found:
+        raise InputError(f"{where} → columns: {path} has no column of decimal numbers")
+    return found
