@@ -205,7 +205,7 @@ def test_the_rules_scripts_go_from_files_to_observations(tmp_path):
     rows = ["item,sentence,position,word"]
     rows += [f"a,{s},{p},w{p}" for s in range(1, 9) for p in range(1, 5)]
     stimuli = write(tmp_path / "stimuli.csv", "\n".join(rows) + "\n")
-    times = [f"{who},{word},{200 + word}" for who in range(8) for word in range(32)]
+    times = [f"{who},{word},{200 + 7 * who + word}" for who in range(8) for word in range(32)]
     readers = write(tmp_path / "t.csv", "subject,word_id,time_ms\n" + "\n".join(times) + "\n")
     made = {name: tmp_path / f"{name}.parquet" for name in ("words", "responses", "f", "e", "h")}
     words.main(files={"stimuli": stimuli}, parser="table", options={}, out=made["words"])

@@ -10,10 +10,8 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from recency.errors import InputError
+from recency import overrides
 from recency.reading import checks
-from recency.reading.response_names import SHIFTED
-from recency.reading.tables import warn
 
 _SHOWN = range(-2, 3)
 _MOVES = (1, -1, 2, -2)
@@ -55,15 +53,9 @@ def require_aligned(
         f"{warnings[0].text}. Correlation of mean times with the length of the word k places on "
         f"({table.n[0]:,} words), k: r = {shown}"
     )
-    if SHIFTED in accept:
-        warn(name, f"{text}. The config accepts this (accept: [{SHIFTED}])")
-        return
     where = f"datasets → {name.partition('.')[0]}"
-    move = _correction(table, skips)
-    raise InputError(
-        f"{name}: {text}. {_remedy(where, move, offset)}; or, if this alignment is meant, as in a "
-        f"replication, state `accept: [{SHIFTED}]` there"
-    )
+    way_out = _remedy(where, _correction(table, skips), offset)
+    overrides.refuse("shifted", name, text, way_out, where, accept)
 
 
 def _correction(table: pd.DataFrame, skips: bool) -> int | None:

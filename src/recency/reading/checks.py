@@ -275,21 +275,16 @@ def _order(words: pd.DataFrame, frame: pd.DataFrame) -> list[Finding]:
 
 
 def _units(frame: pd.DataFrame) -> list[Finding]:
-    """Look whether times are milliseconds, and how finely they were measured."""
+    """Look whether subjects' times are of one size, and how finely they were measured."""
     times = frame.time_ms[frame.time_ms > 0]
     if times.empty:
-        return [Finding("warning", "units", "no time is above 0")]
+        return []
     found, median = [], times.median()
-    if median < 20 or median > 10_000:
-        guess = "seconds" if median < 20 else "finer than ms, or sums"
-        text = f"the median time is {median:g}, which is no reading time in ms: are they {guess}?"
+    own = times.groupby(frame.subject).median()
+    odd = own[(own < median / 15) | (own > median * 15)]
+    if len(odd):
+        text = f"{len(odd):,} subjects have times of another size: {_some(odd.index)}"
         found.append(Finding("warning", "units", text))
-    else:
-        own = times.groupby(frame.subject).median()
-        odd = own[(own < median / 15) | (own > median * 15)]
-        if len(odd):
-            text = f"{len(odd):,} subjects have times of another size: {_some(odd.index)}"
-            found.append(Finding("warning", "units", text))
     integers = times[np.isclose(times % 1, 0)]
     if len(integers) > 0.9 * len(times):
         share = {step: float((integers % step == 0).mean()) for step in (1000, 100, 50, 20, 10)}

@@ -27,6 +27,8 @@ WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
 # What a corpus may know of a word beyond the contract, for designs that ask for it, and for LMs.
 MORE = ("pos", "foil_length", "given_length", "log_frequency", "space_after")
 
+# How Python writes bytes: b'The'.
+_BYTES = r"""b(['"]).*\1"""
 _END_MARK = r"[.?!…:;][\W_]*$"
 
 
@@ -46,6 +48,12 @@ def word_table(
 def check_words(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     """Raise InputError, naming the first word at fault, unless `frame` keeps contract 1."""
     frame = _checked(frame, where)
+    encoded = frame.word.str.fullmatch(_BYTES)
+    if encoded.mean() > 0.5:
+        raise InputError(
+            f"{where}: the words are written as Python bytes, such as {frame.word[encoded].iloc[0]!r}; "
+            "decode them (`word.decode()`) before the table is saved"
+        )
     _cut_words(frame, where)
     return frame
 

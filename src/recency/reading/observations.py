@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from recency import contract_files
 from recency.errors import InputError
 from recency.files import atomic
 from recency.reading import filters as conditions
-from recency.reading.aligned_times import require_aligned
 from recency.reading.contracts import response_column
+from recency.reading.gate import require_usable
 from recency.reading.response_names import EVENT
 
 PARTITIONS = ("fit", "fit", "exploratory", "held_out")
@@ -41,12 +42,12 @@ def main(
     `keep`, columns that a regression may ask for, the partitions have those that are the responses'
     own; what words have stays with them.
 
-    Times that follow a neighbouring word's length are refused (`aligned_times.require_aligned`),
-    unless `accept` has "shifted". `response` (<dataset>.<measure>) and `offset`, the words by which the
-    parser moved the times, are for that message.
+    Data that fail a check are refused (`gate.require_usable`), unless `accept` names the check.
+    `response` (<dataset>.<measure>) and `offset`, the words by which the parser moved the times, are
+    for that message.
     """
     of_words, of_responses = pd.read_parquet(words), pd.read_parquet(responses)
-    require_aligned(of_words, of_responses, response or str(responses), accept, offset)
+    require_usable(of_words, of_responses, response or str(responses), accept, offset)
     if surprisal:
         of_words["words_since_unscored"] = since_unscored(of_words, surprisal)
     frame = joined(of_words, of_responses)
@@ -75,8 +76,7 @@ def main(
                 "sentences; that is too little data to part in three"
             )
         counts.append((name, len(part), None))
-        with atomic(out) as temporary:
-            part.to_parquet(temporary, compression="zstd", index=False)
+        contract_files.write(part, out)
     with atomic(out_counts) as temporary:
         table = pd.DataFrame(counts, columns=["step", "kept", "dropped"])
         table.astype({"dropped": "Int64"}).to_csv(temporary, index=False, lineterminator="\n")

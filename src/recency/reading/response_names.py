@@ -4,6 +4,3 @@
 RESPONSES = ("time_ms", "amplitude_uv")
 # What observations have in their place where a measure is an event (was the word skipped?): 0 or 1.
 EVENT = "event"
-
-#: The check that a dataset's `accept` names: times that follow a neighbouring word's length pass.
-SHIFTED = "shifted"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from recency import contract_files
 from recency.errors import InputError
-from recency.files import atomic
 from recency.names import hint
 from recency.reading import parsers
 from recency.reading.contracts import check_responses
@@ -36,5 +36,4 @@ def main(
     paths = {role: Path(path) for role, path in files.items()}
     frame = module.responses(paths, known, measure, **chosen)
     frame = check_responses(frame, known, f"parser {parser}, {measure}")
-    with atomic(out) as part:
-        frame.to_parquet(part, compression="zstd", index=False)
+    contract_files.write(frame, out)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from recency import contract_files
 from recency.errors import InputError
-from recency.files import atomic
 from recency.reading import parsers
 from recency.reading.contracts import check_words
 from recency.reading.tagger import tag
@@ -57,5 +57,4 @@ def main(
             )
         for trained in tagger:
             frame = frame.assign(pos=tag(frame, trained))
-    with atomic(out) as part:
-        frame.to_parquet(part, compression="zstd", index=False)
+    contract_files.write(frame, out)

@@ -48,9 +48,7 @@ def find(words: Sequence[str], rows: Sequence[str]) -> Found:
     bare = not _PUNCTUATION.search(given)  # a table without punctuation: only letters are compared
     text, word_of, _ = characters([word.encode() for word in words], bare)
     # of each character of the rows, its place in the text
-    begins = np.diff(word_of, prepend=-1) > 0, np.diff(row_of, prepend=-1) > 0
-    place = matched(text, given, *begins)
-    place[_ambiguous(text, given, place, *begins)] = -1
+    place = matched(text, given, np.diff(word_of, prepend=-1) > 0, np.diff(row_of, prepend=-1) > 0)
     word = np.where(place >= 0, np.append(word_of, -1)[place], -1)
     row = np.append(word, -1)[np.minimum(first, len(given))]
     last = len(given) - 1
@@ -74,9 +72,7 @@ def find(words: Sequence[str], rows: Sequence[str]) -> Found:
     return Found(row, whole)
 
 
-def characters(
-    texts: Sequence[bytes], bare: bool = False
-) -> tuple[str, np.ndarray, np.ndarray]:
+def characters(texts: Sequence[bytes], bare: bool = False) -> tuple[str, np.ndarray, np.ndarray]:
     """Return the visible characters of texts put together, and the text in which each begins.
 
     Without punctuation if `bare`.
@@ -166,70 +162,6 @@ def matched(text: str, given: str, word_begins: np.ndarray, row_begins: np.ndarr
             break
         i, j = found
     return place
-
-
-def _ambiguous(
-    text: str, given: str, place: np.ndarray, word_begins: np.ndarray, row_begins: np.ndarray
-) -> np.ndarray:
-    """Return which characters of `given` belong to rows that could be another word as well.
-
-    Where words or rows are missing, a neighbour of the gap may be spelled as what is missing: of
-    "the the" and one row "the", nothing says which of the two it is.
-    """
-    known = np.flatnonzero(place >= 0)
-    ends = np.append(np.append(-1, known), len(given))
-    at = np.append(np.append(-1, place[known]), len(text))
-    doubt = np.zeros(len(given), bool)
-    for k in np.flatnonzero((np.diff(ends) > 1) | (np.diff(at) > 1)).tolist():
-        (g, after), (t, behind) = ends[k : k + 2].tolist(), at[k : k + 2].tolist()
-        if behind - t > 1:  # words are missing: rows next to the gap may be these
-            size = _slides(given, text, g, behind - 1, -1)
-            _mark(doubt, row_begins, word_begins, g - size + 1, g + 1, behind - size, False)
-            size = _slides(given, text, after, t + 1, 1)
-            _mark(doubt, row_begins, word_begins, after, after + size, t + 1, True)
-        if after - g > 1:  # rows are missing: words next to the gap may be theirs
-            size = _slides(text, given, t, after - 1, -1)
-            _mark(doubt, row_begins, row_begins, g - size + 1, g + 1, after - size, False)
-            size = _slides(text, given, behind, g + 1, 1)
-            _mark(doubt, row_begins, row_begins, after, after + size, g + 1, True)
-    return doubt
-
-
-def _slides(one: str, other: str, i: int, j: int, step: int, most: int = 400) -> int:
-    """Return how many characters are the same from two places on, forwards or backwards."""
-    size = 0
-    while size < most and 0 <= i < len(one) and 0 <= j < len(other) and one[i] == other[j]:
-        i, j, size = i + step, j + step, size + 1
-    return size
-
-
-def _mark(
-    doubt: np.ndarray,
-    row_begins: np.ndarray,
-    begins: np.ndarray,
-    first: int,
-    last: int,
-    elsewhere: int,
-    forwards: bool,
-) -> None:
-    """Mark the whole rows among characters `first` to `last` that could begin `elsewhere`, too.
-
-    They reach to the gap: it is before them (`forwards`) or after them.
-    """
-    starts = np.flatnonzero(row_begins[first:last]) + first
-    if not forwards:
-        legal = [start for start in starts if _begins(begins, elsewhere + start - first)]
-        if legal:
-            doubt[legal[0] : last] = True
-    elif last > first and _begins(begins, elsewhere):
-        ends = [*starts[1:], *([last] if _begins(row_begins, last) else [])]
-        if ends:
-            doubt[first : ends[-1]] = True
-
-
-def _begins(mask: np.ndarray, place: int) -> bool:
-    """Return whether a word or row begins at a character, or the text ends there."""
-    return bool(mask[place]) if 0 <= place < len(mask) else place == len(mask)
 
 
 def _in_step_again(

@@ -202,7 +202,7 @@ def _by_words(
         best = _whole_texts(rows, best)
         has = best.row >= 0
         lost = int((~has & _texts_in(rows, has)).sum()) + len(weight.differ)
-        if lost > max(_LOST, _LOST_SHARE * len(rows)):
+        if lost > max(_LOST, _LOST_SHARE * len(rows)) or has.mean() < 0.5:
             problem.refuse("the words in order leave out too many rows", [(best, weight)])
     rivals = [
         (c, e)

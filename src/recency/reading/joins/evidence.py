@@ -114,20 +114,17 @@ def _complete(words: Index, row: np.ndarray, sentences: bool) -> tuple[float, in
 def misplaced(words: Index, rows: pd.DataFrame, candidate: Candidate, differ: np.ndarray) -> list:
     """Return the rows, of those that differ, that are not a spelling of their word.
 
-    A row is a spelling of its word if the two are similar, and its word does not occur within two
-    words of that position.
+    A row is a spelling of its word if the two are similar, and its own word is none of the dataset.
     """
     if not len(differ) or "spelled" not in rows:
         return differ.tolist()
-    theirs, ours = rows["spelled"].to_numpy(), words.spelled
-    wrong = []
-    for row in differ.tolist():
-        at = candidate.row[row]
-        near = ours[max(0, at - 2) : at + 3]
-        similar = difflib.SequenceMatcher(None, theirs[row], ours[at]).ratio() >= SIMILAR
-        if not similar or theirs[row] in near:
-            wrong.append(row)
-    return wrong
+    theirs, ours, known = rows["spelled"].to_numpy(), words.spelled, set(words.spelled)
+
+    def is_spelling(row: int) -> bool:
+        matcher = difflib.SequenceMatcher(None, theirs[row], ours[candidate.row[row]])
+        return theirs[row] not in known and matcher.ratio() >= SIMILAR
+
+    return [row for row in differ.tolist() if not is_spelling(row)]
 
 
 def decided(

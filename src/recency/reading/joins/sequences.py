@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
 from recency.reading.joins import characters
 from recency.reading.joins import index as labels
 from recency.reading.joins.index import Index
+
+_NEAREST = 20
+"""Missing words or rows, nearest to a neighbour of the gap, that it is compared with."""
 
 
 def aligned(
@@ -49,7 +54,11 @@ def aligned(
         shown = given[at].tolist()
         key = (int(first), tuple(shown))
         if key not in sequence:
-            sequence[key] = characters.find(ours[first:last], shown)
+            found = characters.find(ours[first:last], shown)
+            doubt = ambiguous(words.spelled[first:last], shown, found.row)
+            found.row[np.isin(found.row, doubt)] = -1
+            found.whole[doubt] = False
+            sequence[key] = found
         found = sequence[key]
         row[at] = np.where(found.row >= 0, found.row + first, -1)
         whole[first:last] &= found.whole
@@ -57,6 +66,51 @@ def aligned(
     if "token" not in rows:  # white space is a token, but no word
         row[rows["word"].str.strip().to_numpy() == ""] = -1
     return row, whole & touched
+
+
+def ambiguous(spelled: Sequence[str], rows: Sequence[str], row: np.ndarray) -> list[int]:
+    """Return the words whose rows could be those of another word as well.
+
+    Where words or rows are missing, a neighbour of the gap may be spelled as what is missing: of
+    "the old, the new" and one row "the", nothing says which of the two it is.
+
+    Parameters
+    ----------
+    spelled : sequence of str
+        The words of a text, as words are compared.
+    rows : sequence of str
+        The table's rows, words or tokens, in reading order.
+    row : ndarray of int64, shape (rows,)
+        The word of each row, -1: none.
+    """
+    at = np.flatnonzero(row >= 0)
+    there, first = np.unique(row[at], return_index=True)
+    last = len(at) - 1 - np.unique(row[at][::-1], return_index=True)[1]
+    begins = [*at[first].tolist(), len(rows)]
+    ends = [-1, *at[last].tolist()]
+    placed = [-1, *there.tolist(), len(spelled)]
+    doubtful: set[int] = set()
+    for k in range(len(placed) - 1):
+        lost = list(spelled[placed[k] + 1 : placed[k + 1]])
+        extra = [labels.spelling(text) for text in rows[ends[k] + 1 : begins[k]]]
+        if lost or extra:
+            after, before = placed[k + 1 : -1], placed[k:0:-1]
+            for gap in (lost, extra if len(extra) < 2 else [*extra, "".join(extra)]):
+                doubtful |= _movable(spelled, after, gap[-_NEAREST:])
+                doubtful |= _movable(spelled, before, gap[:_NEAREST][::-1])
+    return sorted(doubtful)
+
+
+def _movable(spelled: Sequence[str], words: list[int], gap: list[str]) -> set[int]:
+    """Return the words, from the gap on, that could stand within it, in the same order."""
+    found, place, gap = set(), 0, list(gap)
+    for word in words:
+        if spelled[word] not in gap[place:]:
+            break
+        place = gap.index(spelled[word], place) + 1
+        gap.append(spelled[word])  # which is free for the next word, if this one moves
+        found.add(word)
+    return found
 
 
 def reading_order(rows: pd.DataFrame) -> np.ndarray:

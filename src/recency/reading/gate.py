@@ -1,0 +1,184 @@
+"""Checks of a dataset that stop its analysis, each of which the config can override by name.
+
+A regression on times of another word, in another unit, or of one reader counted twice runs, and its
+result means nothing. `recency.overrides` lists the names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from unicodedata import normalize
+
+import numpy as np
+import pandas as pd
+
+from recency import overrides
+from recency.reading.aligned_times import require_aligned
+from recency.reading.checks import Finding
+
+#: Share of the items, of this many or more, that may have a single word each.
+SINGLE_WORDS, ITEMS = 0.8, 10
+#: No reading time per word has a median outside of these, ms.
+SHORTEST, LONGEST = 40, 5_000
+#: Share of the steps to a later word at which times may grow; steps that are judged; and the ratio
+#: of the highest to the lowest tenth of the times from which on they may be clock times.
+GROWING, STEPS, SPREAD = 0.95, 200, 4
+#: Words that two subjects must have read in the same times, with as many different ones, ms.
+SAME_WORDS, SAME_TIMES = 20, 10
+#: A median below this is of seconds, of logarithms of ms up to the next, and else of other units.
+_SECONDS, _LOGARITHMS = 3.5, 10
+_SHOWN = 3
+
+
+def require_usable(
+    words: pd.DataFrame,
+    responses: pd.DataFrame,
+    name: str,
+    accept: Collection[str] = (),
+    offset: int | None = None,
+) -> None:
+    """Raise an InputError if words or times fail a check.
+
+    Parameters
+    ----------
+    words, responses : DataFrame
+        Contracts 1 and 2, before the filters.
+    name : str
+        What messages call the responses: <dataset>.<measure>.
+    accept : collection of str
+        The dataset's `accept`: these checks warn on stderr.
+    offset : int, optional
+        Words by which the parser moved the times; None if it has no such option.
+    """
+    where = f"datasets → {name.partition('.')[0]}"
+    for check, (find, way_out) in CHECKS.items():
+        if problem := find(words, responses):
+            overrides.refuse(check, name, problem, way_out.format(where=where), where, accept)
+    require_aligned(words, responses, name, accept, offset)
+
+
+def findings(words: pd.DataFrame, responses: pd.DataFrame) -> list[Finding]:
+    """Return the failed checks, but for that of the alignment, as warnings."""
+    found = ((check, find(words, responses)) for check, (find, _) in CHECKS.items())
+    return [Finding("warning", check, problem) for check, problem in found if problem]
+
+
+def no_context(words: pd.DataFrame, responses: pd.DataFrame) -> str:
+    """Describe texts of single words; "" if texts have context."""
+    sizes = words.groupby("item", sort=False).size()
+    single = float((sizes == 1).mean())
+    if len(sizes) < ITEMS or single <= SINGLE_WORDS:
+        return ""
+    return (
+        f"{single:.0%} of the {len(sizes):,} texts (items) are a single word, such as "
+        f"{words.word.iloc[0]!r}, so that no word has a context"
+    )
+
+
+def units(words: pd.DataFrame, responses: pd.DataFrame) -> str:
+    """Describe times in another unit than ms; "" if they may be ms, and of amplitudes."""
+    if "time_ms" not in responses:
+        return ""
+    times = responses.time_ms[responses.time_ms > 0]
+    if times.empty:
+        return "no time is above 0"
+    median = float(times.median())
+    if median < SHORTEST or median > LONGEST:
+        guess = _unit(median)
+        return f"the median time is {median:,.6g}, which is no reading time in ms: {guess}?"
+    share, steps = _growing(words, responses)
+    low, high = times.quantile([0.1, 0.9])
+    if steps >= STEPS and share > GROWING and high > SPREAD * low:
+        return (
+            f"times grow from word to word in {share:.0%} of {steps:,} steps within a text: are "
+            "they clock times from its start?"
+        )
+    return ""
+
+
+def duplicates(words: pd.DataFrame, responses: pd.DataFrame) -> str:
+    """Describe subjects that may be one reader; "" if there are none."""
+    names = responses.subject.astype(str).unique()
+    same: dict[object, list[str]] = {}
+    for name in names:
+        same.setdefault(_reader(name), []).append(name)
+    groups = [sorted(each) for each in same.values() if len(each) > 1]
+    if groups:
+        shown = "; ".join(" and ".join(map(repr, each)) for each in groups[:_SHOWN])
+        return f"subjects that are written in two ways: {shown} ({len(groups):,} in all)"
+    if pairs := _copies(words, responses):
+        first, second, item, count = pairs[0]
+        return (
+            f"subjects {first!r} and {second!r} have the same responses to all {count:,} words of "
+            f"text {item!r} ({len(pairs):,} such texts)"
+        )
+    return ""
+
+
+Check = Callable[[pd.DataFrame, pd.DataFrame], str]
+#: Check → what finds it, and the way out.
+CHECKS: dict[str, tuple[Check, str]] = {
+    "no_context": (
+        no_context,
+        "Give {where} the column of the texts within which context runs (item), not one of words",
+    ),
+    "units": (units, "Convert the times of {where} to ms in their file"),
+    "duplicates": (duplicates, "Write each subject of {where} in one way, and each reading once"),
+}
+
+
+def _unit(median: float) -> str:
+    """Guess the unit of times by their median."""
+    if median < SHORTEST:
+        guesses = {_SECONDS: "are they seconds", _LOGARITHMS: "are they logarithms of ms"}
+        return next(
+            (g for limit, g in guesses.items() if median < limit), "are they ticks or 10 ms"
+        )
+    if median > 1e9:
+        return "are they clock times (Unix timestamps)"
+    return "are they microseconds" if median > 50_000 else "are they sums over words, or 0.1 ms"
+
+
+def _growing(words: pd.DataFrame, responses: pd.DataFrame) -> tuple[float, int]:
+    """Return the share of steps to a later word at which times grow, and the number of steps."""
+    if "fixation" in responses:
+        return 0.0, 0
+    item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
+    subject, time = responses.subject.to_numpy(), responses.time_ms.to_numpy()
+    order, fixated = responses.word_id.to_numpy(), responses.time_ms.to_numpy() > 0
+    item, subject, time, order = (each[fixated] for each in (item, subject, time, order))
+    step = (item[1:] == item[:-1]) & (subject[1:] == subject[:-1]) & (order[1:] > order[:-1])
+    if not step.any():
+        return 0.0, 0
+    return float((np.diff(time) > 0)[step].mean()), int(step.sum())
+
+
+def _reader(name: str) -> object:
+    """Return what is the same of a reader's label however it is written: a number, or its text."""
+    text = normalize("NFKC", name).strip().casefold()
+    return float(text) if re.fullmatch(r"[+-]?\d+(\.\d*)?", text, re.ASCII) else text
+
+
+def _copies(words: pd.DataFrame, responses: pd.DataFrame) -> list[tuple[str, str, str, int]]:
+    """Return (subject, other subject, text, words) of readings with the same responses throughout."""
+    value = "time_ms" if "time_ms" in responses else "amplitude_uv"
+    item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
+    rows = pd.DataFrame({"subject": responses.subject.to_numpy(), "item": item})
+    keys = responses[["word_id", value]]
+    rows["hash"] = pd.util.hash_pandas_object(keys, index=False).to_numpy()
+    rows[value] = responses[value].to_numpy()
+    readings = rows.groupby(["subject", "item"], sort=False, observed=True).agg(
+        digest=("hash", "sum"), size=("hash", "size"), different=(value, "nunique")
+    )
+    readings = readings[(readings["size"] >= SAME_WORDS) & (readings.different >= SAME_TIMES)]
+    readings = readings.reset_index()
+    again = readings.duplicated(["item", "digest", "size"], keep="first")
+    first = readings.drop_duplicates(["item", "digest", "size"]).set_index(
+        ["item", "digest", "size"]
+    )
+    return [
+        (str(first.subject[each["item"], each.digest, each["size"]]), str(each.subject))
+        + (str(each["item"]), int(each["size"]))
+        for _, each in readings[again].iterrows()
+    ]
