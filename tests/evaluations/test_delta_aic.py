@@ -114,7 +114,21 @@ def test_a_whole_fit_tells_nothing_of_other_partitions(corpus):
     record = json.loads(fitted(corpus, "gpt2").read_text())
     assert record["n"]["exploratory"] == 0 and record["loglik"]["exploratory"] is None
     assert record["aic"] == pytest.approx(2 * 5 - 2 * record["loglik"]["fit"])
-    assert len(pd.read_parquet(corpus["words"].with_name("gpt2.full.parquet"))) == 0
+    rows = pd.read_parquet(corpus["words"].with_name("gpt2.full.parquet"))
+    assert set(rows.partition) == {"fit"} and len(rows) == record["n"]["fit"]
+    assert rows.loglik_in_sample.sum() == pytest.approx(record["loglik"]["fit"])
+
+
+def test_regressions_that_failed_are_said_to_have_failed(tmp_path):
+    path = tmp_path / "delta_aic.csv"
+    row = dict.fromkeys(delta_aic.COLUMNS, np.nan)
+    row |= {"lm": "a", "dataset": "d", "measure": "SPR", "design": "x", "n": 9, "note": "no levels"}
+    pd.DataFrame([row]).to_csv(path, index=False)
+    lm = {"lm": "a", "label": "LM a", "bias": {"form": "none"}, "applied": "none"}
+    response = {"dataset": "d", "measure": "SPR", "label": "D"}
+    rows, _, _, missing = table_delta_aic.read(path, [lm], [response], None)
+    assert missing == ["failed: LM a on D SPR (no levels)"]
+    assert missing[0] in table_delta_aic.layout(rows, "b", missing, "T", "").notes
 
 
 @pytest.mark.parametrize(

@@ -324,3 +324,11 @@ def test_no_smallest_effect_is_zero():
     content = verdict.answer(evidence({"base": 100, "one": 200}))
     assert content["smallest_effect"] == {"stated": None, "nats": 0.0}
     assert "all 1 pairs" not in content["rule"] and "ends below zero" in content["rule"]
+
+
+def test_checks_that_the_config_overrides_are_part_of_the_verdict():
+    line = "Corpus 'Mine': times may be in another unit than ms (accepted: units)."
+    answer = verdict.answer(evidence({"base": 100, "one": 155}), accepted=[line])
+    assert answer["sentences"][-1] == line and answer["verdict"].endswith(line)
+    assert answer["accepted"] == [line]
+    assert verdict.answer(evidence({"base": 100, "one": 155}))["accepted"] == []

@@ -44,7 +44,9 @@ def test_folds_hold_whole_levels_and_are_even():
     assert sorted(sizes) == [2, 2, 3]
     draws = {tuple(assigned(group, 3, seed=seed)) for seed in range(20)}
     assert len(draws) > 15
-    with pytest.raises(InputError, match="8 folds by item need 8 of them, and there are 7"):
+    with pytest.raises(
+        InputError, match="8 folds by item need as many of them, and there are 7; write 7"
+    ):
         assigned(group, 8, seed=1, by="item")
 
 

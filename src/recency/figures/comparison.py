@@ -12,6 +12,8 @@ import pandas as pd
 from recency.errors import InputError
 from recency.figures import bases, encoding
 
+FAILED = "failed: "
+"""Begins a sentence on what was run and has no fit."""
 APPLIED = ("none", "inference", "training")
 Thing = TypeVar("Thing")
 
@@ -227,6 +229,25 @@ def absent_responses(responses: Iterable[Response], not_run: pd.DataFrame) -> li
     return sentences
 
 
+def failed_responses(rows: pd.DataFrame) -> list[str]:
+    """Name responses whose regressions failed for every LM, with the first reason."""
+    first = rows.drop_duplicates("response")
+    first = first.assign(note=first.get("note", pd.Series("", first.index)).fillna(""))
+    return [
+        f"{FAILED}{row.response}" + (f" ({row.note})" if row.note else "")
+        for row in first.itertuples()
+    ]
+
+
+def failed_fits(rows: pd.DataFrame, value: str) -> list[str]:
+    """Name the rows (label, response, note) whose `value` is missing because a regression failed."""
+    failed = rows[rows[value].isna()].fillna({"note": ""})
+    return [
+        f"{FAILED}{row.label} on {row.response}" + (f" ({row.note})" if row.note else "")
+        for row in failed.itertuples()
+    ]
+
+
 def read(
     delta_loglik: str | Path,
     *,
@@ -246,6 +267,7 @@ def read(
     keys = pd.Series(list(zip(rows.dataset, rows.measure)), index=rows.index, dtype=object)
     rows = rows.assign(response=keys.map(names))
     known = rows.response.notna() & rows.lm.isin([model.lm for model in models])
+    failed = rows[known & rows.delta_loglik.isna()]
     rows = rows[known & rows.delta_loglik.notna()]
 
     twice = rows[rows.duplicated(["lm", "response"])]
@@ -284,11 +306,19 @@ def read(
     delta.index.name = delta.columns.name = None
     once = rows.drop_duplicates("response").set_index("response")
     sizes = once.n
-    failed = rows[rows.converged.astype(str).str.lower().isin(["false", "0", "0.0"])]
+    unconverged = rows[rows.converged.astype(str).str.lower().isin(["false", "0", "0.0"])]
 
-    absent = absent_responses([r for r in measured if r not in measured_done], reasons(not_run))
-    if lacking := [model.label for model in models if model not in done]:
-        absent.append(f"not run: {', '.join(lacking)}")
+    lost = [r for r in measured if r not in measured_done]
+    absent = absent_responses(
+        [r for r in lost if r.label not in set(failed.response)], reasons(not_run)
+    )
+    absent += failed_responses(failed[failed.response.isin([r.label for r in lost])])
+    lacking = [model for model in models if model not in done]
+    for word, labels in (
+        ("not run: ", [model.label for model in lacking if model.lm not in set(failed.lm)]),
+        (FAILED, [model.label for model in lacking if model.lm in set(failed.lm)]),
+    ):
+        absent += [f"{word}{', '.join(labels)}"] if labels else []
     not_summed = []
     for response in measured_done:
         without = [model.label for model in done if pd.isna(delta.loc[model.lm, response.label])]
@@ -301,7 +331,7 @@ def read(
         responses=measured_done,
         delta=delta,
         observations=sizes.reindex(delta.columns).astype("int64"),
-        unconverged=frozenset(zip(failed.lm, failed.response)),
+        unconverged=frozenset(zip(unconverged.lm, unconverged.response)),
         not_run=absent,
         not_summed=not_summed,
         seeds=int(rows.seeds.max()) if "seeds" in rows and len(rows) else 1,

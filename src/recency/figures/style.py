@@ -27,7 +27,7 @@ GREY = "#595959"
 MARKERS = ("^", "v", "<", ">", "o", "s", "D", "P", "X")
 """Of LMs whose kind has one marker, where they are told apart."""
 #: What a response is in → how figures write it.
-UNITS = {"time_ms": "ms", "log time_ms": "log ms", "amplitude_uv": "µV", "event": "log odds"}
+UNITS = {"time_ms": "ms", "log time_ms": "log ms", "amplitude_uv": "µV", "response": "", "event": "log odds"}
 
 RC = {
     "figure.dpi": 100,
@@ -143,6 +143,11 @@ def percents(low: float, high: float) -> str:
 def number(value: float, decimals: int = 1) -> str:
     """Write a number, the minus as a minus."""
     return signed(value, decimals).removeprefix("+")
+
+
+def with_unit(text: str, unit: str) -> str:
+    """Return a name with its unit in brackets, without them where it has none."""
+    return f"{text} ({unit})" if unit else text
 
 
 def tick(value: float) -> str:

@@ -164,6 +164,7 @@ def _smooth(text: str, term: list[Token], groups: tuple[str, ...]) -> Smooth:
                     f"formula {text!r}: {written} has the option "
                     f"{nearest(argument[0].text, OPTIONS)}"
                 )
+            _check_option(text, written, argument)
             options.append("".join(token.text for token in argument).replace("'", '"'))
         elif len(argument) == 1 and argument[0].kind == "name" and not options:
             names.append(argument[0].text)
@@ -185,6 +186,16 @@ def _smooth(text: str, term: list[Token], groups: tuple[str, ...]) -> Smooth:
     if not names or (function == "s" and len(names) > 2) or (function != "s" and len(names) < 2):
         raise InputError(f"formula {text!r}: {written} has {len(names)} variables")
     return Smooth(function, tuple(names), tuple(options), random)
+
+
+def _check_option(text: str, smooth: str, argument: list[Token]) -> None:
+    """Raise an InputError unless an option is a number, a string, TRUE, FALSE or c() of these."""
+    for token in argument[2:]:
+        if token.kind == "name" and token.text not in ("c", "TRUE", "FALSE"):
+            raise InputError(
+                f"formula {text!r}: {smooth} has {token.text!r} in its option {argument[0].text}, which "
+                "takes numbers, strings, TRUE or FALSE, and several of these in c()"
+            )
 
 
 def _strings(term: list[Token]) -> list[str]:

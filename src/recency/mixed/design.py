@@ -60,7 +60,31 @@ def rows_of(data: pd.DataFrame, used: Sequence[str], formula: str) -> tuple[pd.D
             f"formula {formula!r}: no row of the {len(data)} has a value in each of its columns: "
             f"{', '.join(used)}"
         )
-    return (frame if kept.all() else frame[kept]), int((~kept).sum())
+    dropped = int((~kept).sum())
+    frame = frame[kept] if dropped else frame
+    objects = [name for name in used if frame[name].dtype == object]
+    return frame.assign(**{name: _typed(frame[name]) for name in objects}), dropped
+
+
+def _typed(values: pd.Series) -> pd.Series:
+    """Return a column of objects with the type that all of its values have: numbers, say."""
+    kind = pd.api.types.infer_dtype(values)
+    return values.astype(np.float64) if kind == "decimal" else values.infer_objects()
+
+
+def levels_notes(formula: Formula, data: pd.DataFrame) -> list[str]:
+    """Name the predictors that are treated as levels though they hold numbers, or text of numbers."""
+    notes = []
+    for name in dict.fromkeys(name for term in formula.predictors for name in names(read(term))):
+        values = data[name]
+        if values.dtype != object and not pd.api.types.is_string_dtype(values):
+            continue
+        numeric = pd.to_numeric(values, errors="coerce").notna()
+        if numeric.all():
+            notes.append(f"column {name!r} holds text that reads as numbers: treated as levels")
+        elif pd.api.types.infer_dtype(values).startswith("mixed"):
+            notes.append(f"column {name!r} holds values of several types: treated as levels")
+    return notes
 
 
 def is_number(values: pd.Series) -> bool:
@@ -69,14 +93,20 @@ def is_number(values: pd.Series) -> bool:
 
 
 def categorical(values: pd.Series) -> Levels:
-    """Code a column's levels, named as R names them: the categories' order, else alphabetical."""
+    """Code a column's levels, named as R names them: the categories' order, else alphabetical.
+
+    Values that R would write in the same way, such as 1 and "1", are one level.
+    """
     if not isinstance(values.dtype, pd.CategoricalDtype):
         codes, found = pd.factorize(values, sort=True)
-        return Levels(codes, [_level(level) for level in found])
-    present = values.cat.remove_unused_categories()
-    return Levels(
-        present.cat.codes.to_numpy(np.int64), [_level(level) for level in present.cat.categories]
-    )
+    else:
+        present = values.cat.remove_unused_categories()
+        codes, found = present.cat.codes.to_numpy(np.int64), present.cat.categories
+    written = [_level(level) for level in found]
+    distinct = list(dict.fromkeys(written))
+    if len(distinct) < len(written):  # 1 and "1" are one level
+        codes = np.array([distinct.index(name) for name in written])[codes]
+    return Levels(codes, distinct)
 
 
 def numbers(values: pd.Series) -> np.ndarray:

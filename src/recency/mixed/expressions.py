@@ -45,6 +45,17 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 CODINGS = ("scale", "factor", "poly")
 """Functions that need the fitted data's statistics or levels; they stand for a whole term."""
+R_FUNCTIONS = (
+    *("s", "te", "ti", "t2", "ns", "bs", "offset", "cut", "ordered", "relevel", "interaction"),
+    *("sin", "cos", "tan", "round", "floor", "ceiling", "pmin", "pmax", "ifelse", "is.na"),
+    *("as.numeric", "as.factor", "cbind", "c"),
+)
+"""Further functions that a formula may call where R reads it."""
+R_OPERATORS = (
+    *("~", "+", "-", "*", "/", "^", ":", "|", "||", "(", "%in%", "%%", "%/%"),
+    *("==", "!=", "<", "<=", ">", ">=", "&", "&&", "!"),
+)
+"""The operators of such a formula, which R calls as well."""
 DEGREES = 9
 """The highest degree of poly(x, degree)."""
 RESERVED = {"TRUE", "FALSE", "NULL", "NA", "NaN", "Inf", "pi", ".", "function"}

@@ -8,6 +8,7 @@ functions in `recency.mixed.expressions`: log(a), I(a^2), scale(a), factor(a), p
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -19,6 +20,8 @@ from recency.mixed.expressions import Reader, Uncovered, names, read, split_prod
 from recency.names import nearest
 
 INTERCEPT = "(Intercept)"
+#: Brackets within one another: the time that R takes grows twofold with each.
+DEEPEST = 10
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,18 @@ def parse(text: str) -> Formula:
     It is Uncovered where R might read it. A formula without random terms is none of a mixed model,
     but it is read.
     """
+    depths = itertools.accumulate((sign == "(") - (sign == ")") for sign in text)
+    if max(depths, default=0) > DEEPEST:
+        raise InputError(f"formula '{text[:40]}…' has brackets more than {DEEPEST} levels deep")
+    try:
+        return _parse(text)
+    except RecursionError:
+        raise InputError(
+            f"formula '{text[:40]}…' has an expression of too many parts; make it a column of the data"
+        ) from None
+
+
+def _parse(text: str) -> Formula:
     reader = _Formulas(text)
     if reader.next == "~":
         raise InputError(f"formula {text!r} has no response on its left side")

@@ -1,6 +1,7 @@
 # lme4's part of a fit: it sets the model up, evaluates its own deviance, and makes the merMod
 # object that every reported figure is read from.
 suppressPackageStartupMessages(library(lme4))
+library(splines)
 
 # Run f and keep its messages: list(value, messages and warnings, error: none or one).
 attempt <- function(f, ...) {
@@ -26,10 +27,35 @@ as_data_frame <- function(columns) {
 
 as_factor <- function(codes, levels) structure(codes, levels = levels, class = "factor")
 
+# Make a formula of text, all of whose calls are of the functions `allowed`: R evaluates calls in a
+# formula, and text from elsewhere must not run code.
+as_formula <- function(text, allowed) {
+  parsed <- parse(text = text, keep.source = FALSE)
+  if (length(parsed) != 1 || !is.call(parsed[[1]]) || !identical(parsed[[1]][[1]], as.name("~"))) {
+    stop("it is no single formula", call. = FALSE)
+  }
+  check_calls(parsed[[1]], allowed)
+  eval(parsed[[1]], globalenv())
+}
+
+check_calls <- function(expression, allowed) {
+  if (!is.call(expression)) return(invisible())
+  head <- expression[[1]]
+  if (is.call(head) && identical(head[[1]], as.name("::")) &&
+      as.character(head[[2]]) %in% c("base", "stats", "splines", "mgcv")) {
+    head <- head[[3]]
+  }
+  called <- if (is.symbol(head)) as.character(head) else deparse1(head)
+  if (!is.symbol(head) || !called %in% allowed) {
+    stop("it calls ", called, "(), which a formula may not", call. = FALSE)
+  }
+  for (part in as.list(expression)[-1]) check_calls(part, allowed)
+}
+
 # The random terms are judged by the search, so lme4's costly checks of ranks by rows are left out.
 set_up <- function(formula, data, REML = FALSE) {
   control <- lmerControl(check.nobs.vs.rankZ = "ignore", check.scaleX = "ignore")
-  model <- lFormula(as.formula(formula, env = globalenv()), data, REML = REML, control = control,
+  model <- lFormula(formula, data, REML = REML, control = control,
                     na.action = na.pass)
   model$call <- call("lmer", formula = model$formula, REML = REML)
   model
@@ -63,7 +89,7 @@ optimise <- function(model) {
 
 # A generalised model: glmer() as it is, its likelihood by Laplace's approximation.
 generalised <- function(formula, data, family) {
-  glmer(as.formula(formula, env = globalenv()), data = data, family = family)
+  glmer(formula, data = data, family = family)
 }
 
 summarise <- function(fit) {

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from recency.errors import InputError
+from recency.mixed.expressions import CODINGS, FUNCTIONS, R_FUNCTIONS, R_OPERATORS
 from recency.mixed.levels import Levels
 from recency.mixed.summary import FitSummary
 
@@ -107,9 +108,21 @@ def frame_of(columns: Mapping[str, np.ndarray | Levels]) -> Any:
     return r["as_data_frame"](named)
 
 
+def formula_in_r(text: str) -> Any:
+    """Make R's formula of text; an InputError where it calls a function that is not allowed."""
+    from rpy2.rinterface import StrSexpVector
+
+    functions = (*FUNCTIONS, *CODINGS, *R_FUNCTIONS)
+    try:
+        return attempt("as_formula", text, StrSexpVector([*functions, *R_OPERATORS]))[0]
+    except Refused as reason:
+        more = f"; it may call {', '.join(functions)}" if "it calls" in str(reason) else ""
+        raise InputError(f"formula {text!r}: {reason}{more}") from None
+
+
 def set_up(formula: str, data: Any, reml: bool = False) -> tuple[Any, list[str]]:
     """Return lme4's modular model of `formula` and lme4's messages."""
-    return attempt("set_up", formula, data, reml)
+    return attempt("set_up", formula_in_r(formula), data, reml)
 
 
 def terms(model: Any) -> list[tuple[str, list[str]]]:
@@ -131,7 +144,7 @@ def make_at(model: Any, evaluation: Any, theta: np.ndarray) -> Any:
 
 def generalised(formula: str, data: Any, family: str) -> tuple[Any, list[str]]:
     """Run glmer() with its defaults (Laplace); return the merMod object and lme4's messages."""
-    return attempt("generalised", formula, data, family)
+    return attempt("generalised", formula_in_r(formula), data, family)
 
 
 def optimise(model: Any) -> tuple[Any, list[str]]:

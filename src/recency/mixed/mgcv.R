@@ -2,8 +2,7 @@
 suppressPackageStartupMessages(library(mgcv))
 
 fit_additive <- function(formula, data, family, discrete) {
-  bam(as.formula(formula, env = globalenv()), data = data, family = family, method = "fREML",
-      discrete = discrete)
+  bam(formula, data = data, family = family, method = "fREML", discrete = discrete)
 }
 
 is_random <- function(fit) vapply(fit$smooth, inherits, logical(1), "random.effect")

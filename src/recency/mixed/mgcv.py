@@ -53,7 +53,8 @@ def fit_additive(
     )
     discrete = len(y) > ROWS
     try:
-        fit, messages = lme4.attempt("fit_additive", str(formula), data, family, discrete)
+        written = lme4.formula_in_r(str(formula))
+        fit, messages = lme4.attempt("fit_additive", written, data, family, discrete)
         parts, _ = lme4.attempt("summarise_additive", fit, POINTS)
         packed, _ = lme4.attempt("packed", fit)
     except lme4.Refused as reason:

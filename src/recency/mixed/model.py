@@ -153,6 +153,7 @@ def lmer(
     uncovered = ""
     try:
         prepared = prepare(formula, rows)
+        notes += designs.levels_notes(prepared.formula, rows)
     except Uncovered as reason:
         if engine == "search":
             raise InputError(f'{reason}; engine="lme4" has R read it') from None

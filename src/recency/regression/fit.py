@@ -23,8 +23,9 @@ from recency.mixed.least_squares import criteria
 from recency.regression import categories
 from recency.regression.coding import Coding, coding_of
 from recency.regression.designs import columns_there, formula_of, kind_of_base, with_one_base
+from recency.regression.endpoints import IN_SAMPLE
 from recency.regression.estimation import estimate
-from recency.regression.likelihoods import log_likelihoods, parts
+from recency.regression.likelihoods import in_sample_parts, log_likelihoods, parts
 from recency.regression.predictors import Rows, read_rows, word_means
 from recency.regression.texts import Texts, read_texts
 
@@ -44,6 +45,7 @@ def main(
     others: Mapping[str, str | PathLike] | None = None,
     beside: str | None = None,
     confirm: bool = True,
+    in_sample: bool = False,
 ) -> None:
     """Fit `design` on the partition `fit`, score `exploratory`, write JSON to `out`.
 
@@ -54,7 +56,8 @@ def main(
     fitted; of a design with both bases an LM's file says which. A model that lme4 refuses is a result with `converged` false and the reason in `note`.
     `exploratory` is None where every observation is fitted: then AIC and BIC are given.
     `out_observations` gets the log-likelihoods of each exploratory observation (of each word, for
-    `ols`) as Parquet; see `write_observations`.
+    `ols`) as Parquet, and of each fitted one with `in_sample` or where all are fitted; see
+    `write_observations`.
     `others` are the files of surprisal of the LMs that the formula names, and of `beside`, an LM
     whose terms the model has as well. With `confirm` lme4 reports what was searched on
     cross-products (see recency.regression.confirmation); `figures_by` says who did.
@@ -91,7 +94,10 @@ def main(
     held_out = parts(record, others) if summary and others else None
     record["loglik"] = log_likelihoods(summary, record, rows, held_out)
     if out_observations is not None:
-        write_observations(out_observations, others, held_out)
+        fitted = None
+        if in_sample or others is None:
+            fitted = {IN_SAMPLE: in_sample_parts(summary, record, rows)} if summary else {}
+        write_observations(out_observations, others, held_out, rows, fitted)
     with atomic(out) as path:
         text = json.dumps(plain(record), sort_keys=True, indent=1, allow_nan=False)
         path.write_text(text + "\n")
@@ -151,26 +157,43 @@ def made_of(
 
 
 def write_observations(
-    out: str | PathLike, rows: Rows | None, parts: Mapping[str, np.ndarray] | None
+    out: str | PathLike,
+    exploratory: Rows | None,
+    parts: Mapping[str, np.ndarray] | None,
+    fit: Rows | None = None,
+    fitted: Mapping[str, np.ndarray] | None = None,
 ) -> None:
-    """Write the parts (n,) of the log-likelihoods of each row; an empty table without rows.
+    """Write the parts (n,) of the log-likelihoods of each row.
 
     Columns: subject, sentence, word_id, loglik (conditional; null without a fit), and
-    `loglik_<name>` for the other likelihoods.
+    `loglik_<name>` for the other likelihoods. With `fitted`, the parts of the fitted rows, these
+    follow the exploratory ones, and the column `partition` distinguishes them.
     """
-    columns: dict[str, Any] = {"subject": [], "sentence": [], "word_id": [], "loglik": []}
-    if rows is not None:
-        subject, sentence = rows.groups["subject"], rows.groups["sentence"]
-        columns = {
-            "subject": pd.Categorical.from_codes(subject.codes, subject.names),
-            "sentence": np.array(sentence.names, dtype=np.int32)[sentence.codes],
-            "word_id": rows.word.astype(np.int32),
-            "loglik": np.full(len(rows.y), np.nan),
-        }
-    for name, values in (parts or {}).items():
-        columns["loglik" if name == "conditional" else f"loglik_{name}"] = values
+    tables = []
+    if exploratory is not None:
+        tables.append(_observations(exploratory, parts, "conditional"))
+    if fit is not None and fitted is not None:
+        tables.append(_observations(fit, fitted, IN_SAMPLE).assign(partition="fit"))
+        tables[:-1] = [each.assign(partition="exploratory") for each in tables[:-1]]
+    table = pd.concat(tables, ignore_index=True)
+    for name in ("subject", "partition"):
+        if name in table:
+            table[name] = table[name].astype("category")
     with atomic(out) as path:
-        pd.DataFrame(columns).to_parquet(path, compression="zstd", index=False)
+        table.to_parquet(path, compression="zstd", index=False)
+
+
+def _observations(rows: Rows, parts: Mapping[str, np.ndarray] | None, first: str) -> pd.DataFrame:
+    """Return the rows' subject, sentence, word_id, and parts; the `first` one is null without a fit."""
+    subject, sentence = rows.groups["subject"], rows.groups["sentence"]
+    columns = {
+        "subject": pd.Categorical.from_codes(subject.codes, subject.names),
+        "sentence": np.array(sentence.names, dtype=np.int32)[sentence.codes],
+        "word_id": rows.word.astype(np.int32),
+    }
+    values = {first: np.full(len(rows.y), np.nan), **(parts or {})}
+    named = {"loglik" if n == "conditional" else f"loglik_{n}": v for n, v in values.items()}
+    return pd.DataFrame(columns | named)
 
 
 def plain(value: Any) -> Any:

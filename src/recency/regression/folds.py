@@ -151,7 +151,8 @@ def assigned(group: Levels, folds: int, seed: int, by: str = "group") -> np.ndar
     many = len(group.names)
     if many < folds:
         raise InputError(
-            f"cross_validation: {folds} folds by {by} need {folds} of them, and there are {many}"
+            f"cross_validation → folds: {folds} folds by {by} need as many of them, and there are "
+            f"{many}; write {many} or fewer"
         )
     fold = np.empty(many, dtype=int)
     fold[np.random.default_rng(seed).permutation(many)] = np.arange(many) % folds

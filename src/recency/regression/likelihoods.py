@@ -102,6 +102,22 @@ def marginal(record: Mapping[str, Any], rows: Rows) -> float:
     return float(likelihood.marginal(residuals, record, predictors, rows.groups).sum())
 
 
+def in_sample_parts(summary: FitSummary, record: Mapping[str, Any], rows: Rows) -> np.ndarray:
+    """Return the parts (n,) of the maximised log-likelihood of the rows that were fitted.
+
+    They sum to `summary.loglik`. Of mixed models they are those of the marginal likelihood, of least
+    squares the rows' own. Laplace's approximation (events) and mgcv's likelihood are no sums over
+    rows: there each row has its conditional part and an equal share of the rest.
+    """
+    if families.of(record) == families.BINOMIAL or "mgcv" in record:
+        found = contributions(record, rows)
+    else:
+        predictors = scaled(rows.predictors, record["scaling"])
+        residuals = rows.y - fixed_effects(record, predictors, len(rows.y))
+        found = likelihood.marginal(residuals, record, predictors, rows.groups)
+    return found + (summary.loglik - found.sum()) / len(found)
+
+
 def log_likelihoods(
     summary: FitSummary | None,
     record: Mapping[str, Any],

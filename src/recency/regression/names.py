@@ -165,8 +165,28 @@ def check(formula: Formula, columns: Mapping[str, Collection[str]]) -> None:
 
     `columns` are those of the `words` and of the `responses`, as far as they are known.
     """
-    for problem in unknown(formula, columns):
+    for problem in [*misplaced(formula), *unknown(formula, columns)]:
         raise InputError(f"formula '{formula}': {problem}")
+
+
+def misplaced(formula: Formula) -> list[str]:
+    """List a response among its predictors, and grouping factors that are fixed effects or slopes."""
+    found = []
+    if formula.response in {split(name).stem for name in used(formula)}:
+        found.append(f"the response, {formula.response}, is among its predictors; take it out")
+    if "subject" in {name for column in formula.fixed for name in factors(column)}:
+        found.append(
+            "'subject' is a grouping factor; write (1 | subject), or factor(subject) for a fixed "
+            "effect of each subject"
+        )
+    for term in getattr(formula, "random", ()):
+        slopes = {name for column in term.columns for name in factors(column)}
+        grouping = slopes & {*GROUPS, *split_groups([term.group])}
+        found += [
+            f"{name!r} is a grouping factor and cannot be a slope by {term.group}; write (1 | {name})"
+            for name in sorted(grouping)
+        ]
+    return found
 
 
 def unknown(formula: Formula, columns: Mapping[str, Collection[str]]) -> list[str]:

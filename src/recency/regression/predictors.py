@@ -97,11 +97,11 @@ def columns_of(path: str | PathLike, observed: str, wanted: Collection[str] = ()
     """
     there = pq.read_schema(path).names
     if observed not in there:
-        other = next((name for name in (*RESPONSES, EVENT) if name in there), "neither")
+        other = next((name for name in (*RESPONSES, EVENT) if name in there), "none")
         raise InputError(
             f"{path} has no column {observed}, which the design's formula has on its left side, but "
             f"{other}; times are regressed by 'time_ms ~ …', ERP amplitudes by 'amplitude_uv ~ …', "
-            "events by 'event ~ …': list the measure under a design of its kind"
+            "scores without a unit by 'response ~ …', events by 'event ~ …': list the measure under a design of its kind"
         )
     usual = ["subject", "word_id", observed, "previous_fixated"]
     usual += ["span"] if "span" in there else []

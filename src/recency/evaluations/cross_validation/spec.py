@@ -38,6 +38,25 @@ def _problems(config, name, known) -> list[str]:
             for design in experiment["responses"]
             if config["designs"].get(design, {}).get("engine") == "ols"
         ]
+    return problems + _folds_beyond(config, experiment, where)
+
+
+def _folds_beyond(config, experiment, where) -> list[str]:
+    """List simulated datasets, whose levels are known, that have fewer than there are folds."""
+    by, folds = experiment["cross_validation"]["by"], experiment["cross_validation"]["folds"]
+    responses = (name for listed in experiment["responses"].values() for name in listed)
+    problems = []
+    for dataset in dict.fromkeys(name.partition(".")[0] for name in responses):
+        simulated = config["datasets"].get(dataset, {}).get("simulate", {})
+        levels = {
+            "subject": simulated.get("readers", {}).get("subjects"),
+            "item": simulated.get("stories"),
+        }
+        if (many := levels.get(by)) and many < folds:
+            problems.append(
+                f"{where} → folds: {folds} folds by {by} need as many of them, and {dataset} has "
+                f"{many}; write {many} or fewer"
+            )
     return problems
 
 

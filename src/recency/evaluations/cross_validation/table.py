@@ -51,7 +51,8 @@ def read(
         rows[f"per_{name}"] = rows[name] / rows.n * PER
     done = [r for r in measured if (rows.response == r.label).any()]
     absent = [r for r in measured if r not in done]
-    return rows, models, done, comparison.absent_responses(absent, comparison.reasons(not_run))
+    lost = comparison.absent_responses(absent, comparison.reasons(not_run))
+    return rows, models, done, lost + comparison.failed_fits(rows, "delta_loglik")
 
 
 def folds(rows: pd.DataFrame) -> str:

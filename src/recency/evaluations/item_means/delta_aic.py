@@ -99,7 +99,7 @@ def described(rows: Rows) -> dict[str, float]:
 
 
 def correlation(a: np.ndarray, b: np.ndarray | None) -> float:
-    """Return Pearson's r of two arrays (n,); NaN where one is constant or there is none."""
-    if b is None or not (np.ptp(a) > 0 and np.ptp(b) > 0):
+    """Return Pearson's r of two arrays (n,); NaN where one is constant or empty."""
+    if b is None or not len(a) or not (np.ptp(a) > 0 and np.ptp(b) > 0):
         return math.nan
     return float(np.corrcoef(a, b)[0, 1])

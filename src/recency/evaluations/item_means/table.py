@@ -79,7 +79,8 @@ def read(
         rows["published"] = [values.get(key, math.nan) for key in zip(rows.lm, rows.response)]
         rows["n_published"] = [sizes.get(name, pd.NA) for name in rows.response]
     absent = [r for r in measured if r not in done]
-    return rows, models, done, comparison.absent_responses(absent, comparison.reasons(not_run))
+    lost = comparison.absent_responses(absent, comparison.reasons(not_run))
+    return rows, models, done, lost + comparison.failed_fits(rows, "aic")
 
 
 def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, source: str) -> Table:

@@ -29,10 +29,12 @@ NAMES = ("lm", "label", "dataset", "measure", "design")
 RESCALED = [f"{name}_rescaled" for name in ("fixed_effects", "modelblocks")]
 KEYS = {f"delta_loglik_{name}": key for name, key in LIKELIHOODS.items() if name != CROSSED}
 KEYS |= {f"delta_loglik_{name}": f"exploratory_{name}" for name in RESCALED}
-FIGURES = ("delta_loglik", *KEYS)
+FIGURES = ("delta_loglik", *KEYS, "delta_aic")
 SAME = ("base", "endpoint", "n", "n_exploratory", "n_fit")
 ENDS = ("low", "high", "by")
-COLUMNS = [*NAMES, *SAME, "delta_loglik", *ENDS, *KEYS, "seeds", "converged", "note"]
+PER_OBSERVATION = "delta_loglik_per_observation"
+COLUMNS = [*NAMES, *SAME, "delta_loglik", *ENDS, PER_OBSERVATION, *KEYS, "delta_aic"]
+COLUMNS += ["seeds", "converged", "note"]
 BY_SEED = [*NAMES, "variant", "seed", "base", "endpoint", *FIGURES, "converged", "note"]
 INTERVALS = [f"{end}_{cluster}" for cluster in CLUSTERS for end in ("low", "high")]
 
@@ -147,6 +149,8 @@ def over_seeds(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     notes = [f"seed {r['seed']}: {r['note']}" if several else r["note"] for r in rows if r["note"]]
     same = {name: first[name] for name in (*NAMES, *SAME)}
     converged = all(row["converged"] for row in rows)
+    total = figures["delta_loglik"]
+    figures[PER_OBSERVATION] = repr(float(total) / first["n"]) if total and first["n"] else ""
     return same | figures | {"seeds": len(rows), "converged": converged, "note": "; ".join(notes)}
 
 
@@ -191,12 +195,21 @@ def contributions(
     full: str | PathLike, base: str | PathLike, endpoint: str = "conditional"
 ) -> pd.DataFrame:
     """Return each observation's part of ΔLogLik: subject, sentence, word_id, n (1), delta_loglik."""
-    with_lm, without_lm = pd.read_parquet(full), pd.read_parquet(base)
+    with_lm, without_lm = _scored(full, endpoint), _scored(base, endpoint)
     names = ["subject", "sentence", "word_id"]
     _check_same(with_lm, without_lm, names, full, base)
     column = "loglik" if endpoint == "conditional" else f"loglik_{endpoint}"
     parts = [each.get(column, math.nan) for each in (with_lm, without_lm)]
     return with_lm[names].assign(n=1, delta_loglik=parts[0] - parts[1])
+
+
+def _scored(path: str | PathLike, endpoint: str) -> pd.DataFrame:
+    """Read the observations that an endpoint scores: the fitted ones, or the others."""
+    frame = pd.read_parquet(path)
+    if "partition" not in frame:
+        return frame
+    scored = frame["partition"] == ("fit" if endpoint == IN_SAMPLE else "exploratory")
+    return frame[scored].reset_index(drop=True)
 
 
 def crossed_parts(full: str | PathLike, base: str | PathLike) -> pd.DataFrame:
@@ -252,6 +265,7 @@ def compare(
         pair = with_lm["loglik"].get(key), without_lm["loglik"].get(key)
         figures[name] = "" if None in pair else repr(pair[0] - pair[1])
     figures["delta_loglik"] = figures.get(f"delta_loglik_{endpoint}", "")
+    figures["delta_aic"] = _delta_aic(with_lm, without_lm)
     scored = "fit" if endpoint == IN_SAMPLE else "exploratory"
     notes = [f"{fit['model']}: {fit['note']}" for fit in (with_lm, without_lm) if fit["note"]]
     return {
@@ -264,3 +278,15 @@ def compare(
         "converged": with_lm["converged"] and without_lm["converged"],
         "note": "; ".join(notes),
     }
+
+
+def _delta_aic(full: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+    """Return AIC of the full model minus that of its baseline model; "" without a fit."""
+    fits = (full, base)
+    logliks = [fit["loglik"].get("fit") for fit in fits]
+    if None in logliks:
+        return ""
+    if "mgcv" in full:  # whose parameters are effective ones
+        return repr(full["aic"] - base["aic"])
+    parameters = [len(fit.get("fixed", ())) + len(fit.get("theta", ())) for fit in fits]
+    return repr(2 * (parameters[0] - parameters[1]) - 2 * (logliks[0] - logliks[1]))

@@ -26,6 +26,7 @@ import numpy as np
 from recency.files import atomic
 from recency.mixed.levels import Levels
 from recency.progress import progress
+from recency.reading.response_names import SCORE
 from recency.regression.prediction import observed, predict, read_fit, rows_for, texts_for
 from recency.stats.multiple_tests import holm
 from recency.stats.permutation import permutation_p
@@ -108,6 +109,7 @@ def main(
         key = tuple(names[each] for each in COLUMNS[:4])
         trained = str(names.get("seed", ""))
         a, b = (replace(each, seed=trained) if each else None for each in (a, b))
+        a, b = (_of_one_scale(each, names) if each else None for each in (a, b))
         by_response.setdefault(key, []).append((names["dataset"], a, b))
         about = names["dataset"], names["measure"], trained
         of_lm.setdefault(about, {}).update({names["lm_a"]: a, names["lm_b"]: b})
@@ -116,6 +118,12 @@ def main(
     _write(out, _tested(by_response, permutations, seed, lambda a, b: known.get(a) == b))
     if out_kinds is not None:
         _write(out_kinds, _tested(_by_kind(of_lm, kinds or {}), permutations, seed))
+
+
+def _of_one_scale(errors: Errors, names: Mapping[str, str]) -> Errors:
+    """Name the measure in place of a unit that scores lack: two ratings are of two scales."""
+    own = "{dataset}.{measure}".format(**names)
+    return replace(errors, unit=own) if errors.unit == SCORE else errors
 
 
 def _by_kind(

@@ -10,7 +10,8 @@ from recency.regression import endpoints
 def _applies(study, experiment: str) -> bool:
     settings = study.experiment(experiment)
     asked = settings.get("responses") and not settings.keys() & {"sensitivity", "steps"}
-    return bool(asked) and not study.all_fitted(experiment)
+    in_sample = settings.get("endpoint") == endpoints.IN_SAMPLE
+    return bool(asked) and (in_sample or not study.all_fitted(experiment))
 
 
 def _problems(config, name, known) -> list[str]:
@@ -63,6 +64,19 @@ def _endpoint_problems(config, entry, where) -> list[str]:
             )
         ]
     stated = endpoint or (bootstrap == endpoints.CROSSED and endpoints.CROSSED)
+    whole = [
+        response.partition(".")[0]
+        for listed in entry.get("responses", {}).values()
+        for response in listed
+        if not config["datasets"].get(response.partition(".")[0], {}).get("partitioned", True)
+    ]
+    if whole and endpoint not in (None, endpoints.IN_SAMPLE):
+        return [
+            (
+                f"{where} → endpoint: {endpoint} scores observations that are not fitted, and all of "
+                f"{whole[0]!r} is (`partitioned: false`); write `endpoint: in_sample`"
+            )
+        ]
     asked = [name for name in entry.get("responses", {}) if name in config["designs"]]
     for design in asked if stated else []:
         if why := endpoints.problems(config["designs"][design], stated):
@@ -111,7 +125,9 @@ EVALUATION = Evaluation(
             sum(encoding.slope(lm["bias"]) is not None for lm in study.lms_of(experiment)) > 2
         ),
         "nested": lambda study, experiment: bool(study.experiment(experiment).get("nested")),
-        "tested": lambda study, experiment: len(study.experiment(experiment)["lms"]) > 1,
+        "tested": lambda study, experiment: (
+            len(study.experiment(experiment)["lms"]) > 1 and not study.all_fitted(experiment)
+        ),
         "seeds": lambda study, experiment: study.several_seeds(experiment),
     },
     also=_verdict_and_recovery,

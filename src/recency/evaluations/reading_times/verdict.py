@@ -80,6 +80,8 @@ def sentences(
     """
     order = evidence.order
     if not order:
+        if any(text.startswith(comparison.FAILED) for text in evidence.result.not_run):
+            return ["This experiment failed: no response has a regression of all its LMs."]
         return ["Nothing of this experiment was run for all its LMs."]
     texts = [_best(evidence)]
     if len(order) == 1:
@@ -265,13 +267,14 @@ def answer(
     evidence: Evidence,
     simulated: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
+    accepted: Sequence[str] = (),
 ) -> dict:
     """Return the verdict as data.
 
     Parameters
     ----------
-    evidence, simulated, labels
-        As in `sentences`.
+    evidence, simulated, labels, accepted
+        As in `sentences`; the checks that the config overrides, as sentences.
 
     Returns
     -------
@@ -317,6 +320,7 @@ def answer(
             f"ΔLogLik is relative to {bases.NAMED[result.base]}; its log-likelihood is "
             f"{bases.LIKELIHOODS[result.endpoint]}."
         )
+    texts += accepted
     return {
         "verdict": " ".join(texts),
         "sentences": texts,
@@ -332,6 +336,7 @@ def answer(
         "rule": rule(evidence) if len(order) > 1 else None,
         "pairs": [described(evidence.intervals.pair(a, b), a, b) for a, b in evidence.pairs],
         "simulated": [r.label for r in result.responses if r.dataset in set(simulated)],
+        "accepted": list(accepted),
         "missing": result.missing,
     }
 
@@ -349,6 +354,7 @@ def main(
     smallest_effect: Mapping[str, float | None] | None = None,
     permutation: str | Path | None = None,
     not_run: str | Path | None = None,
+    accepted: Sequence[str] = (),
 ) -> None:
     """Write verdict.json.
 
@@ -368,16 +374,16 @@ def main(
         Datasets whose readers are simulated.
     smallest_effect : mapping, optional
         The smallest effect of interest as the config states it; see `recency.stats.claims.in_nats`.
-    permutation : path, optional
-        permutation.csv with the held-out tests.
-    not_run : path, optional
-        not_run.csv.
+    permutation, not_run : path, optional
+        permutation.csv with the held-out tests, and not_run.csv.
+    accepted : sequence of str
+        The checks that the config overrides, as sentences.
     """
     lms, responses = list(lms), list(responses)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
     found = interval_files.read(intervals, result)
     evidence = Evidence(result, found, tests(permutation), baselines, baseline, smallest_effect)
-    content = answer(evidence, simulated, {row["lm"]: row["label"] for row in lms})
+    content = answer(evidence, simulated, {row["lm"]: row["label"] for row in lms}, accepted)
     with atomic(out) as path:
         text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False)
         path.write_text(text + "\n", encoding="utf-8")
