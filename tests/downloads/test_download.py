@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -29,6 +30,15 @@ class Handler(BaseHTTPRequestHandler):
         asked = self.headers.get("Range")
         seen.append(asked)
         body = CONTENT
+        if how == "creeps_to_begin":
+            return self.creep(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 500)
+        if how == "creeps":
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
+            self.wfile.write(head.encode())
+            return self.creep(body[:500])
+        if how == "creeps_without_length":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            return self.creep(body[:500])
         if how == "missing" or (how == "flaky" and len(seen) == 1) or how == "broken":
             return self.send_error(404 if how == "missing" else 500)
         if how == "wrong":
@@ -67,6 +77,15 @@ class Handler(BaseHTTPRequestHandler):
         if len(seen) <= drops:
             body = body[:0] if how == "dies" else body[: len(body) // 2]
         self.wfile.write(body[:length])
+
+    def creep(self, data):
+        """Send a byte at a time, each before any timeout."""
+        for byte in data:
+            try:
+                self.wfile.write(bytes([byte]))
+            except OSError:
+                return
+            time.sleep(0.05)
 
 
 @pytest.fixture
@@ -330,3 +349,13 @@ def test_real_mirror_gives_the_bytes_of_the_table(mirror, tmp_path):
     for source in rows[::10]:
         options = {"sha256": source.sha256, "bytes": source.bytes, "mirrors": [mirror]}
         download.main(source.url, tmp_path / "file", **options)
+
+
+@pytest.mark.parametrize("how", ["creeps", "creeps_without_length", "creeps_to_begin"])
+def test_a_server_that_sends_a_byte_at_a_time(server, tmp_path, how):
+    """Each byte comes before the timeout; without a least pace this went on for 25 seconds here."""
+    out, began = tmp_path / "file", time.monotonic()
+    with pytest.raises(InputError, match="fewer than 10,000 in the last 0.5 s; try again later"):
+        fetch(server, how, out, patience=0.5)
+    assert time.monotonic() - began < 5
+    assert not out.exists()

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -325,3 +326,49 @@ def test_several_checkpoints_in_one_process_do_not_mix(tmp_path, first):
     }
     for name in (*order, *order[::-1]):
         np.testing.assert_array_equal(bits(opened[name]), alone[name])
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"n_layer": 10**9},
+        {"n_layer": -1},
+        {"n_positions": 10**12},
+        {"n_embd": 10**9},
+        {"vocab_size": 10**12},
+        {"n_head": 0},
+        {"n_layer": "x"},
+        {"num_local_experts": 10**9},
+    ],
+    ids=str,
+)
+def test_absurd_sizes_are_refused_before_a_network_is_built(tmp_path, setting, monkeypatch):
+    """A billion layers were built one by one, for hours, before the weights were looked at."""
+    with_tokenizer(made("GPT2LMHeadModel"), tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | setting))
+
+    def hang(*_):
+        raise AssertionError("it is at work")
+
+    old = signal.signal(signal.SIGALRM, hang)
+    signal.alarm(20)
+    try:
+        with pytest.raises(InputError, match=f"^checkpoint '{tmp_path}'") as error:
+            recency.load(tmp_path)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, old)
+    assert "it is at work" not in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("content", ["cut", "empty", "deep"])
+def test_damaged_json_is_named(tmp_path, file, content):
+    with_tokenizer(made("GPT2LMHeadModel"), tmp_path)
+    path = tmp_path / file
+    whole = path.read_text()
+    path.write_text({"cut": whole[: len(whole) // 2], "empty": "", "deep": "[" * 100_000}[content])
+    with pytest.raises(InputError) as error:
+        recency.load(tmp_path)
+    assert file in str(error.value) and "\n" not in str(error.value)

@@ -18,6 +18,7 @@ from training_job import (
     train_until_killed,
 )
 
+from recency import history
 from recency.errors import InputError
 from recency.networks import states, train
 from recency.networks.schedule import learning_rate
@@ -155,6 +156,8 @@ def test_a_state_of_other_code_goes_on_where_that_is_declared(job, monkeypatch, 
         train.main(**edited | {"code": {"recency.a": "3"}})
     train.main(**edited)
     assert "goes on by other code, as declared" in capsys.readouterr().err
+    change = {"step": 20, "begun_by": job["code"], "goes_on_by": edited["code"]}
+    assert history.read(job["out"])["resumed"] == [change]
     assert (job["out"].parent / "model.safetensors").read_bytes() == weights
 
 

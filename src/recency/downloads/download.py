@@ -33,6 +33,7 @@ def main(
     tries: int = 6,
     wait: float = 1.0,
     timeout: float = 60.0,
+    patience: float = 300.0,
 ) -> None:
     """Write the file to `out` from the first place that has it.
 
@@ -41,7 +42,8 @@ def main(
     (`.gz`); checksums are of the bytes within. `byte_range` is (first, last), both included; a
     copy may then be the whole file or just the range. `placed` says what a file without a URL is
     and where it can be had. `tries` in a row without a new byte end a download; the pause after
-    the first is `wait` seconds, then double; `timeout` is in seconds without an answer.
+    the first is `wait` seconds, then double; `timeout` is in seconds without an answer, `patience`
+    those in which recency.downloads.internet.LEAST bytes have to come.
     """
     out = Path(out)
     for path in filter(None, (url, stand_in and stand_in["path"])):
@@ -76,7 +78,7 @@ def main(
     hint = _way_out(url, mirrors)
     if urlsplit(url).scheme not in ("http", "https"):
         raise InputError(f"{url}: only http and https are downloaded; {hint}")
-    download(url, out, expected, byte_range, tries, wait, timeout, hint)
+    download(url, out, expected, byte_range, tries, wait, timeout, patience, hint)
 
 
 # ---------------------------------------------------------------- copies

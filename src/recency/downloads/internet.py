@@ -6,22 +6,28 @@ client 2.4.0 fetches whole files of the Hub alone, without If-Range and without 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import json
 import os
+import socket
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from recency.errors import InputError
 from recency.files import atomic, full_disk, no_room
 from recency.progress import progress
 
 CHUNK = 1 << 20
+#: Bytes that have to come within `patience` seconds, 300 unless a caller says otherwise.
+LEAST = 10_000
 MOST = 100 * 10**9  # bytes of a file of which nobody says how long it is
 USER_AGENT = "recency-workflow (language models and reading times)"
 
@@ -58,6 +64,63 @@ class _Temporary(Exception):
     """A failure that another try may not meet."""
 
 
+class _Pace:
+    """Closes the connections of a download that is slower than LEAST bytes in `patience` seconds.
+
+    A timeout of the connection alone is none of a server that sends a byte before each ends, be it of
+    the file or of the headers.
+    """
+
+    def __init__(self, patience: float):
+        self.patience, self.done, self.slow = patience, 0, False
+        self._sockets: list[socket.socket] = []
+        self._ended = threading.Event()
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._watch, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+
+    def open(self, request: urllib.request.Request, timeout: float):
+        """Open a request, as urllib does, by connections that are watched."""
+        handlers = [_handler(kind, self._sockets) for kind in _HANDLERS]
+        return urllib.request.build_opener(*handlers).open(request, timeout=timeout)
+
+    def _watch(self) -> None:
+        before = 0
+        while not self._ended.wait(self.patience):
+            if self.done - before < LEAST:
+                self.slow = True
+                for each in self._sockets:
+                    with contextlib.suppress(OSError):
+                        each.shutdown(socket.SHUT_RDWR)
+                return
+            before = self.done
+
+
+#: urllib's handlers of what is downloaded, and the connections that they open.
+_HANDLERS = {
+    urllib.request.HTTPHandler: ("http_open", http.client.HTTPConnection),
+    urllib.request.HTTPSHandler: ("https_open", http.client.HTTPSConnection),
+}
+
+
+def _handler(kind: type, sockets: list[socket.socket]) -> urllib.request.BaseHandler:
+    """Return a handler of urllib whose connections note their sockets."""
+    method, connection = _HANDLERS[kind]
+
+    class Connection(connection):
+        def connect(self) -> None:
+            super().connect()
+            sockets.append(self.sock)
+
+    handler = kind()
+    setattr(handler, method, lambda request: handler.do_open(Connection, request))
+    return handler
+
+
 def download(
     url: str,
     out: Path,
@@ -66,12 +129,13 @@ def download(
     tries: int,
     wait: float,
     timeout: float,
+    patience: float,
     hint: str,
 ) -> None:
     """Download into `<out>.part`, which a later try or job goes on from, then check and rename.
 
     `tries` in a row without a new byte end it; the pause after the first is `wait` seconds, then
-    double. `hint` ends the message of an InputError: what else the user can do.
+    double. Fewer than LEAST bytes in `patience` seconds end it, too. `hint` ends the message of an InputError: what else the user can do.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(out.name + ".part")
@@ -86,11 +150,17 @@ def download(
     while True:
         before = part.stat().st_size if part.exists() else 0
         try:
-            pieces = _fetch(url, part, state, known, expected, byte_range, timeout, hint)
+            with _Pace(patience) as pace:
+                pieces = _fetch(url, part, state, known, expected, byte_range, timeout, pace, hint)
             resumed = resumed or pieces
         except (_Temporary, OSError, http.client.HTTPException) as error:
             if full_disk(error):  # what has come stays in the part file
                 raise no_room(part) from error
+            if pace.slow:
+                raise InputError(
+                    f"{url}: {pace.done:,} bytes came, fewer than {LEAST:,} in the last {patience:g} s; "
+                    f"try again later, which goes on from there, {hint}"
+                ) from error
             resumed = True
             known = _load(state) or source
             now = part.stat().st_size if part.exists() else 0
@@ -136,6 +206,7 @@ def _fetch(
     expected: Expected,
     byte_range: tuple[int, int] | None,
     timeout: float,
+    pace: _Pace,
     hint: str,
 ) -> bool:
     """Append what `part` lacks, in one request; True if it was not all got in this request."""
@@ -154,7 +225,7 @@ def _fetch(
         if have and known.get("validator"):
             request.add_header("If-Range", known["validator"])
     try:
-        answer = urllib.request.urlopen(request, timeout=timeout)
+        answer = pace.open(request, timeout)
     except urllib.error.HTTPError as error:
         with error:
             if error.code == 416 and have:
@@ -194,18 +265,20 @@ def _fetch(
             sink.seek(have)
             while skip and (chunk := answer.read(min(CHUNK, skip))):
                 skip -= len(chunk)
+                pace.done += len(chunk)
             while total is None or done < total:
                 chunk = answer.read1(CHUNK if total is None else min(CHUNK, total - done))
                 if not chunk:
                     break
                 sink.write(chunk)
                 done += len(chunk)
+                pace.done += len(chunk)
                 if expected.size is None and done > MOST:
                     raise InputError(
                         f"{url} does not end after {done:,} bytes; if it is so long, say its `bytes`, {hint}"
                     )
                 if line:
                     line.update(done / 1e6)
-    if total is not None and done < total:
-        raise _Temporary(f"the connection ended after {done:,} of {total:,} bytes")
+    if pace.slow or (total is not None and done < total):
+        raise _Temporary(f"the connection ended after {done:,} of {total or 0:,} bytes")
     return have > 0

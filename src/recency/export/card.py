@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency import plugins
+from recency import history, plugins
 from recency.export.modelling import FILE
 from recency.figures import bases
 
@@ -42,6 +42,7 @@ def text(
         "\n".join(["---", *metadata, "---"]),
         f"# {about['label']}",
         _what(about, bias, memory),
+        _changed(about, network.config),
         _opened(lm, bias or memory, "memory" if memory else "bias"),
         _made(about, network, training),
         _perplexities(lm, labels, perplexity),
@@ -69,6 +70,14 @@ def _what(about: Mapping, bias: Mapping | None, memory: Mapping | None) -> str:
         f"and key position j, {when}: {plugins.docstring(BIASES, bias['form']).splitlines()[0]}\n\n"
         f"Form `{bias['form']}`{settings}."
     )
+
+
+def _changed(about: Mapping, config) -> str:
+    """Say that the code, of which the card states the present one, changed while the LM was trained."""
+    changes = history.changes_of_code(getattr(config, history.KEY, None), about.get("step"))
+    if not changes:
+        return ""
+    return f"**Its code changed while it was trained**, so that this may not hold of all steps. {' '.join(changes)}"
 
 
 def _opened(lm: str, own: Mapping | None, what: str) -> str:
@@ -111,6 +120,9 @@ def _made(about: Mapping, network, training: str | Path | None) -> str:
         rows["last loss"] = f"{last.loss_nats:.3f} nats a token" + (
             f"; {held_out.iloc[-1]:.3f} on held-out text" if len(held_out) else ""
         )
+    made = getattr(config, history.KEY, None) or {}
+    if again := [", ".join(modules) for modules in made.get("retrained", [])]:
+        rows["trained again"] = f"by `retrain: true`, after a change of {'; '.join(again)}"
     if about.get("recipe"):
         rows["recipe"] = f"`{json.dumps(about['recipe'], sort_keys=True)}`"
         rows["seed"] = str(about["seed"])

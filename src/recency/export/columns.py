@@ -24,6 +24,7 @@ KNOWN = {
     "subject": ("", "who read"),
     "time_ms": ("ms", "reading time"),
     "amplitude_uv": ("µV", "amplitude of an event-related potential"),
+    "response": ("", "response without a unit, such as a rating"),
     "event": ("", "1 where the event happened, 0 where it did not"),
     "span": ("words", "words that the response is to, from word_id on"),
     "previous_fixated": ("", "whether the word before was fixated"),

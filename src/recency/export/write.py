@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from recency import history
 from recency.errors import InputError
 from recency.export import card
 from recency.export.modelling import FILE, recurrent_source, source
@@ -48,6 +49,7 @@ def main(
     part = out.with_name(f".{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     exported.save_pretrained(part)
+    history.copy_passages(Path(model), part)
     _write_tokenizer(*tokenizers.load(model, tokenizer), part)
     if own := getattr(exported.config, "bias", None):
         code = source(own["form"], type(exported.config), type(exported))

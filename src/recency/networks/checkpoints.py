@@ -11,6 +11,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
@@ -22,6 +23,7 @@ from transformers import (
 
 from recency.attention.biased import attach, verify
 from recency.errors import InputError
+from recency.networks import sizes
 from recency.networks.architectures import BIASED
 from recency.networks.hub import is_gguf, place
 from recency.networks.roberta import RecencyRobertaForMaskedLM
@@ -37,8 +39,8 @@ _BESIDE = re.compile(
 )
 _PICKLE = "; a pickle that you trust (pytorch_model.bin) is opened with `allow_pickle: true`"
 _FAILURES = (
-    OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, EOFError,
-    SafetensorError, UnpicklingError,
+    OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, EOFError, TypeError,
+    ArithmeticError, SafetensorError, UnpicklingError, StrictDataclassError,
 )  # fmt: skip
 
 
@@ -61,6 +63,7 @@ def load(
     masked = is_masked(config) if masked is None else masked
     network = _class_of(source, config, masked)
     _check_files(source, allow_pickle)
+    sizes.check(source, config.to_dict())
     # Or transformers has the Hub convert a pickle, and takes what others have uploaded of it.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     try:
@@ -102,6 +105,10 @@ def configuration(source: str | Path) -> PreTrainedConfig:
     try:
         return AutoConfig.from_pretrained(name, **within, trust_remote_code=False)
     except OSError as error:
+        if (Path(name) / "config.json").is_file():
+            raise InputError(
+                f"checkpoint {str(source)!r}: its config.json cannot be read, or was cut: {_line(error)}"
+            ) from error
         raise InputError(
             f"checkpoint {str(source)!r} is no folder with a network and could not be had from the "
             f"Hub ({_line(error)}); without internet, save it into a folder on a "
@@ -232,5 +239,6 @@ def _some(names: list[str]) -> str:
 
 
 def _line(error: object) -> str:
-    """Return the first line of an error's text."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(". ")
+    """Return the first line of an error's text, with the second if the first announces it."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return " ".join(map(str.strip, lines[: 1 + lines[0].endswith(":")])).rstrip(". ")

@@ -78,7 +78,8 @@ def take(losses: str | Path, out: str | Path, *, lm: str, of: str, step: int) ->
         what = "is not as the training kept it" if weights.exists() else "is gone"
         raise InputError(f"lms → {lm}: {weights} {what}; put it back, or {again}")
     # Copies: of files with several names, whoever dates one dates all, for Snakemake too.
-    for file in [weights, *sorted(losses.parent.glob("*.json"))]:
+    beside = [*losses.parent.glob("*.json"), *losses.parent.glob("passages-*.npy")]
+    for file in [weights, *sorted(beside)]:
         with atomic(out.with_name(file.name)) as path:
             shutil.copyfile(file, path)
 

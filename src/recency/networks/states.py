@@ -49,17 +49,55 @@ def of_code_alone(lines: Iterable[str]) -> bool:
 
 
 def declare(path: Path, code: Mapping[str, str]) -> None:
-    """Have an unfinished training go on by other code, module → fingerprint, that is said to alter nothing."""
-    with atomic(_declaration(path)) as part:
-        part.write_text(
-            json.dumps(_change(unfinished(path).get("code", {}), code), indent=1) + "\n"
-        )
+    """Have an unfinished training go on by other code, module → fingerprint, that is said to alter nothing.
+
+    Earlier declarations stay if the state was saved by the code that they led to.
+    """
+    begun_by = unfinished(path).get("code", {})
+    found = _declarations(path)
+    last = found["resumed"][-1:]
+    earlier = found["resumed"] if last and last[0]["goes_on_by"] == begun_by else []
+    _write(path, found | {"resumed": [*earlier, _change(begun_by, code)]})
 
 
 def declared(path: Path, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
     """Say whether a training that the code `before` began was declared to go on by `now`."""
+    last = _declarations(path)["resumed"][-1:]
+    return [{**each, "step": None} for each in last] == [_change(before, now) | {"step": None}]
+
+
+def declare_again(path: Path, modules: Iterable[str]) -> None:
+    """Note that a finished training is done again since these modules changed."""
+    found, modules = _declarations(path), sorted(modules)
+    if modules not in found["retrained"]:
+        _write(path, found | {"retrained": [*found["retrained"], modules]})
+
+
+def changes(path: Path, done: int) -> dict:
+    """Return the changes of code that were declared for a training that goes on after step `done`.
+
+    `resumed` are the two codes of each change, module → fingerprint, and the step after which it was
+    made; `retrained` are the modules for whose change the training was done again. A training that
+    begins anew has no `resumed`.
+    """
+    found = _declarations(path)
+    resumed = [{"step": done} | each for each in found["resumed"]] if done else []
+    if resumed != found["resumed"]:
+        _write(path, found | {"resumed": resumed})
+    return {key: value for key, value in (found | {"resumed": resumed}).items() if value}
+
+
+def _declarations(path: Path) -> dict[str, list]:
+    """Read what was declared of a training; older versions wrote one change by itself."""
     file = _declaration(path)
-    return file.exists() and json.loads(file.read_text()) == _change(before, now)
+    found = json.loads(file.read_text()) if file.exists() else {}
+    found = {"resumed": [found]} if "begun_by" in found else found
+    return {"resumed": [], "retrained": []} | found
+
+
+def _write(path: Path, declarations: Mapping[str, list]) -> None:
+    with atomic(_declaration(path)) as part:
+        part.write_text(json.dumps(declarations, indent=1) + "\n")
 
 
 def _declaration(path: Path) -> Path:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from recency import heap
+from recency import heap, history
 from recency.errors import InputError
 from recency.networks import kept, states, stopping
 from recency.progress import progress
@@ -123,6 +123,9 @@ def _train(rank: int, world: int, job: Job) -> None:
     run.validation = curve.validation
     if rank == 0:
         kept.resumed(folder, curve.kept, state)
+        setattr(
+            model.config, history.KEY, _history(job, specification, states.changes(state, done))
+        )
     steps, tokens_per_step = recipe["steps"], recipe["batch_sequences"] * recipe["sequence_length"]
     shown = progress(steps * tokens_per_step, f"train {job.lm}", "tokens")
     _expect(shown, recipe, curve, tokens_per_step)
@@ -169,7 +172,7 @@ def _train(rank: int, world: int, job: Job) -> None:
                 curve.validation[step] = run.validation_loss()
                 _expect(shown, recipe, curve, tokens_per_step)
             if keeps and rank == 0:  # before the state that says so
-                save = partial(_save_model, model, job.tokenizer, named)
+                save = partial(_save_model, model, job, named)
                 curve.kept[step] = kept.keep(save, folder, step)
             ended = finished(recipe, step, curve.validation)
             if time.monotonic() - looked >= LOOK_EVERY or ended:
@@ -187,7 +190,7 @@ def _train(rank: int, world: int, job: Job) -> None:
         torch.distributed.destroy_process_group()
     if rank == 0:
         curve.write(folder / "training.csv", tokens_per_step)
-        _save_model(model, job.tokenizer, named, folder)
+        _save_model(model, job, named, folder)
 
 
 def _expect(shown: progress, recipe: dict, curve, tokens_per_step: int) -> None:
@@ -236,6 +239,12 @@ def _specification(job: Job, recipe: dict) -> dict:
     }
 
 
+def _history(job: Job, specification: dict, changes: dict) -> dict:
+    """Return what the network is made from."""
+    files = job.out.parent, job.tokens, job.info
+    return history.of_training(*files, specification, changes, job.held_out, job.vectors)
+
+
 def _tokens(job: Job):
     """Return the training text's tokens."""
     import numpy as np
@@ -267,13 +276,14 @@ def _events(folder: Path, done: int) -> Callable:
     return write
 
 
-def _save_model(model, tokenizer: Path, named: Mapping[str, str], folder: Path) -> None:
+def _save_model(model, job: Job, named: Mapping[str, str], folder: Path) -> None:
     """Write the network and its tokenizer as a folder that transformers knows."""
     from transformers import PreTrainedTokenizerFast
 
     model.save_pretrained(folder)
-    PreTrainedTokenizerFast(tokenizer_file=str(tokenizer), **named).save_pretrained(folder)
-    shutil.copyfile(tokenizer, folder / "tokenizer.json")
+    history.copy_passages(job.out.parent, folder)
+    PreTrainedTokenizerFast(tokenizer_file=str(job.tokenizer), **named).save_pretrained(folder)
+    shutil.copyfile(job.tokenizer, folder / "tokenizer.json")
 
 
 def _named(job: Job) -> dict[str, str]:

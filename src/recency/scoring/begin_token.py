@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+
 from recency.errors import InputError
 
+#: Tokens that open or close a turn in the format of a chat.
+CHAT = re.compile(
+    r"\bim_(start|end)\b|(start|end)_of_turn|header_id|eot_id"
+    r"|^(<\|)(user|assistant|system|start|end|turn|message|channel)(\|>)$|^\[/?INST\]$"
+)
 #: What ends a document in the training of networks here, and of many others; it then begins the next.
 END_OF_DOCUMENT = "<|endoftext|>"
 
@@ -11,9 +19,20 @@ END_OF_DOCUMENT = "<|endoftext|>"
 def begin_token(model, bos: bool | str) -> int | None:
     """Return the token that `bos` puts before a text: the one named, or the model's own.
 
-    `model` is a recency.scoring.surprisal.Model. Raises InputError where there is none.
+    `model` is a recency.scoring.surprisal.Model. Raises InputError where there is none. Warns where the
+    model's own is a marker of chats, after which a text is unlikely.
     """
-    return _begin(model, bos)[0]
+    number = _begin(model, bos)[0]
+    token = "" if number is None or isinstance(bos, str) else model.tokenizer.id_to_token(number)
+    if CHAT.search(token):
+        ends = model.tokenizer.token_to_id(END_OF_DOCUMENT) is not None
+        other = f'`bos: "{END_OF_DOCUMENT}"`' if ends else "`bos: false`"
+        warnings.warn(
+            f"{token} stands before each text: it opens a turn of a chat, which is not how texts begin in "
+            f"training; {other} begins them otherwise",
+            stacklevel=2,
+        )
+    return number
 
 
 def begin_note(model, bos: bool | str) -> str:

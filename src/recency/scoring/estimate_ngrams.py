@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from recency import history
 from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
@@ -40,10 +41,12 @@ def main(
         documents = pq.read_table(text, columns=["text"])["text"].to_pylist()
         lines = (line for each in documents for line in rewritten(each, text_rule).split("\n"))
         distance_bigrams.write((line.split() for line in lines if line.strip()), out, distance)
+        history.of_ngrams(text, out)
         return
     table = pq.ParquetFile(text)
     what = "count unigrams" if order == 1 else f"count {order}-grams"
     shown = progress(table.num_row_groups, what, "row groups")
+    history.of_ngrams(text, out)
     with atomic(out) as arpa:
         # Small corpora lack the counts of counts that discounts are estimated from. Words that
         # lmplz takes for its own (<s>, </s>, <unk>) would stop it: no reading-time corpus has them.

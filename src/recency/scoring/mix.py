@@ -16,14 +16,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from recency import history
 from recency.errors import InputError
 from recency.files import atomic
 from recency.scoring import cache as caches
 from recency.scoring import results
 from recency.scoring.interpolation import best_shares, mixed
+from recency.scoring.plausible import require_plausible
+from recency.scoring.results import UNKNOWN
 
-#: How ledgers call a word whose probability is that of all unknown words.
-UNKNOWN = ("unknown", "has the unknown token")
 IMPOSSIBLE = "no LM with a share gives it a probability"
 #: What a sentence ends with in texts, as KenLM writes it.
 END = "</s>"
@@ -126,8 +127,18 @@ def shares(
     unknown_as: Sequence[str | None] = (),
     cache: Mapping | None = None,
     given: Sequence[float] | None = None,
+    histories: Sequence[str | Path] = (),
 ) -> None:
-    """Write each LM's share, the cache's last: as `given`, or by EM on the words or the text scored."""
+    """Write each LM's share, the cache's last: as `given`, or by EM on the words or the text scored.
+
+    `histories` are files of LMs whose history is known (recency.history). Raises InputError where one of
+    these was trained on the text.
+    """
+    if held_out := words or text:
+        named = f"the held-out text {Path(held_out).parent.name}"
+        history.require_unseen(
+            held_out, named, {Path(each).parent.name: each for each in histories}
+        )
     if given is not None:
         found, size = np.array(given, float), 0
     else:
@@ -154,10 +165,14 @@ def surprisal(
     ledger: str | Path,
     lms: Sequence[str],
     cache: Mapping | None = None,
+    lm: str = "",
+    dataset: str = "",
+    accept: Sequence[str] = (),
 ) -> None:
     """Write contract 3 of the mix: null where one of the LMs has no value; `context_tokens` is 0, not known.
 
-    Corrected values mix those of the LMs, and are null unless all have them.
+    Corrected values mix those of the LMs, and are null unless all have them. `lm` and `dataset` are the
+    mix's names in messages, `accept` the checks that its surprisal may fail.
     """
     table, share = pd.read_parquet(words), read_shares(shares)
     plain, corrected, unknown, said = of_words(table, lms, scores, ledgers, cache)
@@ -181,7 +196,9 @@ def surprisal(
     none, one = np.zeros(len(table)), np.ones(len(table))
     kept = pd.concat(rows, ignore_index=True) if rows else results.ledger(table, [])
     notes = [f"{lm}: {int(own.sum()):,} words unknown" for lm, own in zip(lms, unknown)]
-    results.Result(results.table(table, *made, one, none), kept, notes=notes).write(out, ledger)
+    result = results.Result(results.table(table, *made, one, none), kept, notes=notes)
+    require_plausible(table, result, lm=lm, dataset=dataset, accept=accept)
+    result.write(out, ledger)
 
 
 def read_shares(path: str | Path) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from recency.damage import first_damaged
 from recency.errors import InputError
 from recency.networks.hub import place
 
@@ -39,10 +40,11 @@ def load(model: str | Path, tokenizer=None) -> tuple:
         name, within = place(source)
         opened = AutoTokenizer.from_pretrained(name, **within, trust_remote_code=False)
         found = opened.backend_tokenizer
-    except (OSError, ValueError, AttributeError, ImportError) as error:
+    except Exception as error:  # tokenizers raises nothing narrower
+        reason = first_damaged(Path(name, file) for file in ("tokenizer.json", *_NAMED_IN))
+        reason = reason or next(iter(str(error).splitlines()), type(error).__name__)
         raise InputError(
-            f"{str(source)!r} has no tokenizer that could be opened ({str(error).splitlines()[0]}); "
-            f"{advice}"
+            f"{str(source)!r} has no tokenizer that could be opened ({reason}); {advice}"
         ) from error
     # Of a folder without one transformers makes a tokenizer that has special tokens alone.
     if found.get_vocab_size() <= len(found.get_added_tokens_decoder()):
@@ -78,7 +80,7 @@ def _bos_in_files(folder: Path) -> str | None:
             continue
         try:
             named = json.loads(path.read_text(encoding="utf-8")).get("bos_token")
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             raise InputError(f"{path} is not a JSON object: {error}") from error
         named = named.get("content") if isinstance(named, dict) else named
         if named is not None:

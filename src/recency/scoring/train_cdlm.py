@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from recency import history
 from recency.errors import InputError
 from recency.progress import progress
 from recency.scoring import cdlm
@@ -63,6 +64,12 @@ def main(
     from recency import processor
 
     processor.use(threads)
+    history.of_ngrams(text, out, [arpa, *grown_from])
+    history.require_unseen(
+        validation,
+        f"the validation text {Path(validation).parent.name}",
+        {Path(out).parent.name: out},
+    )
     base = cdlm.read_base(arpa)
     matrices = span - base.order - 1
     draw = np.random.default_rng(seed)

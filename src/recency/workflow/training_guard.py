@@ -48,6 +48,8 @@ def check(config: Mapping, workflow) -> None:
     found = trained_again(workflow)
     if found and not config.get("retrain", False):
         raise WorkflowError(message(found, _keep(workflow, found)))
+    for file, modules in found.values():
+        states.declare_again(states.place(Path(file).parent), modules)
     begun = begun_otherwise(workflow.dag.needrun_jobs())
     resumed = config.get("resume", False)
     if refused := {path: b for path, b in begun.items() if not (resumed and b.of_code_alone)}:

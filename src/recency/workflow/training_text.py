@@ -1,0 +1,105 @@
+"""Texts that an LM is evaluated on and was trained on, as far as the config alone shows it.
+
+Named are texts that a mix's shares, a validation or a perplexity is taken on. Parts of one corpus are
+different texts; a copy under another name is found by the job that reads it (recency.history).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from recency import config as configuration
+from recency.history import MOST_SEEN
+
+#: Keys of a corpus that do not say which text it is.
+ABOUT = ("label", "cite", "licence", "words", "documents")
+
+
+def problems(config: Mapping) -> list[str]:
+    """List evaluations on a text that the LM was trained on.
+
+    Parameters
+    ----------
+    config : Mapping
+        The complete config; names that no table defines are passed over.
+    """
+    found = {}
+    for where, lm, evaluated in _evaluations(config):
+        for trained in dict.fromkeys(_trained_on(config, lm, set())):
+            if _share(config, evaluated, trained) > MOST_SEEN:
+                same = "" if trained == evaluated else f", the same text as {evaluated!r}"
+                found[where, lm, trained] = (
+                    f"{where}: {lm!r} is trained on {trained!r}{same}; take a text that it was not trained on"
+                )
+    return list(found.values())
+
+
+def _evaluations(config: Mapping) -> Iterator[tuple[str, str, str]]:
+    """Yield where an LM is evaluated on a corpus, the LM and the corpus."""
+    for name, lm in config["lms"].items():
+        on = lm.get("held_out", {}).get("corpus")
+        for part in lm.get("interpolate", ()) if on else ():
+            yield f"lms → {name} → held_out → corpus", part, on
+        if on := lm.get("ngram", {}).get("cdlm", {}).get("validation"):
+            yield f"lms → {name} → ngram → cdlm → validation", name, on
+        recipe = _recipe(config, lm) if configuration.is_trained(lm) else None
+        if on := config["recipes"].get(recipe, {}).get("validation", {}).get("corpus"):
+            yield f"recipes → {recipe} → validation → corpus", name, on
+    for name, experiment in config["experiments"].items():
+        asked = experiment.get("perplexity")
+        if isinstance(asked, dict):
+            lms = [*experiment["lms"], *filter(None, [asked.get("interpolated_with")])]
+            for part in ("validation", "test"):
+                for lm in lms:
+                    yield f"experiments → {name} → perplexity → {part}", lm, asked.get(part, "")
+
+
+def _trained_on(config: Mapping, name: str, seen: set[str]) -> Iterator[str]:
+    """Yield the corpora that an LM, the LMs that it is made of, and its starting weights learn from."""
+    lm = config["lms"].get(name)
+    if lm is None or name in seen:
+        return
+    seen.add(name)
+    of = [*lm.get("interpolate", ()), lm.get("weights"), lm.get("checkpoint_of")]
+    ngram = lm.get("ngram", {})
+    if "corpus" in ngram:
+        yield ngram["corpus"]
+    of += [ngram.get("cdlm", {}).get(key) for key in ("of", "grown_from")]
+    if configuration.is_trained(lm):
+        yield lm.get("corpus", config["scales"].get(config["scale"], {}).get("corpus", ""))
+        of.append(config["recipes"].get(_recipe(config, lm), {}).get("vectors", {}).get("of"))
+    for other in filter(None, of):
+        yield from _trained_on(config, other, seen)
+
+
+def _recipe(config: Mapping, lm: Mapping) -> str | None:
+    """Return the recipe of an LM that is trained here; None where no table defines it."""
+    named = lm.get("recipe", config["scales"].get(config["scale"], {}).get("recipe"))
+    return named if named in config["recipes"] else None
+
+
+def _share(config: Mapping, evaluated: str, trained: str) -> float:
+    """Return the share of a corpus's documents that another corpus has, where both are of one text."""
+    corpora = config["corpora"]
+    if not {evaluated, trained} <= corpora.keys():
+        return 0.0
+    own, other = corpora[evaluated], corpora[trained]
+    if evaluated != trained and _text(own) != _text(other):
+        return 0.0
+    whole = {"of": 1, "numbers": [0]}
+    parts, had = own.get("documents", whole), other.get("documents", whole)
+    if had["of"] == 1:
+        return 1.0
+    if parts["of"] != had["of"]:
+        return 0.0 if parts["of"] > 1 else len(set(had["numbers"])) / had["of"]
+    return len(set(parts["numbers"]) & set(had["numbers"])) / len(set(parts["numbers"]))
+
+
+def _text(corpus: Mapping) -> dict:
+    """Return what says which text a corpus is; of a file with a checksum, that."""
+    said = {key: value for key, value in corpus.items() if key not in ABOUT}
+    file = said.get("file", said.get("pretokenized"))
+    if isinstance(file, dict) and "sha256" in file:
+        key = "file" if "file" in said else "pretokenized"
+        said[key] = {each: file[each] for each in ("sha256", "byte_range") if each in file}
+    return said
