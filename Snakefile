@@ -113,7 +113,7 @@ onstart:
 
 
 onsuccess:
-    start.say_where(study)
+    start.end(study, workflow)
 
 
 onerror:

@@ -23,6 +23,7 @@ rule words:
     input:
         files=lambda wildcards: list(files.dataset(wildcards.dataset, "words").values()),
         tagger=lambda wildcards: files.tagger(wildcards.dataset),
+        predictors=lambda wildcards: list(files.predictors(wildcards.dataset).values()),
     output:
         "<results>/datasets/{dataset}/words.parquet",
     log:
@@ -35,6 +36,7 @@ rule words:
         parser=lambda wildcards: files.with_words(wildcards.dataset)["parser"],
         options=lambda wildcards: files.with_words(wildcards.dataset).get("options", {}),
         measures=lambda wildcards: list(files.with_words(wildcards.dataset)["measures"]),
+        tables=lambda wildcards: files.predictor_settings(wildcards.dataset),
     script:
         "../workflow/scripts/datasets/words.py"
 

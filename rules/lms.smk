@@ -81,6 +81,7 @@ for batch in batches.datasets(study):
         params:
             **batches.scoring(study),
             datasets=list(batch.members),
+            accept=batches.accepted(study, batch),
         script:
             "../workflow/scripts/lms/surprisal.py"
 
@@ -98,8 +99,9 @@ rule surprisal_table:
         lm=any_of(study.lms_that_are("table")),
     priority: 50
     conda:
-        "../envs/plot.yaml"
+        "../envs/reading.yaml"
     params:
         settings=lambda wildcards: study.table_settings(wildcards.lm, wildcards.dataset),
+        accept=lambda wildcards: study.accepted(wildcards.dataset, wildcards.lm),
     script:
         "../workflow/scripts/lms/surprisal_table.py"

@@ -37,6 +37,9 @@ rule mix_surprisal:
     params:
         lms=lambda wildcards: mixes.Mix(study, wildcards.lm).lms,
         cache=lambda wildcards: study.lms[wildcards.lm].get("cache"),
+        lm="{lm}",
+        dataset="{dataset}",
+        accept=lambda wildcards: study.accepted(wildcards.dataset, wildcards.lm),
     script:
         "../workflow/scripts/mixes/surprisal.py"
 

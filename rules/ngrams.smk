@@ -33,6 +33,10 @@ rule ngram_surprisal:
         unigram=any_of(study.unigrams_with("corpus")),
     conda:
         "../envs/kenlm.yaml"
+    params:
+        lm="{unigram}",
+        dataset="{dataset}",
+        accept=lambda wildcards: study.accepted(wildcards.dataset),
     script:
         "../workflow/scripts/ngrams/ngram_surprisal.py"
 
@@ -52,6 +56,9 @@ rule frequency_surprisal:
         "../envs/lm.yaml"
     params:
         columns=lambda wildcards: config["unigrams"][wildcards.unigram]["columns"],
+        lm="{unigram}",
+        dataset="{dataset}",
+        accept=lambda wildcards: study.accepted(wildcards.dataset),
     script:
         "../workflow/scripts/ngrams/frequency_surprisal.py"
 
@@ -88,6 +95,9 @@ rule ngram_lm_surprisal:
         "../envs/kenlm.yaml"
     params:
         **study.ngram_parameters("context", "bos", "text_rule"),
+        lm="{lm}",
+        dataset="{dataset}",
+        accept=lambda wildcards: study.accepted(wildcards.dataset, wildcards.lm),
     script:
         "../workflow/scripts/ngrams/ngram_surprisal.py"
 

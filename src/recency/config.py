@@ -82,7 +82,7 @@ def language_model(config: dict, name: str) -> dict:
         **inherited(config, lm),
         **lm,
         **memory,
-        "label": lm.get("label") or _label(config, name),
+        "label": label_of(config, name),
         "applied": "none" if bias["form"] == "none" else lm.get("applied", "training"),
         "bias": bias,
     }
@@ -94,10 +94,12 @@ def inherited(config: dict, lm: dict) -> dict:
     return {**config["lms"].get((of or lm).get("checkpoint_of"), {}), **of}
 
 
-def _label(config: dict, name: str) -> str:
-    """Return the label of an LM that says none: its name, or of a checkpoint the LM's and the step."""
+def label_of(config: dict, name: str) -> str:
+    """Return an LM's label: the stated one, its name, or of a checkpoint the LM's and the step."""
     lm = config["lms"][name]
     of = lm.get("checkpoint_of")
+    if lm.get("label"):
+        return lm["label"]
     if of not in config["lms"] or "step" not in lm:
         return name
     return f"{config['lms'][of].get('label', of)}, step {lm['step']}"

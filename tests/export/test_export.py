@@ -16,6 +16,7 @@ from transformers import (
 )
 
 import recency
+from recency import history
 from recency.attention.biases import build
 from recency.errors import InputError
 from recency.export import modelling, write
@@ -291,6 +292,23 @@ def test_the_card_s_lines_work_and_its_tables_are_the_run_s(tmp_path, stranger):
     assert "64.0" not in card and "| other" not in card
     done = stranger(tmp_path / "out", CARD)
     assert done.stdout.split()[-2] == "BiasedGPTNeoXForCausalLM", done.stderr[-2000:]
+
+
+def test_a_card_says_that_the_code_changed_in_training(tmp_path):
+    """Of an exported network, whose config.json has the history, too; of a step before it not."""
+    source = trained(tmp_path / "lm", BIASES["linear"])
+    name = "recency.attention.biases.linear"
+    change = {"step": 2, "begun_by": {name: "1", "a": "0"}, "goes_on_by": {name: "2", "a": "0"}}
+    told = {"texts": [], "resumed": [change], "retrained": [["recency.networks.loss"]]}
+    config = json.loads((source / "config.json").read_text())
+    (source / "config.json").write_text(json.dumps(config | {history.KEY: told}))
+    for step, said in ((None, True), (2, False), (3, True)):
+        about = ABOUT | ({"step": step} if step else {})
+        write.main(source, tmp_path / "out", lm="lm", about=about)
+        card = (tmp_path / "out" / "README.md").read_text()
+        assert (f"From step 3 on it was trained by other code ({name})" in card) == said
+        assert "after a change of recency.networks.loss" in card
+    assert history.read(tmp_path / "out") == told
 
 
 def test_minicons_scores_it(tmp_path):

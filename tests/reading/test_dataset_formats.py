@@ -173,7 +173,11 @@ def test_a_table_of_parquet_with_word_ids(tmp_path):
     path = tmp_path / "times.parquet"
     pd.DataFrame({"subject": ["1"], "word_id": [2], "time_ms": [300.5]}).to_parquet(path)
     file = {"table": write(tmp_path / "own.csv", OWN)}
-    _, got = read("table", file, {"times": path}, "SPR", columns=COLUMNS | {"subject": "subject"})
+    columns = COLUMNS | {"subject": "subject"}
+    with pytest.raises(InputError, match=r"several alignments fit.*join: \{word_id: from 0\}"):
+        read("table", file, {"times": path}, "SPR", columns=columns)
+    join = {"word_id": "from 0"}
+    _, got = read("table", file, {"times": path}, "SPR", columns=columns, join=join)
     assert got.to_dict("list") == {"subject": ["1"], "word_id": [2], "time_ms": [300.5]}
 
 

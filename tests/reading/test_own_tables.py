@@ -70,7 +70,10 @@ def test_rows_order_words_where_no_position_does(tmp_path):
     expected = [ms(s, n) for s in SUBJECTS for n in range(13) if (s, n) != ("p1", 3)]
     assert sorted(times.time_ms) == sorted(expected)
     assert (times.time_ms % 100 // 10).tolist() == (times.word_id % 10).tolist()
-    files = {"words_path": save(words(), tmp_path / "words.csv"), "columns": SPR | {"position": None}}
+    files = {
+        "words_path": save(words(), tmp_path / "words.csv"),
+        "columns": SPR | {"position": None},
+    }
     save(frame[frame.index != 3].drop(columns="word"), path)
     files["columns"] = {"words": {"position": "position"}, "responses": {"position": None}} | SPR
     with pytest.raises(InputError, match="p1 has 3 rows of a text of 4 words, and no position"):
@@ -374,3 +377,19 @@ def test_the_workflow_s_own_keyword_is_no_option():
 
     with pytest.raises(InputError, match="table has no option 'measures'"):
         parsers.accepted(parser, parser.words, {"measures": ["SPR"]})
+
+
+def test_a_reader_in_two_spellings_is_refused_or_mapped(tmp_path):
+    frame = readings().replace({"subject": {"p1": "1", "p2": "01", "p10": "3"}})
+    path = save(frame.astype({"subject": str}), tmp_path / "mine.csv")
+    with pytest.raises(InputError, match="line 15: subject is '01', before it was '1': one label"):
+        parsed(path, columns=SPR)
+    _, times = parsed(path, columns=SPR, subjects={"01": "2"})
+    assert sorted(times.subject.unique()) == ["1", "2", "3"]
+    with pytest.raises(InputError, match="options → subjects: the table has no '04'"):
+        parsed(path, columns=SPR, subjects={"04": "2"})
+
+
+def test_words_stored_as_bytes_are_their_text(tmp_path):
+    frame = readings().assign(word=lambda d: d.word.str.encode("utf-8"))
+    right(*parsed(save(frame, tmp_path / "mine.parquet"), columns=SPR))

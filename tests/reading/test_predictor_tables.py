@@ -1,12 +1,17 @@
 """Predictors from tables land on their own words, by place or by type."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
+from project import ROOT, SCHEMA, load
 
 from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.reading.predictor_tables import attach
+from recency.workflow import checks
+from recency.workflow.study import Study
 
 TEXT = "The old mill stood by the river . Nobody had ever been inside the mill since the flood came"
 SPLIT = TEXT.replace(" .", ".").split()
@@ -42,3 +47,31 @@ def test_by_type(tmp_path):
         attach(WORDS, saved(frame, tmp_path), {"type": "Word"}, {"word": "conc"})
     with pytest.raises(InputError, match="has no column Form; .*It has: Word, conc"):
         attach(WORDS, saved(frame, tmp_path), {"type": "Form"}, {"concreteness": "conc"})
+
+
+def test_predictors_are_words_columns_of_a_study(tmp_path):
+    """The entry is checked, planned as an input of the words, and usable in a formula."""
+    (tmp_path / "norms.csv").write_text("Word,Conc\nthe,1.4\n")
+    table = {"local": str(tmp_path / "norms.csv")}
+    entry = {
+        "norms": {"table": table, "keys": {"type": "Word"}, "columns": {"concreteness": "Conc"}}
+    }
+    config = load()
+    for dataset in config["datasets"].values():
+        if "dataset" not in dataset["words"]:
+            dataset["predictors"] = entry
+    config["designs"]["spr"]["formula"] += " + concreteness"
+    checks.check(config, SCHEMA)
+    study = Study(copy.deepcopy(config), ROOT)
+    assert study.files.predictors("ucl_spr") == {"norms": table["local"]}
+    assert study.files.predictor_settings("ucl_spr") == [
+        {"keys": {"type": "Word"}, "columns": {"concreteness": "Conc"}}
+    ]
+    entry["norms"]["keys"] = {"typ": "Word"}
+    with pytest.raises(Exception, match="predictors → norms → keys: 'typ'"):
+        checks.check(config, SCHEMA)
+    entry["norms"] |= {"keys": {"type": "Word"}, "columns": {"surprisal": "Conc"}}
+    with pytest.raises(
+        Exception, match="predictors → surprisal: in formulas this is the workflow's"
+    ):
+        checks.check(config, SCHEMA)

@@ -222,7 +222,7 @@ def test_designs_of_the_documentation_are_right():
         read = yaml.safe_load(block)
         designs |= read.get("designs", read)
     del designs["over_pythia"]  # of a corpus that has `cloze` and `condition`
-    assert set(designs) == {"skipping", "smooth"}
+    assert set(designs) == {"skipping", "smooth", "ppp"}
     config = load("config.open.yaml")
     responses = {"smooth": ["provo.FP"], "skipping": ["ucl_eye_tracking.skip"]}
     config["experiments"]["mine"] = config["experiments"]["open"] | {"responses": responses}

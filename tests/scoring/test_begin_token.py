@@ -137,3 +137,21 @@ def test_the_log_says_what_stood_before_each_text(tmp_path, tokenizer, capsys):
         capsys.readouterr()
         main(words, tmp_path, None, tmp_path / "out", "lm", "d", bos=bos)
         assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("token", ["<|im_start|>", "<start_of_turn>", "<|begin_of_text|>"])
+def test_a_begin_token_of_chats_is_warned_of_once(tokenizer, token, recwarn):
+    made = byte_tokenizer()
+    made.add_special_tokens([token])
+    network = gpt2(made)
+    fast = Fast(tokenizer_object=made, bos_token=token)
+    bits(network, fast)
+    warned = [
+        str(each.message) for each in recwarn if "stands before each text" in str(each.message)
+    ]
+    assert len(warned) == (token != "<|begin_of_text|>")
+    if warned:
+        assert warned[0].startswith(f"{token} stands") and '`bos: "<|endoftext|>"`' in warned[0]
+    recwarn.clear()
+    bits(network, fast, bos=token)  # who names it has seen it
+    assert not [each for each in recwarn if "stands before each text" in str(each.message)]

@@ -1,11 +1,13 @@
-"""Shifted times that a config accepts: stated for a dataset, listed in the summary."""
+"""Checks that a config overrides by name: listed in summary, verdict and report."""
 
 import pytest
 from loaded import study_of
 from project import ROOT
+from snakemake.iocontainers import Wildcards
 
+from recency import overrides
 from recency.errors import InputError
-from recency.workflow import checks, loading, products, strict_yaml
+from recency.workflow import batches, checks, loading, products, strict_yaml
 
 LINE = (
     "Corpus 'Natural Stories': times may follow a neighbouring word's length (accepted: shifted)."
@@ -50,10 +52,50 @@ def test_a_parser_that_moves_no_times_has_no_offset():
     assert study().offset("ucl_spr") is None
 
 
+def of_demo(**changes):
+    return study("config.demo.yaml", **changes)
+
+
+def test_every_override_is_listed_of_the_run_and_of_its_verdict():
+    accept = sorted(overrides.OF_DATASET)
+    changes = {
+        "datasets": {"simulated_spr": {"accept": accept}},
+        "lms": {"ALiBi-1-TI": {"label": "ALiBi", "accept": ["surprisal"]}},
+    }
+    accepting = of_demo(**changes)
+    expected = [
+        f"Corpus 'Simulated': {overrides.OF_DATASET[name]} (accepted: {name})." for name in accept
+    ]
+    expected += [f"LM 'ALiBi': {overrides.OF_LM['surprisal']} (accepted: surprisal)."]
+    assert [note for note in listed(accepting) if "accepted" in note] == sorted(expected)
+    wildcards = Wildcards(fromdict={"experiment": "simulated"})
+    assert products.verdict_settings(accepting)["accepted"](wildcards) == sorted(expected)
+    assert products.verdict_settings(of_demo())["accepted"](wildcards) == []
+    assert accepting.accepted("simulated_spr", "ALiBi-1-TI") == [*accept, "surprisal"]
+    assert accepting.accepted("simulated_spr", "Pythia") == accept
+    assert accepting.accepted("simulated_eye_tracking", "Pythia") == []
+
+
+def test_a_batch_passes_what_each_of_its_datasets_accepts():
+    accepting = of_demo(datasets={"simulated_spr": {"accept": ["language"]}})
+    wildcards = Wildcards(fromdict={"lm": "Pythia", "dataset": "simulated_spr"})
+    found = [batches.accepted(accepting, batch)(wildcards) for batch in batches.datasets(accepting)]
+    assert [["language"], []] in found and [["language"]] in found
+
+
 def test_a_check_of_another_name_is_refused():
     config = strict_yaml.read(ROOT / "config.yaml", "config.yaml")
     loading.merge(config, {"datasets": {"natural_stories": {"accept": ["shiftet"]}}})
     loading.complete(config, ROOT)
-    told = "natural_stories → accept → 0: 'shiftet' is not one of"
+    told = "natural_stories → accept → 0: 'shiftet' is not one of .*did you mean 'shifted'"
     with pytest.raises(InputError, match=told):
         checks.check(config, ROOT / "config.schema.yaml")
+
+
+@pytest.mark.parametrize("name", overrides.OF_DATASET)
+def test_the_schema_has_the_names_of_all_checks(name):
+    config = strict_yaml.read(ROOT / "config.yaml", "config.yaml")
+    loading.merge(config, {"datasets": {"natural_stories": {"accept": [name]}}})
+    loading.merge(config, {"lms": {"Pythia": {"accept": ["surprisal"]}}})
+    loading.complete(config, ROOT)
+    checks.check(config, ROOT / "config.schema.yaml")

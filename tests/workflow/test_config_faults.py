@@ -61,6 +61,10 @@ PAPER = {
     "lms: {mine: {bias: ALBi-mix}, other: {checkpoint_of: mine, step: 5}}": "lms → mine → bias: no bias is called 'ALBi-mix'",
     "lms: {mine: {weights: Pythia}}": "`applied: inference` and `weights: <the LM that is biased>` go together",
     "lms: {mine: {weights: ALiBi-mix-TI, bias: dVM, applied: inference, bos: false}}": "'ALiBi-mix-TI' is itself a biased LM",
+    "lms: {five: {ngram: {corpus: openwebtext, prune: [0, 3, 1]}}}": (
+        "lms → five → ngram → prune: [0, 3, 1] decreases, and no order may have a lower number; write [0, 3, 3]"
+    ),
+    "lms: {five: {ngram: {corpus: openwebtext, memory: 40M}}}": "lms → five → ngram → memory: 40M is too little; 50M is the least",
     # Options of parsers and of readers of text.
     "datasets: {natural_stories: {options: {ofset: 1}}}": (
         "datasets → natural_stories → options: no option is called 'ofset'; did you mean 'offset'?"
@@ -156,7 +160,7 @@ PAPER = {
     "recipes: {pythia: {minimum_learning_rate: 0.01}}": "0.01 is above the peak, 0.001",
     "recipes: {pythia: {validation: {tokens: 100, every: 5}}}": "100 do not fill a sequence of 2,048",
     "recipes: {working-memory: {validation: {tokens: 90000000, every: 5}}}": (
-        "validation → tokens, 90,000,000, are more than half of corpora → babylm-10M, of 10M words"
+        "validation → tokens, 90,000,000, are more than half of corpora → babylm-10M, which has at most 20,000,000"
     ),
     "recipes: {pythia: {epochs: 2}}": "'steps' and 'epochs' exclude each other; give one",
     "biases: {ALiBi-mix: {slopes: [1, 2]}}": "has 2 slopes, one a head, and architectures → pythia-2-4-256 has 4",
@@ -298,6 +302,16 @@ SIMULATED = {
     "power: {other: {subjects: [10]}}": "power → other: 'sentences', 'seeds', 'responses', 'closeness' is missing",
     "endpoint_simulation: {vary: {seeds: [3, 3]}}": "endpoint_simulation → vary: seeds=3 stands twice",
     "endpoint_simulation: {vary: {word: [3]}}": "unknown key 'word'; did you mean 'word_sd'?",
+    DEMO + "{validation: {tokens: 9000000, every: 20}}}": (
+        "validation → tokens, 9,000,000, are more than half of corpora → simulated, which has at most 6,750,000; write 3,375,000 or fewer"
+    ),
+    "experiments: {simulated: {cross_validation: {folds: 500, by: subject}}}": (
+        "experiments → simulated → cross_validation → folds: 500 folds by subject need as many of them, and simulated_spr has 160; write 160 or fewer"
+    ),
+    "experiments: {simulated: {cross_validation: {folds: 13, by: item}}}": "13 folds by item need as many of them, and simulated_spr has 12",
+    "experiments: {simulated: {measured_memory: {dataset: simulated_spr, reach: 100000000}}}": (
+        "measured_memory → reach: 100000000 is greater than the maximum of 100000"
+    ),
     DEMO + "{micro_batch: 32}}": "32 sequences at once are more than a step's 16",
     DEMO + "{sequence_length: 1024}}": "recipes → demo → sequence_length, 1024, is beyond",
     DEMO + "{warmup_steps: 200}}": "200 leave nothing of 200 steps",

@@ -38,10 +38,13 @@ BROKEN = {
     "a: \x07": "mine.yaml: not YAML in UTF-8",
 }
 LAUGHS = "\n".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]" for n in range(9))
+# Deep enough to end the process in libyaml's composer, which recurses.
+BROKEN["a: " + "[" * 200_000 + "]" * 200_000] = "mine.yaml, line 1: more than 50 levels deep"
+BROKEN["\n".join(" " * n + "k:" for n in range(3000))] = "mine.yaml, line 52: more than 50 levels"
 BROKEN["a0: &a0 lol\n" + LAUGHS] = "by aliases this has more than 200,000 values"
 
 
-@pytest.mark.parametrize("text", BROKEN)
+@pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))
 def test_what_is_broken_is_named_by_file_and_line(tmp_path, text):
     path = tmp_path / "mine.yaml"
     path.write_text(text)

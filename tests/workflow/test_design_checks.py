@@ -45,6 +45,24 @@ MISTAKES = {
     ),
     formula("next_entropy + (1 | subject)"): "no entropy is asked of Pythia, dVM-I,",
     formula("surprisal_context_2 + (1 | subject)"): "write `context: [2]` in the LM's entry or",
+    formula("log(time_ms) + (1 | subject)"): (
+        "designs → spr → formula: the response, time_ms, is among its predictors; take it out"
+    ),
+    formula("(time_ms | subject)"): "the response, time_ms, is among its predictors; take it out",
+    formula("previous_time_ms + (1 | subject)"): "the response, time_ms, is among its predictors",
+    formula("(1 + sentence | subject)"): (
+        "'sentence' is a grouping factor and cannot be a slope by subject; write (1 | sentence)"
+    ),
+    formula("(subject | sentence)"): "cannot be a slope by sentence; write (1 | subject)",
+    formula("(1 + word | word) + (1 | subject)"): "cannot be a slope by word; write (1 | word)",
+    formula("subject + (1 | sentence)"): (
+        "'subject' is a grouping factor; write (1 | subject), or factor(subject) for a fixed effect"
+    ),
+    "lms: {dVM-I: {label: none}, dVM-TI: {label: none}}": (
+        "experiments → exp2 (and 10 more) → lms: 'dVM-I' and 'dVM-TI' have one label, 'none'; "
+        "change lms → dVM-TI → label, to 'dVM-TI', say"
+    ),
+    "lms: {dVM-I: {label: Pythia}}": "'Pythia' and 'dVM-I' have one label, 'Pythia'",
     "designs: {spr: {of_interest: [surprisl]}}": (
         "designs → spr → of_interest: no fixed effect of the formula is called 'surprisl'; did you "
         "mean 'surprisal'?"

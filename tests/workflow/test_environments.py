@@ -18,8 +18,13 @@ SCRIPTS = ROOT / "workflow" / "scripts"
 NOT_NEEDED = {
     "plot": {"rpy2": "reads what was fitted"},
     "search": {"rpy2": "its regressions are least squares"},
+    "hub": {
+        "numpy": "no text is compared with a training history",
+        "pyarrow": "no text is compared with a training history",
+    },
 }
-DISTRIBUTIONS = packages_distributions()
+DISTRIBUTIONS = dict(packages_distributions())
+DISTRIBUTIONS["huggingface_hub"] = ["huggingface-hub", "transformers"]  # which depends on it
 #: Programs that scripts start → what an environment has that brings them.
 PROGRAMS = {"Rscript": "r-base", "lmplz": "cmake"}  # KenLM is built in its environment
 

@@ -238,7 +238,7 @@ def test_bad_input_is_refused_before_any_training(project, what):
     shutil.rmtree(project / "data" / "downloads", ignore_errors=True)
     (project / "mine").mkdir()
     (project / "mine" / "mine.csv").write_text("\n".join(lines) + "\n")
-    text = "" if what == "text" else "The dog ran. The cat sat on the mat.\n" * 200
+    text = "" if what == "text" else "The dog ran. The cat sat on the mat.\n" * 1000
     (project / "mine" / "mine.txt").write_text(text)
     (project / "mine.yaml").write_text(MINE)
     run = snakemake(project, configs=["config.demo.yaml", "mine.yaml"])

@@ -340,11 +340,14 @@ def test_a_copied_model_is_fitted_and_tested_as_the_model_itself(study):
             third[["word_id", "bits"]].to_csv(study / "mine" / "lacking.csv", index=False)
         else:
             shuffled.to_parquet(study / "mine" / name)
-    held_out = "\n".join(
-        pd.read_parquet(results / "corpora" / "simulated" / "text.parquet").text[:9]
-    )
-    (study / "mine" / "text.txt").write_text(held_out)
+    trained_on = pd.read_parquet(results / "corpora" / "simulated" / "text.parquet").text[:9]
+    (study / "mine" / "text.txt").write_text("\n".join(trained_on))
     (study / "mine.yaml").write_text(MINE)
+    run = snakemake(study, "--nocolor", "mine", configs=[*TINY, "mine.yaml"])
+    assert run.returncode == 1
+    assert "was trained on 96% of the held-out text mixed_on" in run.stdout
+    unseen = [" ".join(text.split()[::-1]) for text in trained_on]  # words in another order
+    (study / "mine" / "text.txt").write_text("\n".join(unseen))
     run = snakemake(study, "--nocolor", "mine", configs=[*TINY, "mine.yaml"])
     assert run.returncode == 0 and "rule train:" not in run.stdout, run.stdout[-3000:]
     where = results / "experiments" / "mine"

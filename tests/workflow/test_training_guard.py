@@ -8,6 +8,7 @@ import shlex
 import pytest
 from project import TINY, plan, planned, snakemake
 
+from recency import history
 from recency.workflow import training_guard
 
 pytestmark = pytest.mark.apart
@@ -105,6 +106,7 @@ def test_lms_are_trained_again_when_asked_and_only_if_something_changed(study):
         return float(next(csv.DictReader(text.splitlines()))["loss_nats"])
 
     assert first(losses.read_text()) == pytest.approx(2 * first(before), rel=1e-6)
+    assert history.read(study / config)["retrained"] == [["recency.networks.training"]]
 
 
 def test_another_recipe_trains_again_unasked(study):
@@ -156,8 +158,8 @@ def test_a_half_done_training_is_let_go_on_by_other_code_when_that_is_declared(s
     run = snakemake(study, *asked, "--config", "resume=true", configs=TINY)
     assert "goes on, as `resume: true` declares: the code of recency.networks.loss" in run.stdout
     said = json.loads((study / LMS / ".Pythia.state.pt.code.json").read_text())
-    changed = {k for k, v in said["begun_by"].items() if said["goes_on_by"].get(k) != v}
-    assert changed == {"recency.networks.loss"}
+    (change,) = said["resumed"]
+    assert history.changed_modules(change) == ["recency.networks.loss"]
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,24 @@ def test_nothing_is_done_twice_even_if_all_code_is_touched(study):
     assert "Nothing to be done" in run.stdout, run.stdout[-3000:]
 
 
+@pytest.mark.parametrize(
+    ("file", "made"),
+    [
+        ("table_significance.csv", "table_significance"),
+        ("figure_perplexity.png", "figure_perplexity"),
+        ("permutation.csv", "permutation"),
+        ("delta_loglik.csv", "delta_loglik"),
+    ],
+)
+def test_a_deleted_table_or_figure_is_made_again(study, file, made):
+    """Whichever of its formats, by the experiment's name and by no name."""
+    (study / "results" / "tiny" / "cores" / "experiments" / "simulated" / file).unlink()
+    for target in ([], ["simulated"]):
+        jobs = planned(plan(study, *target, configs=TINY).stdout)
+        assert made in " ".join(jobs), (target, jobs)
+        assert not {"train", "surprisal"} & jobs.keys()
+
+
 def test_a_changed_bias_reruns_what_uses_it(study):
     file = study / "src" / "recency" / "attention" / "biases" / "exponential.py"
     file.write_bytes(file.read_bytes() + b"\nCHANGED = True\n")

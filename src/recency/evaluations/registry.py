@@ -31,7 +31,7 @@ from typing import Any
 
 import yaml
 
-from recency import plugins
+from recency import overrides, plugins
 
 PACKAGE = "recency.evaluations"
 
@@ -148,7 +148,10 @@ def schema(name: str) -> dict:
 
 
 def complete_schema(core: dict) -> dict:
-    """Put into the config's schema what the evaluations say of their keys and tables."""
+    """Put the evaluations' keys and tables, and the checks' names, into the config's schema."""
+    for kind, names in (("dataset", overrides.OF_DATASET), ("lm", overrides.OF_LM)):
+        what = "dataset" if kind == "dataset" else "LM's surprisal"
+        core["$defs"][kind]["properties"]["accept"] = overrides.schema(names, what)
     experiment = core["$defs"]["experiment"]
     published = experiment["properties"]["published"]["properties"]
     for name in evaluations():

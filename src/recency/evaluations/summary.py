@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency import plugins
+from recency import history, plugins
 from recency.evaluations.reading_times import table_observations, table_significance
 from recency.evaluations.report import answer
 from recency.figures import bases, comparison, style, tables
@@ -154,6 +154,7 @@ def main(
     notes: Iterable[str] = (),
     others: Iterable[str | Path] = (),
     sections: Iterable[Mapping[str, str]] = (),
+    histories: Iterable[str | Path] = (),
 ) -> None:
     """Write the summary as plain `text` and as `html`, both of which begin with the verdicts.
 
@@ -161,13 +162,13 @@ def main(
     intervals and verdict.json are found by their folder's name. `others` are tables of other
     evaluations; `sections` say the heading of each, and the module whose `summary(path)` sets it.
     `files` says what is where, for the reader; `notes` are for the top (that reading times are
-    simulated, say).
+    simulated, say), as are changes of code in `histories`, networks' config.json.
     """
     deltas, known, found = (
         {Path(path).parent.name: Path(path) for path in paths}
         for paths in (delta_loglik, intervals, verdicts)
     )
-    experiments, notes = list(experiments), list(notes)
+    experiments, notes = list(experiments), [*notes, *history.notes(histories)]
     told = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in found.items()}
     title = "Which memory constraint reads most like a person?"
     lines: list[str] = []

@@ -27,7 +27,13 @@ GREY = "#595959"
 MARKERS = ("^", "v", "<", ">", "o", "s", "D", "P", "X")
 """Of LMs whose kind has one marker, where they are told apart."""
 #: What a response is in → how figures write it.
-UNITS = {"time_ms": "ms", "log time_ms": "log ms", "amplitude_uv": "µV", "response": "", "event": "log odds"}
+UNITS = {
+    "time_ms": "ms",
+    "log time_ms": "log ms",
+    "amplitude_uv": "µV",
+    "response": "",
+    "event": "log odds",
+}
 
 RC = {
     "figure.dpi": 100,

@@ -12,6 +12,7 @@ import pandas as pd
 
 from recency import overrides
 from recency.reading import checks
+from recency.reading.contracts import are_to_regions
 
 _SHOWN = range(-2, 3)
 _MOVES = (1, -1, 2, -2)
@@ -26,7 +27,7 @@ def require_aligned(
 ) -> None:
     """Raise an InputError if mean times follow the length of a neighbouring word.
 
-    Amplitudes, and times of too few words to tell, pass. Shifted times that the config accepts are
+    Amplitudes, scores, times of regions (a few words of each text), and of too few words, pass. Shifted times that the config accepts are
     a warning on stderr.
 
     Parameters
@@ -40,7 +41,7 @@ def require_aligned(
     offset : int, optional
         Words by which the parser moved the times; None if it has no such option.
     """
-    if "time_ms" not in responses:
+    if "time_ms" not in responses or are_to_regions(words, responses):
         return
     table = checks.alignment(words, checks.means(words, responses, "time_ms"))
     skips = checks.are_skipped(responses.time_ms)

@@ -16,6 +16,7 @@ import pandas as pd
 from recency import overrides
 from recency.reading.aligned_times import require_aligned
 from recency.reading.checks import Finding
+from recency.reading.contracts import response_column
 
 #: Share of the items, of this many or more, that may have a single word each.
 SINGLE_WORDS, ITEMS = 0.8, 10
@@ -77,7 +78,7 @@ def no_context(words: pd.DataFrame, responses: pd.DataFrame) -> str:
 
 
 def units(words: pd.DataFrame, responses: pd.DataFrame) -> str:
-    """Describe times in another unit than ms; "" if they may be ms, and of amplitudes."""
+    """Describe times in another unit than ms; "" if they may be ms, and of other responses."""
     if "time_ms" not in responses:
         return ""
     times = responses.time_ms[responses.time_ms > 0]
@@ -162,7 +163,7 @@ def _reader(name: str) -> object:
 
 def _copies(words: pd.DataFrame, responses: pd.DataFrame) -> list[tuple[str, str, str, int]]:
     """Return (subject, other subject, text, words) of readings with the same responses throughout."""
-    value = "time_ms" if "time_ms" in responses else "amplitude_uv"
+    value = response_column(responses, "responses")
     item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
     rows = pd.DataFrame({"subject": responses.subject.to_numpy(), "item": item})
     keys = responses[["word_id", value]]

@@ -11,14 +11,11 @@ import pandas as pd
 from recency.errors import InputError
 from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
+from recency.reading.join_keys import TYPE
 from recency.reading.joins import engine
 from recency.reading.joins import index as labels
 from recency.reading.own.columns import lacking, typed
 from recency.reading.tables import Table, warn
-
-KEYS = ("item", "sentence", "position", "word_id", "offset", "word", "length")
-TYPE = "type"
-"""The key of tables with a row per word type, as lists of norms have."""
 
 
 def attach(
@@ -39,7 +36,7 @@ def attach(
     path : path
         The table: CSV, TSV, Parquet, Excel, R's data.
     keys : mapping of str to str
-        Key (one of `KEYS`, or `type` alone: the word's type) → the table's column.
+        Key (one of `join_keys.KEYS`, or `type` alone: the word's type) → the table's column.
     columns : mapping of str to str
         The new column's name → the table's column.
     join, items, sentences : mapping or "order", optional

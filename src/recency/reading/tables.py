@@ -339,5 +339,33 @@ def _parquet(path: Path, columns: list[str], optional: list[str]) -> Table:
     if frame.empty:
         raise InputError(f"{path} has no rows")
     frame = frame.set_axis(header, axis=1).set_axis(range(1, len(frame) + 1))[list(places)]
-    text = frame.astype("object").map(lambda value: "" if pd.isna(value) else str(value).strip())
-    return Table(path, text.astype("str"))
+    return Table(path, as_text(path, frame))
+
+
+def as_text(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return all values as text, missing ones "", bytes as the UTF-8 that they are.
+
+    Raises InputError, with the row, for bytes that are not UTF-8.
+    """
+
+    def one(value: object) -> str:
+        if isinstance(value, bytes):
+            return value.decode("utf-8").strip()
+        found = pd.isna(value)
+        return "" if isinstance(found, bool) and found else str(value).strip()
+
+    columns = {}
+    for name in frame:
+        try:
+            codes, unique = [*range(len(frame))], frame[name]
+            if frame[name].dtype != object:  # whose values are of one type: equal ones are the same
+                codes, unique = pd.factorize(frame[name], use_na_sentinel=False)
+            text = np.array(
+                [one(value) for value in pd.Series(unique).astype(object)], dtype=object
+            )
+            columns[name] = text[codes] if len(text) else text
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{path}: {name} holds bytes that are not UTF-8 ({error.object[:20]!r}); write text"
+            ) from None
+    return pd.DataFrame(columns, index=frame.index, dtype="str")

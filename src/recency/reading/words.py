@@ -8,7 +8,7 @@ import pandas as pd
 
 from recency import contract_files
 from recency.errors import InputError
-from recency.reading import parsers
+from recency.reading import parsers, predictor_tables
 from recency.reading.contracts import check_words
 from recency.reading.tagger import tag
 
@@ -37,12 +37,24 @@ def main(
     out: str | Path,
     measures: Sequence[str] = (),
     tagger: Sequence[str | Path] = (),
+    predictors: Sequence[Mapping] = (),
 ) -> None:
-    """Write item, sentence, position, word_id and word, and what else the parser has of words.
+    """Write the words of a dataset: contract 1 and the parser's further columns.
 
-    `files` is role → path, `parser` a module of recency.reading.parsers, `options` its own keyword
-    arguments. `measures` are the dataset's, for a parser whose words could be mistaken for them. With a
-    `tagger` (one file of recency.reading.tagger) words get their part of speech, `pos`, by it.
+    Parameters
+    ----------
+    files : mapping of str to path
+        Role → file.
+    parser, options : str, mapping
+        A module of `recency.reading.parsers`, and its keyword arguments.
+    out : path
+        The Parquet file to write.
+    measures : sequence of str
+        The dataset's, for a parser whose words could be mistaken for them.
+    tagger : sequence of path
+        One file of `recency.reading.tagger`, by which words get their part of speech, `pos`.
+    predictors : sequence of mapping
+        Tables of further columns: arguments of `predictor_tables.attach`.
     """
     module = parsers.parser(parser)
     chosen = parsers.accepted(module, module.words, dict(options or {}))
@@ -57,4 +69,6 @@ def main(
             )
         for trained in tagger:
             frame = frame.assign(pos=tag(frame, trained))
+    for table in predictors:
+        frame = predictor_tables.attach(frame, **table)
     contract_files.write(frame, out)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-SUMMED = ("surprisal", "unigram", "length", "given_length")
-"""What adds up over a region: its surprisal is exactly the sum of its words'. Of all else, position
-and what stood before among it, the region has its first word's."""
+from recency.regression import names
+
+SUMMED = ("surprisal", "corrected", "unigram", "length", "given_length")
+"""What adds up over a region: its surprisal is exactly the sum of its words'. Of next_… the region has
+its last word's; of all else, position and previous_… among it, its first word's."""
 
 
 def over(name: str, values: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
@@ -16,9 +18,13 @@ def over(name: str, values: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
     `values` (W,) are those of all words in reading order; NaN in a region makes its sum NaN.
     """
     word = frame["word_id"].to_numpy()
-    if "span" not in frame or name not in SUMMED:
+    if "span" not in frame:
         return values[word]
     span = frame["span"].to_numpy()
+    if names.split(name).shift > 0:
+        return values[word + span - 1]
+    if names.measure_of(name) not in SUMMED:
+        return values[word]
     total = values[word].astype(np.float64)
     for further in range(1, int(span.max(initial=1))):
         longer = span > further

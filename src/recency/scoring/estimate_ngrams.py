@@ -46,7 +46,6 @@ def main(
     table = pq.ParquetFile(text)
     what = "count unigrams" if order == 1 else f"count {order}-grams"
     shown = progress(table.num_row_groups, what, "row groups")
-    history.of_ngrams(text, out)
     with atomic(out) as arpa:
         # Small corpora lack the counts of counts that discounts are estimated from. Words that
         # lmplz takes for its own (<s>, </s>, <unk>) would stop it: no reading-time corpus has them.
@@ -75,6 +74,7 @@ def main(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(out))
         if status != 0:
             raise InputError(f"lmplz failed on {text} (status {status}); its words are above")
+        history.of_ngrams(text, out)
 
 
 def _listen(said: Iterable[bytes], words: deque[str]) -> None:

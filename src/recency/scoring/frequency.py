@@ -12,6 +12,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.scoring import alignment, results
 from recency.scoring import tokenizer as tokenizer_files
+from recency.scoring.plausible import require_plausible
 
 #: What may be done to a displayed word, and to a listed one, before they are compared.
 STEPS = ("case", "punctuation", "apostrophe")
@@ -27,6 +28,9 @@ def main(
     steps: Sequence[str] = ("case", "punctuation", "apostrophe"),
     add: float = 1.0,
     unit: str = "bits",
+    lm: str = "",
+    dataset: str = "",
+    accept: Sequence[str] = (),
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits (null), tokens and context_tokens (0).
 
@@ -35,6 +39,8 @@ def main(
     Pile's), or this workflow's token stream (.bin, with its .json beside it). A word's
     probability is (count + add) / (N + add·V), V the types listed and one for all others; of tokens
     it is the product over the word's tokens. `ledger` gets the words that are not listed.
+    A list of another language is refused: `plausible.require_plausible`, with the names `lm` and
+    `dataset` and what the config accepts.
     """
     table = pd.read_parquet(words)
     if tokenizer is None:
@@ -42,6 +48,7 @@ def main(
         result = by_words(table, listed, steps, unit)
     else:
         result = by_tokens(table, read_tokens(counts, columns), tokenizer, add, unit)
+    require_plausible(table, result, lm=lm, dataset=dataset, accept=accept)
     result.write(out, ledger)
 
 

@@ -1,6 +1,7 @@
 """Rule ngram_surprisal: surprisal of every word of a dataset under an n-gram model (contract 3)."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.scoring import foils, ngram, results
+from recency.scoring.plausible import require_plausible
 from recency.scoring.results import Result
 from recency.scoring.word_pieces import pieces
 
@@ -21,6 +23,9 @@ def main(
     context: str = "item",
     unit: str = "bits",
     text_rule: str = "displayed",
+    lm: str = "",
+    dataset: str = "",
+    accept: Sequence[str] = (),
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits (null), tokens and context_tokens.
 
@@ -28,7 +33,8 @@ def main(
     runs within an "item" or a "sentence"; context_tokens are the words of it that the model used:
     the n-gram that matched, less one. `text_rule` is what of a word is looked up
     (recency.scoring.word_pieces); `tokens` is 1, but for words that it splits, whose parts are
-    summed. `ledger` gets the unknown words, which have the probability of <unk>. Words with foils
+    summed. Implausible surprisal of a dataset is refused (`plausible.require_plausible`, with the
+    names `lm` and `dataset` and what the config accepts). `ledger` gets the unknown words, which have the probability of <unk>. Words with foils
     get these foils' surprisal as well (recency.scoring.foils).
     """
     if not ngram.is_ngram(arpa):
@@ -39,6 +45,7 @@ def main(
         result.table[foils.COLUMN] = foils.surprisal(
             table, lambda made: score(made, arpa, bos, context, "bits", text_rule).table
         )
+    require_plausible(table, result, lm=lm, dataset=dataset, accept=accept)
     result.write(out, ledger)
 
 

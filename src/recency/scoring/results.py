@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from recency import contract_files
 from recency.errors import InputError
 from recency.files import atomic
 
 #: Nats in one of each unit.
 UNITS = {"bits": np.log(2), "nats": 1.0, "log10": np.log(10)}
+#: Reasons of the ledger for a word that has the probability of all unknown words.
+UNKNOWN = ("unknown", "has the unknown token")
 LEDGER = ["word_id", "item", "word", "tokens", "reason", "treatment"]
 
 
@@ -32,8 +35,7 @@ class Result:
         """Write the table (Parquet) and the ledger (CSV), the notes to the log."""
         for note in self.notes:
             print(f"{name}: {note}" if name else note, file=sys.stderr)
-        with atomic(out) as part:
-            self.table.to_parquet(part, index=False, compression="zstd")
+        contract_files.write(self.table, out)
         if ledger:
             with atomic(ledger) as part:
                 self.ledger.to_csv(part, index=False, lineterminator="\n")

@@ -12,7 +12,16 @@ import pandas as pd
 from recency.errors import InputError
 from recency.names import nearest
 from recency.progress import progress
-from recency.scoring import alignment, foils, ngram, ngram_surprisal, results, sums, whitespace
+from recency.scoring import (
+    alignment,
+    foils,
+    ngram,
+    ngram_surprisal,
+    plausible,
+    results,
+    sums,
+    whitespace,
+)
 from recency.scoring import measures as measure_names
 from recency.scoring import tokenizer as tokenizer_files
 from recency.scoring.begin_token import begin_note, begin_token
@@ -76,6 +85,7 @@ def main(
     ledger: Path | Sequence[Path] | None = None,
     allow_pickle: bool = False,
     done: Callable[[int], None] = lambda number: None,
+    accept: Sequence[Sequence[str]] = (),
     **settings,
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens and context_tokens for each word.
@@ -84,7 +94,8 @@ def main(
     the words have any (recency.scoring.foils). `model` is a folder, a Hub name, or an n-gram model's file; `bias` is put on at inference. With
     lists of `words`, `out`, `dataset` and `ledger`, one load serves many datasets. `ledger` gets
     the alignment issues (CSV); `allow_pickle` is that of `load`, `settings` those of `score_words`.
-    `done` is called with the number of each dataset that is written.
+    `done` is called with the number of each dataset that is written; `accept` are the checks that
+    each may fail (`plausible.require_plausible`).
     """
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
@@ -100,12 +111,15 @@ def main(
             shown.total = total
             shown.update(done)
 
+        shown_words = pd.read_parquet(table)
         try:
             result = _with_foils(
-                pd.read_parquet(table), model, settings, bos=bos, stride=stride, report=report
+                shown_words, model, settings, bos=bos, stride=stride, report=report
             )
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
+        may_fail = accept[number] if accept else ()
+        plausible.require_plausible(shown_words, result, lm=lm, dataset=name, accept=may_fail)
         result.write(path, ledger[number] if ledger else None, name)
         done(number)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from recency.reading.formats.anything import Style
 from recency.reading.joins import engine
 from recency.reading.joins.index import ORDER, renamed
 from recency.scoring import results
+from recency.scoring.plausible import require_plausible
 from recency.scoring.results import Result
 
 #: What a column may hold: the value, what says whose it is, and what goes with it.
@@ -40,6 +41,8 @@ def main(
     columns: Mapping[str, str],
     unit: str = "bits",
     dataset: str = "",
+    lm: str = "",
+    accept: Collection[str] = (),
     called: str | None = None,
     seed: int | None = None,
     missing: float = 0.05,
@@ -52,11 +55,16 @@ def main(
 
     The settings are those of `score`. `ledger` gets the words without a value and those that the
     table spells otherwise, and, with no word_id, the table's rows that are no word of the dataset.
+    `lm` is the LM's name, and `accept` the checks that its surprisal may fail.
     """
     settings = {"columns": columns, "unit": unit, "dataset": dataset, "called": called}
     settings |= {"seed": seed, "missing": missing, "measures": measures}
     settings |= {"join": join, "items": items, "sentences": sentences}
-    score(pd.read_parquet(words), table, **settings).write(out, ledger)
+    known = pd.read_parquet(words)
+    result = score(known, table, **settings)
+    declared = None if "probability" in columns else unit
+    require_plausible(known, result, lm=lm, dataset=dataset, accept=accept, unit=declared)
+    result.write(out, ledger)
 
 
 def score(

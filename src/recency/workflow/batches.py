@@ -174,6 +174,14 @@ def _but(combinations: Iterable[tuple[Iterable[str], Iterable[str], str]]) -> st
     return rf"(?!(?:{'|'.join(others)})\.)" if others else ""
 
 
+def accepted(study: Study, batch: Batch) -> Callable:
+    """Return the function of wildcards that gives the checks that each dataset of a batch may fail."""
+    return lambda wildcards: [
+        study.accepted(name.format(**dict(wildcards.items())), wildcards.lm)
+        for name in batch.members
+    ]
+
+
 def scoring(study: Study) -> dict[str, Callable]:
     """Return keyword → function of wildcards: how a network is opened and what is taken of words."""
 

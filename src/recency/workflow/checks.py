@@ -29,6 +29,7 @@ from recency.workflow import (
     size_checks,
     strict_yaml,
     text_checks,
+    training_text,
     vector_checks,
 )
 from recency.workflow.measure_checks import measure_problems
@@ -99,7 +100,9 @@ def _problems(config: dict, root: Path, tables: dict) -> list[str]:
             found += evaluation.table_problems(config, root, known)
     found += selection.problems(config, root, known)
     found = unknown + biases + found
-    return found if unknown or biases else found + size_checks.problems(config)
+    if unknown or biases:
+        return found
+    return found + size_checks.problems(config) + training_text.problems(config)
 
 
 def _scale_problems(config: dict, known) -> list[str]:

@@ -9,7 +9,8 @@ from recency import config as configuration
 from recency import plugins
 from recency.errors import InputError
 from recency.names import nearest
-from recency.reading import filters
+from recency.reading import filters, join_keys
+from recency.reading.response_names import AMPLITUDE, RESPONSES, SCORE, TIME
 from recency.workflow import file_checks, option_checks, simulation_checks
 from recency.workflow.schema_checks import short
 
@@ -32,6 +33,9 @@ COLUMNS = {
 }
 #: What `eye_tracking: true` adds, and names that a table's words or responses may have.
 OF_TABLES = {"words_since_fixation": NUMBER, "region": ANY, "sentence_label": ANY}
+#: What the words of `shape: items` have (condition where the table has it), and what is read for them.
+OF_ITEMS = {"stimulus": TEXT, "condition": TEXT}
+READ_FOR_ITEMS = ("context", "critical", "continuation")
 _MEASURE = re.compile(r"[A-Za-z0-9_]+")
 
 
@@ -69,6 +73,15 @@ def _files(where: str, dataset: dict) -> list[str]:
         for role, file in files.items():
             place = f"{where} → {part} → {role}"
             found += file_checks.problems(place, file, "simulate" in dataset)
+    for name, entry in dataset.get("predictors", {}).items():
+        place = f"{where} → predictors → {name}"
+        found += file_checks.problems(f"{place} → table", entry["table"], False)
+        unknown = entry["keys"].keys() - {*join_keys.KEYS, join_keys.TYPE}
+        if unknown or (join_keys.TYPE in entry["keys"] and len(entry["keys"]) > 1):
+            near = nearest(min(unknown), join_keys.KEYS) if unknown else "type stands alone"
+            found.append(f"{place} → keys: {near}")
+        if problem := join_keys.problem(entry.get("join")):
+            found.append(f"{place} → {problem}")
     return found
 
 
@@ -94,7 +107,10 @@ def _options(where: str, dataset: dict) -> list[str]:
         taken |= plugins.keywords(configuration.PARSERS, parser, function)
     taken.pop("measures", None)  # the workflow's own
     choices = plugins.literal(configuration.PARSERS, parser, "CHOICES")
-    found = option_checks.problems(f"{where} → options", dataset.get("options", {}), taken, choices)
+    options = dataset.get("options", {})
+    found = option_checks.problems(f"{where} → options", options, taken, choices)
+    if isinstance(join := options.get("join"), dict) and (problem := join_keys.problem(join)):
+        found.append(f"{where} → options → {problem}")
     return found or _columns(f"{where} → options → columns", dataset)
 
 
@@ -196,12 +212,13 @@ def columns_of(config: dict, dataset: dict, measure: str | None) -> dict[str, st
         if own is None:
             return None
         found |= own | ({"pos": TEXT} if "tagger" in entry else {})
+        for table in entry.get("predictors", {}).values():
+            found |= dict.fromkeys(table["columns"], ANY)
     found |= {"words_since_unscored": NUMBER} if "scored_by" in dataset else {}
     settings = dataset["measures"].get(measure, {})
-    amplitude = settings.get("of", measure) in amplitudes(dataset)
-    value = {"time_ms": NUMBER} if not amplitude else {"amplitude_uv": NUMBER}
-    both = {"time_ms": NUMBER, "amplitude_uv": NUMBER}
-    return found | (value if measure is not None else both)
+    if measure is None:
+        return found | dict.fromkeys(RESPONSES, NUMBER)
+    return found | {value_column(dataset, settings.get("of", measure)): NUMBER}
 
 
 def _own_columns(entry: dict) -> dict[str, str] | None:
@@ -209,8 +226,41 @@ def _own_columns(entry: dict) -> dict[str, str] | None:
     if entry["parser"] == "table":
         columns = entry.get("options", {}).get("columns") or {}
         mapped = {name: ANY for name, column in _mapped(columns) if column is not None}
-        return OF_TABLES | {name: COLUMNS.get(name, kind) for name, kind in mapped.items()}
+        of_items = OF_ITEMS if is_of_items(entry) else {}
+        mapped = {n: k for n, k in mapped.items() if not of_items or n not in READ_FOR_ITEMS}
+        return (
+            OF_TABLES | {name: COLUMNS.get(name, kind) for name, kind in mapped.items()} | of_items
+        )
     return plugins.literal(configuration.PARSERS, entry["parser"], "COLUMNS")
+
+
+def mapped(entry: Mapping) -> list[str]:
+    """Return the names that an own table's `columns:` gives, of both files where it tells them apart."""
+    found = []
+    for name, column in (entry.get("options", {}).get("columns") or {}).items():
+        found += list(column) if isinstance(column, Mapping) else [name]
+    if is_of_items(entry):
+        read = READ_FOR_ITEMS
+        found = [name for name in found if name not in read] + [*OF_ITEMS, "region"]
+    return found
+
+
+def of_predictors(entry: Mapping) -> list[str]:
+    """Return the columns that a dataset's tables of predictors add to its words."""
+    return [column for table in entry.get("predictors", {}).values() for column in table["columns"]]
+
+
+def is_of_items(entry: dict) -> bool:
+    """Return whether a dataset is a table of items, and not of words."""
+    return entry["parser"] == "table" and entry.get("options", {}).get("shape") == "items"
+
+
+def value_column(dataset: dict, measure: str) -> str:
+    """Return the response column of a measure: time_ms, amplitude_uv or response."""
+    if measure in amplitudes(dataset):
+        return AMPLITUDE
+    scores = dataset.get("options", {}).get("scores") if dataset["parser"] == "table" else None
+    return SCORE if measure in (scores or ()) else TIME
 
 
 def amplitudes(dataset: dict) -> list[str]:

@@ -22,6 +22,7 @@ from recency.mixed.additive import Additive
 from recency.mixed.formula import Formula
 from recency.names import nearest
 from recency.regression import designs, names
+from recency.workflow.dataset_checks import mapped, of_predictors
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _COMPUTED = ("length", "unigram", "surprisal")
@@ -52,9 +53,12 @@ def problems(config: dict, root: Path, known: Callable[[str, object, str], bool]
             continue
         for lm in names.lms(formulas[name]):
             known(f"{where} → formula", lm, "lms")
-        wrong = _names(config, root, name, formulas[name]) + _fixated(config, name, formulas[name])
+        wrong = [f"{where} → formula: {problem}" for problem in names.misplaced(formulas[name])]
+        wrong = wrong or _names(config, root, name, formulas[name])
+        wrong += _fixated(config, name, formulas[name])
         wrong = wrong or _of_interest(where, design, formulas[name])
         found += wrong or _lms(config, name, formulas[name])
+    found += _labels(config)
     for name in config["experiments"]:
         found += _experiment(config, name, formulas, known)
     for name, search in config.get("searches", {}).items():
@@ -206,6 +210,7 @@ def columns_of(config: dict, root: Path, dataset: str) -> Columns:
         written = yaml.safe_dump(each.get("options", {}), allow_unicode=True)
         perhaps |= _spoken_of(each["parser"]) | set(_IDENTIFIER.findall(written))
     own = {name for each in parts for name in mapped(each)}
+    own |= {name for each in (owner, entry) for name in of_predictors(each)}
     header = {
         name
         for each in parts
@@ -217,22 +222,20 @@ def columns_of(config: dict, root: Path, dataset: str) -> Columns:
     return Columns(frozenset(own), frozenset(perhaps), frozenset(header - own))
 
 
-def mapped(entry: Mapping) -> list[str]:
-    """Return the names that an own table's `columns:` gives, of both files where it tells them apart."""
-    found = []
-    for name, column in (entry.get("options", {}).get("columns") or {}).items():
-        found += list(column) if isinstance(column, Mapping) else [name]
-    return found
-
-
 def _taken(config: dict) -> list[str]:
     """List own tables' columns whose name means something else in a formula."""
-    return [
-        f"datasets → {name} → options → columns → {column}: in formulas this is the workflow's own; "
-        f"call it given_{column}"
+    given = [
+        (f"datasets → {name} → {where}", column)
         for name, entry in config["datasets"].items()
-        if entry["parser"] == "table"
-        for column in mapped(entry)
+        for where, columns in (
+            ("options → columns", mapped(entry) if entry["parser"] == "table" else ()),
+            ("predictors", of_predictors(entry)),
+        )
+        for column in columns
+    ]
+    return [
+        f"{where} → {column}: in formulas this is the workflow's own; call it given_{column}"
+        for where, column in given
         if column in _COMPUTED
     ]
 
@@ -307,6 +310,22 @@ def _experiment(
         *found,
         *_nested(config, where, experiment, known),
         *_recovery(config, where, experiment, formulas),
+    ]
+
+
+def _labels(config: dict) -> list[str]:
+    """List pairs of LMs with one label in an experiment, which no figure could distinguish."""
+    pairs: dict[tuple[str, str, str], list[str]] = {}
+    for name, experiment in config["experiments"].items():
+        first: dict[str, str] = {}
+        for lm in dict.fromkeys(lm for lm in experiment["lms"] if lm in config["lms"]):
+            label = configuration.label_of(config, lm)
+            if (other := first.setdefault(label, lm)) != lm:
+                pairs.setdefault((label, other, lm), []).append(name)
+    return [
+        f"experiments → {asked[0]}{f' (and {len(asked) - 1} more)' if asked[1:] else ''} → lms: "
+        f"{other!r} and {lm!r} have one label, {label!r}; change lms → {lm} → label, to {lm!r}, say"
+        for (label, other, lm), asked in pairs.items()
     ]
 
 

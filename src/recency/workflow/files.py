@@ -63,6 +63,18 @@ class Files:
         treebank = self.with_words(dataset).get("tagger")
         return [f"<results>/taggers/{treebank}.json"] if treebank else []
 
+    def predictors(self, dataset: str) -> dict[str, str]:
+        """Return name → path of the tables of predictors that a dataset's words have."""
+        entries = self.with_words(dataset).get("predictors", {})
+        owner = configuration.owner_of_words(self.config, dataset)
+        where = f"{owner}-predictors"
+        return {n: self.dataset_file(where, n, entry["table"]) for n, entry in entries.items()}
+
+    def predictor_settings(self, dataset: str) -> list[dict]:
+        """Return how each of these tables is read, in the same order."""
+        entries = self.with_words(dataset).get("predictors", {})
+        return [{k: v for k, v in entry.items() if k != "table"} for entry in entries.values()]
+
     def data(self, key: str, name: str, role: str) -> str:
         """Return where one file is of what experiments name with `key`, such as a treebank's `train`."""
         table = registry.data()[key].table
@@ -146,6 +158,9 @@ class Files:
                 if "dataset" not in dataset[part]:  # else another dataset has the files
                     paths = self.dataset(name, part)
                     found |= {paths[role]: file for role, file in dataset[part].items()}
+            if "predictors" in dataset and "dataset" not in dataset["words"]:
+                paths = self.predictors(name)
+                found |= {paths[n]: entry["table"] for n, entry in dataset["predictors"].items()}
         for key, kind in registry.data().items():
             for name, entry in self.config.get(kind.table, {}).items():
                 for role in (role for role in kind.roles if role in entry):

@@ -35,7 +35,8 @@ def main(
 
     `files` are named `<role>_<number of the response>`, as recency.workflow.regressions.parted does;
     `others_<number>` are in the order of the response's `others`. A response has a `name`, its
-    `design` and `others`, the LMs that its formula names. The rest is that of
+    `design` and `others`, the LMs that its formula names, and `in_sample` where the fitted
+    observations' log-likelihoods are written too. The rest is that of
     recency.regression.fit.main, whose `out` and `out_observations` these are.
     """
     work: dict[Part, dict[str, Any]] = {}
@@ -47,6 +48,7 @@ def main(
             others[beside] = files[f"beside_{len(work)}"]
         asked = {"lm": lm, "model": model, "design": design, "beside": beside}
         asked["confirm"] = drawn(design, lm, model, beside or "")
+        asked |= {"in_sample": True} if response.get("in_sample") else {}
         part = _part(response["name"], outputs, read, others, asked, code)
         work[part] = {**read, **asked, "others": others}
 

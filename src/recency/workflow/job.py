@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from recency import heap
+from recency import checksums, damage, heap
 from recency.errors import InputError
 
 #: What a system refuses a job, and the way out; what is complete stays, and the same command goes on.
@@ -36,8 +36,8 @@ AGAIN = "then give the same command again, which goes on from what is complete"
 def logged(log: str | os.PathLike) -> Iterator[None]:
     """Send stderr and tracebacks to the rule's log; of an InputError, the message alone.
 
-    What the system refuses (disk, memory, rights) is said in a line too, under its traceback; where it
-    refuses the log itself, on the terminal alone.
+    What the system refuses (disk, memory, rights) is said in a line too, under its traceback, and so is
+    an input that is damaged; where the system refuses the log itself, on the terminal alone.
     """
     gc.set_threshold(50_000)  # what libraries load stays: to look often is a tenth of a job's start
     heap.keep_freed()
@@ -50,6 +50,8 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
         raise SystemExit(1) from None
     sys.stderr = file
     try:
+        if job := getattr(sys.modules.get("__main__"), "snakemake", None):
+            checksums.require_unedited(job.input, job.output)
         yield
     except InputError as error:
         _say(str(error), file, terminal)
@@ -57,7 +59,7 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001, whatever it is belongs into the log
         with suppress(OSError):
             traceback.print_exc()  # into the log, whose end Snakemake shows
-        if message := refused(error):
+        if message := refused(error) or damage.of_job():
             _say(message, file, terminal)
         raise SystemExit(1) from None
     finally:

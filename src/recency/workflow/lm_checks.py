@@ -7,10 +7,11 @@ from pathlib import Path
 from recency import config as configuration
 from recency.evaluations import registry
 from recency.names import nearest
+from recency.reading import join_keys
 from recency.workflow import mixes
 
 #: What such an LM may say beside what it is.
-BESIDE = {"label", "surprisals", "ngram", "interpolate"}
+BESIDE = {"label", "accept", "surprisals", "ngram", "interpolate"}
 #: Where weights come from that an LM is not trained to.
 ELSEWHERE = ("checkpoint", "weights", "checkpoint_of")
 CALLED = {"table": "a table of surprisals", "ngram": "an n-gram model", "mix": "a mix of LMs"}
@@ -164,6 +165,8 @@ def _table_problems(config: dict, where: str, entry: dict, known) -> list[str]:
         found.append(f"{where} → columns: position is in an item or a sentence; map one, or both")
     if {"token", "corrected"} <= columns.keys():
         found.append(f"{where} → columns: corrected is of a word; a table of tokens has it not")
+    if problem := join_keys.problem(entry.get("join")):
+        found.append(f"{where} → {problem}")
     tables = {dataset: file for dataset, file in entry.get("tables", {}).items()}
     for dataset in (*tables, *entry.get("datasets", {})):
         known(where, dataset, "datasets")

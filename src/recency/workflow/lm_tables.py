@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 
 from recency.errors import InputError
-from recency.reading.formats import anything
-from recency.reading.formats.anything import Style
 
 _MISSING = ("", "NA", "NaN", "nan", "None", "null", ".")
 #: Keys of an entry that are not those of `surprisals`.
@@ -20,10 +18,10 @@ def expand(config: dict) -> None:
     Raises InputError if an LM has a name that is defined already, or a table for `columns: all` is
     not here.
     """
-    lms, groups = config.get("lms"), config.setdefault("lm_groups", {})
-    entries = config.get("lms_from")
-    if not isinstance(entries, dict) or not isinstance(lms, dict) or not isinstance(groups, dict):
+    lms, entries = config.get("lms"), config.get("lms_from")
+    if not isinstance(entries, dict) or not isinstance(lms, dict):
         return
+    groups = config.setdefault("lm_groups", {})
     for group, entry in entries.items():
         if not isinstance(entry, dict) or "columns" not in entry:
             continue  # left to the schema
@@ -57,7 +55,9 @@ def _decimal(where: str, entry: dict) -> dict[str, str]:
             f"{where} → columns: `all` reads the columns' names from a table that is here; "
             f"{str(path) or 'no local file'!r} is not. List them: `columns: {{GPT-2: gpt2, …}}`"
         )
-    table = anything.read(path, Style())
+    from recency.reading.formats import anything
+
+    table = anything.read(path, anything.Style())
     keys = set(entry.get("keys", {}).values())
     found = {}
     for column in table.frame.columns:

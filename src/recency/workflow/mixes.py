@@ -14,7 +14,8 @@ class Mix:
     """One mix of a study, as its rules ask for it."""
 
     def __init__(self, study, lm: str):
-        self.config, self.lm, self.entry = study.config, lm, study.config["lms"][lm]
+        self.study, self.config = study, study.config
+        self.lm, self.entry = lm, study.config["lms"][lm]
         self.lms: list[str] = self.entry["interpolate"]
 
     @property
@@ -46,20 +47,27 @@ class Mix:
         }
 
     def held_out(self) -> dict[str, object]:
-        """Return the files that the shares are found on; none where they are given."""
+        """Return the files that the shares are found on, and LMs' histories; none where they are given."""
         on = self.entry.get("held_out", {})
-        if "dataset" in on:
-            return self.words(on["dataset"])
-        if "corpus" not in on:
+        if not on:
             return {}
+        histories = {"histories": list(filter(None, map(self._history, self.lms)))}
+        if "dataset" in on:
+            return histories | self.words(on["dataset"])
         if not configuration.mix_over_tokens(self.config, self.lm):
-            return self.text(on["corpus"])
+            return histories | self.text(on["corpus"])
         where = [f"<results>/mixes/{on['corpus']}/{lm}" for lm in self.lms]
-        return {
+        return histories | {
             "words": f"<results>/mixes/{on['corpus']}/words.parquet",
             "scores": [f"{each}.parquet" for each in where],
             "ledgers": [f"{each}.ledger.csv" for each in where],
         }
+
+    def _history(self, lm: str) -> str | None:
+        """Return the file of an LM made here by which its history is found."""
+        if configuration.kind_of(self.config["lms"][lm]) == "ngram":
+            return self.study.ngram_file(lm)
+        return next(iter(self.study.weights(lm)), None)
 
 
 def has_corrected(config: Mapping, lm: str) -> bool:

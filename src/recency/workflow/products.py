@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from snakemake.io import report
 
 from recency import config as configuration
+from recency import overrides
 from recency.evaluations import registry
 from recency.evaluations.registry import Product
-from recency.reading.response_names import SHIFTED
 from recency.workflow import regressions
 from recency.workflow.study import Study
 
 EXPERIMENT = "<results>/experiments/{experiment}"
+#: The formats of a figure and of a table, first the one that the report shows.
+FORMATS = {"figure": ("svg", "pdf", "png", "csv"), "table": ("html", "csv", "tex")}
 #: What any product may read or have as a parameter, beside what its evaluation's spec.py names.
 INPUTS = {"not_run": lambda study, experiment: "<results>/not_run.csv"}
 SETTINGS = {
@@ -41,24 +44,36 @@ def experiments_of(study: Study, product: Product) -> list[str]:
 
 
 def outputs(study: Study, experiment: str) -> list[str]:
-    """Return what the reader of an experiment looks at."""
-    found = [shown(experiment, s) for product in made(study, experiment) for s in product.stems]
+    """Return the figures and tables of an experiment, in all formats, and the tables that they show.
+
+    Snakemake misses a deleted file only where a target names it.
+    """
+    products = made(study, experiment)
+    found = [path for product in products for s in product.stems for path in formats(experiment, s)]
+    folder = EXPERIMENT.format(experiment=experiment)
+    read = [each for product in products for each in read_by(study, product, experiment).values()]
+    found += [each for each in read if isinstance(each, str) and each.startswith(f"{folder}/")]
     for evaluation in registry.evaluations().values():
         if evaluation.also and evaluation.applies(study, experiment):
             found += evaluation.also(study, experiment)
-    return found
+    return list(dict.fromkeys(found))
+
+
+def formats(experiment: str, stem: str) -> list[str]:
+    """Return the files of a figure or table, first the one that the report shows."""
+    path = f"{EXPERIMENT}/{stem}".format(experiment=experiment)
+    return [f"{path}.{ending}" for ending in FORMATS[stem.split("_")[0]]]
 
 
 def shown(experiment: str, stem: str) -> str:
     """Return the file of a figure or table that the report shows."""
-    ending = {"figure": "svg", "table": "html"}[stem.split("_")[0]]
-    return f"{EXPERIMENT}/{stem}.{ending}".format(experiment=experiment)
+    return formats(experiment, stem)[0]
 
 
 def target_files(study: Study, target: str) -> list[str]:
     """Return the files of a paper's numbered table or figure."""
     entry = study.targets[target]
-    return [shown(entry["experiment"], stem) for stem in entry["of"]]
+    return [path for stem in entry["of"] for path in formats(entry["experiment"], stem)]
 
 
 def covered(study: Study, target: str) -> bool:
@@ -197,6 +212,7 @@ def verdict_settings(study: Study) -> dict:
         "smallest_effect": lambda wildcards: study.experiment(wildcards.experiment).get(
             "smallest_effect", default
         ),
+        "accepted": lambda wildcards: accepted_checks(study, [wildcards.experiment]),
     }
 
 
@@ -211,8 +227,21 @@ def summarised_files(study: Study) -> dict[str, list[str] | str]:
         "verdicts": [of(name, "verdict.json") for name in names],
         "others": [section["file"] for section in summaries(study)],
         "counts": sorted({path for name in asked for path in regressions.counts(study, name)}),
+        "histories": histories(study),
         "not_run": "<results>/not_run.csv",
     }
+
+
+def histories(study: Study) -> list[str]:
+    """Return the config.json of each network trained here that the run's experiments use."""
+    trained, kinds = set(study.lms_that_are("trained")), registry.evaluations()
+    names = [
+        name
+        for name in study.config["run"]
+        if any(kinds[product.evaluation].uses_lms for product in made(study, name))
+    ]
+    asked = [study.trained_as(lm) for name in names for lm in study.experiment(name)["lms"]]
+    return [study.weights(lm)[0] for lm in dict.fromkeys(asked) if lm in trained]
 
 
 def summary_settings(study: Study) -> dict:
@@ -245,20 +274,22 @@ def summary_settings(study: Study) -> dict:
                 if "simulate" in datasets[name]
             }
         )
-        + accepted_shifts(study),
+        + accepted_checks(study, config["run"]),
     }
 
 
-def accepted_shifts(study: Study) -> list[str]:
-    """Return a line for each corpus of the run whose times may belong to a neighbouring word."""
-    datasets = study.config["datasets"]
-    asked = {r["dataset"] for name in study.config["run"] for r in study.all_responses(name)}
-    accepted = [n for n in asked - study.not_run.keys() if SHIFTED in study.accepted(n)]
-    labels = sorted({datasets[name]["label"] for name in accepted})
-    return [
-        f"Corpus {label!r}: times may follow a neighbouring word's length (accepted: {SHIFTED})."
-        for label in labels
-    ]
+def accepted_checks(study: Study, experiments: Iterable[str]) -> list[str]:
+    """Return a line for each check that a corpus or an LM of some experiments may fail."""
+    names = list(experiments)
+    datasets = {r["dataset"] for name in names for r in study.all_responses(name)}
+    lms = {lm for name in names for lm in study.experiment(name)["lms"]}
+    return overrides.lines(
+        [
+            (study.config["datasets"][name]["label"], study.accepted(name))
+            for name in datasets - study.not_run.keys()
+        ],
+        [(study.lms[lm]["label"], study.config["lms"][lm].get("accept", ())) for lm in lms],
+    )
 
 
 def chosen(study: Study, rule: str, wildcards) -> dict[str, list[str]]:

@@ -86,10 +86,11 @@ class Ranked:
         """Return the endpoint by which an experiment ranks its LMs; see recency.regression.endpoints.
 
         `crossed` unless the experiment states another or a bootstrap given the fits, or has a design
-        that it does not cover. Relative to the second baseline (`beside`) it is the conditional one.
+        that it does not cover. Relative to the second baseline (`beside`) it is the conditional one,
+        or where all observations are fitted that of these.
         """
         entry = self.experiment(experiment)
-        if beside:
+        if beside and not self.all_fitted(experiment):
             return endpoints.DEFAULT_ALONE
         if stated := entry.get("endpoint"):
             return stated
@@ -98,6 +99,16 @@ class Ranked:
         if covered and entry.get("bootstrap", endpoints.CROSSED) == endpoints.CROSSED:
             return endpoints.CROSSED
         return endpoints.DEFAULT_ALONE
+
+    @cached_property
+    def in_sample(self) -> set[tuple[str, str, str]]:
+        """The responses (design, dataset, measure) of experiments that rank by `in_sample`."""
+        return {
+            (response["design"], response["dataset"], response["measure"])
+            for name, entry in self.config["experiments"].items()
+            if entry.get("endpoint") == endpoints.IN_SAMPLE
+            for response in self.all_responses(name)
+        }
 
     @cached_property
     def _crossed_by_default(self) -> dict[str, bool]:

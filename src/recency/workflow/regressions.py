@@ -10,7 +10,7 @@ from recency import config as configuration
 from recency import grids
 from recency.mixed.formula import Formula
 from recency.regression import designs, names
-from recency.regression.endpoints import CROSSED, DRAWS, IN_SAMPLE
+from recency.regression.endpoints import CROSSED, DRAWS
 from recency.workflow.study import Study
 
 
@@ -92,9 +92,8 @@ def ranked_files(study: Study, experiment: str, beside: bool) -> dict[str, list[
     files, endpoint = {"full": full, "base": base}, study.endpoint(experiment, beside)
     if endpoint == CROSSED:
         return files | crossed_files(study, experiment)
-    if endpoint != IN_SAMPLE:
-        files["full_observations"] = [loglik_file(path) for path in full]
-        files["base_observations"] = [loglik_file(path) for path in base]
+    files["full_observations"] = [loglik_file(path) for path in full]
+    files["base_observations"] = [loglik_file(path) for path in base]
     return files
 
 
@@ -194,7 +193,10 @@ def fit_partition(dataset: str, measure: str) -> str:
 
 
 def settings_of(study: Study, responses: Iterable[tuple[str, str, str]]) -> list[dict]:
-    """Return name, dataset, design and the LMs that it names of each response that a job fits."""
+    """Return name, dataset, design and the LMs that it names of each response that a job fits.
+
+    `in_sample` is there where an experiment ranks by the likelihood of the fitted observations.
+    """
     return [
         {
             "name": f"{dataset}.{measure}, {design}",
@@ -202,6 +204,7 @@ def settings_of(study: Study, responses: Iterable[tuple[str, str, str]]) -> list
             "design": study.config["designs"][design],
             "others": names.lms(formula(study, design)),
         }
+        | ({"in_sample": True} if (design, dataset, measure) in study.in_sample else {})
         for design, dataset, measure in responses
     ]
 

@@ -239,6 +239,7 @@ def inputs(study: Study) -> dict[str, list[str] | str]:
         ],
         "others": [each["file"] for part in told for each in part["summaries"]],
         "checks": _checks(study),
+        "histories": products.histories(study),
         "not_run": "<results>/not_run.csv",
     }
 

@@ -24,23 +24,26 @@ def main(
     checkpoint: str | None,
     allow_pickle: bool,
     scoring: Mapping,
+    accept: Sequence[Sequence[str]] = (),
     **settings,
 ) -> None:
     """Write the surprisal and the ledger of each dataset that is not kept from before.
 
     `trained` are the files of a network that was trained here; without them it is `checkpoint`.
     `settings` and `scoring` are those of recency.scoring.surprisal.main. Datasets of the same words
-    are scored once.
+    are scored once. `accept` are the checks of the surprisal that each dataset may fail.
     """
     opened = opened_from(trained, checkpoint, allow_pickle)
     local = checkpoint if not trained and checkpoint and Path(checkpoint).exists() else None
     made_by = {"lm": lm, "opened": {} if trained else opened, **settings, "scoring": dict(scoring)}
-    parts, of = [], {}
-    for name, path, *outputs in zip(datasets, words, out, ledger, strict=True):
+    parts, of, may_fail = [], {}, {}
+    accepted = accept or [()] * len(words)
+    for name, path, fails, *outputs in zip(datasets, words, accepted, out, ledger, strict=True):
         files = {"words": path, "model": trained, "checkpoint": local}
-        part = Part(name, tuple(map(Path, outputs)), kept.key(files, made_by, code))
+        key = kept.key(files, made_by | ({"accept": fails} if fails else {}), code)
+        part = Part(name, tuple(map(Path, outputs)), key)
         parts.append(part)
-        of[part] = path
+        of[part], may_fail[part] = path, fails
     first: dict[str, Part] = {}
     again: list[Part] = []
     for part in kept.missing(parts):
@@ -64,6 +67,7 @@ def main(
             ledger=[part.outputs[1] for part in todo],
             dataset=[part.name for part in todo],
             lm=lm,
+            accept=[may_fail[part] for part in todo],
             threads=threads,
             done=done,
             **settings,

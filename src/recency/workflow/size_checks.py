@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import glob
+import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from recency import config as configuration
+from recency.simulation.story import Rates
 
 MOST_PARAMETERS = 10**11
 MOST_TOKENS = 10**9  # that a network sees at once
+TOKENS_PER_WORD = 2  # at most, of a corpus whose words are known
+TOKENS_PER_SENTENCE = 50  # at most, of simulated text
+PLAIN = (".txt", ".jsonl", ".json", ".csv", ".tsv", ".xml", ".conllu")
 
 
 def problems(config: dict) -> list[str]:
@@ -117,17 +124,14 @@ def _network(config: dict, lm: Mapping) -> Iterator[str]:
         return
     architecture = config["architectures"].get(lm.get("architecture"))
     recipe = config["recipes"].get(lm.get("recipe"))
-    if architecture is None or recipe is None or architecture["family"] == "recurrent":
+    if architecture is None or recipe is None:
+        return
+    recurrent = architecture["family"] == "recurrent"
+    yield from _validation(config, lm, recipe, 1 if recurrent else 2)
+    if recurrent:
         return
     context, length = architecture["context"], recipe["sequence_length"]
     of = f"architectures → {lm['architecture']} → context, {context}"
-    validation = recipe.get("validation", {}).get("tokens", 0)
-    words = config["corpora"].get(lm.get("corpus"), {}).get("words")
-    if words and validation > int(words[:-1]) * {"K": 1e3, "M": 1e6, "G": 1e9}[words[-1]]:
-        yield (
-            f"recipes → {lm['recipe']} → validation → tokens, {validation:,}, are more than half of "
-            f"corpora → {lm['corpus']}, of {words} words"
-        )
     if length > context:
         yield f"recipes → {lm['recipe']} → sequence_length, {length}, is beyond {of}"
     window = lm.get("scoring", {}).get("window")
@@ -139,6 +143,34 @@ def _network(config: dict, lm: Mapping) -> Iterator[str]:
     bias = lm.get("bias")
     if isinstance(bias, Mapping):
         yield from _biased(lm, bias, architecture)
+
+
+def _validation(config: dict, lm: Mapping, recipe: Mapping, parts: int) -> Iterator[str]:
+    """Yield validation text that would be more than one of so many `parts` of the training text."""
+    validation, name = recipe.get("validation", {}), lm.get("corpus")
+    most = _most_tokens(config["corpora"].get(name, {}))
+    if "corpus" not in validation and parts * validation.get("tokens", 0) > most > 0:
+        yield (
+            f"recipes → {lm['recipe']} → validation → tokens, {validation['tokens']:,}, are more than "
+            f"{'half ' if parts == 2 else ''}of corpora → {name}, which has at most {int(most):,}; "
+            f"write {int(most // parts):,} or fewer"
+        )
+
+
+def _most_tokens(corpus: Mapping) -> float:
+    """Return a bound of a corpus's tokens, as far as it is known before anything runs."""
+    if words := corpus.get("words"):
+        return TOKENS_PER_WORD * int(words[:-1]) * {"K": 1e3, "M": 1e6, "G": 1e9}[words[-1]]
+    if "byte_range" in corpus.get("pretokenized", {}):
+        first, last = corpus["pretokenized"]["byte_range"]
+        return (last - first + 1) // 2 if first < last else math.inf  # the corpus's own check tells
+    if "simulate" in corpus:
+        sentences = corpus["simulate"].get("longest", Rates.longest)
+        return corpus["simulate"]["documents"] * sentences * TOKENS_PER_SENTENCE
+    files = [Path(path) for pattern in corpus.get("files", []) for path in glob.glob(pattern)]
+    if files and all(path.suffix in PLAIN for path in files):
+        return sum(path.stat().st_size for path in files)  # a token has a byte at least
+    return math.inf
 
 
 def _biased(lm: Mapping, bias: Mapping, architecture: Mapping) -> Iterator[str]:

@@ -16,6 +16,7 @@ from recency.workflow import (
     checks,
     cluster,
     costs,
+    failed,
     leftovers,
     loading,
     machine,
@@ -191,7 +192,7 @@ def keep_handlers(study: Study, workflow) -> None:
     """Have a module's runs begin and end as the project's own do: Snakemake takes a module's handlers for none."""
     if is_module(workflow):
         workflow._onstart = lambda log: begin(study, workflow)
-        workflow._onsuccess = lambda log: say_where(study)
+        workflow._onsuccess = lambda log: end(study, workflow)
         workflow._onerror = say_why
 
 
@@ -231,6 +232,12 @@ def say_why(logs: Iterable[str]) -> None:
     text = "".join(Path(log).read_text(errors="replace") for log in logs if Path(log).exists())
     for name in sorted(set(re.findall(r"died with <Signals\.(\w+)", text))):
         logger.error(f"A job was ended by {name}: {SIGNALS.get(name, SIGNALS[''])}. {GO_ON}")
+
+
+def end(study: Study, workflow) -> None:
+    """Say where results are, and fail a run of which an experiment has no fit."""
+    say_where(study)
+    failed.require_fits(study, workflow)
 
 
 def say_where(study: Study) -> None:

@@ -25,7 +25,8 @@ _STRING, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 def read(path: Path, name: str | Path) -> dict:
     """Return a file's mapping, empty if it has none; errors call the file `name`."""
     try:
-        loader = LOADER(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        loader = LOADER(text)
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: not UTF-8 ({error.reason} at byte {error.start:,})") from None
     except (OSError, ValueError) as error:
@@ -34,12 +35,13 @@ def read(path: Path, name: str | Path) -> dict:
     except yaml.YAMLError as error:
         raise InputError(f"{name}: not YAML in UTF-8 ({_plain(error)})") from None
     try:
+        _refuse_depth(text, name)
         node = loader.get_single_node()
         if node is None:
             return {}
         if not isinstance(node, yaml.MappingNode):
             raise InputError(f"{name}: not a mapping of keys and values")
-        _refuse(node, str(name), {}, 0)
+        _refuse(node, str(name), {})
         return loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
@@ -48,10 +50,19 @@ def read(path: Path, name: str | Path) -> dict:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{name}: not YAML in UTF-8 ({_plain(error)})") from None
-    except RecursionError:
-        raise InputError(f"{name}: mappings and lists stand too deep in one another") from None
     finally:
         loader.dispose()
+
+
+def _refuse_depth(text: str, name: str | Path) -> None:
+    """Raise InputError for deep nesting: libyaml's composer recurses, and 100,000 levels end the process."""
+    depth = 0
+    for event in yaml.parse(text, LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST + 1:
+            line = event.start_mark.line + 1
+            raise InputError(f"{name}, line {line}: more than {DEEPEST} levels deep")
 
 
 def _plain(error: Exception) -> str:
@@ -60,14 +71,12 @@ def _plain(error: Exception) -> str:
     return text if len(text) <= 120 else f"{text[:119]}…"
 
 
-def _refuse(node: yaml.Node, name: str, sizes: dict[int, int], depth: int) -> int:
+def _refuse(node: yaml.Node, name: str, sizes: dict[int, int]) -> int:
     """Raise InputError for what a config cannot have; return how many values a node comes to."""
     if id(node) in sizes:
         if not sizes[id(node)]:
             raise InputError(f"{name}, line {_line(node)}: this holds itself, by an alias")
         return sizes[id(node)]
-    if depth > DEEPEST:
-        raise InputError(f"{name}, line {_line(node)}: more than {DEEPEST} levels deep")
     sizes[id(node)] = 0  # at work
     size = 1
     if isinstance(node, yaml.MappingNode):
@@ -79,7 +88,7 @@ def _refuse(node: yaml.Node, name: str, sizes: dict[int, int], depth: int) -> in
         _refuse_scalar(node, name)
         children = []
     for child in children:
-        size += _refuse(child, name, sizes, depth + 1)
+        size += _refuse(child, name, sizes)
     if size > LARGEST:
         raise InputError(
             f"{name}, line {_line(node)}: by aliases this has more than {LARGEST:,} values"

@@ -132,9 +132,10 @@ class Study(Ranked, Absent):
         steps = entry["measures"][measure]["filters"]
         return [{"name": step, "keep": entry["filters"][step]} for step in steps]
 
-    def accepted(self, dataset: str) -> list[str]:
-        """Return the checks that a dataset may fail."""
-        return self.config["datasets"][dataset].get("accept", [])
+    def accepted(self, dataset: str, lm: str | None = None) -> list[str]:
+        """Return the checks that a dataset may fail, and those that an LM's surprisal of it may."""
+        of_lm = self.config["lms"][lm].get("accept", []) if lm else []
+        return [*self.config["datasets"][dataset].get("accept", []), *of_lm]
 
     def offset(self, dataset: str) -> int | None:
         """Return the words by which a parser moves the times; None if it has no such option."""
@@ -214,7 +215,7 @@ class Study(Ranked, Absent):
     def table_settings(self, lm: str, dataset: str) -> dict:
         """Return how the table of an LM's surprisals is read for a dataset."""
         entry = self.lms[lm]["surprisals"]
-        kept = ("columns", "unit", "missing", "first", "measures")
+        kept = ("columns", "unit", "missing", "measures", "join", "items", "sentences")
         found = {key: entry[key] for key in kept if key in entry}
         if called := entry.get("datasets", {}).get(dataset):
             found["called"] = called

@@ -39,7 +39,18 @@ def problems(config: dict, root: Path, known) -> list[str]:
             found.append(f"unigrams → {name}: an LM has the same name")
     for name in config["lms"]:
         found += _of_lm(config, name)
+        if isinstance(ngram := config["lms"][name].get("ngram"), Mapping):
+            found += memory(f"lms → {name} → ngram", ngram)
+            found += _pruning(f"lms → {name} → ngram → prune", ngram.get("prune", []))
     return found
+
+
+def _pruning(where: str, prune: list[int]) -> list[str]:
+    """List thresholds that decrease with the order, which KenLM refuses."""
+    if prune == sorted(prune):
+        return []
+    rising = [max(prune[: place + 1]) for place in range(len(prune))]
+    return [f"{where}: {prune} decreases, and no order may have a lower number; write {rising}"]
 
 
 def memory(where: str, entry: Mapping) -> list[str]:

@@ -11,5 +11,7 @@ if __name__ == "__main__":
             out=snakemake.output[0],
             ledger=snakemake.output.get("ledger"),
             dataset=snakemake.wildcards.dataset,
+            lm=snakemake.wildcards.lm,
+            accept=snakemake.params.accept,
             **snakemake.params.settings,
         )

@@ -56,7 +56,7 @@ def draw(
                       gid=f"dot {lm.lm}", zorder=3)  # fmt: skip
         first = block.iloc[0]
         unit = style.UNITS.get(first.unit, first.unit)
-        unit = "" if first.unit == "event" else f"{unit}, "
+        unit = f"{unit}, " if unit and first.unit != "event" else ""
         axes.set_title(f"{response.label}\n{unit}n = {first.n:,}", size=8.5)
         axes.set_xlabel(f"ΔLogLik of {table.PER:,} obs. (nats)")
         axes.xaxis.set_major_locator(MaxNLocator(4))

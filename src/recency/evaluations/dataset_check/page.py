@@ -13,15 +13,16 @@ from recency.figures import style, tables
 from recency.figures.tables import Cell, Table
 from recency.files import atomic
 from recency.reading import checks as dataset_checks
+from recency.reading import gate
 from recency.reading.checks import Finding
-from recency.reading.contracts import response_column
+from recency.reading.contracts import are_to_regions, response_column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLUMNS = ["measure", "kind", "name", "value"]
-UNITS = {"time_ms": "ms", "amplitude_uv": "µV"}
+UNITS = {"time_ms": "ms", "amplitude_uv": "µV", "response": ""}
 _COLOUR, _OTHER = "#0072B2", "#999999"
 
 
@@ -56,8 +57,9 @@ def main(
         shifts[measure] = dataset_checks.alignment(known, mean)
         if bits is not None:
             frequency[measure] = dataset_checks.with_frequency(known, mean, bits)
-        findings[measure] = dataset_checks.responses(known, frame, value)
-        if value == "time_ms":
+        findings[measure] = gate.findings(known, frame)
+        findings[measure] += dataset_checks.responses(known, frame, value)
+        if value == "time_ms" and not are_to_regions(known, frame):
             skips = dataset_checks.are_skipped(frame[value])
             judged = dataset_checks.shifted(shifts[measure], skips)
             findings[measure] += judged
@@ -226,7 +228,7 @@ def _titled(table: Table) -> str:
 
 
 def _counted(counts: Mapping[str, Mapping[str, float]], values: Mapping[str, str]) -> Table:
-    header = [Cell("", left=True), *(Cell(f"{m} ({UNITS[values[m]]})") for m in counts)]
+    header = [Cell("", left=True), *(Cell(style.with_unit(m, UNITS[values[m]])) for m in counts)]
     names = list(dict.fromkeys(name for counted in counts.values() for name in counted))
     rows = [
         [

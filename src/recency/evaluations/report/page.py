@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from urllib.parse import quote
 
-from recency import plugins
+from recency import history, plugins
 from recency.errors import InputError
 from recency.evaluations.report import answer
 from recency.evaluations.report.prose import paragraphs
@@ -40,6 +40,7 @@ def main(
     others: Iterable[str | Path],
     not_run: str | Path,
     checks: Iterable[str | Path] = (),
+    histories: Iterable[str | Path] = (),
     study: str,
     notes: Sequence[str],
     experiments: Sequence[Mapping],
@@ -54,7 +55,8 @@ def main(
     title, caption), summaries (module, heading), in order; `shown`, `verdicts` and `others` are the
     files of these, in the same order. `corpora` have label, dataset, measures, cite, licence, check.
     `made` are (what, which) of the study, `lms` (label, bias, training); `labels` dataset → label.
-    `checks` are the corpora's check pages, which are linked to.
+    `checks` are the corpora's check pages, which are linked to; `histories` networks' config.json, whose
+    changes of code are added to `notes`.
     """
     folder = Path(out).parent
     files, told, tabled = iter(shown), iter(verdicts), iter(others)
@@ -73,7 +75,7 @@ def main(
         )
     lead = _lead(parts)
     absent = comparison.reasons(not_run)
-    lines = [*_answer(parts, lead, study, notes)]
+    lines = [*_answer(parts, lead, study, [*notes, *history.notes(histories)])]
     for number, part in enumerate(parts, 1):
         lines += _experiment(part, number, folder, part is lead)
     lines += _made(made, lms, corpora, set(absent.dataset))

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from recency import history
 from recency.errors import InputError
 from recency.files import atomic
 
@@ -37,6 +38,8 @@ def main(
     from recency.progress import progress
     from recency.scoring import causal, surprisal
 
+    if text := history.text_of(info):
+        history.require_unseen(text, text.parent.name, {lm: model})
     processor.use(threads)
     facts = json.loads(Path(info).read_text())
     ids, end = np.fromfile(tokens, facts["dtype"]).astype(np.int64), facts["end_of_document"]
@@ -69,6 +72,8 @@ def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "<
     """Write the same for an n-gram model and a corpus's text, each document a sentence."""
     from recency.scoring import ngram
 
+    text, arpa = Path(text), Path(arpa)
+    history.require_unseen(text, text.parent.name, {arpa.parent.name: arpa})
     sentences = [
         [*document.split(), end] for document in pd.read_parquet(text, columns=["text"])["text"]
     ]
@@ -78,7 +83,7 @@ def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "<
     speed = len(nats) / (time.perf_counter() - began)
     known = np.concatenate([each.known for each in scores])
     documents = np.repeat(np.arange(len(sentences)), [len(each) for each in sentences])
-    write(out, np.full(len(nats), -1), nats, known, documents, _listed(Path(arpa)), speed)
+    write(out, np.full(len(nats), -1), nats, known, documents, _listed(arpa), speed)
 
 
 def of_mix(

@@ -150,10 +150,4 @@ def _columnar(path: Path, data: bytes, choose: Callable) -> Table:
     if frame.empty:
         raise InputError(f"{path} has no rows")
     frame = frame.set_axis(header, axis=1)[chosen]
-    text = frame.astype("object").map(lambda value: "" if _missing(value) else str(value).strip())
-    return Table(path, text.set_axis(range(1, len(text) + 1)).astype("str"))
-
-
-def _missing(value: object) -> bool:
-    found = pd.isna(value)
-    return isinstance(found, bool) and found
+    return Table(path, tables.as_text(path, frame.set_axis(range(1, len(frame) + 1))))

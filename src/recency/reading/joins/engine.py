@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.reading import join_keys
 from recency.reading.joins import evidence, readings, refusals
 from recency.reading.joins import index as labels
 from recency.reading.joins.evidence import Evidence
@@ -80,7 +81,7 @@ def join(
     where : object
         What errors call the table.
     chosen : mapping, optional
-        The option `join`: key → how it is read (`readings.SETTINGS`).
+        The option `join`: key → how it is read (`join_keys.SETTINGS`).
     kind : {"time", "surprisal"}, optional
         What `value` is.
     partial : bool
@@ -123,16 +124,9 @@ def join(
 
 def _checked(chosen: Mapping[str, str] | None) -> dict[str, str]:
     """Return the option `join`; raise InputError for a key or setting that there is not."""
-    chosen = dict(chosen or {})
-    for key, setting in chosen.items():
-        if key not in readings.SETTINGS:
-            raise InputError(
-                f"join: no key is called {key!r}; there are {', '.join(readings.KEYS)}"
-            )
-        if setting not in readings.SETTINGS[key]:
-            known = ", ".join(readings.SETTINGS[key])
-            raise InputError(f"join → {key}: {setting!r} is none of {known}")
-    return chosen
+    if problem := join_keys.problem(chosen):
+        raise InputError(problem)
+    return dict(chosen or {})
 
 
 def _distinct(rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:

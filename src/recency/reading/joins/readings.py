@@ -18,23 +18,6 @@ from recency.reading.joins import sequences
 from recency.reading.joins.index import Index
 
 BASES = (1, 0, 2)
-KEYS = ("item", "sentence", "position", "word_id", "offset", "rows", "words")
-#: How a key may be read; `join` in a table's options selects one.
-SETTINGS = {
-    "item": ("labels", "order", "from 0", "from 1", "from 2", "words"),
-    "sentence": (
-        *("labels", "order", "order in item", "from 0", "from 1", "from 2"),
-        *("from 0 in item", "from 1 in item", "from 2 in item", "words"),
-    ),
-    "position": (
-        *("from 0", "from 1", "from 2"),
-        *("from 0 in item", "from 1 in item", "from 2 in item"),
-    ),
-    "word_id": ("from 0", "from 1", "from 2"),
-    "offset": ("from 0", "from 1"),
-    "rows": ("in order",),
-    "words": ("in order",),
-}
 
 
 @dataclass(frozen=True)
@@ -75,7 +58,7 @@ def candidates(words: Index, rows: pd.DataFrame) -> Iterator[Candidate]:
     words : Index
         The words, W of them.
     rows : DataFrame
-        Columns of `KEYS` and `word` or `token`, those that there are; item and sentence as labels
+        Columns of `recency.reading.join_keys` and `word` or `token`, those that there are; item and sentence as labels
         (str), the others as int64. `reader`: whose rows these are, if no column says which word.
     """
     if "word_id" in rows:

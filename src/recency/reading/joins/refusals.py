@@ -23,6 +23,8 @@ _VERIFIED = {
     "join": "selected by `join`, not verified",
 }
 
+_MAP_WORD = "; map `word`, so that the join can be verified"
+
 
 def report(
     words: Index, rows: pd.DataFrame, best: Candidate, weight: Evidence, verified: str
@@ -80,7 +82,7 @@ class Problem:
                 f" (line {self.rows['line'].iloc[row]}: {self.rows['word'].iloc[row]!r}, the words "
                 f"have {self.words.words['word'].iloc[best.row[row]]!r} there)"
             )
-        way = "" if "word" in self.rows else "; map `word`, so that the join can be verified"
+        way = "" if "word" in self.rows else _MAP_WORD
         raise InputError(f"{self.where}: {why}{example}. Candidates: {shown}{way}")
 
     def unmatched(self, candidate: Candidate) -> NoReturn:
@@ -99,6 +101,8 @@ class Problem:
         if better:
             c, e = max(better, key=lambda each: each[1].found)
             text += f"; `{c.line()}` would match {_percent(e.found)} of rows"
+        if "word" not in self.rows:
+            text += _MAP_WORD
         raise InputError(text)
 
     def _place(self, row: int) -> str:

@@ -12,7 +12,7 @@ from recency.reading.joins import index as labels
 from recency.reading.joins.index import Index
 
 _NEAREST = 20
-"""Missing words or rows, nearest to a neighbour of the gap, that it is compared with."""
+"""Missing words or rows at each end of a gap that its neighbours are compared with."""
 
 
 def aligned(
@@ -96,8 +96,9 @@ def ambiguous(spelled: Sequence[str], rows: Sequence[str], row: np.ndarray) -> l
         if lost or extra:
             after, before = placed[k + 1 : -1], placed[k:0:-1]
             for gap in (lost, extra if len(extra) < 2 else [*extra, "".join(extra)]):
-                doubtful |= _movable(spelled, after, gap[-_NEAREST:])
-                doubtful |= _movable(spelled, before, gap[:_NEAREST][::-1])
+                ends_of = gap if len(gap) <= 2 * _NEAREST else gap[:_NEAREST] + gap[-_NEAREST:]
+                doubtful |= _movable(spelled, after, ends_of)
+                doubtful |= _movable(spelled, before, ends_of[::-1])
     return sorted(doubtful)
 
 

@@ -15,6 +15,7 @@ from recency.errors import InputError
 from recency.names import hint
 from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
+from recency.reading.joins.index import plain_label, renamed
 from recency.reading.tables import Table, all_visible
 
 WORDS = ("item", "sentence", "position", "word", "space_after", "region")
@@ -26,7 +27,7 @@ MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None", ".")
 """What stands for a missing value in a column of numbers."""
 TOGETHER = " + "
 """What joins the names of several columns that are one label together."""
-_TEXT_MISSING = ("", "NA", "NaN", "nan")
+MISSING_LABELS = ("", "NA", "NaN", "nan")
 """What stands for one in a column of names, in which `None` may be a name."""
 TAKEN = ("sentence_first", "sentence_last", "item_first", "item_last", "partition", "place")
 _WHOLE = re.compile(r"-?\d+\.0+")
@@ -140,17 +141,37 @@ def matching(pattern: str, there: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def labels(table: Table, column: str) -> pd.Series:
-    """Give a column as labels: whole numbers without `.0`, nothing invisible, none missing."""
+def labels(table: Table, column: str, names: object = None, option: str = "") -> pd.Series:
+    """Return a column as labels: whole numbers without `.0`, nothing invisible, none missing.
+
+    `names` (label → label) renames them, as the option of that name says. Raises InputError for a
+    missing label, and for one label in two spellings ("1", "1.0" and "01").
+    """
     text = all_visible(table[column])
-    if (wrong := text.isin(_TEXT_MISSING)).any():
+    if (wrong := text.isin(MISSING_LABELS)).any():
         line = text.index[int(np.argmax(wrong))]
         value = text.iloc[int(np.argmax(wrong))]
         what = f"is {value!r}, which stands for a missing value" if value else "is empty"
         table.fail(line, f"{column} {what} ({wrong.sum():,} such rows)")
     if text.str.fullmatch(_WHOLE).all():
         text = text.str.replace(r"\.0+$", "", regex=True)
+    text = renamed(text, names, f"options → {option}")
+    _one_spelling(table, column, text)
     return text
+
+
+def _one_spelling(table: Table, column: str, text: pd.Series) -> None:
+    """Raise InputError where a label is written in two ways, as 1, 1.0 and 01."""
+    seen: dict[str, str] = {}
+    for label in text.unique():
+        other = seen.setdefault(plain_label(label) if label[:1].isdigit() else label, label)
+        if other != label:
+            line = text.index[int(np.argmax(text == label))]
+            table.fail(
+                line,
+                f"{column} is {label!r}, before it was {other!r}: one label in two spellings; write "
+                "one of them",
+            )
 
 
 def whole(text: pd.Series) -> pd.Series | None:
@@ -218,7 +239,7 @@ def typed(table: Table, column: str, missing: Sequence[str] | None, mark: str = 
         small = (values.abs() <= _EXACT).all() or not (values % 1 == 0).all()
         if small:
             return values.reindex(text.index) if not absent.any() else _spread(values, absent)
-    gone = text.isin(_TEXT_MISSING if missing is None else ["", *missing])
+    gone = text.isin(MISSING_LABELS if missing is None else ["", *missing])
     return text.mask(gone, None).astype("str") if gone.any() else text
 
 

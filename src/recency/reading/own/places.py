@@ -10,7 +10,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.joins import engine
-from recency.reading.joins.index import plain_label, renamed
+from recency.reading.joins.index import plain_label
 from recency.reading.own.columns import Columns, labels, lacking, positions, same_spelling
 from recency.reading.tables import Table, warn
 
@@ -123,7 +123,7 @@ def _by_keys(
     rows = pd.DataFrame(index=table.frame.index)
     for name, names in (("item", options.items), ("sentence", options.sentences)):
         if (column := columns.find(name, there)) is not None:
-            rows[name] = renamed(labels(table, column), names, f"options → {name}s")
+            rows[name] = labels(table, column, names, f"{name}s")
     for name in ("word_id", "position"):
         if (column := columns.find(name, there)) is not None:
             rows[name] = positions(table, column)
