@@ -56,7 +56,9 @@ def save(frame, path):
 def parsed(path, measure="SPR", words_path=None, **options):
     """Read words and responses by the parser, checked; options as the config has them."""
     names = {"columns", "separator", "encoding", "decimal", "sheet", "frame", "missing"}
-    of_words = {k: v for k, v in options.items() if k in names | {"sentences", "phrases", "subjects"}}
+    of_words = {
+        k: v for k, v in options.items() if k in names | {"sentences", "phrases", "subjects"}
+    }
     known = parser.words({"table": words_path or path}, measures=(measure,), **of_words)
     known = check_words(known, "words")
     of_times = {k: v for k, v in options.items() if k not in ("sentences", "phrases")}

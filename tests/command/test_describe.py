@@ -259,7 +259,10 @@ def test_the_join_with_a_dataset_is_tried(tmp_path, shared_data, monkeypatch):
     path = save(frame, tmp_path / "times.csv")
     status, out, _ = described(path, "--words", "natural_stories")
     assert status == 0 and "To be corrected" in out
-    assert "item 8, position 981 has no word (38 such rows); the words have 980 words in item 08" in out
+    assert (
+        "item 8, position 981 has no word (38 such rows); the words have 980 words in item 08"
+        in out
+    )
     story = natural_stories.words({"stories": shared_data / "naturalstories" / "all_stories.tok"})
     story = story[story["item"] == "08"].assign(zone=range(980))
     made = story[["item", "zone", "word"]].assign(subject="p1", rt=300 + story.zone)

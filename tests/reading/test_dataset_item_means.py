@@ -58,7 +58,9 @@ def test_a_response_is_a_time_or_an_amplitude():
     words = pd.DataFrame({"word_id": [0], "item": ["a"]})
     frame = pd.DataFrame({"subject": ["mean"], "word_id": [0], "amplitude_uv": [-2.5]})
     assert check_responses(frame, words, "mine").amplitude_uv.tolist() == [-2.5]
-    with pytest.raises(InputError, match="one of time_ms, amplitude_uv, response is needed, not time_ms and"):
+    with pytest.raises(
+        InputError, match="one of time_ms, amplitude_uv, response is needed, not time_ms and"
+    ):
         check_responses(frame.assign(time_ms=1.0), words, "mine")
     with pytest.raises(InputError, match="none of them; there are subject, word_id"):
         check_responses(frame.drop(columns="amplitude_uv"), words, "mine")

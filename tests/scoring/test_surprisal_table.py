@@ -364,3 +364,14 @@ def test_published_surprisals_of_natural_stories(tmp_path):
     # "… the. The …" of which one is missing may be either: such words have no value.
     lost = words["word"][(found.isna() & by_key.notna()).to_numpy()]
     assert len(lost) < 10 and "peaked" in lost.tolist()
+
+
+def test_several_columns_are_one_label(tmp_path):
+    """Texts that item and condition name together, as those of `shape: items`."""
+    words = WORDS.assign(item=WORDS["item"].map({"01": "7 high", "02": "7 low"}))
+    table = TABLE.assign(number=7, condition=words["item"].str.split().str[1])
+    columns = {"item": ["number", "condition"], "position": "place", "word": "word"}
+    made = surprisal_table.score(
+        words, written(table, tmp_path), columns=columns | {"surprisal": "surprisal"}
+    )
+    assert made.table["surprisal_bits"].tolist() == BITS.tolist()

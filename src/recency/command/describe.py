@@ -12,7 +12,7 @@ from recency.command import dataset_words
 from recency.command.lists import CHECKOUT
 from recency.errors import InputError
 from recency.files import atomic
-from recency.reading.own import begin, profile, surprisal_columns
+from recency.reading.own import begin, item_entry, language, profile, surprisal_columns
 from recency.reading.own.begin import Described, Entry
 from recency.reading.own.surprisal_columns import Scores
 from recency.scoring import surprisal_table
@@ -32,8 +32,15 @@ def run(file: str, words: str | None, out: str | None) -> None:
         raise InputError(f"--words {words}: there is no such file")
     lines = _about(table) + (_about(other) if other else [])
     known = None if dataset is None else _known(dataset, lines)
+    items = item_entry.entry(table, other, _datasets()) if dataset is None else None
     scores = surprisal_columns.find(table.columns, table.roles, table.table.frame)
-    if scores is not None and not table.roles.measures:
+    if items is not None:
+        lines += items.notes
+        if items.problem and out is not None:
+            lines.append(f"to be corrected: {items.problem}")
+        text = item_entry.written(items, (_named(words if other else file), _named(file)))
+        use = f"./run check_{items.name} --configfile config.open.yaml {out or 'mine.yaml'}"
+    elif scores is not None and not table.roles.measures:
         text = _surprisals(table, other, known, dataset, scores, lines)
         use = "name it in the `lms` of an experiment"
     else:
@@ -119,9 +126,15 @@ def _lms(table: Described, scores: Scores) -> list[str]:
 
 
 def _about(table: Described) -> list[str]:
-    """Give what a table holds, in lines."""
+    """Return what a table holds, in lines, and the language of its words."""
     size = f"{len(table.table.frame):,} rows, {len(table.columns)} columns"
-    return [f"{table.path}: {size}", "", *profile.shown(table.columns), ""]
+    lines = [f"{table.path}: {size}", "", *profile.shown(table.columns), ""]
+    if "word" in table.roles.of:
+        found = language.guess(table.table[table.roles.of["word"]].head(5000))
+        lines += (
+            [f"language: {found}; the LMs and the unigram model must be of it"] if found else []
+        )
+    return lines
 
 
 def _guesses(times: Described, made: Entry) -> str:

@@ -5,8 +5,8 @@ Words, "contract 1" elsewhere: a row a word in reading order, with item (the tex
 word_id (the row's number from 0: int32) and word (str); and any further columns, those of `MORE`
 first. One of these, space_after (bool), says whether a space follows the word in the text; without
 it, each has one. Sentences that the corpus calls otherwise have its name in sentence_label (str).
-Responses: a row a subject and word, with subject (str), word_id and time_ms or amplitude_uv
-(float64), and any further columns. One of these, span (int32), is of responses to several words: how
+Responses: a row a subject and word, with subject (str), word_id and time_ms, amplitude_uv or
+response (without a unit: a rating, a cloze probability; float64), and any further columns. One of these, span (int32), is of responses to several words: how
 many, from word_id on, within a text. `attrs` may say how many were `missing`, dropped without a value.
 Further columns are numbers, true or false, or names (str); what is missing in them is null.
 """
@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.response_names import RESPONSES
+from recency.reading.response_names import AMPLITUDE, RESPONSES, TIME
 from recency.reading.tables import warn
 
 WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
@@ -124,19 +124,19 @@ def look_up(words: pd.DataFrame, by: tuple[str, str], *keys: pd.Series) -> pd.Da
 
 
 def response_column(frame: pd.DataFrame, where: str) -> str:
-    """Say which column holds the responses: time_ms, or amplitude_uv for an ERP component."""
+    """Return the column of the responses: time_ms, amplitude_uv (ERPs), or response (no unit)."""
     found = [name for name in RESPONSES if name in frame.columns]
     if len(found) != 1:
-        there = "both" if found else f"neither of them; there are {', '.join(frame.columns)}"
-        raise InputError(f"{where}: one column of {' and '.join(RESPONSES)} is needed, not {there}")
+        there = " and ".join(found) or f"none of them; there are {', '.join(frame.columns)}"
+        raise InputError(f"{where}: one of {', '.join(RESPONSES)} is needed, not {there}")
     return found[0]
 
 
 def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Raise InputError unless `frame` has responses to `words`: times >= 0 in ms, or amplitudes.
+    """Raise InputError unless `frame` has responses to `words`: times >= 0 in ms, amplitudes or scores.
 
     A subject may respond to a word once, or, if there is a column `fixation`, once a fixation.
-    Amplitudes, in microvolts, may be negative; both are finite.
+    Amplitudes, in microvolts, and scores, without a unit, may be negative; all are finite.
     """
     value = response_column(frame, where)
     _columns(frame, ["subject", "word_id", value], where)
@@ -144,7 +144,7 @@ def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.
         raise InputError(f"{where}: no responses")
     keys = ["subject", "word_id", *(["fixation"] if "fixation" in frame else [])]
     _further(frame, keys, where)
-    kind = "time" if value == "time_ms" else "amplitude"
+    kind = {TIME: "time", AMPLITUDE: "amplitude"}.get(value, "number")
     wrongs = {
         "is to a word that there is not": ~frame.word_id.isin(words.word_id),
         f"is not a finite {kind}": ~np.isfinite(frame[value].astype("float64")),
@@ -165,6 +165,19 @@ def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.
     if "span" in frame:
         types["span"] = "int32"
     return frame.astype(types).reset_index(drop=True)
+
+
+def are_to_regions(words: pd.DataFrame, responses: pd.DataFrame) -> bool:
+    """Return whether responses are to a few words of each text, as in experiments.
+
+    Parameters
+    ----------
+    words, responses : DataFrame
+        Contracts 1 and 2. Fewer than half of the words of the texts that were read have a response.
+    """
+    answered = words.word_id.isin(responses.word_id)
+    read = words["item"].isin(words["item"][answered])
+    return bool(answered.sum() < read.sum() / 2)
 
 
 def check_complete(
@@ -202,6 +215,8 @@ def _cut_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> None
 
     That words lack is one sign, that the eyes came no further than 3/4 of the text another.
     """
+    if are_to_regions(words, frame):  # no text is read whole
+        return None
     known = words.set_index("word_id")["item"]
     pairs = pd.DataFrame({"subject": frame.subject, "item": frame.word_id.map(known)})
     pairs["word_id"] = frame.word_id

@@ -1,6 +1,12 @@
 """What a response is called, in observations and on the left of a formula."""
 
-# Its unit is in its name; an amplitude is no time, and has a column of its own.
-RESPONSES = ("time_ms", "amplitude_uv")
+TIME = "time_ms"
+"""A reading or reaction time."""
+AMPLITUDE = "amplitude_uv"
+"""An amplitude in microvolts: no time, and possibly negative."""
+SCORE = "response"
+"""A number without a unit: a rating, a cloze probability, 0 or 1."""
+# Its unit is in its name; each kind has a column of its own, so that none is read as another.
+RESPONSES = (TIME, AMPLITUDE, SCORE)
 # What observations have in their place where a measure is an event (was the word skipped?): 0 or 1.
 EVENT = "event"

@@ -146,6 +146,8 @@ def shifted(words: pd.DataFrame, bits: np.ndarray) -> str:
     """
     item, length = words["item"].to_numpy(), words.word.str.len().to_numpy(np.float64)
     rows = np.arange(2, max(len(words) - 2, 2))
+    around = pd.DataFrame({lag: words.word.to_numpy()[rows + lag] for lag in (-1, 0, 1)})
+    rows = rows[~around.duplicated().to_numpy()]  # texts repeated over conditions count once
     rows = rows[(item[rows - 2] == item[rows]) & (item[rows + 2] == item[rows])]
     rows = rows[np.isfinite(bits[rows])]
     passages = np.array_split(rows, max(len(rows) // PASSAGE, 1))

@@ -16,6 +16,7 @@ from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
 from recency.reading.joins import engine
 from recency.reading.joins.index import ORDER, renamed
+from recency.reading.own.columns import TOGETHER
 from recency.scoring import results
 from recency.scoring.plausible import require_plausible
 from recency.scoring.results import Result
@@ -92,7 +93,8 @@ def score(
         The table.
     columns : mapping of str to str
         What a column holds → its name: one of `VALUES`, and of `KEYS` those that say whose it is
-        (`word_id`; `position` with `item`, `sentence` or both; `word` or `token`; `offset`).
+        (`word_id`; `position` with `item`, `sentence` or both; `word` or `token`; `offset`). A list
+        of columns is one label together, as an item in a condition.
     unit : {"bits", "nats", "log10"}
         Of a surprisal, a log-probability and a corrected surprisal.
     dataset, called : str
@@ -120,7 +122,8 @@ def score(
     """
     measures = dict(measures or {})
     value = value_column(columns, unit)
-    rows = _read(Path(path), list(dict.fromkeys([*columns.values(), *measures.values()])))
+    columns, parts = _single(columns)
+    rows = _read(Path(path), [*columns.values(), *measures.values()], parts)
     rows = _of_seed(_of_dataset(rows, columns, dataset, called), columns, seed)
     bits = _bits(rows, columns[value], value, unit)
     if "word_id" in columns or "position" in columns:
@@ -165,8 +168,20 @@ def score(
     return Result(made, listed, notes=notes)
 
 
-def _read(path: Path, columns: list[str]) -> tables.Table:
-    """Read columns of a table of any format; raise InputError for one that is not there."""
+def _single(
+    columns: Mapping[str, str | Sequence[str]],
+) -> tuple[dict[str, str], dict[str, Sequence[str]]]:
+    """Return key → one column, and the columns that one stands for where a list names several."""
+    parts = {TOGETHER.join(c): c for c in columns.values() if not isinstance(c, str)}
+    return {k: c if isinstance(c, str) else TOGETHER.join(c) for k, c in columns.items()}, parts
+
+
+def _read(path: Path, names: list[str], parts: Mapping[str, Sequence[str]]) -> tables.Table:
+    """Read columns of a table of any format; raise InputError for one that is not there.
+
+    `parts`: column → those whose labels together it has.
+    """
+    columns = list(dict.fromkeys(part for name in names for part in parts.get(name, (name,))))
 
     def choose(there: list[str]) -> list[str]:
         for name in columns:
@@ -177,7 +192,11 @@ def _read(path: Path, columns: list[str]) -> tables.Table:
                 )
         return columns
 
-    return anything.read(path, Style(), choose)
+    table = anything.read(path, Style(), choose)
+    for name, several in parts.items():
+        joined = table.frame[list(several)].agg(" ".join, axis=1)
+        table = replace(table, frame=table.frame.assign(**{name: joined}))
+    return table
 
 
 def value_column(columns: Mapping[str, str], unit: str | None) -> str:

@@ -256,7 +256,11 @@ def _column_problems(where: str, file: dict, entry: dict) -> list[str]:
         return []  # no text: who reads it says what is wrong
     else:
         there = [name for s in "\t,;" for name in (f.strip().strip('"') for f in header.split(s))]
-    asked = {**entry["columns"], **entry.get("measures", {})}
+    asked = {
+        key: column
+        for key, columns in {**entry["columns"], **entry.get("measures", {})}.items()
+        for column in ([columns] if isinstance(columns, str) else columns)
+    }
     there = [name for name in there if name in asked.values() or len(name) < 40]
     return [
         f"{where} → {key}: {path} has no column {nearest(column, there)}"

@@ -58,7 +58,8 @@ def _decimal(where: str, entry: dict) -> dict[str, str]:
     from recency.reading.formats import anything
 
     table = anything.read(path, anything.Style())
-    keys = set(entry.get("keys", {}).values())
+    given = entry.get("keys", {}).values()
+    keys = {name for column in given for name in ([column] if isinstance(column, str) else column)}
     found = {}
     for column in table.frame.columns:
         values = table[column][~table[column].isin(_MISSING)].head(1000)

@@ -8,6 +8,7 @@ from pathlib import Path
 from recency import config as configuration
 from recency.evaluations import registry
 from recency.names import nearest
+from recency.reading.response_names import RESPONSES
 from recency.workflow import dataset_checks, lm_checks, maze_checks
 from recency.workflow.schema_checks import short
 
@@ -128,11 +129,10 @@ def _responses(config: dict, where: str, experiment: dict) -> list[str]:
             entry = config["datasets"].get(dataset)
             if entry is None or measure not in entry["measures"]:
                 continue
-            if value in ("time_ms", "amplitude_uv") and "of" not in entry["measures"][measure]:
-                amplitude = measure in dataset_checks.amplitudes(entry)
-                if amplitude != (value == "amplitude_uv"):
-                    own = "amplitude_uv" if amplitude else "time_ms"
-                    found.append(f"{place}: {response} is {own}, and the formula begins {value} ~")
+            own = dataset_checks.value_column(entry, measure)
+            plain = value in RESPONSES and "of" not in entry["measures"][measure]
+            if plain and own != value:
+                found.append(f"{place}: {response} is {own}, and the formula begins {value} ~")
             if experiment.get("recovery") and "simulate" not in entry:
                 found.append(f"{where} → recovery: the readers of {dataset} are not simulated")
     return found

@@ -180,7 +180,7 @@ def surprisal_profile(words: Index, mean: pd.Series) -> bool | None:
     rarity = -np.log(count.to_numpy(dtype=float))
     value = mean.to_numpy()
     r = {lag: _correlated(words, value, (words.lengths, rarity), lag) for lag in LAGS}
-    n = int(np.isfinite(value).sum())
+    n = _different(words, np.isfinite(value))
     if n < FEWEST or not np.isfinite(r[0]):
         return None
     others = max(r[lag] for lag in LAGS if lag and np.isfinite(r[lag]))
@@ -188,6 +188,12 @@ def surprisal_profile(words: Index, mean: pd.Series) -> bool | None:
     if r[0] > others + margin and r[0] > 3 / np.sqrt(n):
         return True
     return False if others > r[0] + margin else None
+
+
+def _different(words: Index, there: np.ndarray) -> int:
+    """Return the number of different words in context: texts repeated over conditions count once."""
+    before = np.append("", words.spelled[:-1])
+    return len(pd.DataFrame({"before": before, "word": words.spelled})[there].drop_duplicates())
 
 
 def _correlated(words: Index, value: np.ndarray, with_: tuple, lag: int) -> float:

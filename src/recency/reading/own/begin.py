@@ -19,6 +19,7 @@ from recency.reading.own import measures, profile, roles
 from recency.reading.own.profile import Column
 from recency.reading.own.roles import EYES, Roles
 from recency.reading.parsers import table as parser
+from recency.reading.response_names import RESPONSES
 from recency.reading.tables import Table
 
 _PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
@@ -277,14 +278,26 @@ def _rules(texts: Described, item: str) -> list[str]:
     return within if inside > 0.2 * last.sum() else within[::-1]
 
 
-def _style(times: Described, words: Described | None) -> dict:
-    """Give the options of how the files are read."""
+def style_options(times: Described, words: Described | None) -> dict:
+    """Return the options of encoding and decimal mark, where they are not the usual ones.
+
+    Parameters
+    ----------
+    times, words : Described
+        The table, and that of the words if it is another.
+    """
     found: dict = {}
     for each in filter(None, (words, times)):
         if each.style.encoding != "utf-8":
             found["encoding"] = each.style.encoding
         if each.style.decimal != ".":
             found["decimal"] = each.style.decimal
+    return found
+
+
+def _style(times: Described, words: Described | None) -> dict:
+    """Give the options of how the files are read."""
+    found = style_options(times, words)
     texts = words or times
     if (
         "word" in texts.roles.of
@@ -331,8 +344,8 @@ def _tried(made: Entry, times: Path, words: Path | None, known: pd.DataFrame | N
 
 def rows_as_read(words: pd.DataFrame, values: pd.DataFrame, what: str) -> list[str]:
     """Return three rows in words: from the beginning, the middle and the end of the table."""
-    column = next(c for c in ("time_ms", "amplitude_uv", "surprisal_bits") if c in values)
-    unit = {"time_ms": "ms", "amplitude_uv": "µV", "surprisal_bits": "bits"}[column]
+    column = next(c for c in (*RESPONSES, "surprisal_bits") if c in values)
+    unit = {"time_ms": "ms", "amplitude_uv": "µV", "surprisal_bits": "bits"}.get(column, "")
     given = values[values[column].notna()]
     lines = []
     for at in dict.fromkeys([0, len(given) // 2, len(given) - 1]):
@@ -350,6 +363,8 @@ def plain(value: object) -> str:
     """Write a value as YAML reads it back."""
     if isinstance(value, list):
         return f"[{', '.join(map(plain, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{plain(k)}: {plain(v)}' for k, v in value.items())}}}"
     if value is None:
         return "null"
     if isinstance(value, bool):

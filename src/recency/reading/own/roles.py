@@ -143,6 +143,17 @@ def _names_measure(name: str, measure: str) -> int:
     return 0
 
 
+def measure_of_name(name: str) -> str | None:
+    """Return the measure whose usual names a column's name is one of; None if there is none.
+
+    Parameters
+    ----------
+    name : str
+        The column's name, such as `rt_critical`.
+    """
+    return next((measure for measure in _MEASURES if _names_measure(name, measure)), None)
+
+
 def is_time(column: Column) -> bool:
     """Say whether numbers can be reading times, in ms or s, 0 where a word was not fixated."""
     if not column.numeric or column.low < 0 or _NO_TIME.search(snake(column.name)):

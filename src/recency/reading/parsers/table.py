@@ -17,10 +17,14 @@ of two, `columns: {words: {…}, responses: {…}}` maps what they call otherwis
 - any other name: a column that is kept, as numbers if it holds nothing else; with the words if
   all rows of a word agree, with the responses if not.
 
+`shape: items` is of experiments: one text per item and condition (`stimulus`, `condition`, and
+`sentence`, or `context`, `critical`, `continuation`), with a critical region (`critical`: its words;
+`position`; or `marker`) that responses are to; docs/corpora.md.
+
 Further options: `phrases: true`: a row's `word` is several words, to all of which it responds;
 `sentences`: punctuation, or item (one each), where no column says; `missing`: the
 spellings of a missing value; `skipped: true`: a missing time is of a word that was not fixated,
-0 ms; `unmatched: dropped`: rows to words that there are not, as of practice; `unit`: ms or s; `amplitudes`: measures in microvolts; `separator`, `encoding`, `decimal`,
+0 ms; `unmatched: dropped`: rows to words that there are not, as of practice; `unit`: ms or s; `amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`, `encoding`, `decimal`,
 `sheet` (of a workbook), `frame` (of R's data).
 """
 
@@ -35,16 +39,13 @@ import pandas as pd
 from recency.errors import InputError
 from recency.names import hint
 from recency.reading.contracts import padded
-from recency.reading.fixations import previous_fixated, since_fixation
 from recency.reading.formats.anything import Style
-from recency.reading.joins.index import ORDER, renamed
+from recency.reading.joins.index import ORDER
 from recency.reading.options import one_of
-from recency.reading.own import places, texts
+from recency.reading.own import item_rows, item_texts, item_words, places, response_values, texts
 from recency.reading.own.columns import (
-    MISSING,
     Columns,
     columns_of,
-    decimal,
     labels,
     lacking,
     matching,
@@ -52,10 +53,14 @@ from recency.reading.own.columns import (
     read,
     typed,
 )
-from recency.reading.tables import Table, all_visible, only, warn
+from recency.reading.response_names import TIME
+from recency.reading.tables import Table, all_visible, only
 
 MEASURES = None
 
+CHOICES = {"shape": ("words", "items")}
+
+_SHAPES = ("words", "items")
 _UNITS = {"ms": 1.0, "s": 1000.0}
 
 
@@ -71,6 +76,13 @@ def words(
     frame: str | None = None,
     missing: Sequence[str] | None = None,
     phrases: bool = False,
+    subjects: Mapping | None = None,
+    shape: str = "words",
+    marker: str | None = None,
+    spillover: int = 2,
+    precritical: int = 0,
+    join: Mapping[str, str] | None = None,
+    unmatched: str = "refused",
     measures: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Read the words; rows that repeat a word for another subject must agree.
@@ -78,8 +90,15 @@ def words(
     `measures` are the names of responses, which are no columns of words to keep.
     """
     path, mapped = only(files, "words of a table"), columns_of(columns, "words")
+    one_of("shape", shape, _SHAPES)
     rule = _rule(sentences)
     others = {n: c for n, c in mapped.others().items() if n not in measures}
+    style = Style(separator, encoding, sheet, frame, decimal)
+    if shape == "items":
+        _refuse_with_items(phrases=phrases)
+        options = item_texts.Options(marker, spillover, precritical, (join or {}).get("position"))
+        drop = unmatched == "dropped"
+        return _words_of_items(path, style, mapped, options, rule, others, missing, drop)
     wanted = ("subject", "item", "sentence", "position", "word", "space_after", "region")
 
     def pick(there: list[str]) -> list[str]:
@@ -101,9 +120,8 @@ def words(
                 raise lacking(path, column, there)
         return [*found, *(column for column in others.values() if column in there)]
 
-    style = Style(separator, encoding, sheet, frame, decimal)
     table = read(path, style, mapped, pick)
-    rows = _rows(table, mapped, phrases)
+    rows = _rows(table, mapped, phrases, subjects)
     if not rows.has("position"):
         rows = texts.by_row_order(rows)
     kept = _of_words(table, rows, others, mapped, missing, decimal)
@@ -125,6 +143,10 @@ def responses(
     skipped: bool = False,
     unit: str = "ms",
     amplitudes: Sequence[str] = (),
+    scores: Sequence[str] = (),
+    shape: str = "words",
+    marker: str | None = None,
+    regions: Mapping[str, str] | None = None,
     eye_tracking: bool = False,
     unmatched: str = "refused",
     join: Mapping[str, str] | None = None,
@@ -132,7 +154,7 @@ def responses(
     sentences: Mapping | str | None = None,
     subjects: Mapping | None = None,
 ) -> pd.DataFrame:
-    """Read `measure` in ms, the subject and what else is mapped, in reading order.
+    """Read `measure` in its unit, the subject and what else is mapped, in reading order.
 
     Rows without a value are dropped, and counted on stderr. With `eye_tracking`,
     words_since_fixation and previous_fixated are counted over each subject's words of a text
@@ -141,15 +163,24 @@ def responses(
     path, mapped = only(files, "responses of a table"), columns_of(columns, "responses")
     one_of("unit", unit, _UNITS)
     one_of("unmatched", unmatched, ("refused", "dropped"))
+    one_of("shape", shape, _SHAPES)
     style = Style(separator, encoding, sheet, frame, decimal)
-    table, time, others = _read(path, style, mapped, measure, words)
-    subject = renamed(_subjects(table, mapped), subjects, "options → subjects")
-    value = "amplitude_uv" if measure in amplitudes else "time_ms"
-    values = _values(table, time, missing, decimal, value)
-    values = values * (_UNITS[unit] if value == "time_ms" else 1.0)
-    options = places.Options(_selected(join, items, sentences), items, sentences, unmatched)
-    times = values if value == "time_ms" else None
-    found = places.find(table, mapped, words, subject, times, options)
+    table, time, others = _read(path, style, mapped, measure, words, shape)
+    if shape == "items" and unmatched == "dropped":
+        table = item_texts.without_fillers(table, mapped)
+    subject = response_values.read_subjects(table, mapped, subjects)
+    value = response_values.value_column(measure, amplitudes, scores)
+    values = response_values.read_values(table, time, missing, decimal, value)
+    values = values * (_UNITS[unit] if value == TIME else 1.0)
+    if shape == "items":
+        _refuse_with_items(eye_tracking=eye_tracking)
+        others = {n: c for n, c in others.items() if not item_texts.is_structure(n)}
+        of_items = item_texts.Options(marker, items=items)
+        found = item_rows.find(table, mapped, words, measure, values, of_items, regions, unmatched)
+    else:
+        options = places.Options(_selected(join, items, sentences), items, sentences, unmatched)
+        times = values if value == TIME else None
+        found = places.find(table, mapped, words, subject, times, options)
     table, subject = Table(table.path, table.frame[found.kept]), subject[found.kept]
     made = pd.DataFrame({"subject": padded(subject), "word_id": found.word_id})
     made[value] = values[found.kept]
@@ -158,14 +189,46 @@ def responses(
     for name, column in others.items():
         kept = typed(table, column, missing, decimal)
         if name in words:
-            _agree(table, name, kept, words, found.word_id)
+            response_values.require_agreement(table, name, kept, words, found.word_id)
         else:
             made[name] = kept.to_numpy()
-    _once(table, mapped, made, subject)
-    made = _in_order(path, made, words)
+    response_values.require_one_response(table, mapped, made, subject)
+    made = response_values.sort_by_word(path, made, words)
     if eye_tracking:
-        made = _with_history(made, words, value)
-    return _without_missing(path, made, value, measure, skipped)
+        made = response_values.add_fixation_history(made, words, value)
+    return response_values.drop_missing(path, made, value, measure, skipped)
+
+
+def _refuse_with_items(**options: bool) -> None:
+    """Raise InputError for an option that items do not have."""
+    for name, value in options.items():
+        if value:
+            raise InputError(f"options → {name}: it does not go with `shape: items`; leave it out")
+
+
+def _words_of_items(
+    path: Path,
+    style: Style,
+    mapped: Columns,
+    options: item_texts.Options,
+    rule: str | None,
+    others: Mapping[str, str],
+    missing: Sequence[str] | None,
+    drop: bool,
+) -> pd.DataFrame:
+    """Read the words of a table of items; rows that lack labels are fillers if these are dropped."""
+    others = {n: c for n, c in others.items() if not item_texts.is_structure(n)}
+
+    def pick(there: list[str]) -> list[str | None]:
+        for name, column in others.items():
+            if name in mapped.given and column not in there:
+                raise lacking(path, column, there)
+        kept = [column for column in others.values() if column in there]
+        return [*item_texts.needed_columns(mapped, path, there), *kept]
+
+    table = read(path, style, mapped, pick)
+    table = item_texts.without_fillers(table, mapped) if drop else table
+    return item_words.build(table, mapped, options, rule, others, missing, style.decimal)
 
 
 def _rule(sentences: str | Mapping | None) -> str | None:
@@ -186,13 +249,14 @@ def _selected(join: Mapping | None, items: object, sentences: object) -> dict[st
     return chosen
 
 
-def _rows(table: Table, mapped: Columns, phrases: bool) -> texts.Rows:
+def _rows(table: Table, mapped: Columns, phrases: bool, subjects: Mapping | None) -> texts.Rows:
     """Give what a table's rows say of their words."""
     there = list(table.frame.columns)
     frame = pd.DataFrame(index=table.frame.index)
     for name in ("subject", "item", "sentence"):
         if (column := mapped.find(name, there)) is not None:
-            frame[name] = labels(table, column)
+            names = subjects if name == "subject" else None
+            frame[name] = labels(table, column, names, "subjects")
     if "item" not in frame:
         frame["item"] = "text"
     if (column := mapped.find("position", there)) is not None:
@@ -240,7 +304,7 @@ def _of_words(
 
 
 def _read(
-    path: Path, style: Style, mapped: Columns, measure: str, words: pd.DataFrame
+    path: Path, style: Style, mapped: Columns, measure: str, words: pd.DataFrame, shape: str
 ) -> tuple[Table, str, dict[str, str]]:
     """Read the responses' columns; give the table, the column of times, and name → column to keep."""
     wide: dict[str, str] = {}
@@ -254,11 +318,17 @@ def _read(
         for name, column in mapped.others().items():
             if column in there:
                 others[name] = column
+            elif shape == "items" and item_texts.is_structure(name):
+                continue
             elif name != measure and name not in words and not matching(column, there):
                 known = hint(column, there)
                 raise InputError(
                     f"{path} has no column {column}, which options → columns → {name} names; {known}"
                 )
+        of_items = [
+            item_texts.stimulus_column(mapped, there) if shape == "items" else None,
+            *(mapped.find(name, there) for name in item_texts.KEYS if shape == "items"),
+        ]
         keys = ["subject", "word_id", "item", "sentence", "position", "word", "last_position"]
         found = [mapped.find(name, there) for name in (*keys, "span", "region", "length")]
         for name in ("subject", *keys[2:5]):
@@ -266,13 +336,13 @@ def _read(
                 mapped.needed(name, path, there)
         if "subject" in mapped.of and mapped.of["subject"] is not None and not wide:
             mapped.needed("subject", path, there)
-        return [*found, *(wide or [chosen["time"]]), *others.values()]
+        return [*found, *of_items, *(wide or [chosen["time"]]), *others.values()]
 
     table = read(path, style, mapped, pick)
     time = chosen["time"]
     others = {n: c for n, c in others.items() if c != time and n != "time_ms"}
     if wide:
-        table, time = _long(table, wide, time), "time_ms"
+        table, time = response_values.long_table(table, wide, time), "time_ms"
     return table, time, {n: c for n, c in others.items() if c in table}
 
 
@@ -292,39 +362,6 @@ def _time_column(path: Path, mapped: Columns, measure: str, there: list[str]) ->
     )
 
 
-def _long(table: Table, wide: Mapping[str, str], pattern: str) -> Table:
-    """Give a row a word and subject of a table with a column a subject; columns time_ms, subject."""
-    if "subject" in table or "time_ms" in table:
-        raise InputError(
-            f"{table.path} has a column a subject ({pattern}), and a column subject, too"
-        )
-    rest = table.frame.drop(columns=list(wide))
-    parts = [rest.assign(time_ms=table[column], subject=name) for column, name in wide.items()]
-    return Table(table.path, pd.concat(parts))
-
-
-def _subjects(table: Table, mapped: Columns) -> pd.Series:
-    """Give each row's subject, `mean` where no column has one."""
-    column = "subject" if "time_ms" in table and "subject" in table else None
-    column = column or mapped.find("subject", table.frame.columns)
-    if column is None:
-        return pd.Series("mean", index=table.frame.index)
-    return labels(table, column)
-
-
-def _values(
-    table: Table, column: str, missing: Sequence[str] | None, mark: str, value: str
-) -> pd.Series:
-    """Give the responses as numbers, NaN where there is none; InputError if there is none at all."""
-    table = decimal(table, column, mark)
-    absent = MISSING if missing is None else ("", *map(str, missing))
-    minimum = 0 if value == "time_ms" else None
-    values = table.numbers(column, missing=absent, minimum=minimum)
-    if values.isna().all():
-        raise InputError(f"{table.path}: {column} has no value at all")
-    return values
-
-
 def _spaces(table: Table, name: str) -> pd.Series:
     """Read whether a space follows each word."""
     folded = table[name].str.casefold()
@@ -333,87 +370,3 @@ def _spaces(table: Table, name: str) -> pd.Series:
         line = folded.index[wrong][0]
         table.fail(line, f"{name} is {table[name][line]!r}, neither true nor false")
     return folded == "true"
-
-
-def _agree(
-    table: Table, name: str, kept: pd.Series, words: pd.DataFrame, word_id: pd.Series
-) -> None:
-    """Raise InputError where a column of the responses is another than the words' of that name."""
-    known = words[name].to_numpy()[word_id.to_numpy()]
-    own = kept.to_numpy()
-    differs = (own != known) & ~(pd.isna(own) & pd.isna(known))
-    if differs.any():
-        place = int(np.argmax(differs))
-        table.fail(
-            word_id.index[place],
-            f"{name} is {own[place]}, in the words {known[place]}; keep it under another name: "
-            "columns → responses",
-        )
-
-
-def _once(table: Table, mapped: Columns, made: pd.DataFrame, subject: pd.Series) -> None:
-    """Raise InputError where a subject responds to a word twice."""
-    again = made.duplicated(["subject", "word_id"]).to_numpy()
-    if again.any():
-        place = int(np.argmax(again))
-        line = made.index[place]
-        if (subject == "mean").all():
-            table.fail(
-                line,
-                f"a second response to this word ({again.sum():,} such rows); if there are several "
-                f"readers, map `subject` (there is no column {mapped.name('subject')})",
-            )
-        table.fail(
-            line,
-            f"subject {subject.iloc[place]} has a response to this word already "
-            f"({again.sum():,} such rows)",
-        )
-
-
-def _in_order(path: Path, made: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
-    """Sort each subject's words of a text, texts and subjects as they come; say if it was needed."""
-    item = words["item"].to_numpy()[made.word_id.to_numpy()]
-    rank = made.groupby("subject", sort=False).ngroup().to_numpy()
-    text = pd.DataFrame({"subject": rank, "item": item})
-    text = text.groupby(["subject", "item"], sort=False).ngroup().to_numpy()
-    order = np.lexsort((made.word_id.to_numpy(), text, rank))
-    moved = int((order != np.arange(len(made))).sum())
-    if moved:
-        warn(path, f"{moved:,} rows were out of reading order, and are sorted by subject and word")
-    return made.iloc[order].reset_index(drop=True)
-
-
-def _with_history(made: pd.DataFrame, words: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Add words_since_fixation and previous_fixated where they are not there."""
-    item = pd.Series(words["item"].to_numpy()[made.word_id.to_numpy()], index=made.index)
-    read = pd.DataFrame({"subject": made.subject, "item": item}).drop_duplicates()
-    all_words = read.merge(words[["item", "word_id"]], on="item", how="left", sort=False)
-    rows = all_words.merge(
-        made[["subject", "word_id", value]], on=["subject", "word_id"], how="left"
-    )
-    rows = rows.astype({"subject": "str"})
-    fixated = rows[value] > 0
-    rows["words_since_fixation"] = since_fixation(fixated)
-    rows["previous_fixated"] = previous_fixated(fixated, [rows.subject, rows["item"]])
-    new = [n for n in ("words_since_fixation", "previous_fixated") if n not in made]
-    found = rows.set_index(["subject", "word_id"])[new]
-    index = pd.MultiIndex.from_frame(made[["subject", "word_id"]])
-    return made.assign(**{name: found[name].reindex(index).to_numpy() for name in new})
-
-
-def _without_missing(
-    path: Path, made: pd.DataFrame, value: str, measure: str, skipped: bool
-) -> pd.DataFrame:
-    """Drop responses without a value, and say how many; or take them for words not fixated."""
-    gone = made[value].isna()
-    if not gone.any():
-        return made
-    if skipped and value == "time_ms":
-        warn(
-            path, f"{gone.sum():,} of {len(made):,} times of {measure} are missing: 0, not fixated"
-        )
-        return made.assign(time_ms=made.time_ms.fillna(0.0))
-    warn(path, f"{gone.sum():,} of {len(made):,} responses of {measure} dropped, without a value")
-    kept = made[~gone].reset_index(drop=True)
-    kept.attrs["missing"] = int(gone.sum())  # counts.csv has it
-    return kept

@@ -1,0 +1,20 @@
+# Mean responses to regions of experiments, and mean surprisal there, by condition.
+
+
+rule condition_means:
+    input:
+        words=lambda wildcards: products.inputs(study, "conditions", "words", wildcards),
+        observations=lambda wildcards: products.inputs(study, "conditions", "observations", wildcards),
+        surprisals=lambda wildcards: products.inputs(study, "conditions", "surprisals", wildcards),
+    output:
+        "<results>/experiments/{experiment}/conditions.csv",
+    log:
+        "<logs>/condition_means/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: study.lms_of(wildcards.experiment),
+        by=lambda wildcards: products.setting_of(study, "conditions", "by", wildcards),
+        stimulus=lambda wildcards: products.setting_of(study, "conditions", "stimulus", wildcards),
+    script:
+        "../workflow/scripts/conditions/conditions.py"

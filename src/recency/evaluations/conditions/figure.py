@@ -1,0 +1,101 @@
+"""Mean response and mean surprisal by condition, with 95 % intervals over stimuli."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from recency.evaluations.conditions.means import RESPONSE
+from recency.evaluations.conditions.table import read
+from recency.figures import comparison, style
+from recency.figures.comparison import LM
+
+PRODUCT = {
+    "makes": {"out": ("figure_conditions", "Responses and surprisal by condition")},
+    "reads": ["conditions"],
+    "settings": ["lms", "measure"],
+}
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_HEIGHT = 2.3  # inches of a region's panels
+_SPREAD = 0.2  # of the distance of two conditions, over which LMs are spread
+
+
+def draw(rows: pd.DataFrame, lms: list[LM]) -> "Figure":
+    """Draw a row for each region: the response by condition, and the surprisal of each LM.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `table.read` returns them.
+    lms : list of LM
+        The LMs, in their order.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    looks, regions = style.looks(lms, apart=True), list(pd.unique(rows["region"]))
+    figure = Figure(figsize=(style.WIDTH, _HEIGHT * len(regions) + 0.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(len(regions), 2, squeeze=False)
+    for (left, right), region in zip(grid, regions, strict=True):
+        part = rows[rows["region"] == region]
+        places = {condition: n for n, condition in enumerate(pd.unique(part["condition"]))}
+        own = part[part["variable"] == RESPONSE]
+        _line(left, own, places, 0.0, {"color": "black", "marker": "o"})
+        shifts = np.linspace(-0.5, 0.5, len(lms)) * _SPREAD if len(lms) > 1 else [0.0]
+        for lm, shift in zip(lms, shifts, strict=True):
+            look = looks[lm.lm]
+            how = {"color": look.colour, "marker": look.marker, "mfc": look.face, "label": lm.label}
+            _line(right, part[part["variable"] == lm.lm], places, shift, how)
+        name = region.replace("_", " ")
+        left.set_ylabel(style.with_unit(own["label"].iloc[0], own["unit"].iloc[0]))
+        right.set_ylabel("Surprisal (bits)")
+        for axes in (left, right):
+            axes.set_xticks(list(places.values()), list(places))
+            axes.set_xlim(-0.5, len(places) - 0.5)
+            axes.grid(axis="y")
+            if len(regions) > 1:
+                axes.set_title(name, loc="left")
+    handles = grid[0][1].get_legend_handles_labels()[0]
+    figure.legend(handles=handles, loc="outside upper left", ncols=3)
+    return figure
+
+
+def _line(axes, rows: pd.DataFrame, places: Mapping, shift: float, how: Mapping) -> None:
+    """Draw means and their intervals."""
+    x = rows["condition"].map(places).to_numpy(dtype=float) + shift
+    mean = rows["mean"].to_numpy()
+    ends = np.nan_to_num(np.stack([mean - rows["low"], rows["high"] - mean]))
+    axes.errorbar(x, mean, ends, lw=1, elinewidth=0.9, capsize=2, ms=5, **how)
+
+
+def main(
+    *,
+    conditions: str | Path,
+    out: Iterable[str | Path],
+    lms: Iterable[Mapping],
+    measure: str,
+) -> None:
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values).
+
+    Parameters
+    ----------
+    conditions : path
+        The CSV of `means.main`.
+    out : iterable of path
+        The files.
+    lms : iterable of mapping
+        The LMs, described.
+    measure : str
+        The response's measure.
+    """
+    lms = list(lms)
+    rows = read(conditions, lms, measure)
+    models, _ = comparison.records(lms, [])
+    with style.use():
+        style.save(draw(rows, models), out, rows)

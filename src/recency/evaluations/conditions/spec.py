@@ -1,0 +1,57 @@
+"""Responses to regions of experiments, and each LM's surprisal there, by condition."""
+
+from recency.evaluations.registry import Evaluation, schema
+from recency.names import nearest
+
+
+def settings_of(config: dict, experiment: str) -> dict:
+    """Return an experiment's `conditions`, the defaults filled in."""
+    properties = schema("conditions")["experiment"]["conditions"]["properties"]
+    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
+    return defaults | config["experiments"][experiment]["conditions"]
+
+
+def _setting(key: str):
+    return lambda study, experiment: settings_of(study.config, experiment)[key]
+
+
+def _observations(study, experiment: str) -> list[str]:
+    """Return the observations, without the held-out partition."""
+    settings = settings_of(study.config, experiment)
+    name, measure = settings["dataset"], settings["measure"]
+    parts = ("fit", "exploratory") if study.partitioned(name) else ("fit",)
+    return [f"<results>/observations/{name}.{measure}/{part}.parquet" for part in parts]
+
+
+def _problems(config, name, known) -> list[str]:
+    if "conditions" not in config["experiments"][name]:
+        return []
+    settings, where = settings_of(config, name), f"experiments → {name} → conditions"
+    if not known(f"{where} → dataset", settings["dataset"], "datasets"):
+        return []
+    measures = config["datasets"][settings["dataset"]]["measures"]
+    if settings["measure"] not in measures:
+        near = nearest(settings["measure"], measures)
+        return [f"{where} → measure: {settings['dataset']} has no measure {near}"]
+    return []
+
+
+EVALUATION = Evaluation(
+    key="conditions",
+    applies=lambda study, experiment: (
+        study.experiment(experiment).get("conditions", {}).get("dataset")
+        not in (None, *study.not_run)
+    ),
+    inputs={
+        "words": lambda study, experiment: (
+            f"<results>/datasets/{_setting('dataset')(study, experiment)}/words.parquet"
+        ),
+        "observations": _observations,
+        "surprisals": lambda study, experiment: [
+            f"<results>/surprisal/{lm}/{_setting('dataset')(study, experiment)}.parquet"
+            for lm in study.experiment(experiment)["lms"]
+        ],
+    },
+    settings={key: _setting(key) for key in ("by", "stimulus", "measure")},
+    problems=_problems,
+)

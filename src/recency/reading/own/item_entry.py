@@ -1,0 +1,200 @@
+"""The entry of `datasets:` for an experiment's table: recognised, tried, and written as YAML."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Collection
+
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.contracts import check_responses, check_words, response_column
+from recency.reading.own.begin import Described, Entry, plain, style_options
+from recency.reading.own.item_roles import ItemRoles, recognise, shared_columns
+from recency.reading.own.item_texts import is_structure
+from recency.reading.own.roles import snake
+from recency.reading.parsers import table as parser
+from recency.reading.response_names import TIME
+
+_MOST = 24
+_SHARED = ("columns", "marker", "shape", "encoding", "decimal", "join")
+
+
+def entry(
+    rows: Described, texts: Described | None = None, taken: Collection[str] = ()
+) -> Entry | None:
+    """Return the entry of an experiment, tried by the parser; None if the table is of another shape.
+
+    Parameters
+    ----------
+    rows : Described
+        The table of the responses.
+    texts : Described, optional
+        That of the texts, if it is another.
+    taken : collection of str
+        Names of datasets that there are.
+    """
+    found = recognise(texts or rows, rows)
+    if found is None:
+        return None
+    stem = re.sub(r"(\.\w{1,7})+$", "", rows.path.name)
+    name = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "mine"
+    name = f"my_{name}" if name in taken else name
+    made = Entry(
+        name, _options(found, rows, texts), list(found.measures), "subject" not in found.columns
+    )
+    made.problem = _tried(made, rows, texts or rows)
+    return made
+
+
+def _options(found: ItemRoles, rows: Described, texts: Described | None) -> dict:
+    """Return the options of the parser."""
+    of_texts = found.columns if texts is None else {
+        n: c for n, c in found.columns.items() if n != "subject"
+    }  # fmt: skip
+    keys = {} if texts is None else shared_columns(found, rows, texts)
+    responses = keys | {n: c for n, c in found.columns.items() if n == "subject"} | found.measures
+    used = found.used()
+    for column in keys.values():
+        used |= {column} if isinstance(column, str) else set(column)
+    kept = _further(rows, used)
+    if texts is None:
+        columns = found.columns | found.measures | kept
+    else:
+        columns = {"words": of_texts | _further(texts, found.used()), "responses": responses | kept}
+    options: dict = {"shape": "items", "columns": columns}
+    options |= {} if found.marker is None else {"marker": found.marker}
+    if match := re.search(
+        r"(?:^|_)([01])_?(?:idx|index|based)|zero", snake(str(found.columns.get("position")))
+    ):
+        options["join"] = {"position": f"from {match[1] or 0}"}
+    for key in ("scores", "amplitudes", "regions"):
+        options |= {key: getattr(found, key)} if getattr(found, key) else {}
+    numbers = [int(region[-1]) for region in found.regions.values()]
+    options |= {"spillover": max(numbers)} if max(numbers, default=0) > 2 else {}
+    own = style_options(rows, texts)
+    times = set(found.measures) - {*found.scores, *found.amplitudes}
+    by_name = {column.name: column for column in rows.columns}
+    if any(by_name[found.measures[m]].middle < 40 for m in times):
+        own["unit"] = "s"
+    return options | own
+
+
+def _further(table: Described, used: set) -> dict[str, str]:
+    """Return the further columns that are kept, by name."""
+    found: dict[str, str] = {}
+    for column in table.columns:
+        many = column.kind == "text" and column.distinct > max(50, len(table.table.frame) / 20)
+        if column.name in used or column.distinct < 2 or many or column.name.startswith("unnamed_"):
+            continue
+        name = snake(column.name) or "column"
+        name = f"own_{name}" if is_structure(name) or name[0].isdigit() else name
+        if name not in found and len(found) < _MOST:
+            found[name] = column.name
+    return found
+
+
+def _tried(made: Entry, rows: Described, texts: Described) -> str:
+    """Parse with the options of an entry; return the problem, or nothing."""
+    of_words = {k: v for k, v in made.options.items() if k in (*_SHARED, "spillover")}
+    of_rows = {k: v for k, v in made.options.items() if k != "spillover"}
+    lines: list[str] = []
+    try:
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            known = parser.words({"table": texts.path}, measures=made.measures, **of_words)
+            known = check_words(known, "words")
+            for measure in made.measures:
+                found = parser.responses({"table": rows.path}, known, measure, **of_rows)
+                found = check_responses(found, known, measure)
+                lines = lines or rows_as_read(known, found, measure)
+    except InputError as error:
+        return " ".join(str(error).split())
+    stimuli = known.stimulus.nunique()
+    conditions = known.condition.drop_duplicates().tolist() if "condition" in known else []
+    shown = f" × {len(conditions)} conditions ({', '.join(conditions[:6])})" if conditions else ""
+    readers = "means" if made.means else f"{found.subject.nunique():,} subjects"
+    texts_read = f"{known['item'].nunique():,} texts, {len(known):,} words"
+    made.notes = [
+        f"read as an experiment: {stimuli:,} stimuli{shown}, {texts_read}; {readers}",
+        *lines,
+        *dict.fromkeys(said.getvalue().splitlines()),
+    ]
+    return ""
+
+
+def rows_as_read(words: pd.DataFrame, responses: pd.DataFrame, measure: str) -> list[str]:
+    """Return three responses in words: the first, the middle and the last one.
+
+    Parameters
+    ----------
+    words, responses : DataFrame
+        Contracts 1 and 2.
+    measure : str
+        What was measured.
+    """
+    value = response_column(responses, measure)
+    unit = {TIME: " ms", "amplitude_uv": " µV"}.get(value, "")
+    lines = []
+    for at in dict.fromkeys([0, len(responses) // 2, len(responses) - 1]):
+        row = responses.iloc[at]
+        first, span = int(row.word_id), int(row.get("span", 1))
+        text = words[words["item"] == words["item"].iloc[first]]
+        before = " ".join(text.word[text.word_id < first].tail(3))
+        region = " ".join(words.word.iloc[first : first + span])
+        dots = "… " if (text.word_id < first).sum() > 3 else ""
+        reader = "" if row.subject == "mean" else f", subject {row.subject}"
+        lines.append(
+            f"  {dots}{before} [{region}] ({words.region.iloc[first]}) of text {text['item'].iloc[0]!r}"
+            f"{reader}: {measure} {row[value]:g}{unit}"
+        )
+    return ["three rows as read:", *lines]
+
+
+def written(made: Entry, files: tuple[str, str]) -> str:
+    """Return an entry as YAML.
+
+    Parameters
+    ----------
+    made : Entry
+        As `entry` returns it.
+    files : tuple of str
+        The files of the texts and of the responses.
+    """
+    options = dict(made.options)
+    columns = options.pop("columns")
+    texts, rows = files
+    lines = ["datasets:", f"  {made.name}:", f"    label: {plain(made.name)}", "    parser: table"]
+    if made.problem:
+        lines.insert(0, f"# To be corrected: {made.problem}")
+    lines += ["    options:", f"      shape: {options.pop('shape')}"]
+    lines.append("      columns:")
+    for name, column in columns.items():
+        comment = _COMMENTS.get(name, "")
+        lines.append(f"        {plain(name)}: {plain(column)}{comment}")
+    comments = {"marker": "  # around the critical region", "scores": "  # without a unit"}
+    lines += [
+        f"      {key}: {plain(value)}{comments.get(key, '')}" for key, value in options.items()
+    ]
+    shared = f"&{made.name} " if texts == rows else ""
+    lines.append(f"    words: {{table: {shared}{{local: {plain(texts)}}}}}")
+    own = f"*{made.name}" if shared else f"{{local: {plain(rows)}}}"
+    lines.append(f"    responses: {{table: {own}}}")
+    unlike = {*made.options.get("scores", ()), *made.options.get("amplitudes", ())}
+    timed = [] if made.means else [m for m in made.measures if m not in unlike]
+    listed = ", ".join(
+        f"{m}: {{filters: [{'times' if m in timed else ''}]}}" for m in made.measures
+    )
+    lines.append(f"    measures: {{{listed}}}")
+    if timed:
+        lines.append('    filters: {times: "100 < time_ms < 3000"}')
+    if made.means:
+        lines.append("    partitioned: false  # one response per text: all are fitted")
+    return "\n".join(lines) + "\n"
+
+
+_COMMENTS = {
+    "stimulus": "  # of formulas: (1 | stimulus); `item` is a stimulus in a condition",
+    "critical": "  # the words that responses are to",
+}

@@ -1,0 +1,313 @@
+"""Which region of which text each row of an experiment's responses belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.names import hint
+from recency.reading.joins.index import look_up, spelling
+from recency.reading.own.columns import Columns, labels
+from recency.reading.own.critical_regions import CRITICAL, LABEL, is_same
+from recency.reading.own.item_texts import Options, Texts, cell_labels
+from recency.reading.own.places import Found
+from recency.reading.tables import Table, warn
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The texts of contract 1, as rows of responses name them.
+
+    Attributes
+    ----------
+    names : list of str
+        Label of each text (`item`).
+    labels : DataFrame
+        Stimulus and condition of each text.
+    plain : list of str
+        Words of each text without case and punctuation.
+    critical : list of list of str
+        Words of each critical region.
+    regions : DataFrame
+        First word_id and number of words, by (text's number, region).
+    """
+
+    names: list[str]
+    labels: pd.DataFrame
+    plain: list[str]
+    critical: list[list[str]]
+    regions: pd.DataFrame = field(repr=False)
+
+
+def cells_of(words: pd.DataFrame) -> Cells:
+    """Return the texts of contract 1.
+
+    Parameters
+    ----------
+    words : DataFrame
+        Contract 1 with stimulus and region, as `item_words.build` returns it.
+
+    Raises
+    ------
+    InputError
+        If the words are of no table of items.
+    """
+    if not {"stimulus", "region"} <= set(words):
+        raise InputError(
+            "`shape: items` needs words of a table of items, which have stimulus and region; name its "
+            "file under `words:`"
+        )
+    number = (words["item"] != words["item"].shift()).cumsum() - 1
+    first = words[~number.duplicated()]
+    names = [name for name in ("stimulus", "condition") if name in words]
+    in_critical = words.region == CRITICAL
+    critical = words.word[in_critical].groupby(number[in_critical]).agg(list)
+    known = words.region.notna()
+    regions = words[known].groupby([number[known], "region"]).word_id.agg(["min", "size"])
+    plain = words.word.map(_plain).groupby(number).agg(" ".join)
+    return Cells(
+        first["item"].tolist(),
+        first[names].astype(str).reset_index(drop=True),
+        plain.str.split().str.join(" ").tolist(),
+        critical.tolist(),
+        regions,
+    )
+
+
+def find(
+    table: Table,
+    columns: Columns,
+    words: pd.DataFrame,
+    measure: str,
+    values: pd.Series,
+    options: Options,
+    regions: Mapping[str, str] | None = None,
+    unmatched: str = "refused",
+) -> Found:
+    """Find each row's region.
+
+    Rows name their text by `stimulus` and `condition`, by the text itself, or by both, which must
+    agree. Critical words that rows have must be those of their text.
+
+    Parameters
+    ----------
+    table : Table
+        The responses.
+    columns : Columns
+        The option `columns`, of responses.
+    words : DataFrame
+        Contract 1.
+    measure : str
+        Its region is critical unless `regions` names another, or the table has a column `region`.
+    values : Series
+        The responses; a row without a value may be to a region that its text lacks.
+    options : Options
+        As the words were read.
+    regions : mapping, optional
+        A measure, or a label of the column `region` → critical, spillover_1 ….
+    unmatched : {'refused', 'dropped'}
+        Rows of no text, such as fillers.
+
+    Returns
+    -------
+    Found
+        First word and number of words of each region.
+
+    Raises
+    ------
+    InputError
+        Naming the row: if it has no text, if its labels and its words are of different texts, or if
+        its text has no such region.
+    """
+    cells = cells_of(words)
+    cell, evidence = _cells(table, columns, cells, options, unmatched == "dropped")
+    there = cell >= 0
+    if not there.any():
+        raise InputError(f"{table.path}: no row belongs to a text of the words; {_known(cells)}")
+    label = _region_labels(table, columns, measure, regions or {})
+    asked = pd.MultiIndex.from_arrays([cell, label])
+    found = cells.regions.reindex(asked).set_axis(table.frame.index)
+    absent = found["min"].isna() & there
+    if (wrong := absent & values.notna()).any():
+        line = wrong.index[int(np.argmax(wrong))]
+        at = int(np.argmax(wrong))
+        has = ", ".join(cells.regions.loc[cell[at]].index)
+        table.fail(
+            line,
+            f"text {cells.names[cell[at]]!r} has no region {label.iloc[at]!r} ({wrong.sum():,} such rows); "
+            f"it has: {has}. `spillover: 3` makes the three words after the critical ones regions",
+        )
+    kept = there & ~absent.to_numpy()
+    if (~there).any():
+        warn(table.path, f"{(~there).sum():,} rows dropped, of no text of the words")
+    lacking = len(cells.names) - len(set(cell[there]))
+    note = f"; {lacking:,} texts have no response" if lacking else ""
+    warn(table.path, f"{there.sum():,} of {len(cell):,} rows joined by {evidence}{note}")
+    found = found[kept]
+    return Found(found["min"].astype("int32"), found["size"].astype("int32"), kept)
+
+
+def _cells(
+    table: Table, columns: Columns, cells: Cells, options: Options, drop: bool
+) -> tuple[np.ndarray, str]:
+    """Return each row's text, -1 for none, and what the join was verified by."""
+    own = cell_labels(table, columns, options)
+    by_label = _by_label(table, own, cells)
+    read = _texts(table, columns, options)
+    by_text = None if read is None else _by_text(read, cells)
+    if by_label is None and by_text is None:
+        names = " and ".join(f"`{name}`" for name in cells.labels)
+        raise InputError(
+            f"{table.path}: rows do not say which text they are to; options → columns must name "
+            f"{names}, or `sentence`"
+        )
+    cell = by_label if by_label is not None else by_text[0]
+    if by_label is None and (twice := by_text[1]).any():
+        line = table.frame.index[int(np.argmax(twice))]
+        table.fail(line, "its text is that of several items; map `stimulus` and `condition`")
+    if not drop and (lost := cell < 0).any():
+        line = table.frame.index[int(np.argmax(lost))]
+        what = ", ".join(f"{n} {v!r}" for n, v in own.loc[line].items()) or "its text"
+        table.fail(
+            line,
+            f"there is no text of {what} ({lost.sum():,} such rows); {_known(cells)}. Correct the labels, "
+            "map them (`items: {Boar: 1}`), or leave such rows out: `unmatched: dropped`",
+        )
+    evidence = []
+    if by_label is not None:
+        evidence.append(" and ".join(own.columns))
+        if by_text is not None:
+            _require_same_text(table, read, cells, cell, by_text)
+    if by_text is not None:
+        evidence.append("the texts")
+    if _require_same_critical(table, columns, cells, cell):
+        evidence.append("the critical words")
+    checked = ", verified by " + " and ".join(evidence[1:]) if evidence[1:] else ""
+    if by_label is not None and not checked:
+        checked = " alone (map `sentence` or `critical` to verify them)"
+    return cell, f"{evidence[0]}{checked}"
+
+
+def _by_label(table: Table, own: pd.DataFrame, cells: Cells) -> np.ndarray | None:
+    """Return each row's text by stimulus and condition; None if the rows lack one that texts need."""
+    shared = [name for name in cells.labels if name in own]
+    if "stimulus" not in shared or cells.labels.duplicated(shared).any():
+        return None
+    codes = [look_up(own[name], cells.labels[name].drop_duplicates().tolist()) for name in shared]
+    known = [pd.factorize(cells.labels[name])[0] for name in shared]
+    place = {key: number for number, key in enumerate(zip(*known, strict=True))}
+    return np.array([place.get(key, -1) for key in zip(*codes, strict=True)], dtype=np.int64)
+
+
+def _texts(table: Table, columns: Columns, options: Options) -> Texts | None:
+    """Return the rows' texts, None if they have none."""
+    frame = table.frame
+    if (name := columns.find("sentence", frame.columns)) is not None and (frame[name] == "").all():
+        return None
+    plain = {n: c for n, c in columns.of.items() if not n.startswith("spillover_")}
+    read = Texts(table, Columns(plain, columns.given, columns.several), options)
+    return read if read.parts and read.has_text() else None
+
+
+def _by_text(read: Texts, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    """Return each row's text by its words, -1 for none, and whether several texts have these."""
+    place: dict[str, list[int]] = {}
+    for number, text in enumerate(cells.plain):
+        place.setdefault(text, []).append(number)
+    found, several = [], []
+    for words in read.plain():
+        plain = " ".join(" ".join(map(_plain, words)).split())
+        fits = place.get(plain, [])
+        if not fits and plain:  # a text without its context
+            fits = [n for n, text in enumerate(cells.plain) if f" {plain} " in f" {text} "]
+        found.append(fits[0] if fits else -1)
+        several.append(len(fits) > 1)
+    return np.array(found, dtype=np.int64)[read.codes], np.array(several)[read.codes]
+
+
+def _require_same_text(
+    table: Table,
+    read: Texts,
+    cells: Cells,
+    cell: np.ndarray,
+    by_text: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Raise InputError where a row's labels name one text and its words are another's."""
+    found, several = by_text
+    plain = [" ".join(" ".join(map(_plain, words)).split()) for words in read.plain()]
+    at = np.flatnonzero((cell >= 0) & ((found != cell) | several))
+    wrong = [n for n in at if f" {plain[read.codes[n]]} " not in f" {cells.plain[cell[n]]} "]
+    if not wrong:
+        return
+    first = wrong[0]
+    other = f"which is that of {cells.names[found[first]]!r}" if found[first] >= 0 else "of no item"
+    table.fail(
+        table.frame.index[first],
+        f"its labels are those of {cells.names[cell[first]]!r}, and its text is "
+        f"{' '.join(read.plain()[read.codes[first]])!r}, {other} ({len(wrong):,} such rows); correct the "
+        "labels, or join by the texts alone: columns → responses → {stimulus: null}",
+    )
+
+
+def _require_same_critical(table: Table, columns: Columns, cells: Cells, cell: np.ndarray) -> bool:
+    """Raise InputError where a row's critical words are another text's; return whether it has any."""
+    name = columns.find("critical", table.frame.columns)
+    if name is None:
+        return False
+    pairs = pd.DataFrame({"cell": cell, "own": table[name]}).query("cell >= 0").drop_duplicates()
+    for line, number, own in pairs.itertuples():
+        if not is_same(own.split(), cells.critical[number]):
+            others = [
+                cells.names[n]
+                for n, words in enumerate(cells.critical)
+                if is_same(own.split(), words)
+            ]
+            of = f", as of {others[0]!r}" if others else ""
+            table.fail(
+                line,
+                f"{name} is {own!r}{of}; the critical region of {cells.names[number]!r} is "
+                f"{' '.join(cells.critical[number])!r}; correct the labels or the words",
+            )
+    return True
+
+
+def _region_labels(
+    table: Table, columns: Columns, measure: str, regions: Mapping[str, str]
+) -> pd.Series:
+    """Return each row's region, as words call it."""
+    for label, region in regions.items():
+        if not LABEL.fullmatch(str(region)):
+            raise InputError(
+                f"options → regions → {label}: {region!r} is no region; {hint(str(region), _EXAMPLES)}"
+                f"There are: {', '.join(_EXAMPLES)} …"
+            )
+    name = columns.find("region", table.frame.columns)
+    if measure in regions or name is None:
+        return pd.Series(regions.get(measure, CRITICAL), index=table.frame.index)
+    names = {str(label): region for label, region in regions.items()}
+    found = labels(table, name).map(lambda label: names.get(label, label))
+    if (wrong := ~found.str.fullmatch(LABEL.pattern)).any():
+        line = found.index[int(np.argmax(wrong))]
+        table.fail(
+            line,
+            f"{name} is {found[line]!r}, no region ({wrong.sum():,} such rows); map it: "
+            f"`regions: {{{found[line]}: spillover_1}}`, or `columns: {{region: null}}`",
+        )
+    return found
+
+
+_EXAMPLES = (CRITICAL, "spillover_1", "spillover_2", "precritical_1")
+
+
+def _plain(word: str) -> str:
+    return spelling(word)
+
+
+def _known(cells: Cells) -> str:
+    """Return a sentence on the texts that there are."""
+    shown = ", ".join(map(repr, cells.names[:3]))
+    return f"texts are {shown}{' …' if len(cells.names) > 3 else ''} ({len(cells.names):,})"

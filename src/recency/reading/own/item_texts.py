@@ -1,0 +1,396 @@
+"""The texts of an experiment: one per item and condition, with its critical region.
+
+`shape: items` of the parser `table`. A text is in one cell (`sentence`), or in several: `context`,
+then `sentence` or `critical`, then `continuation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.own.columns import MISSING_LABELS, Columns, labels, lacking
+from recency.reading.own.critical_regions import (
+    Region,
+    find_words,
+    is_same,
+    occurrences,
+    require_marker,
+    split_marked,
+)
+from recency.reading.tables import Table, all_visible
+
+STRUCTURE = (
+    *("stimulus", "condition", "context", "critical", "continuation"),
+    *("item", "sentence", "position", "last_position", "span", "region", "subject", "word"),
+)
+"""Names of `columns:` that say what a text and its region are, and are no columns to keep."""
+KEYS = ("condition", "context", "critical", "continuation")
+"""Those that rows of responses may have, beside the names of all tables."""
+PARTS = ("context", "sentence", "critical", "continuation")
+SPILLOVER = "spillover_"
+_NUMBERS = ("position", "last_position", "span")
+_FILL = "fill it in, or leave such rows out: `unmatched: dropped`"
+_BASES = ("from 0", "from 1")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a table of items.
+
+    Attributes
+    ----------
+    marker : str or None
+        Signs around the critical region.
+    spillover, precritical : int
+        Words after and before the critical region that are regions of their own.
+    base : str or None
+        `from 0` or `from 1`: how `position` counts; None: found by the critical words.
+    items : mapping or None
+        Labels of the table → those of the words.
+    """
+
+    marker: str | None = None
+    spillover: int = 2
+    precritical: int = 0
+    base: str | None = None
+    items: Mapping | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InputError for an option that is impossible."""
+        if self.marker is not None:
+            require_marker(self.marker)
+        if self.base not in (None, *_BASES):
+            raise InputError(f"options → join → position: {self.base!r}; write from 0 or from 1")
+        if self.spillover < 0 or self.precritical < 0:
+            raise InputError("options → spillover, precritical: numbers of words, from 0")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text's words, its critical region, and the regions after it that the table gives."""
+
+    words: tuple[str, ...]
+    critical: Region
+    further: tuple[tuple[str, Region], ...] = field(default=())
+
+    def regions(self, options: Options) -> dict[str, Region]:
+        """Return label → region: critical, spillover_1 …, precritical_1 …."""
+        found = {"critical": self.critical, **dict(self.further)}
+        end = max(region.end for region in found.values())
+        for number in range(len(self.further) + 1, options.spillover + 1):
+            if end < len(self.words):
+                found[f"{SPILLOVER}{number}"] = Region(end, 1)
+                end += 1
+        for number in range(1, options.precritical + 1):
+            if self.critical.start - number >= 0:
+                found[f"precritical_{number}"] = Region(self.critical.start - number, 1)
+        return found
+
+
+def is_structure(name: str) -> bool:
+    """Return whether a name of `columns:` says what a text and its regions are."""
+    return name in STRUCTURE or name.startswith(SPILLOVER)
+
+
+def spillover_columns(columns: Columns, there: list[str]) -> list[str]:
+    """Return the columns of the texts of spillover regions, in order: spillover_1, spillover_2 …."""
+    found = []
+    while (name := f"{SPILLOVER}{len(found) + 1}") in columns.of:
+        found.append(name)
+    return [columns.needed(name, "the table", there) for name in found]
+
+
+def stimulus_column(columns: Columns, there: list[str]) -> str | None:
+    """Return the column of item labels: mapped as `stimulus` or `item`, or called so."""
+    for name in ("stimulus", "item"):
+        if name in columns.of:
+            return columns.find(name, there)
+    return columns.find("stimulus", there) or columns.find("item", there)
+
+
+def part_columns(columns: Columns, there: list[str]) -> dict[str, str]:
+    """Return part → column of the texts' parts that are in a table; contexts only where mapped."""
+    own = ("sentence", "critical")
+    found = {n: columns.find(n, there) for n in PARTS if n in own or n in columns.of}
+    return {name: column for name, column in found.items() if column is not None}
+
+
+def needed_columns(columns: Columns, path: object, there: list[str]) -> list[str | None]:
+    """Return the columns that a table of texts is read from.
+
+    Parameters
+    ----------
+    columns : Columns
+        The option `columns`.
+    path : Path
+        The file, for messages.
+    there : list of str
+        The file's columns.
+
+    Raises
+    ------
+    InputError
+        If a column that is mapped is not there, or nothing says where the critical region is.
+    """
+    parts = part_columns(columns, there)
+    for name in ("stimulus", "condition", *PARTS, *_NUMBERS):
+        if columns.of.get(name) is not None:
+            columns.needed(name, path, there)
+    if "sentence" not in parts and not ("critical" in parts and len(parts) > 1):
+        way = (
+            "options → columns → sentence names that of the texts; or `context`, `critical` and "
+            "`continuation` those of their parts. "
+        )
+        raise lacking(path, columns.name("sentence") or "sentence", there, way)
+    names = ("condition", *_NUMBERS)
+    return [
+        stimulus_column(columns, there),
+        *parts.values(),
+        *(columns.find(name, there) for name in names),
+        *spillover_columns(columns, there),
+    ]
+
+
+def without_fillers(table: Table, columns: Columns) -> Table:
+    """Return the table without rows that lack item, condition, sentence or critical words.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    columns : Columns
+        The option `columns`.
+    """
+    there = list(table.frame.columns)
+    parts = part_columns(columns, there)
+    names = {stimulus_column(columns, there), columns.find("condition", there)}
+    names |= {column for part, column in parts.items() if part in ("sentence", "critical")}
+    lacking = table.frame[sorted(names - {None})].isin(MISSING_LABELS).any(axis=1)
+    return table.without(lacking, "without item, condition or critical words, as fillers are")
+
+
+class Texts:
+    """The texts of a table's rows, each distinct one read once.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    columns : Columns
+        The option `columns`.
+    options : Options
+        Marker, positions and labels.
+    """
+
+    def __init__(self, table: Table, columns: Columns, options: Options) -> None:
+        self.table, self.columns, self.options = table, columns, options
+        self.there = list(table.frame.columns)
+        self.parts = part_columns(columns, self.there)
+        mapped = {name: columns.find(name, self.there) for name in _NUMBERS if name in columns.of}
+        self.numbers = {name: column for name, column in mapped.items() if column is not None}
+        self.spillover = spillover_columns(columns, self.there)
+        read = [*self.parts.values(), *self.spillover, *self.numbers.values()]
+        self.frame = pd.DataFrame({name: all_visible(table[name]) for name in dict.fromkeys(read)})
+        self.codes, self.first = _distinct(self.frame)
+
+    def read(self) -> list[Text]:
+        """Return the texts, by `codes`; raise InputError naming the row of a region not found."""
+        base = self._base() if "position" in self.numbers and not self.options.marker else None
+        return [self._text(line, base) for line in self.first]
+
+    def has_text(self) -> bool:
+        """Return whether rows have whole texts, and not the critical words alone."""
+        return "sentence" in self.parts or len(self.parts) > 1
+
+    def plain(self) -> list[list[str]]:
+        """Return the words of each distinct text, without marker."""
+        return [self._split(line)[0] for line in self.first]
+
+    def _fail(self, line: int, problem: object) -> None:
+        column = self.parts.get("sentence", self.parts.get("critical"))
+        text = self.frame.at[line, column]
+        self.table.fail(line, f"{column} {text!r}: {problem}")
+
+    def _value(self, line: int, part: str) -> str:
+        return self.frame.at[line, self.parts[part]] if part in self.parts else ""
+
+    def _split(self, line: int) -> tuple[list[str], int, int, Region | None]:
+        """Return the words, where the sentence begins and ends among them, and a marked region."""
+        context = self._value(line, "context").split()
+        body = self._value(line, "sentence" if "sentence" in self.parts else "critical")
+        words, marked = body.split(), None
+        if self.options.marker and "sentence" in self.parts:
+            try:
+                words, marked = split_marked(body, self.options.marker)
+            except InputError as problem:
+                self._fail(line, problem)
+        if not words:
+            column = self.parts["sentence" if "sentence" in self.parts else "critical"]
+            self.table.fail(line, f"{column} is empty: every row needs its text; {_FILL}")
+        end = len(context) + len(words)
+        region = None if marked is None else Region(len(context) + marked.start, marked.size)
+        return (
+            context + words + self._value(line, "continuation").split(),
+            len(context),
+            end,
+            region,
+        )
+
+    def _text(self, line: int, base: int | None) -> Text:
+        words, begin, end, region = self._split(line)
+        critical = self._value(line, "critical").split()
+        if "critical" in self.parts and not critical:
+            self.table.fail(
+                line,
+                f"{self.parts['critical']} is empty: every row needs its critical word; {_FILL}",
+            )
+        if "sentence" not in self.parts:
+            region = Region(begin, end - begin)
+        elif region is not None:
+            self._agree(line, words, region, critical, "the marked region")
+        elif base is not None:
+            start = begin + self._number(line, "position") - base
+            region = Region(start, self._size(line, critical))
+            if region.start < begin or region.end > len(words):
+                self._fail(
+                    line,
+                    f"position {self._shown(line)} is outside of its {end - begin} words; correct it",
+                )
+            self._agree(
+                line, words, region, critical, f"the region at position {self._shown(line)}"
+            )
+        elif critical:
+            try:
+                found = find_words(words[begin:end], critical)
+            except InputError as problem:
+                self._fail(line, problem)
+            region = Region(begin + found.start, found.size)
+        elif "critical" in self.columns.of:  # null: the response is to the whole sentence
+            region = Region(begin, end - begin)
+        else:
+            self._fail(
+                line,
+                "nothing says which words the response is to: map `critical` (their text) or "
+                "`position`, name the `marker` around them, or map `critical: null` where it is to "
+                "the whole text",
+            )
+        return Text(tuple(words), region, self._further(line, words, region))
+
+    def _further(
+        self, line: int, words: list[str], region: Region
+    ) -> tuple[tuple[str, Region], ...]:
+        """Return the spillover regions whose texts the table has; each must follow the one before."""
+        found, end = [], region.end
+        for number, column in enumerate(self.spillover, start=1):
+            own = self.frame.at[line, column].split()
+            if own and not is_same(words[end : end + len(own)], own):
+                there = " ".join(words[end : end + len(own)])
+                self._fail(
+                    line,
+                    f"{column} is {' '.join(own)!r}, and {there!r} follows; correct one of them",
+                )
+            if not own:
+                break
+            found.append((f"{SPILLOVER}{number}", Region(end, len(own))))
+            end += len(own)
+        return tuple(found)
+
+    def _agree(
+        self, line: int, words: list[str], region: Region, critical: list[str], what: str
+    ) -> None:
+        """Raise InputError unless the region has the critical words, where these are given."""
+        own = words[region.start : region.end]
+        if critical and not is_same(own, critical):
+            at = ", ".join(str(place + 1) for place in occurrences(words, critical))
+            stands = f"stands at word {at}" if at else "does not occur"
+            self._fail(
+                line,
+                f"{what} is {' '.join(own)!r}, and critical is {' '.join(critical)!r}, which {stands}; "
+                "correct one of them, or leave out the column that is wrong",
+            )
+
+    def _number(self, line: int, name: str) -> int:
+        return int(self._columns_of_numbers[name][line])
+
+    @property
+    def _columns_of_numbers(self) -> dict[str, pd.Series]:
+        if not hasattr(self, "_read_numbers"):
+            self._read_numbers = {
+                name: self.table.numbers(column, integer=True)
+                for name, column in self.numbers.items()
+            }
+        return self._read_numbers
+
+    def _shown(self, line: int) -> str:
+        return self.frame.at[line, self.numbers["position"]]
+
+    def _size(self, line: int, critical: list[str]) -> int:
+        if "span" in self.numbers:
+            return max(self._number(line, "span"), 1)
+        if "last_position" in self.numbers:
+            return max(self._number(line, "last_position") - self._number(line, "position") + 1, 1)
+        return len(critical) or 1
+
+    def _base(self) -> int:
+        """Return whether positions count from 0 or 1: as stated, or as the critical words show."""
+        if self.options.base is not None:
+            return _BASES.index(self.options.base)
+        rows = [(line, *self._split(line)[:3]) for line in self.first]
+        fits = {0: 0, 1: 0}
+        excluded = set()
+        for line, words, begin, end in rows:
+            critical = self._value(line, "critical").split()
+            size = self._size(line, critical)
+            for base in fits:
+                start = begin + self._number(line, "position") - base
+                if start < begin or start + size > end:
+                    excluded.add(base)
+                elif critical and is_same(words[start : start + size], critical):
+                    fits[base] += 1
+        if max(fits.values()):
+            return max(fits, key=fits.get)
+        left = [base for base in fits if base not in excluded]
+        if len(left) == 1:
+            return left[0]
+        line, words, begin, _ = rows[0]
+        start = begin + self._number(line, "position")
+        shown = [repr(words[n]) if begin <= n < len(words) else "none" for n in (start, start - 1)]
+        self._fail(
+            line,
+            f"position {self._shown(line)} is {shown[0]} if positions count from 0, and {shown[1]} if "
+            "from 1; say `join: {position: from 0}` or `join: {position: from 1}`, or map `critical`",
+        )
+        raise AssertionError
+
+
+def _distinct(frame: pd.DataFrame) -> tuple[np.ndarray, list[int]]:
+    """Return each row's number among the distinct rows, and the lines of these."""
+    codes = frame.groupby(list(frame.columns), sort=False).ngroup().to_numpy()
+    _, first = np.unique(codes, return_index=True)
+    return codes, [frame.index[place] for place in first]
+
+
+def cell_labels(table: Table, columns: Columns, options: Options) -> pd.DataFrame:
+    """Return each row's labels: stimulus and condition, those that the table has.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    columns : Columns
+        The option `columns`.
+    options : Options
+        Its `items` rename stimuli.
+    """
+    there = list(table.frame.columns)
+    frame = pd.DataFrame(index=table.frame.index)
+    if (column := stimulus_column(columns, there)) is not None:
+        frame["stimulus"] = labels(table, column, options.items, "items")
+    if (column := columns.find("condition", there)) is not None:
+        frame["condition"] = labels(table, column)
+    return frame

@@ -1,0 +1,154 @@
+"""Values of a user's table of responses: read, checked, and put into reading order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.reading.fixations import previous_fixated, since_fixation
+from recency.reading.own.columns import MISSING, Columns, decimal, labels
+from recency.reading.response_names import AMPLITUDE, SCORE, TIME
+from recency.reading.tables import Table, warn
+
+
+def value_column(measure: str, amplitudes: Collection[str], scores: Collection[str]) -> str:
+    """Return the response column of a measure: time_ms, amplitude_uv or response.
+
+    Parameters
+    ----------
+    measure : str
+        The measure's name.
+    amplitudes, scores : collection of str
+        The options `amplitudes` (microvolts) and `scores` (no unit: ratings, cloze probabilities).
+
+    Raises
+    ------
+    InputError
+        If a measure is both an amplitude and a score.
+    """
+    if measure in amplitudes and measure in scores:
+        raise InputError(f"options: {measure} is in `amplitudes` and in `scores`; leave one out")
+    return AMPLITUDE if measure in amplitudes else SCORE if measure in scores else TIME
+
+
+def long_table(table: Table, wide: Mapping[str, str], pattern: str) -> Table:
+    """Give a row a word and subject of a table with a column a subject; columns time_ms, subject."""
+    if "subject" in table or "time_ms" in table:
+        raise InputError(
+            f"{table.path} has a column a subject ({pattern}), and a column subject, too"
+        )
+    rest = table.frame.drop(columns=list(wide))
+    parts = [rest.assign(time_ms=table[column], subject=name) for column, name in wide.items()]
+    return Table(table.path, pd.concat(parts))
+
+
+def read_subjects(table: Table, mapped: Columns, names: Mapping | None) -> pd.Series:
+    """Give each row's subject, `mean` where no column has one."""
+    column = "subject" if "time_ms" in table and "subject" in table else None
+    column = column or mapped.find("subject", table.frame.columns)
+    if column is None:
+        return pd.Series("mean", index=table.frame.index)
+    return labels(table, column, names, "subjects")
+
+
+def read_values(
+    table: Table, column: str, missing: Sequence[str] | None, mark: str, value: str
+) -> pd.Series:
+    """Give the responses as numbers, NaN where there is none; InputError if there is none at all."""
+    table = decimal(table, column, mark)
+    absent = MISSING if missing is None else ("", *map(str, missing))
+    minimum = 0 if value == "time_ms" else None
+    values = table.numbers(column, missing=absent, minimum=minimum)
+    if values.isna().all():
+        raise InputError(f"{table.path}: {column} has no value at all")
+    return values
+
+
+def require_agreement(
+    table: Table, name: str, kept: pd.Series, words: pd.DataFrame, word_id: pd.Series
+) -> None:
+    """Raise InputError where a column of the responses is another than the words' of that name."""
+    known = words[name].to_numpy()[word_id.to_numpy()]
+    own = kept.to_numpy()
+    differs = (own != known) & ~(pd.isna(own) & pd.isna(known))
+    if differs.any():
+        place = int(np.argmax(differs))
+        table.fail(
+            word_id.index[place],
+            f"{name} is {own[place]}, in the words {known[place]}; keep it under another name: "
+            "columns → responses",
+        )
+
+
+def require_one_response(
+    table: Table, mapped: Columns, made: pd.DataFrame, subject: pd.Series
+) -> None:
+    """Raise InputError where a subject responds to a word twice."""
+    again = made.duplicated(["subject", "word_id"]).to_numpy()
+    if again.any():
+        place = int(np.argmax(again))
+        line = made.index[place]
+        if (subject == "mean").all():
+            table.fail(
+                line,
+                f"a second response to this word ({again.sum():,} such rows); if there are several "
+                f"readers, map `subject` (there is no column {mapped.name('subject')})",
+            )
+        table.fail(
+            line,
+            f"subject {subject.iloc[place]} has a response to this word already "
+            f"({again.sum():,} such rows)",
+        )
+
+
+def sort_by_word(path: Path, made: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
+    """Sort each subject's words of a text, texts and subjects as they come; say if it was needed."""
+    item = words["item"].to_numpy()[made.word_id.to_numpy()]
+    rank = made.groupby("subject", sort=False).ngroup().to_numpy()
+    text = pd.DataFrame({"subject": rank, "item": item})
+    text = text.groupby(["subject", "item"], sort=False).ngroup().to_numpy()
+    order = np.lexsort((made.word_id.to_numpy(), text, rank))
+    moved = int((order != np.arange(len(made))).sum())
+    if moved:
+        warn(path, f"{moved:,} rows were out of reading order, and are sorted by subject and word")
+    return made.iloc[order].reset_index(drop=True)
+
+
+def add_fixation_history(made: pd.DataFrame, words: pd.DataFrame, value: str) -> pd.DataFrame:
+    """Add words_since_fixation and previous_fixated where they are not there."""
+    item = pd.Series(words["item"].to_numpy()[made.word_id.to_numpy()], index=made.index)
+    read = pd.DataFrame({"subject": made.subject, "item": item}).drop_duplicates()
+    all_words = read.merge(words[["item", "word_id"]], on="item", how="left", sort=False)
+    rows = all_words.merge(
+        made[["subject", "word_id", value]], on=["subject", "word_id"], how="left"
+    )
+    rows = rows.astype({"subject": "str"})
+    fixated = rows[value] > 0
+    rows["words_since_fixation"] = since_fixation(fixated)
+    rows["previous_fixated"] = previous_fixated(fixated, [rows.subject, rows["item"]])
+    new = [n for n in ("words_since_fixation", "previous_fixated") if n not in made]
+    found = rows.set_index(["subject", "word_id"])[new]
+    index = pd.MultiIndex.from_frame(made[["subject", "word_id"]])
+    return made.assign(**{name: found[name].reindex(index).to_numpy() for name in new})
+
+
+def drop_missing(
+    path: Path, made: pd.DataFrame, value: str, measure: str, skipped: bool
+) -> pd.DataFrame:
+    """Drop responses without a value, and say how many; or take them for words not fixated."""
+    gone = made[value].isna()
+    if not gone.any():
+        return made
+    if skipped and value == "time_ms":
+        warn(
+            path, f"{gone.sum():,} of {len(made):,} times of {measure} are missing: 0, not fixated"
+        )
+        return made.assign(time_ms=made.time_ms.fillna(0.0))
+    warn(path, f"{gone.sum():,} of {len(made):,} responses of {measure} dropped, without a value")
+    kept = made[~gone].reset_index(drop=True)
+    kept.attrs["missing"] = int(gone.sum())  # counts.csv has it
+    return kept

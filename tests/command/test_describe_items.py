@@ -1,0 +1,94 @@
+"""`recency describe` of experiments: the shape is seen in the values, and the YAML runs and is right."""
+
+import pandas as pd
+from item_tables import cells, means, trials
+from own_corpus import readings, save
+from test_describe import described, run_entry
+
+
+def in_columns(path, frame):
+    """Write a table, describe it, and give the entry, words, responses and what was printed."""
+    status, out, err = described(save(frame, path))
+    assert (status, err) == (0, "") and "corrected" not in out
+    _, entry, known, found = run_entry(out, path.parent)
+    return entry, known, found, out
+
+
+def test_experiments_are_seen_in_the_values(tmp_path):
+    frame = means(24).drop(columns="place")
+    renamed = frame.rename(
+        columns={"item": "Item_Nr", "condition": "c", "target": "t", "sentence": "s"}
+    )
+    entry, known, found, out = in_columns(tmp_path / "norms.csv", renamed)
+    assert entry["options"]["shape"] == "items" and entry["options"]["scores"] == ["Rating"]
+    columns = entry["options"]["columns"]
+    assert columns == {
+        "stimulus": "Item_Nr", "condition": "c", "sentence": "s", "critical": "t",
+        "Rating": "rating", "cloze": "cloze",
+    }  # fmt: skip
+    assert "24 stimuli × 3 conditions (high, medium, low), 72 texts" in out
+    assert "[gate,] (critical) of text '1 high': Rating 1.01" in out
+    assert known["item"].nunique() == 72 and len(found["Rating"]) == 72
+    cloze, *_ = in_columns(tmp_path / "cloze.csv", frame.drop(columns="rating"))
+    assert cloze["options"]["scores"] == ["Cloze"]
+
+
+def test_a_column_per_region_marks_and_amplitudes_are_seen(tmp_path):
+    frame = trials(12).drop(columns=["place", "target"])
+    frame["sentence"] = [s.replace("the ", "the [", 2).replace("the [", "the ", 1).replace(",", "],")
+                         for s in frame.sentence]  # fmt: skip
+    entry, known, found, _ = in_columns(tmp_path / "trials.csv", frame)
+    assert entry["options"]["marker"] == "[]" and "[" not in "".join(known.word)
+    assert entry["options"]["regions"] == {"SPR_spillover_1": "spillover_1"}
+    assert set(found["SPR_spillover_1"].merge(known, on="word_id").region) == {"spillover_1"}
+    volts = trials(12).assign(n400_uv=lambda d: 3 - d.rt_critical / 100)
+    volts = volts.drop(columns=["rt_critical", "rt_spill1", "place"])
+    entry, _, found, _ = in_columns(tmp_path / "eeg.csv", volts)
+    assert entry["options"]["amplitudes"] == ["N400"] and found["N400"].amplitude_uv.min() < 0
+
+
+def test_stimuli_of_an_experiment_may_be_in_another_file(tmp_path):
+    stimuli = save(cells(12).drop(columns="place"), tmp_path / "stimuli.csv")
+    rows = trials(12).rename(columns={"item": "Item", "condition": "cloze_level"})
+    path = save(
+        rows[["subject", "Item", "cloze_level", "target", "rt_critical"]], tmp_path / "rt.csv"
+    )
+    status, out, _ = described(path, "--words", stimuli)
+    assert status == 0 and "verified by the critical words" in out
+    _, entry, known, found = run_entry(out, tmp_path)
+    assert entry["options"]["columns"]["responses"]["condition"] == "cloze_level"
+    joined = found["SPR"].merge(known, on="word_id").sort_values(["subject", "word_id"])
+    assert joined.time_ms.tolist() == rows.sort_values(["subject", "Item"]).rt_critical.tolist()
+
+
+def test_positions_alone_are_not_guessed(tmp_path):
+    frame = means(12).rename(columns={"place": "target_pos"}).drop(columns=["target", "cloze"])
+    odd = frame["item"] % 2 == 1
+    frame["sentence"] = frame.sentence.where(~odd, frame.sentence.str.split(n=2).str[2])
+    frame["target_pos"] -= 2 * odd
+    status, out, _ = described(save(frame, tmp_path / "p.csv"))
+    assert status == 0 and "To be corrected" in out and "say `join: {position: from 0}`" in out
+    zero = frame.assign(target_0idx=frame.target_pos - 1).drop(columns="target_pos")
+    entry, known, *_ = in_columns(tmp_path / "z.csv", zero)
+    assert entry["options"]["join"] == {"position": "from 0"}
+    critical = known[known.region == "critical"]
+    assert set(critical.position) == {6, 8} and set(critical.word) == {"gate,", "wagon,", "violin,"}
+
+
+def test_tables_of_words_and_phrases_are_no_experiments(tmp_path):
+    whole = readings().groupby("item").word.agg(" ".join)
+    frame = readings().assign(passage=lambda d: d["item"].map(whole), condition="a")
+    frame["condition"] = frame.subject
+    _, out, _ = described(save(frame, tmp_path / "words.csv"))
+    assert "shape" not in out
+    long = pd.DataFrame(
+        [
+            (item, n, f"{word} of the old {noun}", f"p{s}", 400 + 10 * n + s)
+            for s in range(3)
+            for item, noun in enumerate(("mill", "boat", "road", "hill"))
+            for n, word in enumerate(("walls", "floor", "end", "sound"), 1)
+        ],
+        columns=["item", "region_nr", "text", "subject", "rt"],
+    )
+    _, out, _ = described(save(long, tmp_path / "phrases.csv"))
+    assert "shape" not in out and "phrases: true" in out

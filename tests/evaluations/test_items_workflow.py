@@ -1,0 +1,117 @@
+"""Experiments from table to figure: the YAML of docs/corpora.md, run as it stands there."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from item_tables import CONDITIONS, cells, means, rating, trials
+from project import ROOT, copy_project, snakemake
+
+from recency.reading import responses as responses_rule
+from recency.reading import words as words_rule
+from recency.workflow import checks, loading
+
+ARPA = "\\data\\\nngram 1={n}\n\n\\1-grams:\n-3\t<unk>\n0\t<s>\n-1.5\t</s>\n{grams}\n\n\\end\\\n"
+SECTION = (ROOT / "docs" / "corpora.md").read_text().partition("## Experiments: items")[2]
+MEANS, TRIALS = re.findall(r"```yaml\n(.*?)```", SECTION, re.DOTALL)[:2]
+
+
+def test_ten_lines_read_216_items_in_three_conditions(tmp_path):
+    assert len(MEANS.splitlines()) <= 10
+    path = tmp_path / "cloze.csv"
+    means(216)[["item", "condition", "sentence", "target", "rating"]].to_csv(path, index=False)
+    entry = yaml.safe_load(MEANS)["datasets"]["cloze"]
+    entry["words"]["table"]["local"] = entry["responses"]["table"]["local"] = str(path)
+    config = loading.load(ROOT)
+    config["datasets"]["cloze"] = entry
+    checks.check(config, ROOT / "config.schema.yaml")
+    common = {"files": {"table": path}, "parser": "table", "options": entry["options"]}
+    made, out = tmp_path / "words.parquet", tmp_path / "responses.parquet"
+    words_rule.main(out=made, measures=["Rating"], **common)
+    responses_rule.main(words=made, measure="Rating", out=out, **common)
+    words, found = pd.read_parquet(made), pd.read_parquet(out)
+    assert words["item"].nunique() == 648 and words.groupby("item").size().eq(11).all()
+    rows = found.merge(words, on="word_id")
+    own = [rating(int(i), c) for i, c in zip(rows.stimulus, rows.condition)]
+    assert rows.response.tolist() == own and set(rows.region) == {"critical"}
+
+
+def table_of_surprisals(words):
+    """Give each word as many bits as it has letters; critical ones 5, 10 or 15 more by condition."""
+    bits = words.word.str.len() + np.where(
+        words.region == "critical", 5.0 * (1 + words.condition.map(CONDITIONS.index)), 0
+    )
+    return pd.DataFrame({"word_id": words.word_id, "word": words.word, "bits": bits})
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = copy_project(tmp_path_factory.mktemp("items") / "project")
+    frame = trials(24, 12)
+    noise = np.random.default_rng(3).normal(0, 20, (2, len(frame)))
+    frame["rt_critical"] = (frame.rt_critical + noise[0]).round()
+    frame["rt_spill1"] = (frame.rt_spill1 - 800 + noise[1]).round()
+    (folder / "data" / "mine").mkdir(parents=True)
+    frame.to_csv(folder / "data" / "mine" / "trials.csv", index=False)
+    overlay = yaml.safe_load(TRIALS)
+    entry = overlay["datasets"]["trials"]
+    made = folder / "words.parquet"
+    words_rule.main(
+        files={"table": folder / "data" / "mine" / "trials.csv"}, parser="table",
+        options=entry["options"], out=made, measures=list(entry["measures"]),
+    )  # fmt: skip
+    words = pd.read_parquet(made)
+    counts = words.word.value_counts()
+    grams = "\n".join(f"{np.log10(n / len(words)):.4f}\t{w}" for w, n in counts.items())
+    (folder / "kn.arpa").write_text(ARPA.format(n=len(counts) + 3, grams=grams))
+    table_of_surprisals(words).to_csv(folder / "given.csv", index=False)
+    given = {
+        "table": {"local": "given.csv"},
+        "columns": {"word_id": "word_id", "word": "word", "surprisal": "bits"},
+    }
+    lms = {
+        "kn": {"ngram": {"file": {"local": "kn.arpa"}}},
+        "given": {"surprisals": given | {"unit": "bits"}},
+    }
+    overlay["experiments"]["by_condition"] |= {"lms": ["kn", "given"], "baseline": "kn"}
+    overlay |= {"study": "made", "run": ["by_condition"], "lms": lms}
+    (folder / "made.yaml").write_text(yaml.safe_dump(overlay))
+    targets = ["table_conditions.html", "figure_conditions.svg", "delta_loglik.csv"]
+    targets = [f"results/made/paper/experiments/by_condition/{each}" for each in targets]
+    targets.append("results/made/paper/datasets/trials/check.html")
+    run = snakemake(folder, "--nocolor", *targets, configs=["made.yaml"])
+    assert run.returncode == 0, run.stdout[-6000:]
+    return folder / "results" / "made" / "paper", words, frame
+
+
+def test_means_by_condition_are_those_of_the_table(results):
+    folder, words, frame = results
+    rows = pd.read_csv(folder / "experiments" / "by_condition" / "conditions.csv")
+    parts = [
+        pd.read_parquet(folder / "observations" / "trials.SPR" / f"{part}.parquet")
+        for part in ("fit", "exploratory")
+    ]
+    observed = pd.concat(parts).merge(words, on="word_id")
+    assert set(observed.region) == {"critical"} and len(observed) < len(frame)
+    of_times = rows[rows.variable == "response"].set_index("condition")
+    texts = observed.groupby(["condition", "stimulus"]).time_ms.mean().groupby("condition").mean()
+    for condition, mean in texts.items():
+        assert of_times["mean"][condition] == pytest.approx(mean)
+    known = rows[rows.variable == "given"].set_index("condition")["mean"]
+    assert known.to_dict() == pytest.approx({"high": 10, "medium": 16, "low": 22})
+    page = (folder / "experiments" / "by_condition" / "table_conditions.html").read_text()
+    assert "SPR (ms)" in page and "given (bits)" in page
+
+
+def test_regressions_have_the_region_s_own_surprisal(results):
+    folder, words, _ = results
+    regression = folder / "regression" / "by_condition"
+    assert (regression / "trials.SPR" / "given.full.json").exists()
+    spill = pd.read_parquet(folder / "observations" / "trials.Spill" / "fit.parquet")
+    rows = spill.merge(words, on="word_id")
+    assert set(rows.region) == {"spillover_1"} and set(rows.word) == {"and"}
+    found = pd.read_csv(folder / "experiments" / "by_condition" / "delta_loglik.csv")
+    assert set(found.measure) == {"SPR", "Spill"} and set(found.lm) == {"kn", "given"}
+    assert cells(24).shape[0] == words["item"].nunique()
