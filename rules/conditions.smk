@@ -4,7 +4,9 @@
 rule condition_means:
     input:
         words=lambda wildcards: products.inputs(study, "conditions", "words", wildcards),
-        observations=lambda wildcards: products.inputs(study, "conditions", "observations", wildcards),
+        observations=lambda wildcards: products.inputs(
+            study, "conditions", "observations", wildcards
+        ),
         surprisals=lambda wildcards: products.inputs(study, "conditions", "surprisals", wildcards),
     output:
         "<results>/experiments/{experiment}/conditions.csv",
