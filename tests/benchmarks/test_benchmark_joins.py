@@ -1,0 +1,16 @@
+"""The benchmark of the join engine, on small data: every figure is there."""
+
+import json
+import subprocess
+import sys
+
+from project import ROOT
+
+
+def test_every_figure_is_printed(tmp_path):
+    command = [sys.executable, ROOT / "benchmarks" / "joins.py", "--quick", "--out", tmp_path / "b"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    printed = json.loads(done.stdout.splitlines()[-1])
+    assert printed == json.loads((tmp_path / "b").read_text())
+    assert printed["targets"].keys() <= printed["metrics"].keys()
+    assert all(value > 0 for value in printed["metrics"].values())
