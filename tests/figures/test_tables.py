@@ -351,6 +351,7 @@ CONFIG = {
                  "cross_validation": {"folds": 10, "by": "sentence"},
                  "length": {"corpus": "made"}, "maze": {"dataset": "ucl"},
                  "rank_metrics": {"dataset": "ucl"}, "word_length": {"dataset": "ucl"},
+                 "conditions": {"dataset": "ucl", "measure": "SPR"},
                  "attention_maps": {"sentence": "kettle", "lms": ["Pythia"], "layers": 2}},
         "exp3": {"title": "Experiment 3", "lms": [], "baseline": "", "responses": {}}},
     "designs": {"spr": {"engine": "ols"}},

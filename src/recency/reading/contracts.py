@@ -168,16 +168,16 @@ def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.
 
 
 def are_to_regions(words: pd.DataFrame, responses: pd.DataFrame) -> bool:
-    """Return whether responses are to a few words of each text, as in experiments.
+    """Return whether responses are to marked regions of texts alone, as in experiments.
 
     Parameters
     ----------
     words, responses : DataFrame
-        Contracts 1 and 2. Fewer than half of the words of the texts that were read have a response.
+        Contracts 1 and 2. Regions are marked in the words' column `region`, null outside them.
     """
-    answered = words.word_id.isin(responses.word_id)
-    read = words["item"].isin(words["item"][answered])
-    return bool(answered.sum() < read.sum() / 2)
+    if "region" not in words or words.region.notna().all():
+        return False
+    return bool(words.region[words.word_id.isin(responses.word_id)].notna().all())
 
 
 def check_complete(

@@ -46,6 +46,11 @@ def complete(config: dict, root: str | Path) -> None:
                 for part in (experiment, *experiment.values()):
                     if isinstance(part, dict) and "lms" in part:
                         part["lms"] = _written_out(part["lms"], groups)
+    datasets = config.get("datasets")
+    if isinstance(groups, dict) and isinstance(datasets, dict):
+        for dataset in datasets.values():
+            if isinstance(dataset, dict) and "scored_by" in dataset:
+                dataset["scored_by"] = _written_out(dataset["scored_by"], groups)
 
 
 def merge(base: dict, over: dict) -> dict:
