@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.reading.contracts import word_table
 from recency.reading.joins import engine
 
 
@@ -196,3 +197,27 @@ def check(words, value, damage, view, kind):
     wrong = has & (row != truth)
     assert not wrong.any(), f"{wrong.sum()} of {has.sum()} rows are wrong: {made.report}"
     return float(has.mean())
+
+
+def made_corpus(seed=5, texts=6):
+    """Make texts of words of many lengths; values follow length and frequency, as surprisals do."""
+    rng = np.random.default_rng(seed)
+    vocabulary = [
+        "".join(rng.choice(list("abcdefghiklmnoprst"), n)) for n in rng.integers(1, 12, 900)
+    ]
+    share = 1 / np.arange(1, 901)
+    share /= share.sum()
+    items, sentences, words, number = [], [], [], 0
+    for text in range(1, texts + 1):
+        for _ in range(int(rng.integers(8, 14))):
+            number += 1
+            chosen = rng.choice(900, int(rng.integers(5, 19)), p=share)
+            spelled = [vocabulary[c] for c in chosen]
+            spelled[-1] += "."
+            items += [str(text)] * len(spelled)
+            sentences += [number] * len(spelled)
+            words += spelled
+    frame = word_table(items, sentences, words)
+    count = frame.groupby("word")["word"].transform("size")
+    value = np.log2(len(frame) / count) + 0.3 * frame.word.str.len() + rng.normal(0, 1, len(frame))
+    return frame, value.clip(lower=0.1)

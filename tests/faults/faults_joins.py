@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import read_everything
-from join_damages import DAMAGES, OF_KEYS, OF_WORDS, VIEWS, check
+from join_damages import DAMAGES, OF_KEYS, OF_WORDS, VIEWS, check, made_corpus
 from project import ROOT
 
 from recency.reading import checks, parsers
@@ -63,6 +63,13 @@ def test_no_damage_of_a_corpus_passes(shared_data, name):
     mirror = Path(os.environ.get("RECENCY_TEST_MIRROR", shared_data.parent / "mirror"))
     words, mean = corpus(name, [shared_data, *([mirror] if mirror.is_dir() else [])])
     assert joined_or_refused(words, mean, "time") > 100
+
+
+@pytest.mark.parametrize("kind", ["surprisal", None])
+def test_no_damage_of_a_made_corpus_passes(kind):
+    """Every damage and view, with values and without; `tests/reading/test_joins.py` runs half of these."""
+    words, value = made_corpus(seed=9)
+    assert joined_or_refused(words, value, kind) > 100
 
 
 @pytest.mark.parametrize("column", ["txl_surp", "ngram_surp", "grnn_surp"])
