@@ -393,3 +393,25 @@ def test_a_reader_in_two_spellings_is_refused_or_mapped(tmp_path):
 def test_words_stored_as_bytes_are_their_text(tmp_path):
     frame = readings().assign(word=lambda d: d.word.str.encode("utf-8"))
     right(*parsed(save(frame, tmp_path / "mine.parquet"), columns=SPR))
+
+
+def test_regions_are_not_those_of_another_sentence(tmp_path):
+    """Sentences numbered from 0, and a label in every one: refused, with `unmatched: dropped` too."""
+    stimuli = words().assign(region=lambda d: np.where(d.position < 2, "r1", "r2"))
+    known = save(stimuli, tmp_path / "words.csv")
+    regions = pd.DataFrame({"item": "harbour", "sentence": [1, 1, 2], "region": ["r1", "r2", "r1"]})
+    regions = regions.assign(
+        subject="p1", rt=[500, 700, 600], word=["The", "tide turned,", "nobody"]
+    )
+    regions.loc[1, "word"] = "tide turned, slowly."
+    _, times = parsed(save(regions, tmp_path / "t.csv"), words_path=known, columns=SPR)
+    assert times[["word_id", "span"]].to_numpy().tolist() == [[0, 1], [1, 3], [4, 1]]
+    moved = regions.assign(sentence=regions.sentence - 1)
+    for frame in (moved, moved.drop(columns="word")):
+        with pytest.raises(InputError, match="line 2: item 'harbour', sentence '0', region 'r1'"):
+            parsed(
+                save(frame, tmp_path / "t.csv"), words_path=known, columns=SPR, unmatched="dropped"
+            )
+    other = regions.assign(word=["The", "tide turned, slowly.", "Someone"])
+    with pytest.raises(InputError, match="line 4: word is 'Someone', the region has 'Nobody'"):
+        parsed(save(other, tmp_path / "t.csv"), words_path=known, columns=SPR)

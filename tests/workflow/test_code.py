@@ -221,18 +221,6 @@ def test_every_rule_s_closure_is_found():
     assert len(scripts()) > 50
 
 
-def test_equivalent_code_is_of_modules_as_they_are(monkeypatch):
-    """An entry of a module that has changed since declares nothing, and goes."""
-    known = dict(code.EQUIVALENT)
-    monkeypatch.setattr(code, "EQUIVALENT", {})
-    now = {code.fingerprint.__wrapped__(path) for path in code.ROOT.rglob("*.py")}
-    assert known.keys() <= now
-    monkeypatch.setattr(code, "EQUIVALENT", known)
-    assert {known[each] for each in known} <= {
-        code.fingerprint.__wrapped__(path) for path in code.ROOT.rglob("*.py")
-    }
-
-
 def test_exempt_modules_lead_to_no_other():
     """What is in no closure must not be the way to a module that then would be in none."""
     for name, reason in code.EXEMPT.items():

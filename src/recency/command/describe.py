@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -111,7 +110,7 @@ def _lms(table: Described, scores: Scores) -> list[str]:
     place = f"    table: {{local: {plain(_named(str(table.path)))}}}"
     taken = set(loading.load(root)["lms"]) if (root := _checkout()) else set()
     if len(scores.columns) > 1:
-        name = re.sub(r"[^A-Za-z0-9]+", "_", table.path.name.split(".")[0]).strip("_") or "mine"
+        name = begin.entry_name(table.path, ())
         named = {f"{lm}_{name}" if lm in taken else lm: c for lm, c in scores.columns.items()}
         listed = [f"      {plain(lm)}: {plain(column)}" for lm, column in named.items()]
         value = [] if scores.value == "surprisal" else [f"    value: {scores.value}"]

@@ -27,8 +27,8 @@ def require_aligned(
 ) -> None:
     """Raise an InputError if mean times follow the length of a neighbouring word.
 
-    Amplitudes, scores, times of regions (a few words of each text), and of too few words, pass. Shifted times that the config accepts are
-    a warning on stderr.
+    Amplitudes, scores, times of marked regions and of too few words pass. Shifted times that the
+    config accepts are a warning on stderr.
 
     Parameters
     ----------

@@ -45,13 +45,6 @@ EXEMPT = {
     "recency.networks.stopping": "when a training ends that goes on later, as it would have",
     "recency.workflow.job": "logs, and how an error is shown",
 }
-#: Fingerprint of a module → of the one before it, which computes the same: what that made stays valid.
-EQUIVALENT = {
-    "9463e4b9ef2f": "c9739b657d4f",  # recency.networks.train: a network's history
-    "a459fb0499f8": "e8f9d6022e46",  # recency.networks.kept: its passages are copied
-    "d21f0cd76030": "0607ab9da3a0",  # recency.networks.checkpoints: absurd sizes are refused
-    "fbff0fb58ac9": "6e85dca40273",  # recency.networks.states: all declarations are kept
-}
 #: package → names of the modules that a job chooses of it.
 Chosen = Mapping[str, Collection[str]]
 
@@ -294,8 +287,7 @@ def fingerprint(path: Path) -> str:
     else:
         lines = path.read_text(encoding="utf-8").splitlines()
         text = "\n".join(line.strip() for line in lines if not line.lstrip().startswith("#"))
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    return EQUIVALENT.get(digest, digest)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _written(node: ast.AST, lines: list[str]) -> list[str]:

@@ -141,7 +141,7 @@ def decided(
     for candidate in candidates:
         mean = _mean(words, rows, candidate)
         profile = time_profile(words, mean) if kind == "time" else surprisal_profile(words, mean)
-        if profile is not None and profile:
+        if profile:
             passed.append(candidate)
     return passed
 
@@ -184,10 +184,9 @@ def surprisal_profile(words: Index, mean: pd.Series) -> bool | None:
     if n < FEWEST or not np.isfinite(r[0]):
         return None
     others = max(r[lag] for lag in LAGS if lag and np.isfinite(r[lag]))
-    margin = 2 * np.sqrt(2 / n)
-    if r[0] > others + margin and r[0] > 3 / np.sqrt(n):
+    if r[0] > others + 2 * np.sqrt(2 / n) and r[0] > 3 / np.sqrt(n):
         return True
-    return False if others > r[0] + margin else None
+    return False if others > max(r[0], 0) + 4 * np.sqrt(2 / n) else None
 
 
 def _different(words: Index, there: np.ndarray) -> int:

@@ -52,6 +52,13 @@ class Entry:
     unused: str = ""  # why positions that there seem to be are not used
 
 
+def entry_name(path: Path, taken: Collection[str]) -> str:
+    """Return a name for the entry of a file: the file's, without its endings, and not taken."""
+    stem = re.sub(r"(\.\w{1,7})+$", "", path.name)
+    name = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "mine"
+    return f"my_{name}" if name in taken else name
+
+
 def described(path: Path) -> Described:
     """Read a table and guess its columns."""
     table, style = profile.read(path)
@@ -100,9 +107,7 @@ def entry(
             f"{texts.path}: no column looks like words; name what has them: --words FILE, or --words "
             "and a dataset's name, as natural_stories"
         )
-    stem = re.sub(r"(\.\w{1,7})+$", "", times.path.name)
-    name = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "mine"
-    name = f"my_{name}" if name in taken else name
+    name = entry_name(times.path, taken)
     means = "subject" not in times.roles.of and not times.roles.wide
     tried = []
     for options in _choices(times, words, dataset):

@@ -192,18 +192,6 @@ def natural(text: pd.Series) -> pd.Series | None:
     return None if numbers.duplicated().any() else text.map(dict(zip(unique, numbers, strict=True)))
 
 
-def same_spelling(one: pd.Series, other: pd.Series) -> tuple[pd.Series, pd.Series]:
-    """Spell the labels of two files alike: whole numbers without leading zeros, if all are such."""
-
-    def plain(text: pd.Series) -> dict[str, str]:
-        return {each: str(int(each)) if each.isdigit() else each for each in text.unique()}
-
-    spelled = plain(one), plain(other)
-    if any(len(set(each.values())) < len(each) for each in spelled):
-        return one, other
-    return one.map(spelled[0]), other.map(spelled[1])
-
-
 def positions(table: Table, column: str) -> pd.Series:
     """Give a column of positions as whole numbers from 0, int64."""
     return table.numbers(column, integer=True)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.contracts import check_responses, check_words, response_column
-from recency.reading.own.begin import Described, Entry, plain, style_options
+from recency.reading.own.begin import Described, Entry, entry_name, plain, style_options
 from recency.reading.own.item_roles import ItemRoles, recognise, shared_columns
 from recency.reading.own.item_texts import is_structure
 from recency.reading.own.roles import snake
@@ -39,12 +39,9 @@ def entry(
     found = recognise(texts or rows, rows)
     if found is None:
         return None
-    stem = re.sub(r"(\.\w{1,7})+$", "", rows.path.name)
-    name = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "mine"
-    name = f"my_{name}" if name in taken else name
-    made = Entry(
-        name, _options(found, rows, texts), list(found.measures), "subject" not in found.columns
-    )
+    options = _options(found, rows, texts)
+    means = "subject" not in found.columns
+    made = Entry(entry_name(rows.path, taken), options, list(found.measures), means)
     made.problem = _tried(made, rows, texts or rows)
     return made
 
@@ -108,7 +105,7 @@ def _tried(made: Entry, rows: Described, texts: Described) -> str:
             for measure in made.measures:
                 found = parser.responses({"table": rows.path}, known, measure, **of_rows)
                 found = check_responses(found, known, measure)
-                lines = lines or rows_as_read(known, found, measure)
+                lines = lines or regions_as_read(known, found, measure)
     except InputError as error:
         return " ".join(str(error).split())
     stimuli = known.stimulus.nunique()
@@ -124,7 +121,7 @@ def _tried(made: Entry, rows: Described, texts: Described) -> str:
     return ""
 
 
-def rows_as_read(words: pd.DataFrame, responses: pd.DataFrame, measure: str) -> list[str]:
+def regions_as_read(words: pd.DataFrame, responses: pd.DataFrame, measure: str) -> list[str]:
     """Return three responses in words: the first, the middle and the last one.
 
     Parameters

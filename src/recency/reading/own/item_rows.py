@@ -68,7 +68,7 @@ def cells_of(words: pd.DataFrame) -> Cells:
     critical = words.word[in_critical].groupby(number[in_critical]).agg(list)
     known = words.region.notna()
     regions = words[known].groupby([number[known], "region"]).word_id.agg(["min", "size"])
-    plain = words.word.map(_plain).groupby(number).agg(" ".join)
+    plain = words.word.map(spelling).groupby(number).agg(" ".join)
     return Cells(
         first["item"].tolist(),
         first[names].astype(str).reset_index(drop=True),
@@ -220,7 +220,7 @@ def _by_text(read: Texts, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         place.setdefault(text, []).append(number)
     found, several = [], []
     for words in read.plain():
-        plain = " ".join(" ".join(map(_plain, words)).split())
+        plain = " ".join(" ".join(map(spelling, words)).split())
         fits = place.get(plain, [])
         if not fits and plain:  # a text without its context
             fits = [n for n, text in enumerate(cells.plain) if f" {plain} " in f" {text} "]
@@ -238,7 +238,7 @@ def _require_same_text(
 ) -> None:
     """Raise InputError where a row's labels name one text and its words are another's."""
     found, several = by_text
-    plain = [" ".join(" ".join(map(_plain, words)).split()) for words in read.plain()]
+    plain = [" ".join(" ".join(map(spelling, words)).split()) for words in read.plain()]
     at = np.flatnonzero((cell >= 0) & ((found != cell) | several))
     wrong = [n for n in at if f" {plain[read.codes[n]]} " not in f" {cells.plain[cell[n]]} "]
     if not wrong:
@@ -301,10 +301,6 @@ def _region_labels(
 
 
 _EXAMPLES = (CRITICAL, "spillover_1", "spillover_2", "precritical_1")
-
-
-def _plain(word: str) -> str:
-    return spelling(word)
 
 
 def _known(cells: Cells) -> str:

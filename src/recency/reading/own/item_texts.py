@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NoReturn
 
 import numpy as np
 import pandas as pd
@@ -211,7 +213,7 @@ class Texts:
         """Return the words of each distinct text, without marker."""
         return [self._split(line)[0] for line in self.first]
 
-    def _fail(self, line: int, problem: object) -> None:
+    def _fail(self, line: int, problem: object) -> NoReturn:
         column = self.parts.get("sentence", self.parts.get("critical"))
         text = self.frame.at[line, column]
         self.table.fail(line, f"{column} {text!r}: {problem}")
@@ -317,14 +319,11 @@ class Texts:
     def _number(self, line: int, name: str) -> int:
         return int(self._columns_of_numbers[name][line])
 
-    @property
+    @cached_property
     def _columns_of_numbers(self) -> dict[str, pd.Series]:
-        if not hasattr(self, "_read_numbers"):
-            self._read_numbers = {
-                name: self.table.numbers(column, integer=True)
-                for name, column in self.numbers.items()
-            }
-        return self._read_numbers
+        return {
+            name: self.table.numbers(column, integer=True) for name, column in self.numbers.items()
+        }
 
     def _shown(self, line: int) -> str:
         return self.frame.at[line, self.numbers["position"]]
@@ -365,7 +364,6 @@ class Texts:
             f"position {self._shown(line)} is {shown[0]} if positions count from 0, and {shown[1]} if "
             "from 1; say `join: {position: from 0}` or `join: {position: from 1}`, or map `critical`",
         )
-        raise AssertionError
 
 
 def _distinct(frame: pd.DataFrame) -> tuple[np.ndarray, list[int]]:

@@ -10,8 +10,8 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.joins import engine
-from recency.reading.joins.index import plain_label
-from recency.reading.own.columns import Columns, labels, lacking, positions, same_spelling
+from recency.reading.joins.index import plain_label, spelling
+from recency.reading.own.columns import Columns, labels, lacking, positions
 from recency.reading.tables import Table, warn
 
 
@@ -64,7 +64,7 @@ def find(
     there = list(table.frame.columns)
     drop = options.unmatched == "dropped"
     if (name := columns.find("region", there)) is not None and "region" in words:
-        first, span = _regions(table, columns, words, name)
+        first, span = _regions(table, columns, words, name, options)
     else:
         units = _phrases(words) if "phrase" in words else words
         joined = _by_keys(table, columns, units, subject, values, options)
@@ -92,22 +92,6 @@ def _phrases(words: pd.DataFrame) -> pd.DataFrame:
     found["word"], found["span"] = groups.word.agg(" ".join), groups.size()
     found["position"] = found.groupby("sentence", sort=False).cumcount() + 1
     return found.reset_index()
-
-
-def _keys(table: Table, columns: Columns, words: pd.DataFrame) -> dict[str, tuple]:
-    """Give, of item and sentence, the labels of rows and of words, spelled alike."""
-    found = {}
-    for name in ("item", "sentence"):
-        column = columns.find(name, table.frame.columns)
-        if name == "item" and columns.name(name) is None and words["item"].nunique() == 1:
-            found[name] = pd.Series(words["item"].iloc[0], index=table.frame.index), words["item"]
-        if column is None:
-            continue
-        known = words["item"] if name == "item" else words.sentence.astype("str")
-        if name == "sentence" and "sentence_label" in words:
-            known = words.sentence_label
-        found[name] = same_spelling(labels(table, column), known)
-    return found
 
 
 def _by_keys(
@@ -215,28 +199,57 @@ def _spans(table: Table, columns: Columns, words: pd.DataFrame, first: pd.Series
 
 
 def _regions(
-    table: Table, columns: Columns, words: pd.DataFrame, name: str
+    table: Table, columns: Columns, words: pd.DataFrame, name: str, options: Options
 ) -> tuple[pd.Series, pd.Series]:
-    """Find regions by their labels, which words have within item or sentence: first word, number of words."""
-    keys = _keys(table, columns, words)
-    if "item" not in keys and "sentence" not in keys:
+    """Find regions by item, sentence and label: the first word of each row's, and how many words.
+
+    Labels must be those of the words. Only rows of whole items that the words lack may have no
+    region: a sentence that is missing says that sentences are numbered otherwise.
+    """
+    there = list(table.frame.columns)
+    rows, known = pd.DataFrame(index=table.frame.index), pd.DataFrame(index=words.index)
+    sentence = "sentence_label" if "sentence_label" in words else "sentence"
+    for key, own, names in (
+        ("item", "item", options.items),
+        ("sentence", sentence, options.sentences),
+    ):
+        if (column := columns.find(key, there)) is not None:
+            rows[key] = labels(table, column, names, f"{key}s").map(plain_label)
+            known[key] = words[own].astype(str).map(plain_label)
+    if rows.empty and words["item"].nunique() > 1:
         raise InputError(
             f"{table.path}: regions are labels within a text; options → columns must name the item"
         )
-    own, known_labels = same_spelling(labels(table, name), words.region.astype("str"))
-    known = pd.DataFrame({key: pair[1] for key, pair in keys.items()}).assign(region=known_labels)
-    known["word_id"] = words.word_id
-    known = known[words.region.notna().to_numpy()]
-    groups = known.groupby([*keys, "region"], sort=False).word_id.agg(["min", "max", "size"])
-    split = groups["max"] - groups["min"] + 1 != groups["size"]
+    rows["region"] = labels(table, name).map(plain_label)
+    known["region"] = words.region.astype("str").map(plain_label)
+    inside = words.region.notna().to_numpy()
+    groups = words[inside].groupby([known[key][inside] for key in known], sort=False)
+    found = groups.agg(first=("word_id", "min"), last=("word_id", "max"), size=("word", "size"))
+    split = found["last"] - found["first"] + 1 != found["size"]
     if split.any():
-        where = " ".join(map(str, split.index[int(np.argmax(split))]))
+        where = " ".join(np.atleast_1d(split.index[int(np.argmax(split))]))
         raise InputError(
             f"the words of region {where} do not stand side by side in the words' table"
         )
-    asked = pd.MultiIndex.from_arrays([*(pair[0] for pair in keys.values()), own])
-    found = groups.reindex(asked).set_axis(own.index)
-    return found["min"], found["size"]
+    asked = rows["region"] if len(rows.columns) == 1 else pd.MultiIndex.from_frame(rows)
+    found = found.assign(text=groups.word.agg(" ".join)).reindex(asked).set_axis(rows.index)
+    absent = found["first"].isna()
+    items = rows["item"].isin(known["item"]) if "item" in rows else pd.Series(True, rows.index)
+    if (wrong := absent & items).any():
+        line = wrong.index[int(np.argmax(wrong))]
+        row = ", ".join(f"{key} {value!r}" for key, value in rows.loc[line].items())
+        table.fail(line, f"{row}: there is no such region in the words ({wrong.sum():,} such rows)")
+    if (column := columns.find("word", there)) is not None:
+        shown = table[column].map(spelling)
+        other = (shown != found["text"].fillna("").map(spelling)) & ~absent & (shown != "")
+        if other.any():
+            line = other.index[int(np.argmax(other))]
+            table.fail(
+                line,
+                f"{column} is {table[column][line]!r}, the region has {found['text'][line]!r} "
+                f"({other.sum():,} such rows)",
+            )
+    return found["first"], found["size"]
 
 
 def _all_there(table: Table, ids: pd.Series) -> None:
