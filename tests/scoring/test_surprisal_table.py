@@ -375,3 +375,19 @@ def test_several_columns_are_one_label(tmp_path):
         words, written(table, tmp_path), columns=columns | {"surprisal": "surprisal"}
     )
     assert made.table["surprisal_bits"].tolist() == BITS.tolist()
+
+
+def test_words_are_found_by_their_ids_in_the_corpus(tmp_path):
+    """Names identify words even where some are missing; numbers do not."""
+    ids = [f"QID{7 * n % 23}" for n in range(len(WORDS))]
+    words = WORDS.assign(unique_id=ids)
+    table = TABLE.assign(id=ids).drop(index=[0, 9]).sample(frac=1, random_state=5)
+    columns = {"surprisal": "surprisal", "unique_id": "id"}
+    made = surprisal_table.score(words, written(table, tmp_path), columns=columns, missing=0.1)
+    expected = np.where(np.isin(np.arange(len(WORDS)), [0, 9]), np.nan, BITS)
+    np.testing.assert_array_equal(made.table["surprisal_bits"], expected)
+    assert "verified by the words' ids" in made.notes[1]
+    numbered = words.assign(unique_id=[i[3:] for i in ids])
+    path = written(table.assign(id=table["id"].str[3:]), tmp_path)
+    with pytest.raises(InputError, match="nothing verifies the alignment"):
+        surprisal_table.score(numbered, path, columns=columns, missing=0.1)

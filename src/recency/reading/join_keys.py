@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from recency.names import nearest
 
-KEYS = ("item", "sentence", "position", "word_id", "offset", "word", "length")
+KEYS = ("item", "sentence", "position", "word_id", "unique_id", "offset", "word", "length")
 TYPE = "type"
 """The key of tables with a row per word type, as lists of norms have."""
 #: How a key may be read; `join` in a table's options selects one.
@@ -21,6 +21,7 @@ SETTINGS = {
         *("from 0 in item", "from 1 in item", "from 2 in item"),
     ),
     "word_id": ("from 0", "from 1", "from 2"),
+    "unique_id": ("labels",),
     "offset": ("from 0", "from 1"),
     "rows": ("in order",),
     "words": ("in order",),

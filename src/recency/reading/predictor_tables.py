@@ -107,8 +107,9 @@ def _by_place(
             rows[name] = table.numbers(keys[name], integer=True)
     if "length" in keys:
         rows["length"] = table.numbers(keys["length"])
-    if "word" in keys:
-        rows["word"] = table[keys["word"]]
+    for name in ("word", "unique_id"):
+        if name in keys:
+            rows[name] = table[keys[name]]
     chosen = dict(options["join"] or {})
     chosen |= {n: labels.ORDER for n in ("item", "sentence") if options[f"{n}s"] == labels.ORDER}
     made = engine.join(words, rows, table.path, chosen=chosen, partial=True)

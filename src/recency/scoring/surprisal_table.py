@@ -11,7 +11,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
-from recency.reading import tables
+from recency.reading import join_keys, tables
 from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
 from recency.reading.joins import engine
@@ -23,7 +23,8 @@ from recency.scoring.results import Result
 
 #: What a column may hold: the value, what says whose it is, and what goes with it.
 VALUES = ("surprisal", "logprob", "probability")
-KEYS = ("dataset", "word_id", "item", "sentence", "position", "word", "token", "offset", "seed")
+KEYS = ("dataset", *join_keys.KEYS, "token", "seed")
+_OF_ONE_WORD = ("position", "word_id", "unique_id")
 MORE = ("corrected", "tokens")
 #: Bits in one of each unit.
 BITS = {"bits": 1.0, "nats": 1 / np.log(2), "log10": np.log2(10)}
@@ -126,7 +127,7 @@ def score(
     rows = _read(Path(path), [*columns.values(), *measures.values()], parts)
     rows = _of_seed(_of_dataset(rows, columns, dataset, called), columns, seed)
     bits = _bits(rows, columns[value], value, unit)
-    if "word_id" in columns or "position" in columns:
+    if not columns.keys().isdisjoint(_OF_ONE_WORD):
         rows, bits = _once(rows, bits, columns)
     options = {"join": join, "items": items, "sentences": sentences}
     joined = _join(words, rows, bits, columns, options)
@@ -262,7 +263,8 @@ def _once(rows: tables.Table, bits: np.ndarray, columns) -> tuple[tables.Table, 
     """Refuse two values of one word, unless its rows are its tokens; drop rows given twice."""
     if "token" in columns:
         return rows, bits
-    keys = [columns[key] for key in KEYS[1:5] if key in columns]
+    names = ("item", "sentence", *_OF_ONE_WORD)
+    keys = [columns[key] for key in names if key in columns]
     again = rows.frame.duplicated([*keys, *(columns[key] for key in VALUES if key in columns)])
     kept = ~again.to_numpy()
     return rows.without(again, "repeats of an earlier row").once(keys), bits[kept]
@@ -283,7 +285,7 @@ def _join(
     for name in ("word_id", "position", "offset"):
         if name in columns:
             keys[name] = rows.numbers(columns[name], integer=True)
-    for name in ("word", "token", "length"):
+    for name in ("word", "token", "unique_id", "length"):
         if name in columns:
             keys[name] = rows.numbers(columns[name]) if name == "length" else rows[columns[name]]
     chosen = dict(options["join"] or {})

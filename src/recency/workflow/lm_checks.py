@@ -156,12 +156,17 @@ def _table_problems(config: dict, where: str, entry: dict, known) -> list[str]:
         )
     elif values != ["probability"] and "unit" not in entry:
         found.append(f"{where}: `unit` is missing: bits, nats or log10")
-    if not columns.keys() & {"word_id", "position", "word", "token"}:
+    if not columns.keys() & {"word_id", "unique_id", "position", "word", "token"}:
         found.append(
             f"{where} → columns: nothing says whose surprisal it is; map word_id, or position with item or "
             "sentence, or word or token"
         )
-    elif "position" in columns and not columns.keys() & {"word_id", "item", "sentence"}:
+    elif "position" in columns and not columns.keys() & {
+        "word_id",
+        "unique_id",
+        "item",
+        "sentence",
+    }:
         found.append(f"{where} → columns: position is in an item or a sentence; map one, or both")
     if {"token", "corrected"} <= columns.keys():
         found.append(f"{where} → columns: corrected is of a word; a table of tokens has it not")

@@ -21,6 +21,8 @@ from recency.reading.joins.evidence import Evidence
 from recency.reading.joins.index import Index
 from recency.reading.joins.readings import Candidate
 
+_ORDERING = ("word_id", "unique_id", "position", "offset")
+"""Keys of which each word has its own: rows without one are in reading order."""
 _SAME = 0.8
 """Least share of identical words among rows that have one: below, the table has another text."""
 _NEAR = 0.02
@@ -46,7 +48,7 @@ class Join:
     whole : ndarray of bool, shape (words,), optional
         Of an alignment by characters: words that the rows spell completely.
     verified : str
-        words, lengths, sizes, correlation, or join (the option alone).
+        words, lengths, ids, sizes, correlation, or join (the option alone).
     report : str
         The join report: keys, shares, three examples of words that differ.
     """
@@ -135,7 +137,7 @@ def _distinct(rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
     Columns `rows` (how many there are of it) and `spelled` are added; `value` is their mean.
     """
     keys = [name for name in rows if name != "value"]
-    if "token" in rows or not rows.columns.isin(["word_id", "position", "offset"]).any():
+    if "token" in rows or not rows.columns.isin(_ORDERING).any():
         inverse = np.arange(len(rows))
         made = rows[keys].reset_index(names="line")
     else:
@@ -163,7 +165,7 @@ def _is_injective(rows: pd.DataFrame, candidate: Candidate) -> bool:
     """Return whether rows with different keys have different words; rows of tokens need not."""
     if "words" in candidate.keys or "token" in rows:
         return True
-    keys = [name for name in ("item", "sentence", "position", "word_id", "offset") if name in rows]
+    keys = [n for n in join_keys.KEYS if n in rows and n not in ("word", "length")]
     has = candidate.row >= 0
     return len(rows.loc[has, keys].drop_duplicates()) == len(np.unique(candidate.row[has]))
 
@@ -260,6 +262,9 @@ def _by_structure(
     if not pool:
         problem.unmatched(max(weighed, key=lambda each: each[1].found)[0])
     fits = [each for each in pool if each[1].is_complete and "rows" not in each[0].keys]
+    ids = [each for each in pool if _has_names(rows, each[0])]
+    if ids and not any(_contradict(c.row, ids[0][0].row) for c, _ in fits):
+        return *ids[0], "ids"
     if len(fits) == 1:
         return *fits[0], "sizes"
     counted = [each for each in pool if each[1].is_complete]  # k-th row, k-th word: sizes are given
@@ -272,6 +277,11 @@ def _by_structure(
     several = fits or pool
     why = "several alignments fit" if len(several) > 1 else "nothing verifies the alignment"
     problem.refuse(why, several)
+
+
+def _has_names(rows: pd.DataFrame, candidate: Candidate) -> bool:
+    """Return whether an alignment is by ids that are names: numbers may be counted otherwise."""
+    return "unique_id" in candidate.keys and labels.numbers(rows["unique_id"].unique()) is None
 
 
 def _whole_texts_missing(rows: pd.DataFrame, candidate: Candidate, weight: Evidence) -> bool:

@@ -63,6 +63,8 @@ def candidates(words: Index, rows: pd.DataFrame) -> Iterator[Candidate]:
     """
     if "word_id" in rows:
         yield from _by_number(words, rows["word_id"].to_numpy())
+    if "unique_id" in rows and "unique_id" in words.words:
+        yield from _by_id(words, rows["unique_id"])
     items = list(_items(words, rows))
     if "position" in rows:
         sentences = list(_sentences(words, rows, items)) if "sentence" in rows else []
@@ -183,6 +185,16 @@ def _by_number(words: Index, number: np.ndarray) -> Iterator[Candidate]:
         if number.min() >= base:
             row = _bounded(number - base, len(words.words))
             yield Candidate({"word_id": (f"from {base}",)}, row)
+
+
+def _by_id(words: Index, ids: pd.Series) -> Iterator[Candidate]:
+    """Yield the alignment by the words' ids in their corpus, if these are unique."""
+    known = words.words["unique_id"].reset_index(drop=True)
+    known = known[known.notna()].astype(str)
+    if known.is_unique:
+        place = pd.Series(known.index, index=known)
+        row = ids.astype(str).map(place).fillna(-1).to_numpy(dtype=np.int64)
+        yield Candidate({"unique_id": ("labels",)}, row)
 
 
 def _by_position(

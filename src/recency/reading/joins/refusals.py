@@ -18,6 +18,7 @@ from recency.reading.joins.readings import Candidate
 _VERIFIED = {
     "words": "verified by the words",
     "lengths": "verified by the words' lengths",
+    "ids": "verified by the words' ids in their corpus",
     "sizes": "verified by the sizes of the texts",
     "correlation": "verified by the values' correlation with word length",
     "join": "selected by `join`, not verified",

@@ -111,10 +111,12 @@ def _by_keys(
     for name in ("word_id", "position"):
         if (column := columns.find(name, there)) is not None:
             rows[name] = positions(table, column)
-    for name in ("word", "length"):
+    if (column := columns.find("length", there)) is not None:
+        rows["length"] = table.numbers(column)
+    for name in ("word", *(["unique_id"] if "unique_id" in words else [])):
         if (column := columns.find(name, there)) is not None:
-            rows[name] = table[column] if name == "word" else table.numbers(column)
-    if rows.columns.isin(["word_id", "item", "sentence"]).sum() == 0 and (
+            rows[name] = table[column]
+    if rows.columns.isin(["word_id", "unique_id", "item", "sentence"]).sum() == 0 and (
         words["item"].nunique() > 1 or "position" not in rows
     ):
         raise InputError(
@@ -123,7 +125,7 @@ def _by_keys(
             "position, or item and position"
         )
     chosen = dict(options.join)
-    if "position" not in rows and "word_id" not in rows:
+    if not rows.columns.isin(["position", "word_id", "unique_id"]).any():
         if columns.name("position") is not None:
             way = "or map `position: null`, to count the rows as they stand. "
             raise lacking(table.path, columns.name("position"), there, way)

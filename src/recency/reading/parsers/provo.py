@@ -22,9 +22,10 @@ from recency.errors import InputError
 from recency.reading import fixations
 from recency.reading.contracts import padded, word_table
 from recency.reading.formats import provo_areas
+from recency.reading.joins.index import spelling
 from recency.reading.options import one_of
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import content, header, only, read, warn
+from recency.reading.tables import Table, content, header, only, read, warn
 
 MEASURES = ("SP", "FP", "GP", "FFD", "TFT")
 COLUMNS = {
@@ -34,6 +35,7 @@ COLUMNS = {
     "page_last": "flag",
     "word_matches": "flag",
     "pos": "text",
+    "unique_id": "text",
 }
 CHOICES = {
     "scan_path": ("fixation", "visit"),
@@ -73,11 +75,13 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     path = only(files, "words of provo")
     encoding = _encoding(path)
     if "Word_Number" in header(path):
-        table = read(path, ["Text_ID", "Text"], separator=",", encoding=encoding)
+        own = ["Word_Unique_ID", "Word_Number", "Word"]
+        table = read(path, ["Text_ID", "Text"], optional=own, separator=",", encoding=encoding)
         ids = table.numbers("Text_ID", integer=True, minimum=1)
         texts = table["Text"].groupby(ids).first().str.split()
     else:
-        table = read(path, ["text_id", "word_number", "word"], encoding=encoding)
+        own = ["word_unique_id", "word_number", "word"]
+        table = read(path, ["text_id", *own[1:]], optional=own[:1], encoding=encoding)
         frame = pd.DataFrame(
             {c: table.numbers(c, integer=True) for c in ["text_id", "word_number"]}
         )
@@ -93,9 +97,30 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     found = texts.explode()
     items = padded(found.index.astype("str").to_series())
     made = word_table(items.to_numpy(), sentence_numbers(found, found.index), found.to_numpy())
+    made = _with_ids(made, table, *own)
     if tags is None:
         return made
     return made.assign(pos=provo_areas.parts_of_speech(tags, made, _encoding(tags)))
+
+
+def _with_ids(words: pd.DataFrame, table: Table, ids: str, number: str, word: str) -> pd.DataFrame:
+    """Add the corpus's own ids of words (`unique_id`, null where it has none), if the file has them.
+
+    An id counts where the word of its row is that of its number; in some texts they are others.
+    """
+    if not {ids, number, word} <= set(table.frame.columns):
+        return words
+    text = "Text_ID" if "Text_ID" in table else "text_id"
+    rows = table.frame[[text, number, word, ids]].drop_duplicates()
+    rows = rows[~rows[ids].isin(_OFF_TEXT)]
+    known = words.assign(place=words.groupby("item").cumcount() + 1)
+    key = pd.MultiIndex.from_arrays([known["item"].astype(int), known.place])
+    asked = pd.MultiIndex.from_arrays([rows[text].astype(int), rows[number].astype(int)])
+    at = key.get_indexer(asked)
+    same = words.word.map(spelling).to_numpy()[at] == rows[word].map(spelling).to_numpy()
+    found = pd.Series(rows[ids].to_numpy(), index=at)[(at >= 0) & same]
+    found = found[~found.index.duplicated()]
+    return words.assign(unique_id=found.reindex(range(len(words))).astype("str").to_numpy())
 
 
 def responses(
