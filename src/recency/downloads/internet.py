@@ -135,7 +135,8 @@ def download(
     """Download into `<out>.part`, which a later try or job goes on from, then check and rename.
 
     `tries` in a row without a new byte end it; the pause after the first is `wait` seconds, then
-    double. Fewer than LEAST bytes in `patience` seconds end it, too. `hint` ends the message of an InputError: what else the user can do.
+    double. Fewer than LEAST bytes in `patience` seconds end it, too. `hint` ends the message of an
+    InputError: what else the user can do.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(out.name + ".part")
