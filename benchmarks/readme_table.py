@@ -5,8 +5,6 @@
 Prints the table, or puts it into README.md. A kept run is results/<benchmark>.<hardware>.json.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Mapping

@@ -4,8 +4,6 @@
 package it is what its own metadata say, spelled as SPDX has it; of a corpus what its source states.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from importlib import metadata

@@ -1,7 +1,5 @@
 """What mkdocs.yml's hook does: pages from the root's files, links out of docs/, formulas as MathML."""
 
-from __future__ import annotations
-
 import html
 import posixpath
 import re

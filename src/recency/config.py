@@ -1,7 +1,5 @@
 """What the config says, its names resolved; recency.workflow.checks finds what is wrong with it."""
 
-from __future__ import annotations
-
 import functools
 import glob
 import json

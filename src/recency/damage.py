@@ -1,7 +1,5 @@
 """Damaged files: JSON, Parquet and CSV files that are empty or were cut."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Atomic writing: a file is there complete, or as it was before."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -6,8 +6,6 @@
 setting keeps its name, and so its files.
 """
 
-from __future__ import annotations
-
 import itertools
 from functools import cache
 

@@ -5,8 +5,6 @@ trained on from it carry it along; an n-gram model's is a file next to it. Passa
 (recency.passages) are in files in the same folder. None of it changes what a model computes.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Names that a user typed, and the known one that is nearest to each."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@ The names are those of `accept` under an entry of `datasets` or `lms`. The confi
 messages and the lines in summary, verdict and report derive from these tables.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection, Iterable
 

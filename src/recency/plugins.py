@@ -5,8 +5,6 @@ imported by a name that is not written in the code, so that recency.workflow.cod
 rule depends on.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

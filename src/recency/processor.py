@@ -1,7 +1,5 @@
 """How PyTorch computes on the processor of this process."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How far a long job is, on the terminal and in its log."""
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -1,7 +1,5 @@
 """Names that a package offers and loads when they are first asked for, so that importing it is cheap."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module

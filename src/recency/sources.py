@@ -1,7 +1,5 @@
 """Tables of the files that a corpus of text, or minimal pairs, are made from (data/sources/*.tsv)."""
 
-from __future__ import annotations
-
 import csv
 import os
 from collections.abc import Iterable

@@ -13,8 +13,6 @@ softmax  written out: where a varies, the model caps its scores or has sinks, or
          attention weights are wanted
 """
 
-from __future__ import annotations
-
 import functools
 
 import torch

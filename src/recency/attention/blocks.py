@@ -7,8 +7,6 @@ Beside PyTorch's attention with a mask, forward and backward take 0.7 of the tim
 Intel's processors each block is PyTorch's own flash attention, forward: a half of the time in bf16.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -7,8 +7,6 @@ takes a and b from the form itself, pair of positions by pair, and the whole mas
 makes; it shares neither tables, mask nor kernel with what it checks.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ A number is dropped with a chance of p to the nearest 65,536th, and the rest is 
 left of 1. Draws are of PyTorch's own generator, so that its seed is theirs.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """What a bias is described by, checked: a form and its parameters (the config's `biases:` entry)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The words of a dataset of the project, for `recency describe --words DATASET`."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """`recency describe`: what a table holds, and the YAML to begin from."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

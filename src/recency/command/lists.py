@@ -3,8 +3,6 @@
 None of these imports PyTorch.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import json

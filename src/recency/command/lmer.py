@@ -1,7 +1,5 @@
 """`recency lmer`: a table and a formula in, the summary of the mixed model out."""
 
-from __future__ import annotations
-
 import recency
 from recency.command import tables
 

@@ -1,7 +1,5 @@
 """The command line: which subcommand with which arguments, and how an error is shown."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -4,8 +4,6 @@ Of our own, since pooch 1.9.0 starts a broken download anew and takes no byte ra
 client 2.4.0 fetches whole files of the Hub alone, without If-Range and without a checksum.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import http.client

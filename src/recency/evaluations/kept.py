@@ -3,8 +3,6 @@
 The file has the job's whole specification within, and is used by a job of that specification alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

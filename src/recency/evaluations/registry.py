@@ -21,8 +21,6 @@ A new figure of an evaluation is thus one file (and its caption); the rule, the 
 and the schema follow from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache

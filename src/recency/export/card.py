@@ -1,7 +1,5 @@
 """The card of an exported language model: what it is, how it is opened, made, and how it did."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping

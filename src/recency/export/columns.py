@@ -1,7 +1,5 @@
 """What the columns of exported tables are: name, unit, and what each is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

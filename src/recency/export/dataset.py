@@ -1,7 +1,5 @@
 """A dataset of a study as a folder for others: two tables, what their columns are, R code, a README."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """R code that fits one of a study's regressions to exported tables."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 
 from recency.errors import InputError

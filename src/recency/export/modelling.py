@@ -1,7 +1,5 @@
 """The code that an exported checkpoint brings with it: one file, of the sources that made it."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names of language models as parts of columns' names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

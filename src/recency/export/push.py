@@ -1,7 +1,5 @@
 """Rule push: an exported language model goes to the Hugging Face Hub, where a token is set."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -4,8 +4,6 @@ recency.export.modelling writes this module into the file that an exported check
 behind the form of its bias (`Bias`, `Form`); recency itself never computes with it.
 """
 
-from __future__ import annotations
-
 import torch
 from torch.nn import functional
 from transformers import AttentionInterface

@@ -4,8 +4,6 @@ recency.export.modelling writes this module into the file that an exported check
 behind the form of its memory (`Form`); recency itself never computes with it.
 """
 
-from __future__ import annotations
-
 from recency.networks.memories import Memory, State
 from recency.networks.memories.rnn import Form
 

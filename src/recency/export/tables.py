@@ -1,7 +1,5 @@
 """A dataset as two tables for others: its words with all that is known of them, and its responses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from os import PathLike
 

@@ -1,7 +1,5 @@
 """Rule export: one language model as a folder that transformers opens by itself, bias and all."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import sys

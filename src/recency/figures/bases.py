@@ -1,7 +1,5 @@
 """The endpoint of ΔLogLik in words: its baseline model and its likelihood, which figures always name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 NAMED = {

@@ -1,7 +1,5 @@
 """An experiment's ΔLogLik as figures and tables read it: LMs × responses, what is missing, totals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -5,8 +5,6 @@ What the config calls a bias or an LM plays no part. Biases of one kind differ i
 them by a line.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 

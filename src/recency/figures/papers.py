@@ -5,8 +5,6 @@ matches them; its `lm` is the paper's own name. A table of surprisals has no bia
 is the LM of that name which its `published_as` states. N-grams and mixes are none of the papers'.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

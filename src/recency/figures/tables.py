@@ -4,8 +4,6 @@ By hand: as a jinja2 template the HTML took 26 lines for these 29, and the plott
 package more. pandas' Styler needs that package too, and lines under a cell written as markup.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass

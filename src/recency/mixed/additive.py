@@ -5,8 +5,6 @@ are smooths with `bs="re"`: of a grouping variable alone (an intercept a level) 
 predictor (a slope a level).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

@@ -9,8 +9,6 @@ else (recency.mixed.deviance). A refit is therefore exact, and costs no more tha
 levels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -12,8 +12,6 @@ with I the expected second derivative by Sigma, J the derivative of Sigma by M, 
 part of G = V'(d deviance / d Sigma)V, by which each column of M is held at zero where it is best there.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass

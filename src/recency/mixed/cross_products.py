@@ -4,8 +4,6 @@ Model: y = X b + Z_a u_a + Z_b u_b + e, with u_f ~ N(0, sigma^2 L_f L_f') for ea
 factor f, and e ~ N(0, sigma^2). Factor a has G levels and i columns, factor b H and j.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ each level but the first, in alphabetical order or that of the categories. As in
 column for every level where the term without it is not in the model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product

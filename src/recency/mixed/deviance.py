@@ -19,8 +19,6 @@ else: a pair's n rows have V_c^-1 = I - t^2 / (1 + t^2 n) 1 1', so every cross-p
 t^2 / (1 + t^2 n) times the product of the pair's sums, and log|P| gains the sum of log(1 + t^2 n).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The grouping factors of a formula: their columns, and what varies in their covariance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How a response is spread about its mean: what is predicted of it, and how likely it is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

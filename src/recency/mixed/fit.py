@@ -1,7 +1,5 @@
 """One mixed model: theta searched on cross-products, and its figures, lme4's or our own."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time

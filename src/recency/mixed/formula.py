@@ -6,8 +6,6 @@ random terms `(terms | group)` or, uncorrelated, `(terms || group)`, where a gro
 functions in `recency.mixed.expressions`: log(a), I(a^2), scale(a), factor(a), poly(a, 2) …
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

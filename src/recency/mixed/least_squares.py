@@ -1,7 +1,5 @@
 """Ordinary least squares with AIC and BIC: the model without random effects."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Grouping variables as integer codes and the names of their levels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -18,8 +18,6 @@ Each returns the parts (n,) of the rows, which sum to the log-likelihood. Natura
 of a row is its share e_i (V^-1 e)_i of the quadratic form and an equal share of all else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 An R object is passed around as it is; what Python reads from it comes as arrays and strings.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """R's mgcv through rpy2: an additive model fitted by bam(), and predictions from what is kept of it."""
 
-from __future__ import annotations
-
 import base64
 import functools
 from collections.abc import Mapping

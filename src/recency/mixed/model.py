@@ -1,7 +1,5 @@
 """Mixed models of a data frame by a formula, as R's lmer() fits them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

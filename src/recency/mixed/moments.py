@@ -7,8 +7,6 @@ Rao 1971); repeated, it is Fisher scoring. Crossed factors have little to do wit
 is near the optimum, at the cost of no evaluation of the whole deviance.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

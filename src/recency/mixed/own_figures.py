@@ -1,7 +1,5 @@
 """The figures of a searched model, as lme4 reports them, from its cross-products alone."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

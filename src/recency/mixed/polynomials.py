@@ -1,7 +1,5 @@
 """R's orthogonal polynomials, poly(x, degree): found on the data that are fitted, used on any."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

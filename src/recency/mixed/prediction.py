@@ -1,7 +1,5 @@
 """Predictions from the record of a fit (see recency.mixed.fit.figures), as lme4's predict() does."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ levels drawn: they are made once, level by level, and a refit costs a descent fr
 the data. A level that is drawn twice counts as two levels, which have the same conditional modes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

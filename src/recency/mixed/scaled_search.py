@@ -5,8 +5,6 @@ X B, each random term's Z by Z_s = Z A, with B and A invertible: the likelihood 
 b = B b_s, L = A L_s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

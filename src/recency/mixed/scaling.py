@@ -1,7 +1,5 @@
 """Centring and scaling of predictors by the statistics of the data that a model is fitted to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The search for theta of a formula on data in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

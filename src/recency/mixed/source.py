@@ -1,7 +1,5 @@
 """What a formula asks of a data frame, and predictions made from it: by us, or by R."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

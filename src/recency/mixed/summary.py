@@ -1,7 +1,5 @@
 """What is reported of a fitted model, whoever computed it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

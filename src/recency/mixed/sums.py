@@ -1,7 +1,5 @@
 """Sums over the rows of a model's data: its cross-products, from memory or part by part."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np

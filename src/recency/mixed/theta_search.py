@@ -7,8 +7,6 @@ up to 20 log-likelihood units short on simulated data. An optimum at the edge, w
 zero or a correlation one, is an ordinary one here, and a saddle is seen by the sign of the gradient.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ data, and updated by BFGS in each search. Variances that are zero there start at
 at zero, the gradient by their square roots is zero as well (recency.mixed.charts).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A biased network's `config.json` holds the bias. Plain transformers refuses such
 that it can never be scored without its bias by mistake (the trap of the paper's public code).
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

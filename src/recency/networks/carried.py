@@ -6,8 +6,6 @@ The state after a step is where the next begins; no gradient goes back beyond th
 backpropagation through time). The state is part of what a killed job goes on with.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 What transformers would fill with random numbers, read from a pickle or ask about is refused here.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

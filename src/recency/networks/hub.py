@@ -1,7 +1,5 @@
 """How a checkpoint is named: a local folder, or one of the Hub, with its revision and folder there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

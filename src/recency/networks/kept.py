@@ -4,8 +4,6 @@ training.csv is an output of the rule `train`, so that what it lists of a traini
 training: a folder of another one, or one that was changed, is refused where it is asked for.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import shutil

@@ -3,8 +3,6 @@
 PyTorch's own products (MKL's) are slower on an AMD EPYC: recency.networks.products.
 """
 
-from __future__ import annotations
-
 import functools
 
 import torch

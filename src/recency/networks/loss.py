@@ -12,8 +12,6 @@ of rounding. In bf16 the gradients' error is about half of what autocast leaves 
 cross_entropy, or less.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 

@@ -5,8 +5,6 @@ as fit in a row, which is padded. An example that is longer than a row is cut, <
 token, or dropped; how many were is counted.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Training of a masked LM: as of another one, but that the loss is of the masked places alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

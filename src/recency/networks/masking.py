@@ -6,8 +6,6 @@ rest what it had (Devlin et al. 2019, section 3.1; drawn as fairseq does). Draws
 the epoch and the row's number alone: neither on the rows beside it nor on when it is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -6,8 +6,6 @@ faster. The numbers differ from PyTorch's own in the last bits, as those of two 
 On Intel's own processors MKL is up to a tenth faster with weights as they lie.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

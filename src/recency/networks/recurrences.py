@@ -4,8 +4,6 @@ Tensors are (batch, time, …). Each function equals its plain loop; what comes 
 `start`, of the shape of one step.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

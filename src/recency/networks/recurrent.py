@@ -5,8 +5,6 @@ between, and a layer relu(F H_t) may follow that has no memory (the second layer
 2016a and of their D-LSRC).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

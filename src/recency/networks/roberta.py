@@ -10,8 +10,6 @@ embedding E at length 1, T is E or, where embeddings are `normalised`, Ê:
     clap      logits = β T x                           β is trained, from 1
 """
 
-from __future__ import annotations
-
 import math
 import zlib
 

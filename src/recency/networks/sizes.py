@@ -6,8 +6,6 @@ least one tensor of its own, and every learned position a number, so that the we
 read in a moment, bounds both.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

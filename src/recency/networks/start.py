@@ -4,8 +4,6 @@ SWordSS as the thesis uses it (section 5.4): vectors of words begin as given one
 are rare or have none as weighted means of words written alike; all other weights begin as drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -4,8 +4,6 @@ By other code a training does not go on, unless who runs it declares that this a
 state then names the code that began it and that by which it goes on, and stays.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import pickletools

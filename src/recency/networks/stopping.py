@@ -1,7 +1,5 @@
 """A training that is told to end saves its state first: by a cluster, a shutdown, Ctrl-C, a closed terminal."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The token stream that a language model is trained on, read from a memory-mapped file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

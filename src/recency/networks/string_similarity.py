@@ -1,7 +1,5 @@
 """How alike two words are as strings: the similarities S that weigh neighbours (chapter 5 of the thesis)."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

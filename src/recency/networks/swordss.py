@@ -1,7 +1,5 @@
 """SWordSS: vectors of rare words, from those of words that are written like them (chapter 5 of the thesis)."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """One optimiser step of the paper's recipe, and the state that lets a killed job go on."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import json

@@ -4,8 +4,6 @@ Surprisal of one word cannot explain the time of another: a regression on such t
 result means nothing. The correlations are those of `recency.reading.checks`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Delimited tables without faults, read by PyArrow in a fraction of the time that they take row by row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa

@@ -3,8 +3,6 @@
 Everything here only looks: it gives counts, correlations and findings, and changes no data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -11,8 +11,6 @@ many, from word_id on, within a text. `attrs` may say how many were `missing`, d
 Further columns are numbers, true or false, or names (str); what is missing in them is null.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

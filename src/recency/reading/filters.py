@@ -7,8 +7,6 @@ of `+ - * / // % **`; and of the methods in `METHODS`. All of it means what it m
 checked by the same grammar.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import operator

@@ -1,7 +1,5 @@
 """Eye-tracking measures, from a record of fixations or of words in reading order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ A regression on times of another word, in another unit, or of one reader counted
 result means nothing. `recency.overrides` lists the names.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection
 from unicodedata import normalize

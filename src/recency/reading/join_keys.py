@@ -1,7 +1,5 @@
 """The keys by which a table's rows are joined to words; light, for the plan."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from recency.names import nearest

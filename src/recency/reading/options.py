@@ -1,7 +1,5 @@
 """Options of a parser whose value is one of a few."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from recency.errors import InputError

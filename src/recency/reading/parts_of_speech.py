@@ -1,7 +1,5 @@
 """Parts of speech (noun, verb, other) by Penn's or the universal tags, and what of a word has a tag."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Predictors of words from tables of the user's: by the word's place in the text, or by its type."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where sentences end, for corpora that give words without sentence numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import groupby

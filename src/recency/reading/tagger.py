@@ -5,8 +5,6 @@ treebank of any language serves. A sentence's words are split as treebanks split
 and `n't`), tagged in their order, and a word is what `parts_of_speech.of` makes of its parts.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Terms of several columns: categorical ones as indicators of all levels but one, poly(x, 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -3,8 +3,6 @@
 A term that is a numeric column, and `pos`, need nothing of this and have no entry here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike

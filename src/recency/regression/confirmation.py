@@ -7,8 +7,6 @@ jobs; the name alone decides, so that a further LM or corpus changes no other fi
 compared with is always confirmed.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any

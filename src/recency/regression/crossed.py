@@ -16,8 +16,6 @@ Efron, B. & Tibshirani, R. (1997). Improvements on cross-validation: the .632+ b
 *Journal of the American Statistical Association* 92, 548-560.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Designs of the config: the formula of a regression, all its names checked."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from os import PathLike

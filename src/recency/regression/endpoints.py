@@ -6,8 +6,6 @@ their subject nor their sentence. The others score the exploratory partition by 
 partition `fit` (recency.regression.likelihoods), or the fitted observations themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One regression fitted to the rows of a partition: the record of it that predictions are made from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

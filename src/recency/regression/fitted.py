@@ -1,7 +1,5 @@
 """The data frame that a regression was fitted to, as a table for others."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from os import PathLike
 

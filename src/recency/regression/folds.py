@@ -5,8 +5,6 @@ that scores them: they add to the variance of what is predicted, are at 0, or, i
 log-likelihood, drawn anew for all of a fold's levels at once.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@
 effects have one likelihood by all of these names, events the conditional one alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Nothing here reads data, so that formulas can be checked before anything runs.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Collection, Mapping

@@ -1,7 +1,5 @@
 """Predictions of a fitted model, from its JSON file alone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from os import PathLike

@@ -1,7 +1,5 @@
 """The observations of a regression: response, predictors of the words and of the observations."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field

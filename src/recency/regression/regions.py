@@ -1,7 +1,5 @@
 """Predictors of responses to several words, as regions of a sentence are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -4,8 +4,6 @@ What is held is a chunk, what is known of each word, the levels' names and the c
 itself must hold all rows, so this is for searches that need no merMod object.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike

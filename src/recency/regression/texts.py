@@ -1,7 +1,5 @@
 """What is known of each word of a dataset: its own columns, what language models give, neighbours'."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Words of a text against the tokens of a tokenizer, by character offsets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Attention after softmax, layer by layer, of texts in windows: never more than one layer is held."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The token that stands before a text: the one asked for, or the model's own."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

@@ -1,7 +1,5 @@
 """A cache: p(word) is the word's share of the words last read (Kuhn & De Mori 1990)."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Hashable, Sequence
 

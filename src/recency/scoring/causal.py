@@ -1,7 +1,5 @@
 """Surprisal of every token of a text, and the mass of word-initial tokens, in sliding windows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise

@@ -5,8 +5,6 @@ s_i = v_{w_{i-n+1}} + Σ_k T_k v_{w_{i-n+1-k}}, k = 1 … M - n - 1, and Z sums 
 with n = 3, M = 4 has v alone, and each further distance a matrix T_k (chapter 2 of the thesis).
 """
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A skip model interpolates n-grams with such bigrams of the distances beyond thei
 With d = 1 they are the bigrams of KenLM. The model is an ARPA file whose header says `distance=d`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -7,8 +7,6 @@ With the logits l, Z = Σ exp l and p = exp(l) / Z, nats:
     H_α = (log Σ exp(αl) - α log Z) / (1 - α);  H_0 = log of the vocabulary;  H_∞ = log Z - max l
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

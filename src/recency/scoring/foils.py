@@ -5,8 +5,6 @@ scores the foil behind all that stands before the word; a masked LM, which reads
 well, scores it in the word's place. The thesis's chapter 11: an LM chooses the word of less surprisal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Run a network over windows of text: in batches that fit memory, as fast as its processor is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path

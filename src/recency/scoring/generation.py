@@ -1,7 +1,5 @@
 """How a causal network goes on from some words: token by token, the likeliest or drawn."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

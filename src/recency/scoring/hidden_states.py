@@ -1,7 +1,5 @@
 """Hidden states of a network as one vector a word: the mean over the tokens that the word has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

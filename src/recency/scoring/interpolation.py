@@ -6,8 +6,6 @@ over the steps. So the shares are found by Newton's steps with none below 0 (Kim
 Anitescu 2020).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 #: Nats a word that better shares could gain at most, where the search ends; and its steps at most.

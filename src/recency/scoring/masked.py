@@ -8,8 +8,6 @@ What comes after the word may be `seen`, or not, as in the thesis: `removed` (ch
 "no_future": the text ends with the mask) or `masked` (chapter 9: every later token is a mask).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

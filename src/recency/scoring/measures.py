@@ -3,8 +3,6 @@
 Nothing here needs PyTorch, so that a config's measures are checked as it is read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ probability of all unknown words for it, which is none of the word's: it counts 
 knows the word.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """N-gram models of any order as KenLM writes them: ARPA files, and binaries through its `query`."""
 
-from __future__ import annotations
-
 import gzip
 import subprocess
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ word has its unigram times the backoff weights on the way; so a rank takes these
 the sorted unigrams, not the whole vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Run a recurrent network over texts of any length, once: its state goes on from piece to piece."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The output layer of a network, for the surprisal of its tokens without a whole matrix of logits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise

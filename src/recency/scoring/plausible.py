@@ -7,8 +7,6 @@ that log2(mean(2**surprisal)) over them is its unigram surprisal, whatever the L
 give about 0.7 of that, bits read as nats about 1.5 times that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np

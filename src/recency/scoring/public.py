@@ -1,7 +1,5 @@
 """The public functions on language models; `recency` names them (see docs/library.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike

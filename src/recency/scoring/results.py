@@ -1,7 +1,5 @@
 """What surprisal is handed on as: the table of contract 3, and the ledger of alignment issues."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Windows that show a network no more than the last words before each word."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

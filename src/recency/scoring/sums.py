@@ -1,7 +1,5 @@
 """Sums of tokens: what a word's tokens scored, as a row of the word, and a row for each token."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

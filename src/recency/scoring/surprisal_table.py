@@ -1,7 +1,5 @@
 """Rule surprisal_table: surprisal of every word of a dataset from a table of one's own (contract 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Texts as a person gives them: a string, several, lists of words, or a table of contract 1."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """A checkpoint's tokenizer, as it stands in its files, and the token that begins a text for it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

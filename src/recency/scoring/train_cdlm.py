@@ -1,7 +1,5 @@
 """Rule train_cdlm: train a CDLM on an n-gram model's text, or grow one by a word (recency.scoring.cdlm)."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

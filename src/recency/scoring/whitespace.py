@@ -11,8 +11,6 @@ differ in what ends the last word and in what stands before the first:
   write it without a space can only begin with the other tokens, whose mass it is divided by.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 VARIANTS = ("pimentel_meister", "oh_schuler", "pimentel_meister_first")

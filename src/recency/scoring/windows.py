@@ -1,7 +1,5 @@
 """Cut texts into sliding windows that a network can take, and the windows into batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What of a word an n-gram model is asked for: the same rule for its text and for a dataset's words."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Many simulated studies, in several processes, resumed after a stop."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

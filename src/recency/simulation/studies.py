@@ -10,8 +10,6 @@ previous word. An LM's surprisal follows the expectation with a correlation that
 `closeness`, so the LM that predicts readers better is known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

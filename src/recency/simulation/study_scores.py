@@ -4,8 +4,6 @@ The same computation that recency.regression.crossed and recency.stats.crossed m
 the arrays of recency.simulation.studies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How sure a sum over observations is, when subjects or sentences are drawn anew."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

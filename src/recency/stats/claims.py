@@ -4,8 +4,6 @@ The interval is compared with a smallest effect of interest that is stated befor
 seen. That an effect is absent needs a bound just as that it is present does.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

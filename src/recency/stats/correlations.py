@@ -1,7 +1,5 @@
 """Correlations over few units, such as LMs, and of correlations that share a variable."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Groups of things that cannot be told apart, as letters: a compact letter display."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

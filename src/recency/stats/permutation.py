@@ -1,7 +1,5 @@
 """Paired permutation tests of two models' losses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Intervals of proportions."""
 
-from __future__ import annotations
-
 import math
 
 

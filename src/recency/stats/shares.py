@@ -1,7 +1,5 @@
 """Shares of variance that the terms of a linear model explain, one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """UTF-8 text: bytes in memory, or a file of any size in chunks; a wrong byte is named."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import zlib

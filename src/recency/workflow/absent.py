@@ -4,8 +4,6 @@ A dataset that only its user can place, and that is not there, is left out and s
 plans it all the same.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from recency import config as configuration

@@ -5,8 +5,6 @@ whether a rule's script is there; and what arguments a rule's function has, for 
 of 10,000 jobs that is a quarter of the time.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 

@@ -6,8 +6,6 @@ as a run of all of them. What nobody shares is a job by itself, as is what only 
 has not: it holds nothing else up.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Nothing here needs torch or R, so a mistake shows within seconds of typing `snak
 first (schema_checks), then names, files, options and filters, then sizes, which need them right.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

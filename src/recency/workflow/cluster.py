@@ -1,7 +1,5 @@
 """On a cluster: what each job asks for, more at every retry; what runs here; jobs that a killed run left there."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 

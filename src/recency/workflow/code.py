@@ -10,8 +10,6 @@ hashed, so that comments, docstrings and formatting don't count.
 with those of the last run, and says which have changed.
 """
 
-from __future__ import annotations
-
 import ast
 import atexit
 import contextlib

@@ -5,8 +5,6 @@ thousand language models in it costs more than all else of a plan. Here names sh
 with, and beginnings what they end with: `Pythia-seed-[1-9]` and not nine names.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ the benchmarks that finished jobs left in the study's results, and where there a
 stated here: then they are an estimate, and said to be one.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Checks of reading-time corpora: parser, its options, files, measures and filters."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

@@ -4,8 +4,6 @@ What a dataset has is known from its parser, its filters and, of an own table, t
 Nothing here needs torch or R.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping

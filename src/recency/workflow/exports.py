@@ -1,7 +1,5 @@
 """What an exported language model or dataset is made of, and what its card says."""
 
-from __future__ import annotations
-
 from snakemake.exceptions import WorkflowError
 
 from recency import config as configuration

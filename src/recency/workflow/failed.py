@@ -4,8 +4,6 @@ A regression that cannot be fitted is a result, so that the others are compared 
 every one failed nothing was found, and a run that succeeded in that is none.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

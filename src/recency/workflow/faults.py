@@ -1,7 +1,5 @@
 """The error of a run that a user is meant to read, shown without the trace of Snakemake's own files."""
 
-from __future__ import annotations
-
 from snakemake.exceptions import WorkflowError
 
 

@@ -1,7 +1,5 @@
 """Files that a config names: that it says where they are, and that those of this machine are there."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

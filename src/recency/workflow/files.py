@@ -1,7 +1,5 @@
 """Where the files are that a study reads: made here, the user's own, downloaded or from a mirror."""
 
-from __future__ import annotations
-
 import os
 from functools import cached_property
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Regressions of several responses in one process or a few, of which R starts once at most."""
 
-from __future__ import annotations
-
 import functools
 import multiprocessing
 import os

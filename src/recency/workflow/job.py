@@ -1,7 +1,5 @@
 """What every script of a rule does around its work: memory, the log, and errors that a person can act on."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import os

@@ -6,8 +6,6 @@ with a key of all that the part was made from. The file is used again under that
 if its bytes are those that were kept. There is one entry a file; a new one replaces it.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

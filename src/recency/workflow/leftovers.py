@@ -4,8 +4,6 @@ Killed jobs leave hidden files with their process's number, half written: `recen
 can't remove it, and one that runs again has another number.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

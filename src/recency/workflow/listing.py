@@ -1,7 +1,5 @@
 """`./run --list`: the targets of a study, a line each, with what each would still cost here."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import re

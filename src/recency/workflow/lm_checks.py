@@ -1,7 +1,5 @@
 """Checks of language models that are not trained: tables, n-grams, mixes, and what a training kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from recency import config as configuration

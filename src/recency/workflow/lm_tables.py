@@ -1,7 +1,5 @@
 """`lms_from`: one table with the surprisals of many language models, a column each."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

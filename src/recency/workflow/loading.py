@@ -5,8 +5,6 @@ and of the tables of evaluations (`treebanks` …), that belong together. They a
 overlay adds entries or changes single keys of one.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from recency.errors import InputError

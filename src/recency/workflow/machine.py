@@ -3,8 +3,6 @@
 Nothing here imports torch: GPUs are looked for as the system shows them.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import re

@@ -1,7 +1,5 @@
 """Checks of masked LMs that are trained here: network, objective, tokenizer and bias have to go together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from recency import config as configuration

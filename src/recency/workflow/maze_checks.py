@@ -1,7 +1,5 @@
 """Checks of what experiments ask of mazes: foils, columns and conditions that there are."""
 
-from __future__ import annotations
-
 from recency.errors import InputError
 from recency.reading import filters
 from recency.workflow import dataset_checks

@@ -1,7 +1,5 @@
 """What scales and LMs ask for beside surprisal, checked as the config is read."""
 
-from __future__ import annotations
-
 from recency import config as configuration
 from recency.errors import InputError
 from recency.scoring import measures

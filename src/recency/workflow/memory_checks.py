@@ -1,7 +1,5 @@
 """Checks of memories, of the recurrent LMs that have them, and of how such LMs are trained."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from recency import config as configuration

@@ -1,7 +1,5 @@
 """LMs that mix others: what their shares are found on, and what of the config goes together in them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from recency import config as configuration

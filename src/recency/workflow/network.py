@@ -1,7 +1,5 @@
 """Where a job's network stands: trained by the workflow, or a checkpoint from elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """CDLMs of a study, as their rule asks for them."""
 
-from __future__ import annotations
-
 
 def cdlms(study) -> list[str]:
     """Return the LMs that are a CDLM."""

@@ -1,7 +1,5 @@
 """Options of modules that are chosen by name, such as a parser's: are there such, and of that type."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

@@ -3,8 +3,6 @@
 They look at the study as it is written out, and into the user's tables; jobs need not do it again.
 """
 
-from __future__ import annotations
-
 import copy
 import csv
 import glob

@@ -1,7 +1,5 @@
 """Figures and tables of experiments: the files of each, what it reads, and how the report lists it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

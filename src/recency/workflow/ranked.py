@@ -1,7 +1,5 @@
 """What an experiment ranks: its LMs, one for all of their seeds, over a base or over two."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from recency.figures import bases

@@ -6,8 +6,6 @@ changed, and takes what was made from them for up to date: stale, without a word
 record it compares with that of the last job that succeeded.
 """
 
-from __future__ import annotations
-
 import functools
 
 

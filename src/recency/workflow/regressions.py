@@ -1,7 +1,5 @@
 """The files of surprisal, observations and regressions that the rules read and make."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Iterable, Mapping

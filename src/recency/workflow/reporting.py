@@ -1,7 +1,5 @@
 """What the report's page is told of a study: its experiments' files with captions, how it was made."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

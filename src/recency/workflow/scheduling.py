@@ -5,8 +5,6 @@ second: each job that ends begins a chain of its own. After 170 jobs the process
 second, which took two fifths of a core from the jobs.
 """
 
-from __future__ import annotations
-
 import threading
 
 from snakemake.logging import logger

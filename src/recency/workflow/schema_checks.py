@@ -1,7 +1,5 @@
 """Types and keys of a config, by its schema: each fault on a line that says what would be right."""
 
-from __future__ import annotations
-
 import math
 import re
 

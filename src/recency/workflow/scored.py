@@ -1,7 +1,5 @@
 """Surprisal of several datasets under one network, which is opened once and only if any is missing."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a search of a bias's parameters reads, and how it scores and fits."""
 
-from __future__ import annotations
-
 from recency.workflow import regressions
 from recency.workflow.study import Study
 

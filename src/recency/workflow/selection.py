@@ -1,7 +1,5 @@
 """Checks of what experiments, searches, targets and power select: that it exists and goes together."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Checks of simulated readers, by the fields of recency.simulation.readers.Readers."""
 
-from __future__ import annotations
-
 import ast
 import math
 from functools import cache

@@ -1,7 +1,5 @@
 """Checks of sizes that have to go together: of networks, of trainings, of windows and of biases."""
 
-from __future__ import annotations
-
 import glob
 import math
 from collections.abc import Iterator, Mapping

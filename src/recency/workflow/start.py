@@ -1,7 +1,5 @@
 """How a run begins: the config is checked, mirrors are passed to jobs, absent data are named at once."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

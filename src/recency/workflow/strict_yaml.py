@@ -6,8 +6,6 @@ mappings that hold themselves or grow beyond measure by aliases, and Snakemake's
 runs code. `python -m recency.workflow.strict_yaml FILE…` checks files before Snakemake reads them.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from pathlib import Path

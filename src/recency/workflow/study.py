@@ -4,8 +4,6 @@
 by its name is a method here; what is special to an evaluation stands in the evaluation's folder.
 """
 
-from __future__ import annotations
-
 import glob
 from collections.abc import Callable
 from dataclasses import dataclass, field

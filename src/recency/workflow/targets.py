@@ -3,8 +3,6 @@
 Nothing here needs Snakemake, so that a study's targets can be listed from its config alone.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

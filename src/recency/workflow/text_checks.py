@@ -1,7 +1,5 @@
 """Checks of text: corpora, tokenizers and unigrams."""
 
-from __future__ import annotations
-
 import glob
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ Every rule with a script leaves a benchmark file of each job, where its log is; 
 time that the job ran.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

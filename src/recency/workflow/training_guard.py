@@ -7,8 +7,6 @@ does where a training was stopped half-way and its job, hours into the run, woul
 of that, too, it may be declared that the edit changes nothing.
 """
 
-from __future__ import annotations
-
 import ast
 import atexit
 import json

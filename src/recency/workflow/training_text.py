@@ -4,8 +4,6 @@ Named are texts that a mix's shares, a validation or a perplexity is taken on. P
 different texts; a copy under another name is found by the job that reads it (recency.history).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from recency import config as configuration

@@ -1,7 +1,5 @@
 """Checks of what vectors of words begin a training as: a recipe's `vectors`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from recency import config as configuration

@@ -7,8 +7,6 @@ business: j > i is never seen by a causal model, and models that see both direct
 forms that say what they do there.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

@@ -3,8 +3,6 @@
 Differences from the first condition are paired over stimuli.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -14,8 +14,6 @@ population, by marginal likelihood and by the fit to the same partitions. Three 
 a is closer to readers' expectations than b, and c is as close as b.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ The likelihoods of recency.mixed.likelihood by cell, a subject's observations of
 every subject reads the same words. Natural logarithm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

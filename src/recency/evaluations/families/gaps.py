@@ -4,8 +4,6 @@ The thesis's chapter 9: within a family of GPTs the larger LM, of lower perplexi
 worse, and the gap grows where nouns and verbs have slopes of surprisal of their own.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path

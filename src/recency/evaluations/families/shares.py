@@ -4,8 +4,6 @@ As the thesis's Figures 9.6 and 9.7: an analysis of variance of type I of the ro
 fitted to, with its fixed terms. Readers come first, so that all terms are of times within readers.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

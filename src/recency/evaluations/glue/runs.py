@@ -1,7 +1,5 @@
 """Fine-tuning runs as figures and tables read them: one row a run, and what an LM's runs come to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Perplexity at each length, and paired differences from the training length, by document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

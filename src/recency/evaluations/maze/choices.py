@@ -3,8 +3,6 @@
 The thesis's chapter 11: an LM chooses the word of less surprisal; a tie is no choice, and wrong.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ The thesis's chapter 11 has 19 of them, such as "the main verb in a predictive c
 than the subject noun in another one": a region, what should be higher and what lower.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ The next word is left out of the fit: every LM, even a bigram model, depends mos
 before, and the question is how fast the rest of the effect fades.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

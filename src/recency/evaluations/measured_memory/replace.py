@@ -1,7 +1,5 @@
 """Texts in which one word is replaced by another: the same words before it, the same behind it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

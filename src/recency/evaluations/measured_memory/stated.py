@@ -1,7 +1,5 @@
 """The memory that an LM's settings state: a slope's or a fading state's half-life, the words of a window."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

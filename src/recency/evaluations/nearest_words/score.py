@@ -4,8 +4,6 @@ Oualil et al. (2016a, Table 3.2 of the thesis): words alike in meaning are near 
 words alike in how long they are remembered, which is syntax, by the Euclidean distance of C.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

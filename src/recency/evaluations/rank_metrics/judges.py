@@ -4,8 +4,6 @@ The thesis's chapter 7 asked whether a person or a machine wrote what follows th
 a person … 0 clearly a machine), and took the ratio of the 3s to the 0s as an LM's score.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The thesis's chapter 7: sentences of at least 16 words without colons or quotati
 eight are kept, and what follows is what counts.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of pairs of words with people's ratings, and of words' vectors: read strictly, a wrong line is named."""
 
-from __future__ import annotations
-
 import math
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rules rare_words_by_lm, rare_words_by_vectors: how vectors of words, made ones for those without, agree with people on pairs of words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

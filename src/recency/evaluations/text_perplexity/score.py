@@ -1,7 +1,5 @@
 """Surprisal of every token of a text, its sentences' ends with them, under one language model."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence

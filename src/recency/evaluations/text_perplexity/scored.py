@@ -1,7 +1,5 @@
 """What LMs give a validation and a test text, alone and interpolated with another; the seeds of an LM together."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ read and in a larger one, as surprisals. Steiger's test asks whether length goes
 more closely than with the larger text's frequency.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path

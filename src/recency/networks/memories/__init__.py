@@ -7,8 +7,6 @@ and `forward(inputs, state, words)` reads `inputs` (batch, time, inputs) and the
 text read in pieces, the state handed on, is the text read at once.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

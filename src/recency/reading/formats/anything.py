@@ -1,7 +1,5 @@
 """A table as it is found, whatever its format: delimited text, Parquet, Feather, Excel, R's data."""
 
-from __future__ import annotations
-
 import csv
 import io
 import zipfile

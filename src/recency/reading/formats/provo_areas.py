@@ -9,8 +9,6 @@ the first word of a text and wrong in a few: words are found by their areas, whi
 text in order.
 """
 
-from __future__ import annotations
-
 import difflib
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The package rdata 1.1.0 reads the same values without R, but takes 30 s and 1.1 
 of 50 columns, R 6 s and 0.25 GB. MECO's file is larger, and several jobs read it at a time.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import subprocess

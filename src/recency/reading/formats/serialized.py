@@ -6,8 +6,6 @@ A promise, an expression that R evaluates when its value is looked at, can be sa
 calls them. The format is that of "R Internals", section 1.8.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """What the two studies of the UCL corpus share (Frank et al., 2013): sentences and trials."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

@@ -4,8 +4,6 @@ openpyxl streams rows: GECO's 760,000 rows of 60 columns fit in any memory. pyth
 times as fast, but holds the sheet, 80 bytes a cell, which would be 4 GB.
 """
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable

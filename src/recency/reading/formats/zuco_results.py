@@ -9,8 +9,6 @@ in the same order.
 Files of MATLAB 7.3 (HDF5: ZuCo 2.0) are refused: reading them takes h5py, which this project lacks.
 """
 
-from __future__ import annotations
-
 import io
 import multiprocessing
 import re

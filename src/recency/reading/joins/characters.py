@@ -6,8 +6,6 @@ hexadecimal for a part of a character, and quotes and brackets as treebanks writ
 visible characters need be the same.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import unicodedata

@@ -5,8 +5,6 @@ sizes, else by correlations of the values with word length and frequency. Joins 
 alignments fit, or that nothing verifies, are refused with the candidates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

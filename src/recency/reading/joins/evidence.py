@@ -1,7 +1,5 @@
 """What speaks for a candidate alignment: the same words, their lengths, complete texts, correlations."""
 
-from __future__ import annotations
-
 import difflib
 from dataclasses import dataclass
 

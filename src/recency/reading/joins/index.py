@@ -1,7 +1,5 @@
 """The words of a dataset, indexed by item, sentence and position; and labels as the two files write them."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping

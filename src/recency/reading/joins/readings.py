@@ -4,8 +4,6 @@ A key is read in several ways: its labels may be those of the words, be numbers 
 stand for texts in order of appearance. A candidate combines one reading of each key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product

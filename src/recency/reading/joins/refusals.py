@@ -1,7 +1,5 @@
 """The join report, and the errors of joins: the nearest key, the candidates, the line that selects each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn

@@ -1,7 +1,5 @@
 """Alignments by the words themselves: character by character in reading order, and texts by their words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

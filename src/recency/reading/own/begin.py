@@ -1,7 +1,5 @@
 """The entry of `datasets:` to begin from, for a table of one's own: guessed, and tried."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Which column of a table of one's own is what, and what stands in it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The critical region of a text: found by its words, by a marker, or by its position."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

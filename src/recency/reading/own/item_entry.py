@@ -1,7 +1,5 @@
 """The entry of `datasets:` for an experiment's table: recognised, tried, and written as YAML."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

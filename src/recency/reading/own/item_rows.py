@@ -1,7 +1,5 @@
 """Which region of which text each row of an experiment's responses belongs to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@
 then `sentence` or `critical`, then `continuation`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

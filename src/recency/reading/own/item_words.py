@@ -1,7 +1,5 @@
 """Words of an experiment's texts (contract 1): one text per item and condition, regions labelled."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The language of words, by their script and their most frequent function words."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable

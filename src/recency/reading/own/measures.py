@@ -1,7 +1,5 @@
 """Measures that values reveal: nested durations of eye movements, the slow times of a maze."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Which word each row of responses belongs to, and how many words on it goes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What the columns of a table hold: types, what is missing, ranges, examples."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Values of a user's table of responses: read, checked, and put into reading order."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the columns of a table are likely to be: guessed from their names and what they hold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

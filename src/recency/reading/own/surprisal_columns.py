@@ -1,7 +1,5 @@
 """Which columns of a table are surprisals, in which unit, and whose they are."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The texts that a table's rows make up: their words in reading order, their sentences."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

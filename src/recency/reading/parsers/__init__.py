@@ -11,8 +11,6 @@ option `offset` of `responses`, 0 unless given, is the number of words that time
 check of alignment names the right one.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from types import ModuleType

@@ -5,8 +5,6 @@ place in its passage), word, time (ms). words: the same file, and optionally `se
 sentence per line over all passages; without it, the rule of `sentences.ends` finds them.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -8,8 +8,6 @@ word's place from 0), word, sent_id, and the measures, means over readers: readi
 An amplitude is no time: responses have `amplitude_uv` in place of `time_ms`, and it may be < 0.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

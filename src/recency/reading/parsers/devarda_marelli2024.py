@@ -6,8 +6,6 @@ at the first word of each sentence or text, whose surprisal they left out. Wheth
 self-paced or of first pass is the corpus's: the config's measure says it. The subject is `mean`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -11,8 +11,6 @@ Responses carry `words_since_fixation` (the saccade's length in words), `previou
 and `line_first`, `line_last`, `screen_first`, `screen_last`: the word's place on the page.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections import Counter

@@ -8,8 +8,6 @@ Responses carry `words_since_fixation` (words from the one that was fixated befo
 on the same page; 0 for the page's first) and `previous_fixated` (it is 1).
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -14,8 +14,6 @@ the words in reading order by first pass. Words are those that most readers have
 with another word, and rows without one (double spaces in the texts), are dropped and reported.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -13,8 +13,6 @@ With a role `trees` among the words' files (all-parses-aligned.txt.penn) each wo
 speech: noun, verb (modals and auxiliaries among them) or other.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

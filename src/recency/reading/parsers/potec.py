@@ -14,8 +14,6 @@ Responses carry `first_pass` (the word was fixated before any to its right; wher
 alone can be above 0), and, counted by it, `words_since_fixation` and `previous_fixated`.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 import zlib

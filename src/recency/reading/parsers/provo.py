@@ -12,8 +12,6 @@ page's first and last fixation on a word), and `word_matches`: the paper's pipel
 files by their words and loses those that they spell differently, with quotes or apostrophes.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -28,8 +28,6 @@ spellings of a missing value; `skipped: true`: a missing time is of a word that 
 `sheet` (of a workbook), `frame` (of R's data).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -5,8 +5,6 @@
 or -), `words_since_fixation` (the paper's wdelta) and `previous_fixated`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -4,8 +4,6 @@
 question: c right, e wrong, - none asked.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -16,8 +16,6 @@ Raw times in ms, none removed: slow ones and the maze's first word, which has no
 are for the filters.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

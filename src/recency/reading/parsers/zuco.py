@@ -14,8 +14,6 @@ Of the table by reader, `previous_fixated` says whether the word before was fixa
 the only measure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

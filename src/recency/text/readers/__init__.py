@@ -5,8 +5,6 @@ yields (name, text) for each document in order; names are unique within the part
 has the values of options that take one of a few.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from recency import plugins

@@ -3,8 +3,6 @@
 The tables of transcripts (CSV, one utterance a row) are CHILDES without the target child's speech.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -4,8 +4,6 @@ An archive has a folder for each track, `babylm_10M/` and `babylm_100M/` in baby
 `train_10M/` or `train_100M/` in the later ones, with one `<source>.train` for each source of text.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 import zlib

@@ -4,8 +4,6 @@ Seven of the 126 files are not UTF-8. Six of them are Big5, where only dashes, q
 and wide blanks are more than ASCII; the other, Eisenhower 1954, is Latin-1.
 """
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path

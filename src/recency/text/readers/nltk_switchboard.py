@@ -1,7 +1,5 @@
 """Telephone calls of NLTK's Switchboard sample (Godfrey et al. 1992), 36 of them."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Francis and Kučera (1979), A Standard Corpus of Present-Day Edited American Eng
 (2010), The Manually Annotated Sub-Corpus. Words stay apart as the taggers parted them.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Iterator

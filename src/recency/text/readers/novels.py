@@ -1,7 +1,5 @@
 """Novels, one plain-text file each, as in 100 English Novels (Computational Stylistics Group)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

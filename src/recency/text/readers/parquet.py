@@ -1,7 +1,5 @@
 """Parquet files with a row per document, as OpenWebText's (Gokaslan and Cohen 2019)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The user's own plain text: UTF-8 files, gzipped or not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Text for perplexities: a sentence a line, its words parted by blanks, as PTB's of Mikolov et al. (2010)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

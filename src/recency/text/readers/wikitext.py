@@ -3,8 +3,6 @@
 The files are text, or Parquet with a line a row (column `text`), which may be without its end.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Annotated stories: trees without words, and the words' places in the stories, put together."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Category labels of the generalized categorial grammar, such as `V-aN-b{A-aN}-lA`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 
