@@ -13,6 +13,8 @@ rule attention_by_distance:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
+    resources:
+        **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
         allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),

@@ -10,6 +10,8 @@ rule attention_map:
         "<logs>/attention_map/{lm}/{sentence}.log",
     conda:
         "../envs/lm.yaml"
+    resources:
+        **cluster.growing(mem_mb=12_000, runtime=60),
     params:
         text=lambda wildcards: config["sentences"][wildcards.sentence],
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),

@@ -18,6 +18,7 @@ for product in registry.products():
             f"<logs>/{product.rule}/{{experiment}}.log",
         wildcard_constraints:
             experiment=any_of(products.experiments_of(study, product)),
+        localrule: True
         conda:
             "../envs/plot.yaml"
         params:
@@ -33,6 +34,7 @@ rule perplexity:
         "<results>/experiments/{experiment}/perplexity.csv",
     log:
         "<logs>/perplexity/{experiment}.log",
+    localrule: True
     conda:
         "../envs/plot.yaml"
     params:
@@ -48,6 +50,7 @@ rule verdict:
         "<results>/experiments/{experiment}/verdict.json",
     log:
         "<logs>/verdict/{experiment}.log",
+    localrule: True
     conda:
         "../envs/plot.yaml"
     params:
@@ -70,6 +73,7 @@ rule summary:
         ),
     log:
         "<logs>/summary.log",
+    localrule: True
     conda:
         "../envs/plot.yaml"
     params:
@@ -86,6 +90,7 @@ rule report_page:
         out="<results>/report.html",
     log:
         "<logs>/report_page.log",
+    localrule: True
     conda:
         "../envs/plot.yaml"
     params:

@@ -24,6 +24,7 @@ rule train:
         "../envs/lm.yaml"
     threads: config["threads"]["train"]
     resources:
+        **cluster.growing(mem_mb=16_000, runtime=24 * 60),
         gpu=lambda wildcards: study.gpus(wildcards.lm),
     params:
         lm="{lm}",
@@ -78,6 +79,8 @@ for batch in batches.datasets(study):
         conda:
             "../envs/lm.yaml"
         threads: config["threads"]["surprisal"]
+        resources:
+            **cluster.growing(mem_mb=12_000, runtime=4 * 60),
         params:
             **batches.scoring(study),
             datasets=list(batch.members),

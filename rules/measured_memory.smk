@@ -19,6 +19,8 @@ rule measured_memory:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
+    resources:
+        **cluster.growing(mem_mb=12_000, runtime=8 * 60),
     params:
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
         allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),

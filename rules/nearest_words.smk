@@ -10,6 +10,8 @@ rule nearest_words:
         "<logs>/nearest_words/{experiment}/{lm}.log",
     conda:
         "../envs/lm.yaml"
+    resources:
+        **cluster.growing(mem_mb=12_000, runtime=60),
     params:
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
         allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),

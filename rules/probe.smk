@@ -30,7 +30,9 @@ rule structural_probe:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     resources:
-        mem_mb=round(1000 * config["probe"]["memory_gb"]),
+        **cluster.growing(
+            mem_mb=max(16_000, round(1000 * config["probe"]["memory_gb"])), runtime=8 * 60
+        ),
     params:
         settings=products.setting(study, "probe", "training"),
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),

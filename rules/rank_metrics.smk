@@ -23,6 +23,8 @@ rule rank_metrics:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
+    resources:
+        **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
         allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
@@ -55,6 +57,8 @@ rule ngram_rank_metrics:
         seed=r"\d+",
     conda:
         "../envs/lm.yaml"
+    resources:
+        **cluster.growing(mem_mb=8_000, runtime=4 * 60),
     params:
         **study.ngram_parameters("bos", "text_rule"),
     script:

@@ -11,6 +11,8 @@ rule rare_words_by_lm:
         "<logs>/rare_words/{word_pairs}/lms/{lm}.log",
     conda:
         "../envs/lm.yaml"
+    resources:
+        **cluster.growing(mem_mb=12_000, runtime=60),
     params:
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
         allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),

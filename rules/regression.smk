@@ -32,6 +32,8 @@ for batch in batches.responses(study):
         conda:
             "../envs/stats.yaml"
         threads: batches.processes(study, batch, workflow.cores)
+        resources:
+            **cluster.growing(mem_mb=12_000, runtime=4 * 60),
         params:
             lm="{lm}",
             model="{model}",
@@ -65,6 +67,8 @@ rule nested_regression:
         other=any_of(config["lms"]),
     conda:
         "../envs/stats.yaml"
+    resources:
+        **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
         lm="{lm}",
         beside="{other}",
@@ -122,6 +126,8 @@ for batch in batches.responses(study):
         conda:
             "../envs/stats.yaml"
         threads: batches.processes(study, batch, workflow.cores)
+        resources:
+            **cluster.growing(mem_mb=12_000, runtime=8 * 60),
         params:
             lm="{lm}",
             model="{model}",

@@ -17,6 +17,8 @@ rule temporal_correlation:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
+    resources:
+        **cluster.growing(mem_mb=12_000, runtime=8 * 60),
     params:
         checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
         allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),

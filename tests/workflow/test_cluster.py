@@ -7,9 +7,9 @@ import time
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from loaded import scripts
 from project import ROOT, TINY, copy_project, plan
-from snakemake.resources import Resources
 
 from recency.workflow import batches, cluster
 
@@ -20,7 +20,7 @@ def folder(tmp_path_factory):
 
 
 def asked(folder, *words):
-    """Return what each kind of job asks for, of a plan: kind → (MB, minutes)."""
+    """Return the resources of each kind of job in a plan: kind → (MB, minutes), None without any."""
     text = plan(folder, "--nolock", *words, configs=TINY).stdout
     found = {}
     for block in re.split(r"^(?:local)?rule ", text, flags=re.MULTILINE)[1:]:
@@ -30,43 +30,41 @@ def asked(folder, *words):
     return found
 
 
-def test_jobs_ask_for_what_they_do_and_for_more_at_each_attempt(folder):
+def test_jobs_ask_for_more_at_each_attempt(folder):
     first, third = asked(folder), asked(folder, "--attempt", "3")
-    assert first["train"] == cluster.ASKED["train"] and first["words"] == cluster.OTHERS
-    for kind in ("train", "surprisal", "regression", "words", "permutation"):
+    assert first["train"] == (16_000, 24 * 60) and first["words"] == (None, None)
+    for kind in ("train", "surprisal", "regression", "estimate_ngrams"):
         assert third[kind] == tuple(3 * each for each in first[kind]), kind
 
 
-def test_memory_that_a_rule_states_is_the_least():
-    resources = Resources.from_mapping({"mem_mb": 90_000})
-    rule = SimpleNamespace(name="structural_probe", script="probe.py", resources=resources)
-    cluster.asks([rule], {})
-    assert rule.resources["mem_mb"].evaluate(None, attempt=2).value == 180_000
-    assert rule.resources["runtime"].evaluate(None, attempt=1).value == 8 * 60
+@pytest.mark.parametrize("profile", ["slurm", "generic"])
+def test_a_cluster_s_profile_asks_for_all_other_jobs(folder, profile):
+    settings = yaml.safe_load((ROOT / "profiles" / profile / "config.yaml").read_text())
+    defaults = [f"{name}={value}" for name, value in settings["default-resources"].items()]
+    found = asked(folder, "--attempt", "2", "--default-resources", *defaults)
+    assert found["words"] == (8_000, 120) and found["train"] == (32_000, 48 * 60)
 
 
-def test_what_the_command_line_sets_stays(folder):
+def test_the_command_line_overrides_a_rule(folder):
     found = asked(folder, "--attempt", "2", "--set-resources", "train:runtime=7")
-    assert found["train"] == (2 * cluster.ASKED["train"][0], 7)
+    assert found["train"] == (32_000, 7)
 
 
-def test_what_is_named_are_rules():
+def test_rules_that_open_a_network_ask_for_memory():
     kinds = set(scripts())
     assert kinds == set(map(batches.kind_of, kinds))  # or it would be taken for one of a batch
-    assert set(cluster.ASKED) <= kinds
-    opens = {  # a network, which may be large
-        block.split(":")[0]
+    blocks = [
+        block
         for path in (ROOT / "rules").glob("*.smk")
-        for block in re.split(r"^rule ", path.read_text(), flags=re.MULTILINE)[1:]
-        if re.search(r"^\s+model=lambda", block, re.MULTILINE)
-        and "localrule: True" not in block
-        and "rule:\n" not in block  # surprisal and regression, in batches
-    }
-    assert len(opens) > 10 and opens <= set(cluster.ASKED)
-    rules = [SimpleNamespace(name=name) for name in kinds]
-    here = cluster.seconds_long(rules)
-    assert {"verdict", "report_page", "figure_delta_loglik"} <= set(here)
-    assert not set(here) & {"train", "surprisal", "regression", "words", "observations"}
+        for block in re.split(r"^ *rule\b", path.read_text(), flags=re.MULTILINE)[1:]
+    ]
+    opening = [
+        block
+        for block in blocks
+        if re.search(r"^\s+model=lambda", block, re.MULTILINE) and "localrule: True" not in block
+    ]
+    assert len(opening) > 10
+    assert not [block[:40] for block in opening if "cluster.growing(" not in block]
 
 
 @pytest.fixture

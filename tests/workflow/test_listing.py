@@ -164,8 +164,8 @@ def test_a_cost_in_words():
         "1,201 jobs: 1 of 3 trainings, 1,200 of 1,300 regressions, 2 GB to fetch; 60 min"
     )
     assert costs.Cost(every).line(2) == "made (1,305 jobs: 3 trainings, 1,300 regressions)"
-    cost = costs.Cost(every, left, 1e6, measured=False, unknown=Counter({"search": 2}))
-    assert cost.line(1).endswith("; estimated 277.8 h and 2 searches of unknown time")
+    cost = costs.Cost(every, left, 1e6, measured=False, unknown=Counter({"job of bias_search": 2}))
+    assert cost.line(1).endswith("; estimated 277.8 h and 2 jobs of bias_search of unknown time")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 
 from recency import config as configuration
-from recency.workflow import batches, kept, machine
+from recency.workflow import batches, kept, machine, snakemake_patches
 from recency.workflow.targets import targets
 
 FLOPS = {"fp32": 1.5e11, "bf16": 3e11}
@@ -23,16 +23,8 @@ START = 2.0
 """Core seconds in which a job starts and imports what it needs."""
 SECONDS = {"regression": 3.0, "surprisal": 10.0, "cross-validation": 30.0, "other": 5.0}
 """Core seconds of a fit, of a dataset under an LM and of other jobs, of which none has been timed yet."""
-LONG = {
-    "bias_search": "search",
-    "score_pairs": "scoring of pairs",
-    "train_cdlm": "training of a CDLM",
-    "fine_tune": "fine-tuning",
-    "structural_probe": "probe",
-    "simulate_power": "simulation of power",
-    "simulate_endpoint": "simulation of endpoints",
-}
-"""Rule → what it does, where that may take hours and nothing here tells how many."""
+LONG = 8 * 60
+"""Minutes that a rule asks for from which on a job that was never timed is of unknown time."""
 KINDS = {
     "train": "training",
     "surprisal": "surprisal",
@@ -208,9 +200,7 @@ def _short(error: BaseException) -> str:
 
 def _planned(workflow, study, timing: Timing, names: Sequence[str]) -> dict[str, Cost]:
     """Plan targets together, as `snakemake --dag` does, and add up what is below each."""
-    workflow.dag_settings.targets = set(names)
-    workflow._prepare_dag(forceall=False, ignore_incomplete=True, lock_warn_only=True)
-    workflow._build_dag()
+    snakemake_patches.build_dag(workflow, names)
     dag = workflow.dag
     by_name = {job.rule.name: job for job in dag.targetjobs}
     return {name: _cost(dag, by_name[name], study, timing) for name in names}
@@ -255,7 +245,11 @@ def _add(cost: Cost, dag, job, study, timing: Timing) -> None:
         return
     seconds, measured = _of_job(kind, job, timing)
     if seconds is None:
-        what = timing.named(job.wildcards.lm) if kind == "training" else LONG[job.rule.name]
+        what = (
+            timing.named(job.wildcards.lm)
+            if kind == "training"
+            else f"job of {batches.kind_of(job.rule.name)}"
+        )
         cost.unknown[what] += 1
     cost.seconds += seconds or 0.0
     # What every job takes at least is no news; the long ones decide whether a time is an estimate.
@@ -270,7 +264,7 @@ def _of_job(kind: str, job, timing: Timing) -> tuple[float | None, bool]:
         return _of_parts(what, job, timing)
     if known := timing.of_rule(job.rule.name):
         return mean(known.values()), True
-    if job.rule.name in LONG:
+    if kind == "other" and job.resources.get("runtime", 0) >= LONG:
         return None, False
     return SECONDS.get(kind, SECONDS["other"]), False
 
@@ -308,8 +302,7 @@ def _jobs(counts: Counter[str], of: Counter[str] | None = None) -> str:
 
 def _counted(number: int, what: str) -> str:
     first, space, rest = what.partition(" ")
-    many = {"search": "searches"}.get(first, f"{first}s")
-    return f"{number:,} {what if number == 1 else many + space + rest}"
+    return f"{number:,} {what if number == 1 else f'{first}s{space}{rest}'}"
 
 
 def _duration(seconds: float) -> str:

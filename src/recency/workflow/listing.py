@@ -8,7 +8,7 @@ from pathlib import Path
 
 from recency.errors import InputError
 from recency.evaluations.registry import products
-from recency.workflow import costs
+from recency.workflow import costs, snakemake_patches
 from recency.workflow.costs import Cost
 from recency.workflow.targets import KINDS, Target, targets
 
@@ -145,7 +145,7 @@ def opened(root: Path, configfiles: Sequence[str], entries: Sequence[str]) -> It
                 snakefile=Path("Snakefile"),
             )
             opened.dag(types.DAGSettings(rerun_triggers=triggers))
-            yield opened._workflow
+            yield snakemake_patches.opened_workflow(opened)
     except WorkflowError as error:
         raise InputError(str(error)) from None
     finally:

@@ -1,5 +1,6 @@
 """How a run begins: the config is checked, mirrors are passed to jobs, absent data are named at once."""
 
+import gc
 import os
 import re
 import sys
@@ -13,13 +14,16 @@ from recency.evaluations import registry
 from recency.workflow import (
     checks,
     cluster,
+    code,
     costs,
     failed,
+    failure_notice,
     leftovers,
     loading,
     machine,
     plan_checks,
-    scheduling,
+    products,
+    snakemake_patches,
     strict_yaml,
     targets,
     timings,
@@ -50,6 +54,9 @@ def study(config: dict, workflow, root: str | Path) -> Study:
     `root` is the project's folder. A module's config lies over config.yaml, as an overlay does.
     """
     root = Path(root)
+    # A plan makes millions of objects and drops few: to search them for cycles is a third of its time.
+    gc.freeze()
+    gc.set_threshold(1_000_000, 100, 100)
     try:
         if workflow.is_main_process:
             _read_strictly(root, workflow)
@@ -117,13 +124,32 @@ def wildcards(config: dict) -> dict[str, str]:
 
 
 def rule_files(root: str) -> list[str]:
-    """Return the files of rules, all that there are."""
-    return sorted(map(str, Path(root, "rules").glob("*.smk")))
+    """Return the files of rules; last the rules that are named by the config, when all names are taken."""
+    files = sorted(Path(root, "rules").glob("*.smk"), key=lambda p: (p.stem == "targets", p.name))
+    return list(map(str, files))
 
 
 def own_rules(workflow, root: str) -> list:
     """Return the rules of this project: another workflow that has it as a module has rules of its own."""
     return [rule for rule in workflow.rules if Path(root) in Path(str(rule.basedir), "_").parents]
+
+
+def complete_rules(study: Study, workflow, root: str) -> None:
+    """Give this project's rules their code and times, and check the run's targets.
+
+    A rule's parameters hold the fingerprints of its code, so that an edit reruns it; how long each job
+    takes is kept for `./run timings` and the report.
+    """
+    own = own_rules(workflow, root)
+
+    def chosen(rule, wildcards):
+        return products.chosen(study, rule, wildcards)
+
+    code.track(own, chosen, memory=Path(".snakemake", "recency-code.json"))
+    timings.track(own)
+    snakemake_patches.record_finished_jobs_only()
+    keep_handlers(study, workflow)
+    require_targets(study, workflow)
 
 
 def named_files(study: Study) -> str:
@@ -180,18 +206,20 @@ def begin(study: Study, workflow) -> None:
     training_guard.check(study.config, workflow)
     require_machine(study, workflow)
     cluster.end_orphans(workflow)
-    scheduling.look_once(workflow)
-    scheduling.say_when_it_ends(workflow)
+    if workflow.local_exec:
+        # The limit is for a cluster's queue; here, waiting for it takes two fifths of a core.
+        workflow.scheduler.job_rate_limiter = None
+    failure_notice.watch(workflow)
     tidy(study, workflow)
     say_what(study, workflow)
 
 
 def keep_handlers(study: Study, workflow) -> None:
-    """Have a module's runs begin and end as the project's own do: Snakemake takes a module's handlers for none."""
+    """Have a module's runs begin and end as the project's own do."""
     if is_module(workflow):
-        workflow._onstart = lambda log: begin(study, workflow)
-        workflow._onsuccess = lambda log: end(study, workflow)
-        workflow._onerror = say_why
+        snakemake_patches.set_handlers(
+            workflow, lambda log: begin(study, workflow), lambda log: end(study, workflow), say_why
+        )
 
 
 def require_writable(study: Study) -> None:

@@ -1,41 +1,18 @@
-"""When a run looks for jobs that may start, and what it says once it starts no more."""
-
-import threading
-import time
-from types import SimpleNamespace
+"""What a run says once a job failed and it starts no more."""
 
 import pytest
 from project import ROOT, snakemake
-from snakemake.scheduling.job_scheduler import JobScheduler
-
-from recency.workflow import scheduling
-
-
-def test_however_often_it_is_asked_for_there_is_one_later_look():
-    scheduler = SimpleNamespace(_open_jobs=threading.Semaphore(0))
-    scheduling.look_once(SimpleNamespace(scheduler=scheduler))
-    for _ in range(2):
-        for _ in range(50):
-            scheduler._schedule_reevalutation(0.2)
-        assert scheduler._open_jobs.acquire(timeout=30)
-        time.sleep(0.5)
-        assert not scheduler._open_jobs.acquire(blocking=False)
-
-
-def test_snakemake_has_these_names():
-    assert callable(JobScheduler._schedule_reevalutation) and callable(JobScheduler._handle_error)
-
 
 SNAKEFILE = """
 import sys
 
 sys.path.insert(0, "SRC")
-from recency.workflow import scheduling
+from recency.workflow import failure_notice
 
-scheduling.AGAIN = 0.2
+failure_notice.REPEAT_AFTER = 0.2
 
 onstart:
-    scheduling.say_when_it_ends(workflow)
+    failure_notice.watch(workflow)
 
 rule all:
     input: "bad", "slow/mine", "late"
@@ -53,7 +30,7 @@ rule late:
     output: "late"
     shell: "touch {output}"
 """
-SAID = "bad failed (see above), so that nothing else is started; what runs goes on to its end: slow mine."
+SAID = "bad failed (see above), so that nothing else is started; these jobs run to their end: slow mine."
 
 
 @pytest.mark.parametrize("arguments", [[], ["--keep-going"]], ids=["ends", "keeps going"])

@@ -1,4 +1,4 @@
-"""What has to be installed beside Snakemake for plans to be made; read before anything that needs it."""
+"""Packages that planning needs next to Snakemake; imported before any module that needs them."""
 
 from importlib.util import find_spec
 
