@@ -208,7 +208,7 @@ def next_to_lmer(sizes: Sizes, seed: int) -> dict[str, float | str]:
 
     def fitted(sample: Rows, begin: list[float]) -> tuple[float, object]:
         columns = {"time_ms": sample.y, **{name: sample.predictors[name] for name in names}}
-        data = lme4.data_frame(columns, {name: sample.groups[name] for name in axes})
+        data = lme4.data_frame(columns | {name: sample.groups[name] for name in axes})
         return timed(lambda: lmer(str(formula), data, FloatSexpVector(begin)))
 
     _, full = fitted(rows, [])

@@ -41,7 +41,7 @@ from result import keep, processor
 
 from recency.mixed import lme4
 from recency.mixed.factors import crossed_factors
-from recency.mixed.fit import fit_model
+from recency.mixed.fitting import fit_model
 from recency.mixed.formula import parse
 from recency.mixed.levels import Levels
 from recency.mixed.sums import products_of
@@ -148,7 +148,7 @@ def timed(what: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
 
 def lmer(formula: str, predictors: dict, y: np.ndarray, groups: dict) -> tuple[float, float, str]:
     """Time lmer at its fastest settings; return seconds, logLik and its warnings."""
-    data = lme4.data_frame({"time_ms": y, **predictors}, groups)
+    data = lme4.data_frame({"time_ms": y, **predictors, **groups})
     from rpy2 import robjects
 
     fitted = robjects.r(

@@ -32,7 +32,7 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 from result import keep, processor
 
-from recency.mixed.fit import fit_model
+from recency.mixed.fitting import fit_model
 from recency.mixed.formula import parse
 from recency.mixed.levels import Levels
 

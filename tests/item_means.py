@@ -5,6 +5,7 @@ from project import load
 
 from recency.reading import observations, responses, words
 from recency.regression import fit as regression
+from recency.regression.inputs import Inputs
 
 DESIGN = load()["designs"]["frequency_means"]
 
@@ -42,11 +43,12 @@ def observed(folder, path, measure="SPR", filters=(), accept=(), **options):
 def fitted(out, name, design=DESIGN, unigram=None):
     files = {kind: out["words"].with_name(f"{name}.full.{kind}") for kind in ("json", "parquet")}
     regression.main(
-        words=out["words"],
-        fit=out["fit"],
-        exploratory=None,
-        unigram=unigram,
-        surprisal=out["words"].with_name(f"{name}.parquet"),
+        Inputs(
+            words=out["words"],
+            fit=out["fit"],
+            unigram=unigram,
+            surprisal=out["words"].with_name(f"{name}.parquet"),
+        ),
         out=files["json"],
         out_observations=files["parquet"],
         lm=name,

@@ -9,7 +9,7 @@ import pytest
 
 from recency.evaluations.curves import figure, figure_perplexity, points, rows, table
 from recency.evaluations.reading_times import delta_loglik, intervals
-from recency.stats.draws import FurtherSeeds
+from recency.stats.totals import FurtherSeeds
 
 STEPS = (8, 64, 500)
 RESPONSES = [

@@ -20,7 +20,7 @@ from recency.regression.predictors import Rows
 from recency.simulation import repeats, studies, study_scores
 from recency.simulation.studies import Settings
 from recency.stats import bootstrap
-from recency.stats.crossed import Tables
+from recency.stats.crossed_samples import Tables
 from recency.stats.permutation import permutation_p
 
 CLOSENESS = {"a": 0.96, "b": 0.64}

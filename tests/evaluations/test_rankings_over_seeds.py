@@ -133,7 +133,7 @@ def test_errors_of_several_seeds_are_means():
 
 
 def record(folder, name, value, base=None, converged=True):
-    keys = delta_loglik.LIKELIHOODS.values()
+    keys = [endpoint.key for endpoint in delta_loglik.ENDPOINTS.values()]
     made = {"model": "base" if base else "full", "n": {"exploratory": 4, "fit": 8},
             "note": "" if converged else "flat", "converged": converged,
             "loglik": dict.fromkeys(keys, value)}  # fmt: skip

@@ -13,8 +13,6 @@ from made_readers import MIXED, columns, files, parted, readings, texts
 import recency
 from recency.errors import InputError
 from recency.evaluations.ranks import figure, refits
-from recency.mixed.formula import parse
-from recency.mixed.resampled import Resampled, Sample
 from recency.regression import fit
 
 SLOPES = MIXED | {
@@ -35,7 +33,7 @@ def made(tmp_path_factory):
 def refitted(folder, model, lm=True, design=SLOPES):
     out = folder / f"{lm}.{model}.parquet"
     refits.main(
-        **files(folder, lm=lm), out=out, lm="lm", design=design, model=model, dataset="d",
+        files(folder, lm=lm), out, lm="lm", design=design, model=model, dataset="d",
         replicates=REPLICATES, seed=1,
     )  # fmt: skip
     return pd.read_parquet(out).loglik
@@ -43,7 +41,7 @@ def refitted(folder, model, lm=True, design=SLOPES):
 
 @pytest.mark.parametrize(("model", "lm"), [("full", True), ("base", True), ("base", False)])
 def test_the_data_themselves_give_the_regressions_own(made, model, lm):
-    fit.main(**files(made, lm=lm), out=made / "f.json", lm="lm", design=SLOPES, model=model)
+    fit.main(files(made, lm=lm), made / "f.json", lm="lm", design=SLOPES, model=model)
     record = pd.read_json(made / "f.json", typ="series")
     assert refitted(made, model, lm)[0] == pytest.approx(record["loglik"]["exploratory"], abs=0.01)
 
@@ -83,13 +81,12 @@ def test_draws_are_the_same_for_all_measures_and_others_for_another_dataset():
     assert (one == refits.draws(list("abcdef"), 9, 1, "d")).all() and (one != two).any()
 
 
-def test_what_refits_do_not_cover_is_refused():
-    rows = Sample(
-        {"x": np.arange(4.0)}, np.arange(4.0), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    )
-    for random in ("(1 | item)", "(1 | subject) + (x | sentence)"):
-        with pytest.raises(InputError, match="refits draw subjects anew, and cover"):
-            Resampled(parse(f"y ~ x + {random}"), "subject", rows, rows, 2, 2)
+def test_what_refits_do_not_cover_is_refused(made):
+    nested = "(1 | subject) + (1 | sentence) + (1 | sentence:subject)"
+    for random in ("(1 | item)", "(1 | subject) + (1 | sentence) + (1 | item)", nested):
+        design = SLOPES | {"formula": f"time_ms ~ length + surprisal + {random}"}
+        with pytest.raises(InputError, match="a ranking by refits (resamples|covers no nested)"):
+            refitted(made, "full", design=design)
 
 
 CELLS = [

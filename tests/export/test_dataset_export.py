@@ -11,7 +11,7 @@ from project import ROOT, TINY, environment, load, snakemake
 from recency.export import columns, dataset, lme4, tables
 from recency.export.names import short_names
 from recency.mixed.levels import Levels
-from recency.mixed.scaling import scaling_of
+from recency.mixed.recorded import scaling_of
 from recency.reading import observations
 from recency.regression import fitted
 from recency.regression.predictors import Rows

@@ -11,7 +11,7 @@ from recency.mixed import lme4
 from recency.mixed.cells import Cells
 from recency.mixed.deviance import solve
 from recency.mixed.factors import crossed_factors
-from recency.mixed.fit import fit_model
+from recency.mixed.fitting import fit_model
 from recency.mixed.formula import column, parse
 from recency.mixed.levels import Levels
 from recency.mixed.theta_search import search
@@ -232,7 +232,7 @@ def test_draws_and_scores_are_those_of_lme4_and_scipy(R, monkeypatch, shape):  #
     for draw in range(len(HALVES)):
         times = [drawn(groups[name].names, draw) for name in ("subject", "sentence")]
         columns, response, levels = repeated(times, predictors, y, groups)
-        data = lme4.data_frame({"time_ms": response, **columns}, levels)
+        data = lme4.data_frame({"time_ms": response, **columns, **levels})
         expected = lme4.summary_of(lmer(str(formula), data))
         fit = cells.fit(*times)
         assert fit.loglik == pytest.approx(expected.loglik, abs=1e-4)

@@ -7,7 +7,7 @@ from recency.mixed import sums
 from recency.mixed.cross_products import Block, cross_products, selected
 from recency.mixed.deviance import solve
 from recency.mixed.factors import NotSearchable, crossed_factors
-from recency.mixed.fit import fit_model
+from recency.mixed.fitting import fit_model
 from recency.mixed.formula import parse
 from recency.mixed.levels import Levels
 
@@ -40,7 +40,7 @@ def test_parts_of_dense_sums(monkeypatch):
     whole = cross_products(blocks(), 21, 30)
     at = np.diag([0.5, 0.2, 0.1]), np.diag([0.3, 0.1])
     expected = solve(whole, *at)
-    monkeypatch.setattr("recency.mixed.crossed.AT_ONCE", 400)  # two levels of a
+    monkeypatch.setattr("recency.mixed.crossed_sums.AT_ONCE", 400)  # two levels of a
     found = solve(whole, *at)
     assert found.deviance == pytest.approx(expected.deviance, rel=1e-12)
     assert found.by_La == pytest.approx(expected.by_La) and found.by_Lb == pytest.approx(

@@ -99,7 +99,7 @@ def test_columns_are_those_of_model_matrix(data, side):
         rows[name].to_numpy() if rows[name].dtype == bool else design.categorical(rows[name])
         for name in rows
     }  # fmt: skip
-    frame = lme4.frame_of(columns)
+    frame = lme4.data_frame(columns)
     from rpy2 import robjects
 
     theirs = robjects.r("function(f, d) model.matrix(as.formula(f), d)")(f"y ~ {side}", frame)

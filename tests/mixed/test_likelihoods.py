@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from recency.mixed import likelihood, lme4, prediction
-from recency.mixed.fit import figures, fit_model
+from recency.mixed import likelihood, lme4, recorded
+from recency.mixed.fitting import figures, fit_model
 from recency.mixed.formula import column, parse
 from recency.mixed.levels import joined
 from tests.mixed.test_mixed_model import CORRELATED, simulate
@@ -41,10 +41,10 @@ def dense(record, predictors, groups, names, n):
 def test_marginal_by_subject_is_the_dense_normal_about_the_other_modes(record):
     predictors, y, groups = simulate(9, subjects=7, sentences=6, words=4, keep=0.7)
     n = len(y)
-    residuals = y - prediction.fixed_part(record, predictors, n)
+    residuals = y - recorded.fixed_part(record, predictors, n)
     parts = likelihood.marginal(residuals, record, predictors, groups, ["subject"])
     sentence = {"ranef": {"sentence": record["ranef"]["sentence"]}, "random": record["random"]}
-    mean = prediction.random_part(sentence, predictors, groups, n)
+    mean = recorded.random_part(sentence, predictors, groups, n)
     V = dense(record, predictors, groups, ["subject"], n)
     expected = multivariate_normal(mean, V).logpdf(residuals)
     assert parts.sum() == pytest.approx(expected, rel=1e-10)
@@ -88,10 +88,10 @@ def test_modelblocks_is_the_scripts_by_lme4s_own_matrices(R, subjects, sentences
     result = fit_model(parse(FORMULA), predictors, y, groups, "cross_products")
     record = figures(result)
     others, y2, groups2 = simulate(9, subjects=subjects, sentences=sentences, keep=0.8)
-    frame = lme4.data_frame({"time_ms": y2, **others}, groups2)
+    frame = lme4.data_frame({"time_ms": y2, **others, **groups2})
     k = len(record["random"]["subject"]["terms"])
     expected = R(SCRIPT)(frame, result.model, k)[0]
-    residuals = y2 - prediction.fixed_part(record, others, len(y2))
+    residuals = y2 - recorded.fixed_part(record, others, len(y2))
     levels = {name: len(modes) for name, modes in record["ranef"].items()}
     parts = likelihood.modelblocks(residuals, record, others, groups2, levels)
     assert parts.sum() == pytest.approx(expected, rel=1e-9)

@@ -9,18 +9,24 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from recency.mixed import likelihood, lme4, prediction
-from recency.mixed import search as search_module
+from recency.mixed import likelihood, lme4, recorded
+from recency.mixed import scaled_search as search_module
 from recency.mixed.cross_products import Block, cross_products, independent
-from recency.mixed.deviance import deviance
+from recency.mixed.deviance import solve
 from recency.mixed.factors import crossed_factors
-from recency.mixed.fit import figures, fit_model
+from recency.mixed.fitting import figures, fit_model
 from recency.mixed.formula import column, parse
 from recency.mixed.levels import Levels, joined
 from recency.mixed.sums import products_of
 from recency.mixed.theta_search import search
 
 NAMES = ("length", "position", "surprisal")
+
+
+def deviance(products, La, Lb):
+    """Return the deviance and its gradients by La and Lb."""
+    solution = solve(products, La, Lb)
+    return solution.deviance, solution.by_La, solution.by_Lb
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +158,7 @@ def test_search_is_no_worse_than_lme4_tightened(R, data, formula):
     formula = parse(FORMULAS[formula])
     ours = fit_model(formula, predictors, y, groups, "cross_products")
     assert ours.converged and ours.optimum is not None, ours.note
-    frame = lme4.data_frame({"time_ms": y, **predictors}, groups)
+    frame = lme4.data_frame({"time_ms": y, **predictors, **groups})
     tightened = R(
         """function(formula, data) {
                 best <- NULL
@@ -230,7 +236,7 @@ def test_lme4_takes_over_where_the_deviances_differ(R, monkeypatch):
 def test_engine_lme4_is_lmer_as_it_is(R):
     predictors, y, groups = simulate(2)
     result = fit_model(parse(CORRELATED), predictors, y, groups, "lme4")
-    frame = lme4.data_frame({"time_ms": y, **predictors}, groups)
+    frame = lme4.data_frame({"time_ms": y, **predictors, **groups})
     lmer = R("function(f, d) lmer(as.formula(f), d, REML = FALSE)")
     assert result.summary.theta == list(lme4.summary_of(lmer(CORRELATED, frame)).theta)
     assert result.optimum is None
@@ -266,10 +272,10 @@ def fitted(formula, seed=4, **options):
 def test_predictions_are_those_of_predict(R, formula):
     record, model, *_ = fitted(formula, keep=0.5)
     predictors, y, groups = simulate(9, subjects=18, sentences=14, keep=0.3)
-    frame = lme4.data_frame({"time_ms": y, **predictors}, groups)
+    frame = lme4.data_frame({"time_ms": y, **predictors, **groups})
     predict = R("function(m, d) predict(m, d, allow.new.levels = TRUE)")
-    ours = prediction.fixed_part(record, predictors, len(y))
-    ours += prediction.random_part(record, predictors, groups, len(y))
+    ours = recorded.fixed_part(record, predictors, len(y))
+    ours += recorded.random_part(record, predictors, groups, len(y))
     assert ours == pytest.approx(np.array(predict(model, frame)), rel=1e-9)
 
 
@@ -278,7 +284,7 @@ def test_predictions_are_those_of_predict(R, formula):
 def test_marginal_likelihood_is_that_of_the_dense_normal(R, formula, options):
     record, *_ = fitted(formula, **options)
     predictors, y, groups = simulate(9, subjects=5, sentences=6, words=4, keep=0.6)
-    residuals = y - prediction.fixed_part(record, predictors, len(y))
+    residuals = y - recorded.fixed_part(record, predictors, len(y))
     V = record["sigma"] ** 2 * np.eye(len(y))
     for name, spread in record["random"].items():
         codes = joined(name, groups).codes
@@ -292,7 +298,7 @@ def test_marginal_likelihood_is_that_of_the_dense_normal(R, formula, options):
 
 def test_marginal_likelihood_of_the_fitted_data_is_lme4s(R):
     record, model, predictors, y, groups = fitted(CORRELATED)
-    residuals = y - prediction.fixed_part(record, predictors, len(y))
+    residuals = y - recorded.fixed_part(record, predictors, len(y))
     parts = likelihood.marginal(residuals, record, predictors, groups)
     assert parts.sum() == pytest.approx(lme4.summary_of(model).loglik, rel=1e-10)
 

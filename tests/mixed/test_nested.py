@@ -7,7 +7,7 @@ from test_mixed_model import CORRELATED, simulate
 from recency.mixed.cross_products import Block, cross_products, selected
 from recency.mixed.deviance import solve
 from recency.mixed.factors import NotSearchable, crossed_factors
-from recency.mixed.fit import fit_model
+from recency.mixed.fitting import fit_model
 from recency.mixed.formula import parse
 from recency.mixed.sums import products_of
 

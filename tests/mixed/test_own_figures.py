@@ -9,8 +9,8 @@ from test_mixed_model import CORRELATED, FORMULAS, simulate
 
 import recency
 from recency.mixed import lme4, own_figures
-from recency.mixed import search as search_module
-from recency.mixed.fit import figures, fit_model
+from recency.mixed import scaled_search as search_module
+from recency.mixed.fitting import figures, fit_model
 from recency.mixed.formula import parse
 from recency.mixed.levels import Levels
 from recency.regression.confirmation import drawn

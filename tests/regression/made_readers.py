@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from recency.regression.inputs import Inputs
+
 DESIGN = {
     "of_interest": ["surprisal"],
     "base": "all",
@@ -61,14 +63,13 @@ def parted(folder, rows, words):
 
 
 def files(folder, exploratory=True, lm=True):
-    """Return the files that a regression reads, as keywords of its `main`."""
-    return {
-        "words": folder / "words.parquet",
-        "fit": folder / "fit.parquet",
-        "exploratory": folder / "exploratory.parquet" if exploratory else None,
-        "unigram": None,
-        "surprisal": folder / "lm.parquet" if lm else None,
-    }
+    """Return the files that a regression reads."""
+    return Inputs(
+        words=folder / "words.parquet",
+        fit=folder / "fit.parquet",
+        exploratory=folder / "exploratory.parquet" if exploratory else None,
+        surprisal=folder / "lm.parquet" if lm else None,
+    )
 
 
 def columns(folder, partition="fit"):

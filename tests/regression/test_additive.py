@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from recency.evaluations.smooths import curves, figure, table
 from recency.mixed import additive, lme4, mgcv
 from recency.regression import fit as regression
 from recency.regression.designs import formula_of
-from recency.regression.prediction import predict, rows_for, texts_for
+from recency.regression.prediction import predict, rows_for
 from recency.workflow import checks
 
 GROUPS = ("subject", "sentence", "item")
@@ -30,7 +31,7 @@ SMOOTH = DESIGN | {
 def fitted(folder, model="full", design=SMOOTH, **changed):
     path = folder / f"lm.{model}.json"
     regression.main(
-        **files(folder) | changed, out=path, out_observations=path.with_suffix(".parquet"),
+        replace(files(folder), **changed), out=path, out_observations=path.with_suffix(".parquet"),
         lm="lm", design=design, model=model,
     )  # fmt: skip
     return json.loads(path.read_text())
@@ -82,7 +83,7 @@ def test_the_fit_is_mgcvs(made):
     sd = sd[:, 0] if sd.ndim == 2 else sd
     assert sd[1:3] == pytest.approx(ours["random"]["subject"]["sd"], rel=1e-6)
     rows = rows_for(ours, folder / "exploratory.parquet",
-                    texts_for(ours, folder / "words.parquet", None, folder / "lm.parquet"))  # fmt: skip
+                    files(folder).texts(ours))  # fmt: skip
     assert predict(ours, rows) == pytest.approx(np.array(theirs["predicted"]), rel=1e-9)
     expected = norm.logpdf(rows.y, theirs["predicted"], ours["sigma"]).sum()
     assert ours["loglik"]["exploratory"] == pytest.approx(expected)
@@ -97,7 +98,7 @@ def test_likelihoods_of_new_readers_are_those_of_brute_force(made):
     assert random["terms"] == ["(Intercept)", "surprisal"]
     fixed = dict(record, ranef={}, random={})
     read = rows_for(record, folder / "exploratory.parquet",
-                    texts_for(record, folder / "words.parquet", None, folder / "lm.parquet"))  # fmt: skip
+                    files(folder).texts(record))  # fmt: skip
     mean = predict(fixed, read)
     same = rows.subject.to_numpy()[:, None] == rows.subject.to_numpy()
     bits = rows.surprisal.to_numpy()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from recency.mixed.fit import fit_model
+from recency.mixed.fitting import fit_model
 from recency.mixed.formula import column, parse
 from recency.mixed.levels import Levels
 from recency.regression import crossed

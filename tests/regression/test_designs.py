@@ -1,30 +1,23 @@
-"""Least squares on subject means, categorical predictors, parts of ΔLogLik, seeds, streaming."""
+"""Least squares on subject means, categorical predictors, parts of ΔLogLik, seeds."""
 
 import csv
 import json
 import math
-import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
+from project import load
 
 from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik, seeds
-from recency.mixed.factors import crossed_factors
-from recency.mixed.formula import parse
 from recency.mixed.levels import levels
-from recency.mixed.scaling import scaled, scaling_of
-from recency.mixed.sums import products_of
 from recency.regression import fit as regression
 from recency.regression import random_effects
-from recency.regression.predictors import read_rows, read_texts
-from recency.regression.streaming import streamed_products, survey
+from recency.regression.inputs import Inputs
+from recency.regression.texts import read_texts
 from recency.stats.bootstrap import interval
 
-ROOT = Path(__file__).resolve().parents[2]
 MIXED = {
     "formula": "time_ms ~ length + surprisal + (1 + surprisal | subject) + (1 | sentence)",
     "of_interest": ["surprisal"],
@@ -69,11 +62,13 @@ def study(tmp_path_factory):
 
 def run(study, out, design, model="full", lm="lm", words="words.parquet"):
     regression.main(
-        words=study / words,
-        fit=study / "fit.parquet",
-        exploratory=study / "exploratory.parquet",
-        surprisal=study / f"{lm}.parquet",
-        unigram=study / "unigram.parquet",
+        Inputs(
+            words=study / words,
+            fit=study / "fit.parquet",
+            exploratory=study / "exploratory.parquet",
+            surprisal=study / f"{lm}.parquet",
+            unigram=study / "unigram.parquet",
+        ),
         out=out / f"{lm}.{model}.json",
         out_observations=out / f"{lm}.{model}.parquet",
         lm=lm,
@@ -256,51 +251,16 @@ def test_table_of_seeds(tmp_path):
         seeds.main(full[:1] * 2, base[:1] * 2, tmp_path / "t.csv", cells=cells[:1] * 2)
 
 
-def test_streamed_products_are_those_of_memory(study, monkeypatch):
-    monkeypatch.setattr("recency.regression.streaming.ROWS", 700)
-    formula = parse("time_ms ~ length + surprisal + (1 + surprisal | subject) + (1 | sentence)")
-    crossed = crossed_factors(formula)
-    texts = read_texts(*(study / f"{name}.parquet" for name in ("words", "unigram", "lm")))
-    path, names = study / "fit.parquet", sorted(formula.predictors)
-    known = survey(path, texts, names, "raw")
-    streamed = streamed_products(formula, crossed, path, texts, "raw", known)
-    rows = read_rows(path, texts, names)
-    scaling = scaling_of(rows.predictors)
-    for name in names:
-        assert known.scaling[name] == pytest.approx(scaling[name], rel=1e-12)
-    groups = {name: rows.groups[name] for name in ("subject", "sentence")}
-    whole = products_of(formula, crossed, scaled(rows.predictors, scaling), rows.y, groups)
-    assert streamed.n == whole.n == known.n
-    for name in ("aa", "bb", "ab", "aw", "bw", "ww"):
-        assert getattr(streamed, name) == pytest.approx(getattr(whole, name), abs=1e-6)
-
-
-def test_memory_does_not_grow_with_observations(study, tmp_path, monkeypatch):
-    monkeypatch.setattr("recency.regression.streaming.ROWS", 2_000)
-    formula = parse("time_ms ~ length + surprisal + (1 + surprisal | subject) + (1 | sentence)")
-    crossed = crossed_factors(formula)
-    texts = read_texts(*(study / f"{name}.parquet" for name in ("words", "unigram", "lm")))
-    rows = pd.read_parquet(study / "fit.parquet")
-    peaks = []
-    for copies in (2, 40):
-        path = tmp_path / f"{copies}.parquet"
-        pd.concat([rows] * copies).to_parquet(path, index=False, row_group_size=2_000)
-        tracemalloc.start()
-        known = survey(path, texts, ["length", "surprisal"], "raw")
-        streamed_products(formula, crossed, path, texts, "raw", known)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 1.2 * peaks[0] + 100_000
-
-
 def test_search_for_the_random_effects(study, tmp_path):
     """By sentence nothing but the intercept varies; by subject intercept and surprisal do."""
     for name in "ab":
         random_effects.main(
-            words=study / "words.parquet",
-            fit=study / "fit.parquet",
-            unigram=study / "unigram.parquet",
-            surprisal=study / "lm.parquet",
+            Inputs(
+                words=study / "words.parquet",
+                fit=study / "fit.parquet",
+                unigram=study / "unigram.parquet",
+                surprisal=study / "lm.parquet",
+            ),
             out=[tmp_path / f"{name}{suffix}" for suffix in (".csv", ".html", ".tex")],
             design=MIXED,
         )
@@ -324,10 +284,12 @@ def test_search_for_the_random_effects(study, tmp_path):
     assert "might have dropped" in (tmp_path / "a.html").read_text()
     assert last["formula"] in (tmp_path / "a.html").read_text()
     random_effects.main(
-        words=study / "words.parquet",
-        fit=study / "fit.parquet",
-        unigram=study / "unigram.parquet",
-        surprisal=study / "lm.parquet",
+        Inputs(
+            words=study / "words.parquet",
+            fit=study / "fit.parquet",
+            unigram=study / "unigram.parquet",
+            surprisal=study / "lm.parquet",
+        ),
         out=[tmp_path / "c.csv"],
         design=MIXED,
         maximal="(1 | subject) + (1 | sentence)",
@@ -340,7 +302,7 @@ def test_levels_stay_in_natural_order():
 
 
 def test_the_designs_of_the_config_fit(study, tmp_path):
-    designs = yaml.safe_load((ROOT / "config.yaml").read_text())["designs"]
+    designs = load()["designs"]
     words = pd.read_parquet(study / "words.parquet")
     words["pos"] = words["pos"].str.lower()
     words["foil_length"] = np.random.default_rng(2).integers(2, 9, len(words))

@@ -1,6 +1,7 @@
 """Events such as skipping: made from times by the workflow's rules, and fitted by lme4's glmer."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from recency.mixed.families import bernoulli
 from recency.reading import observations
 from recency.regression import fit as regression
 from recency.regression import folds, random_effects
-from recency.regression.prediction import predict, rows_for, texts_for
+from recency.regression.prediction import predict, rows_for
 
 SKIPPING = DESIGN | {
     "engine": "lme4",
@@ -54,7 +55,7 @@ def made(tmp_path_factory):
 def fitted(folder, model="full", design=SKIPPING, **changed):
     path = folder / f"lm.{model}.json"
     regression.main(
-        **files(folder, lm=model == "full") | changed, out=path,
+        replace(files(folder, lm=model == "full"), **changed), out=path,
         out_observations=path.with_suffix(".parquet"), lm="lm", design=design, model=model,
     )  # fmt: skip
     return json.loads(path.read_text())
@@ -114,7 +115,7 @@ def test_the_fit_is_glmers(made):
     parts = pd.read_parquet(made / "lm.full.parquet")
     assert parts.loglik.sum() == pytest.approx(full["loglik"]["exploratory"])
     read = rows_for(full, made / "exploratory.parquet",
-                    texts_for(full, made / "words.parquet", None, made / "lm.parquet"))  # fmt: skip
+                    files(made).texts(full))  # fmt: skip
     assert predict(full, read) == pytest.approx(p, abs=1e-4)
 
 
@@ -132,7 +133,7 @@ def test_events_are_scored_on_folds_and_by_additive_models(made):
     for model in ("full", "base"):
         out = made / f"cv.{model}.json"
         folds.main(
-            **files(made, lm=model == "full"), out=out, out_observations=out.with_suffix(".parquet"),
+            files(made, lm=model == "full"), out=out, out_observations=out.with_suffix(".parquet"),
             lm="lm", design=SKIPPING, model=model, by="sentence", folds=3, seed=1,
         )  # fmt: skip
         sums[model] = json.loads(out.read_text())
@@ -192,6 +193,5 @@ def test_the_structure_of_other_models_is_not_searched(made, tmp_path, change):
         InputError, match="random effects is of linear mixed models, and the design"
     ):
         random_effects.main(
-            made / "words.parquet", made / "fit.parquet", None, made / "lm.parquet",
-            [tmp_path / "t.csv"], design=SKIPPING | change,
+            files(made), [tmp_path / "t.csv"], design=SKIPPING | change,
         )  # fmt: skip

@@ -1,6 +1,7 @@
 """Cross-validation of a regression: its folds, its scores by hand, and made data whose answer is known."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from recency.regression.folds import assigned
 def scored(folder, model="full", by="sentence", many=5, seed=1, design=MIXED, **changed):
     path = folder / f"cv.{by}.{model}.json"
     folds.main(
-        **files(folder, lm=model == "full") | changed, out=path,
+        replace(files(folder, lm=model == "full"), **changed), out=path,
         out_observations=path.with_suffix(".parquet"), lm="lm", design=design, model=model, by=by,
         folds=many, seed=seed,
     )  # fmt: skip

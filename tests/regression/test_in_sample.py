@@ -96,7 +96,7 @@ def test_in_sample_delta_loglik_is_that_of_others(study, tmp_path, kind, partiti
     for model in ("full", "base"):
         json_, rows = (tmp_path / f"{model}.{ending}" for ending in ("json", "parquet"))
         regression.main(
-            **files(study, partitioned, model == "full"), out=json_, out_observations=rows,
+            files(study, partitioned, model == "full"), out=json_, out_observations=rows,
             lm="lm", design=DESIGNS[kind], model=model, in_sample=True,
         )  # fmt: skip
         paths[model] = [json_], [rows]
@@ -126,7 +126,7 @@ def test_in_sample_delta_loglik_is_that_of_others(study, tmp_path, kind, partiti
 
 def test_parts_of_least_squares_are_the_words_own(study, tmp_path):
     regression.main(
-        **files(study, exploratory=False), out=tmp_path / "fit.json",
+        files(study, exploratory=False), out=tmp_path / "fit.json",
         out_observations=tmp_path / "rows.parquet", lm="lm", design=DESIGNS["ols"], model="full",
     )  # fmt: skip
     means = columns(study).groupby("word_id", as_index=False).mean(numeric_only=True)
@@ -142,7 +142,7 @@ def test_a_held_out_endpoint_reads_the_exploratory_rows_alone(study, tmp_path):
     for in_sample in (False, True):
         outputs[in_sample] = tmp_path / f"{in_sample}.parquet"
         regression.main(
-            **files(study), out=tmp_path / "fit.json", out_observations=outputs[in_sample],
+            files(study), out=tmp_path / "fit.json", out_observations=outputs[in_sample],
             lm="lm", design=MIXED, model="full", in_sample=in_sample,
         )  # fmt: skip
     assert "partition" not in pd.read_parquet(outputs[False])

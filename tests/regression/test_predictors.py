@@ -7,18 +7,13 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.mixed.cross_products import Products
-from recency.mixed.factors import crossed_factors
 from recency.mixed.model import lmer
 from recency.mixed.polynomials import basis_of
-from recency.mixed.scaling import scaled, scaling_of
-from recency.mixed.sums import products_of
-from recency.regression import categories, names, prediction, random_effects
 from recency.regression import fit as regression
-from recency.regression.coding import coding_of
-from recency.regression.designs import columns_there, formula_of
-from recency.regression.predictors import read_rows
-from recency.regression.streaming import streamed_products, survey
+from recency.regression import prediction, random_effects
+from recency.regression import predictor_names as names
+from recency.regression.designs import formula_of
+from recency.regression.inputs import Inputs
 from recency.regression.texts import read_texts, shifted, word_values
 
 DESIGN = {
@@ -71,17 +66,18 @@ def study(tmp_path_factory):
 
 def run(study, out, formula, model="full", lm="lm", others=(), beside=None, **design):
     regression.main(
-        words=study / "words.parquet",
-        fit=study / "fit.parquet",
-        exploratory=study / "exploratory.parquet",
-        unigram=None,
-        surprisal=lm and study / f"{lm}.parquet",
+        Inputs(
+            words=study / "words.parquet",
+            fit=study / "fit.parquet",
+            exploratory=study / "exploratory.parquet",
+            surprisal=lm and study / f"{lm}.parquet",
+            others={name: study / f"{name}.parquet" for name in others},
+            beside=beside,
+        ),
         out=out / "out.json",
         lm=lm or "none",
         design=DESIGN | {"formula": formula} | design,
         model=model,
-        others={name: study / f"{name}.parquet" for name in others},
-        beside=beside,
     )
     return json.loads((out / "out.json").read_text())
 
@@ -201,8 +197,10 @@ def test_fits_are_lme4_s_own(study, tmp_path, formula):
     assert len(ours["fixed"]) == len(theirs.fixed)
     # From the JSON file alone, on rows that were not fitted.
     files = {"other": study / "other.parquet"}
-    texts = prediction.texts_for(ours, study / "words.parquet", None, study / "lm.parquet", files)
-    held_out = prediction.rows_for(ours, study / "held_out.parquet", texts)
+    rows_of = study / "held_out.parquet"
+    read = Inputs(study / "words.parquet", rows_of, surprisal=study / "lm.parquet", others=files)
+    texts = read.texts(ours)
+    held_out = prediction.rows_for(ours, rows_of, texts)
     others = table(study, "held_out")
     if "cloze" in formula:
         others = others[others.cloze.notna()]
@@ -267,39 +265,19 @@ def test_two_lms_in_one_model_have_each_other_s_terms(study, tmp_path):
     assert both["loglik"]["fit"] == pytest.approx(theirs.loglik, abs=0.05)
 
 
-def test_streamed_as_in_memory(study, tmp_path, monkeypatch):
-    monkeypatch.setattr("recency.regression.streaming.ROWS", 300)
-    monkeypatch.setattr("recency.regression.coding.ROWS", 300)
+def test_the_structure_of_coded_terms_is_searched(study, tmp_path):
     text = (
         "time_ms ~ poly(cloze, 2) + scale(load) + condition + surprisal"
         " + (1 + load | subject) + (1 | frame)"
     )
     design = DESIGN | {"formula": text}
     path = study / "fit.parquet"
-    formula = formula_of(design, "full", columns_there(study / "words.parquet", path))
-    texts = read_texts(study / "words.parquet", None, study / "lm.parquet")
-    coding = coding_of(formula, formula, texts, path)
-    columns = categories.names(formula, texts, coding)
-    known = survey(path, texts, columns, "raw", coding=coding)
-    rows = read_rows(path, texts, columns, coding=coding)
-    references = categories.references(formula, texts, rows.predictors, coding)
-    expanded = categories.expand(formula, texts, rows.predictors, references, coding)
-    crossed = crossed_factors(expanded)
-    scaling = categories.unscaled(scaling_of(rows.predictors), expanded, texts, coding)
-    for name, by in scaling.items():
-        if not name.startswith("condition"):
-            assert known.scaling[name] == pytest.approx(by, rel=1e-9, abs=1e-9)
-    known.scaling = categories.unscaled(known.scaling, expanded, texts, coding)
-    streamed = streamed_products(expanded, crossed, path, texts, "raw", known, coding)
-    whole = products_of(expanded, crossed, scaled(rows.predictors, scaling), rows.y, rows.groups)
-    assert isinstance(streamed, Products) and streamed.n == whole.n < len(pd.read_parquet(path))
-    for name in ("aa", "bb", "ab", "aw", "bw", "ww"):
-        assert getattr(streamed, name) == pytest.approx(getattr(whole, name), abs=1e-5)
     random_effects.main(
-        words=study / "words.parquet",
-        fit=path,
-        unigram=None,
-        surprisal=study / "lm.parquet",
+        Inputs(
+            words=study / "words.parquet",
+            fit=path,
+            surprisal=study / "lm.parquet",
+        ),
         out=[tmp_path / "path.csv"],
         design=design,
         maximal="(1 + scale(load) + surprisal | subject) + (1 | frame)",

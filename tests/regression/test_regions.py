@@ -5,7 +5,9 @@ import pandas as pd
 
 from recency.reading import observations
 from recency.reading.contracts import word_table
-from recency.regression import predictors, regions
+from recency.regression import predictors
+from recency.regression.coding import of_span
+from recency.regression.texts import read_texts
 
 
 def test_a_region_has_the_sum_of_its_words(tmp_path):
@@ -22,7 +24,7 @@ def test_a_region_has_the_sum_of_its_words(tmp_path):
         out_fit=tmp_path / "fit.parquet",
         out_counts=tmp_path / "counts.csv",
     )
-    texts = predictors.read_texts(tmp_path / "words.parquet", None, tmp_path / "s.parquet")
+    texts = read_texts(tmp_path / "words.parquet", None, tmp_path / "s.parquet")
     names = ["surprisal", "length", "position", "previous_surprisal"]
     rows = predictors.read_rows(tmp_path / "fit.parquet", texts, names)
     assert rows.predictors["surprisal"].tolist() == [0.1 + 0.2 + 0.3, 0.4, 15.0]
@@ -34,6 +36,6 @@ def test_a_region_has_the_sum_of_its_words(tmp_path):
 def test_a_word_that_lacks_makes_its_region_lack():
     values = np.array([np.nan, 1.0, 2.0])
     frame = pd.DataFrame({"word_id": [0, 1], "span": [2, 2]})
-    found = regions.over("surprisal", values, frame)
+    found = of_span("surprisal", values, frame)
     assert np.isnan(found[0]) and found[1] == 3.0
-    assert regions.over("surprisal", values, frame.drop(columns="span"))[1] == 1.0
+    assert of_span("surprisal", values, frame.drop(columns="span"))[1] == 1.0

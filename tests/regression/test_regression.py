@@ -9,11 +9,12 @@ import pytest
 
 from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik
-from recency.mixed.scaling import scaling_of
+from recency.mixed.recorded import scaling_of
 from recency.regression import fit as regression
-from recency.regression import predictors
 from recency.regression.designs import formula_of
-from recency.regression.predictors import read_rows, read_texts
+from recency.regression.inputs import Inputs
+from recency.regression.predictors import read_rows
+from recency.regression.texts import bits_of, read_texts
 
 FORMULA = (
     "time_ms ~ length + position + unigram + surprisal + previous_surprisal"
@@ -78,11 +79,13 @@ def study(tmp_path_factory):
 
 def run(study, out, surprisal="lm.parquet", model="full", **design):
     regression.main(
-        words=study / "words.parquet",
-        fit=study / "fit.parquet",
-        exploratory=study / "exploratory.parquet",
-        surprisal=surprisal and study / surprisal,
-        unigram=study / "unigram.parquet",
+        Inputs(
+            words=study / "words.parquet",
+            fit=study / "fit.parquet",
+            exploratory=study / "exploratory.parquet",
+            surprisal=surprisal and study / surprisal,
+            unigram=study / "unigram.parquet",
+        ),
         out=out,
         lm="lm" if surprisal else "none",
         design=DESIGN | design,
@@ -255,11 +258,13 @@ def test_log_response_corrected_surprisal_and_fixation(study, tmp_path):
     assert 0.6 < result["scaling"]["previous_fixated"]["mean"] < 0.7
     design = DESIGN | {"surprisal": "corrected"}
     regression.main(
-        words=study / "words.parquet",
-        fit=study / "fit.parquet",
-        exploratory=study / "exploratory.parquet",
-        surprisal=study / "lm.parquet",
-        unigram=study / "unigram.parquet",
+        Inputs(
+            words=study / "words.parquet",
+            fit=study / "fit.parquet",
+            exploratory=study / "exploratory.parquet",
+            surprisal=study / "lm.parquet",
+            unigram=study / "unigram.parquet",
+        ),
         out=tmp_path / "b.json",
         lm="lm",
         design=design,
@@ -290,7 +295,7 @@ def test_missing_surprisal_is_named(study, tmp_path):
     with pytest.raises(InputError, match=r"lm.parquet: surprisal_bits .* the first at word_id 2"):
         read_texts(study / "words.parquet", study / "unigram.parquet", tmp_path / "lm.parquet")
     with pytest.raises(InputError, match="use `surprisal: plain`"):
-        predictors.bits_of(tmp_path / "lm.parquet", "corrected_bits", 2)
+        bits_of(tmp_path / "lm.parquet", "corrected_bits", 2)
 
 
 def test_a_model_that_cannot_be_fitted_is_a_result(study, tmp_path):

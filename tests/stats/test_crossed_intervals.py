@@ -9,8 +9,8 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
-from recency.stats import crossed
-from recency.stats.crossed import Scores, Tables, half_width, held_together, two_way
+from recency.stats import crossed_samples
+from recency.stats.crossed_samples import Scores, Tables, half_width, held_together, two_way
 
 
 def cells(random, R, S, sds=(3.0, 2.0, 1.0)):
@@ -250,4 +250,4 @@ def test_tables_become_scores():
     for total in scores.values():
         for values in total.cells.values():
             assert values.sum() == pytest.approx(0, abs=1e-12)
-    assert crossed.BY == "crossed"
+    assert crossed_samples.BY == "crossed"

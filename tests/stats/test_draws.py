@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from recency.stats import bootstrap
-from recency.stats.draws import Draws, FurtherSeeds, held_together
+from recency.stats.totals import Draws, FurtherSeeds, held_together
 
 
 def further(*seeds, replicates=40_000):

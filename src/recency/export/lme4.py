@@ -7,7 +7,7 @@ from recency.export.names import short_names
 from recency.mixed import formula as formulas
 from recency.mixed.formula import Formula
 from recency.regression.designs import SURPRISAL
-from recency.regression.names import GROUPS, PREDICTORS
+from recency.regression.predictor_names import GROUPS, PREDICTORS
 
 ENGINES = ("cross_products", "lme4")
 #: A predictor of the workflow's formulas → its column in the table of words.

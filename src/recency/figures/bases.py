@@ -13,18 +13,6 @@ TITLES |= {"several": "bases: fixed and all"}
 SHORT = {"fixed": "base: fixed", "all": "base: all", "several": "bases: fixed and all"}
 
 
-LIKELIHOODS = {
-    "crossed": "of subjects and sentences that the fit has not seen (crossed bootstrap)",
-    "conditional": "of the exploratory partition, given the random effects",
-    "marginal_subject": "of the exploratory partition, by-subject effects integrated out",
-    "marginal": "of the exploratory partition, random effects integrated out",
-    "fixed_effects": "of the exploratory partition, by fixed effects alone",
-    "modelblocks": "of the exploratory partition, as the authors' script computes it",
-    "in_sample": "of the observations that were fitted",
-}
-"""Endpoint (recency.regression.endpoints) → what its log-likelihood is of, after "log-likelihood"."""
-
-
 def of(bases: Iterable[str]) -> str:
     """Return the one base of several responses, or "several"; "" where none is known."""
     found = set(bases)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import pandas as pd
 
+from recency.endpoints import ENDPOINTS
 from recency.errors import InputError
 from recency.figures import bases, encoding
 
@@ -75,7 +76,7 @@ class Comparison:
     not_run: list[str] = field(default_factory=list)  # sentences for the reader
     not_summed: list[str] = field(default_factory=list)  # the same, of responses some LMs lack
     bases: Mapping[str, str] = field(default_factory=dict)  # response label → fixed or all
-    endpoint: str = "conditional"  # see recency.regression.endpoints
+    endpoint: str = "conditional"  # see recency.endpoints
     seeds: int = 1  # trainings that an LM's ΔLogLik is the mean of, at most
 
     @property
@@ -91,7 +92,12 @@ class Comparison:
     @property
     def described(self) -> str:
         """What ΔLogLik is relative to, and of: " relative to …; log-likelihood of …"."""
-        return bases.over(self.base) + f"; log-likelihood {bases.LIKELIHOODS[self.endpoint]}"
+        return bases.over(self.base) + f"; log-likelihood {self.likelihood}"
+
+    @property
+    def likelihood(self) -> str:
+        """What the log-likelihood is of, in words."""
+        return ENDPOINTS[self.endpoint].of
 
     @property
     def summed(self) -> list[str]:

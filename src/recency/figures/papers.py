@@ -45,7 +45,7 @@ def delta(path: str | Path | None, lms: Iterable[LM]) -> pd.DataFrame:
     """Read a published LM × response table, indexed by the keys of `lms`; empty without one.
 
     Its columns `base` and `endpoint` name the baseline model of each LM's ΔLogLik (fixed or all) and the
-    likelihood (recency.regression.endpoints); the others are nats.
+    likelihood (recency.endpoints); the others are nats.
     """
     if path is None:
         return pd.DataFrame()

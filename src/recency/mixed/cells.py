@@ -110,7 +110,9 @@ class Cells:
         self._use([*(index[name] for name in formula.fixed), q - 1])
         whole = self.products(*(np.ones(levels, dtype=int) for levels in shape))
         # Columns of X that depend on others are left out, as lme4 does.
-        self._use([*(self._W[c] for c in independent(whole).kept), q - 1])
+        kept = independent(whole).kept
+        self.fixed = tuple(formula.fixed[c] for c in kept)
+        self._use([*(self._W[c] for c in kept), q - 1])
 
     def _use(self, W: list[int]) -> None:
         """Find the products of Z_a, Z_b and these columns of X and y."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recency.mixed.crossed import Cells, Sparse
+from recency.mixed.crossed_sums import Cells, Sparse
 
 
 @dataclass

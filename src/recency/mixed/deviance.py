@@ -25,7 +25,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from recency.mixed.cross_products import Products
-from recency.mixed.crossed import Dense, Sparse
+from recency.mixed.crossed_sums import Dense, Sparse
 
 ROUNDING = 1e-12
 """What sums lose, as a share of the squares of the response: what is left below it is nothing."""
@@ -276,14 +276,6 @@ def nested_modes(products: Products, solution: Solution, t: float) -> np.ndarray
     left -= np.einsum("ghi,gi->gh", sa, solution.modes_a)
     left -= np.einsum("ghj,hj->gh", sb, solution.modes_b)
     return t * t / (1 + t * t * n) * left
-
-
-def deviance(
-    products: Products, La: np.ndarray, Lb: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the deviance and its gradients by La (i, i) and Lb (j, j), both lower triangular."""
-    solution = solve(products, La, Lb)
-    return solution.deviance, solution.by_La, solution.by_Lb
 
 
 def _without_cells(products: Products, t: float) -> Products:

@@ -27,7 +27,7 @@ from scipy.sparse.linalg import splu
 
 from recency.mixed.formula import column
 from recency.mixed.levels import Levels, joined
-from recency.mixed.prediction import random_part
+from recency.mixed.recorded import random_part
 
 
 def independent(residuals: np.ndarray, sigma: float) -> np.ndarray:
@@ -57,7 +57,7 @@ def marginal(
     residuals
         Of predictions without random effects (n,).
     fit
-        The record of a fit (recency.mixed.fit.figures).
+        The record of a fit (recency.mixed.fitting.figures).
     predictors
         Scaled as for the fit.
     groups

@@ -74,12 +74,7 @@ def attempt(function: str, *arguments: Any) -> tuple[Any, list[str]]:
     return value, list(dict.fromkeys(" ".join(line.split()) for line in messages))
 
 
-def data_frame(columns: Mapping[str, np.ndarray], groups: Mapping[str, Levels]) -> Any:
-    """Make an R data frame of numeric columns (n,) and grouping variables."""
-    return frame_of({**columns, **groups})
-
-
-def frame_of(columns: Mapping[str, np.ndarray | Levels]) -> Any:
+def data_frame(columns: Mapping[str, np.ndarray | Levels]) -> Any:
     """Make an R data frame of numbers or true and false (n,), and of factors."""
     r = _r()
     from rpy2 import robjects

@@ -45,10 +45,9 @@ def fit_additive(
     (POINTS,). A model that mgcv refuses has no summary, and the reason in its note.
     """
     lme4.sourced(Path(__file__).with_name("mgcv.R"))
-    data = lme4.data_frame(
-        {formula.response: y, **{name: predictors[name] for name in formula.predictors}},
-        {name: groups[name] for name in formula.groups},
-    )
+    columns = {name: predictors[name] for name in formula.predictors}
+    columns |= {name: groups[name] for name in formula.groups}
+    data = lme4.data_frame({formula.response: y, **columns})
     discrete = len(y) > ROWS
     try:
         written = lme4.formula_in_r(str(formula))
@@ -100,7 +99,7 @@ def _add_random(summary: FitSummary, of: Mapping[str, Any]) -> None:
 def fixed_part(packed: str, predictors: Mapping[str, np.ndarray], n: int) -> np.ndarray:
     """Return the linear predictor (n,) of new data without random effects; see `AdditiveFit`."""
     fit = _unpacked(packed)
-    data = lme4.data_frame({**predictors, ".rows": np.zeros(n)}, {})
+    data = lme4.data_frame({**predictors, ".rows": np.zeros(n)})
     return np.array(lme4.attempt("fixed_additive", fit, data)[0])
 
 

@@ -13,7 +13,7 @@ from recency.mixed.deviance import NoResiduals
 from recency.mixed.expressions import Uncovered, variables
 from recency.mixed.factors import NotSearchable
 from recency.mixed.families import GAUSSIAN, GENERALISED
-from recency.mixed.fit import Result, alone, check_levels, confirmed, optimised, reported
+from recency.mixed.fitting import Result, alone, check_levels, confirmed, optimised, reported
 from recency.mixed.lme4 import Refused
 from recency.mixed.source import Prepared, Source, frame_in_r, frame_of, predict, prepare
 from recency.mixed.summary import FitSummary
@@ -233,7 +233,7 @@ def _generalised(text: str, rows: pd.DataFrame, family: str, notes: list[str]) -
 
 def _found(prepared: Prepared) -> scaled_search.ScaledSearch:
     with np.errstate(all="ignore"):  # a model without residuals ends in an error of its own
-        return scaled_search.search(
+        return scaled_search.search_scaled(
             prepared.design.formula, prepared.columns, prepared.y, prepared.groups
         )
 

@@ -48,13 +48,19 @@ def alone(zz: np.ndarray, zw: np.ndarray, ww: np.ndarray, n: int, free: np.ndarr
         Sigma.flat[index] = np.linalg.lstsq(
             system[np.ix_(index, index)], right.flat[index], rcond=None
         )[0]
-        values, vectors = np.linalg.eigh((Sigma + Sigma.T) / 2)
-        squares = (vectors[:, None] * vectors[None]).reshape(k * k, k)
-        known = np.sum((system @ squares) * squares, axis=0) / 2
-        values = np.maximum(values, 1 / np.sqrt(np.maximum(known, 1e-8)))
-        Sigma = np.where(kept, (vectors * values) @ vectors.T, 0.0)
+        Sigma = off_the_edge((Sigma + Sigma.T) / 2, system, free)
         L = np.linalg.cholesky(Sigma)
     return Alone(L, float(np.sqrt(variance)))
+
+
+def off_the_edge(Sigma: np.ndarray, expected: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Return Sigma (k, k) with no variance below its standard error, by its `precision`."""
+    k = len(Sigma)
+    values, vectors = np.linalg.eigh(Sigma)
+    squares = (vectors[:, None] * vectors[None]).reshape(k * k, k)
+    information = np.sum((expected @ squares) * squares, axis=0) / 2
+    values = np.maximum(values, 1 / np.sqrt(np.maximum(information, 1e-8)))
+    return np.where(free | free.T, (vectors * values) @ vectors.T, 0.0)
 
 
 def eliminated(zz: np.ndarray, L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The search on columns that were centred and scaled, and theta in the units given.
+"""The search for theta of a formula, on columns as they are or centred and scaled.
 
 Cross-products of raw columns (years, milliseconds) lose half their digits. X is replaced by X_s =
 X B, each random term's Z by Z_s = Z A, with B and A invertible: the likelihood is the same, and
@@ -11,15 +11,90 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import block_diag
 
+from recency.mixed.cross_products import Products
+from recency.mixed.deviance import ROUNDING, Solution, left_of_squares, nested_modes, solve
 from recency.mixed.expressions import split_product
-from recency.mixed.factors import Factor
+from recency.mixed.factors import Factor, NotSearchable, crossed_factors, nested_group
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm
 from recency.mixed.levels import Levels, joined
-from recency.mixed.search import Found, search_theta
-from recency.mixed.theta_search import SINGULAR
+from recency.mixed.sums import blocks_of, products_of, squares_left
+from recency.mixed.theta_search import SINGULAR, Optimum, search, triangle
 
+AGREEMENT = 1e-8
+"""Relative difference between the squares of the rows and of their sums above which these are out."""
 CONSTANT = 1e-7
 """Standard deviation, as a share of the root mean square, below which a column is constant (qr's)."""
+
+
+@dataclass
+class Found:
+    """What a search ended at: the optimum, and each factor's columns and L by grouping variable.
+
+    The cross-products are those of a, the factor with the larger part of the system, and b.
+    """
+
+    factors: list[Factor]
+    nested: str | None
+    optimum: Optimum
+    products: Products
+    solution: Solution
+    """the model at the optimum"""
+    of_pairs: np.ndarray | None
+    """the conditional modes (G, H) of the nested intercept"""
+
+    def check(self, squares: float) -> None:
+        """Hold the residuals of the rows, whose squares sum to `squares`, against the cross-products'.
+
+        At the optimum both give sigma; sums that had lost their digits would not. Raises
+        NotSearchable.
+        """
+        at, n, t = self.solution, self.products.n, self.optimum.t
+        if t:
+            squares += float((self.of_pairs**2).sum()) / t**2
+        by_rows, by_sums = squares + at.penalty, n * at.sigma**2
+        rounding = ROUNDING * self.products.ww[-1, -1]  # all that is left where nothing else is
+        if not abs(by_rows - by_sums) <= AGREEMENT * by_rows + rounding:
+            raise NotSearchable(
+                f"its penalised squares are {by_rows!r} by the rows, {by_sums!r} by their sums"
+            )
+
+    def blocks(self) -> dict[str, tuple[Factor, np.ndarray]]:
+        """Return factor and L of each grouping variable, the nested one included."""
+        ends = (self.optimum.La, self.optimum.Lb)
+        found = {f.group: (f, L) for f, L in zip(self.factors, ends, strict=False)}
+        if self.nested:
+            free = np.ones((1, 1), dtype=bool)
+            found[self.nested] = (
+                Factor(self.nested, (INTERCEPT,), free),
+                np.array([[self.optimum.t]]),
+            )
+        return found
+
+
+def search_theta(
+    formula: Formula,
+    predictors: Mapping[str, np.ndarray],
+    y: np.ndarray,
+    groups: Mapping[str, Levels],
+) -> Found:
+    """Search theta on cross-products.
+
+    Raises NotSearchable where the search does not cover the model, NoResiduals, and
+    numpy.linalg.LinAlgError where its likelihood has no finite value.
+    """
+    # The factor with the larger part of the system is eliminated, the smaller one factored.
+    crossed = crossed_factors(formula)
+    crossed.sort(key=lambda f: -len(f.columns) * len(groups[f.group].names))
+    data = formula, crossed, predictors, y, groups
+    products = products_of(*data)
+    left_of_squares(products.ww, products.ww[-1, -1])  # raises where X alone explains all
+    nothing = np.zeros((0, 0), dtype=bool)
+    optimum = search(products, crossed[0].free, crossed[1].free if len(crossed) > 1 else nothing)
+    at, nested = solve(products, optimum.La, optimum.Lb, optimum.t), nested_group(formula)
+    of_pairs = nested_modes(products, at, optimum.t) if nested else None
+    found = Found(crossed, nested, optimum, products, at, of_pairs)
+    found.check(squares_left(blocks_of(*data), products.kept, found.solution, found.of_pairs))
+    return found
 
 
 @dataclass
@@ -43,7 +118,7 @@ class ScaledSearch:
         for factor, A, L in zip(self.found.factors, self.A, (optimum.La, optimum.Lb), strict=False):
             columns = tuple(name.partition("|")[0] for name in factor.columns)
             factors.append(Factor(factor.group.strip("`"), columns, factor.free))
-            ends.append(np.where(factor.free, _triangle(A @ L), 0.0))
+            ends.append(np.where(factor.free, triangle(A @ L), 0.0))
         ends += [optimum.Lb] * (2 - len(ends))
         diagonals = [*np.diagonal(ends[0]), *np.diagonal(ends[1])]
         diagonals += [optimum.t] if self.found.nested else []
@@ -65,13 +140,13 @@ def as_given(
     return ScaledSearch(formula, dict(groups), found, np.eye(p), A, mean)
 
 
-def search(
+def search_scaled(
     formula: Formula,
     columns: Mapping[str, np.ndarray],
     y: np.ndarray,
     groups: Mapping[str, Levels],
 ) -> ScaledSearch:
-    """Search theta for columns (n,) by name; raises as recency.mixed.fit.search_theta does."""
+    """Search theta for columns (n,) by name; raises as search_theta() does."""
     groups, names = dict(groups), dict.fromkeys(term.group for term in formula.random)
     if len(names) <= 2:
         # A group a:b is a factor of its own: backticks keep the name in one piece.
@@ -140,11 +215,3 @@ def _moments(values: np.ndarray, centred: bool) -> tuple[float, float]:
         return 0.0, square
     mean, sd = float(values.mean()), float(values.std())
     return mean, sd if sd > CONSTANT * square else 0.0
-
-
-def _triangle(root: np.ndarray) -> np.ndarray:
-    """Return the lower triangular L with L L' = root root', no diagonal element below 0."""
-    if not len(root):
-        return root
-    L = np.linalg.qr(root.T, mode="r").T
-    return L * np.where(np.diagonal(L) < 0, -1.0, 1.0)

@@ -11,10 +11,10 @@ from recency.mixed import design as designs
 from recency.mixed import lme4
 from recency.mixed.design import Design
 from recency.mixed.expressions import variables
-from recency.mixed.fit import Result, figures
+from recency.mixed.fitting import Result, figures
 from recency.mixed.formula import Formula, parse
 from recency.mixed.levels import Levels, joined
-from recency.mixed.prediction import fixed_part, random_part
+from recency.mixed.recorded import fixed_part, random_part
 from recency.mixed.summary import FitSummary
 
 
@@ -86,7 +86,7 @@ def frame_in_r(rows: pd.DataFrame, formula: Formula | None) -> Any:
             columns[name] = values.to_numpy()
         else:
             columns[name] = designs.categorical(values)
-    return lme4.frame_of(columns)
+    return lme4.data_frame(columns)
 
 
 def _inputs(formula: Formula) -> list[str]:

@@ -1,4 +1,4 @@
-"""Sums over the rows of a model's data: its cross-products, from memory or part by part."""
+"""Sums over the rows of a model's data: its cross-products, block by block."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,9 +19,6 @@ SMALL = 1_000_000
 FILLED = 0.1
 """Share of filled cells from which it is held whole where there is room: it is faster then."""
 
-Part = tuple[Mapping[str, np.ndarray], np.ndarray, Mapping[str, np.ndarray]]
-"""Some of the rows: scaled predictors by name, the response, the codes of each factor."""
-
 
 def products_of(
     formula: Formula,
@@ -30,43 +27,19 @@ def products_of(
     y: np.ndarray,
     groups: Mapping[str, Levels],
 ) -> Products:
-    """Sum the cross-products of data in memory; columns of X that depend on others are left out."""
-    sizes = {factor.group: len(groups[factor.group].names) for factor in crossed}
-    return sum_products(formula, crossed, parts_of(formula, crossed, predictors, y, groups), sizes)
+    """Sum the cross-products of data; columns of X that depend on others are left out.
 
-
-def parts_of(
-    formula: Formula,
-    crossed: list[Factor],
-    predictors: Mapping[str, np.ndarray],
-    y: np.ndarray,
-    groups: Mapping[str, Levels],
-) -> Iterator[Part]:
-    """Cut data in memory into parts; beside an intercept y is less its mean.
-
-    It is the same fit, with more digits left for the residuals.
+    Raises NotSearchable where there are too many levels.
     """
-    mean = y.mean() if INTERCEPT in formula.fixed else 0.0
-    for start in range(0, len(y), ROWS):
-        rows = slice(start, start + ROWS)
-        yield (
-            {name: values[rows] for name, values in predictors.items()},
-            y[rows] - mean,
-            {factor.group: groups[factor.group].codes[rows] for factor in crossed},
-        )
-
-
-def sum_products(
-    formula: Formula, crossed: list[Factor], parts: Iterable[Part], sizes: Mapping[str, int]
-) -> Products:
-    """Sum the cross-products of rows that come part by part; `sizes` are the numbers of levels."""
     nested = nested_group(formula) is not None
-    G, H = sizes[crossed[0].group], sizes[crossed[1].group] if len(crossed) > 1 else 1
-    i, j = len(crossed[0].columns), len(crossed[1].columns) if len(crossed) > 1 else 0
+    G, i = len(groups[crossed[0].group].names), len(crossed[0].columns)
+    H, j = 1, 0
+    if len(crossed) > 1:
+        H, j = len(groups[crossed[1].group].names), len(crossed[1].columns)
     within = 2 + i + j + len(formula.fixed) if nested else 0
     if max(G * H * within, (H * j) ** 2) > CELLS:
         raise NotSearchable(f"{G} x {H} levels are too many for cross-products")
-    blocks = (_block(formula, crossed, part) for part in parts)
+    blocks = blocks_of(formula, crossed, predictors, y, groups)
     sparse = not nested and G * H * i * j > SMALL
     products = cross_products(blocks, G, H, nested, sparse)
     if sparse:
@@ -78,10 +51,39 @@ def sum_products(
     return independent(products)
 
 
-def squares_left(
+def blocks_of(
     formula: Formula,
     crossed: list[Factor],
-    parts: Iterable[Part],
+    predictors: Mapping[str, np.ndarray],
+    y: np.ndarray,
+    groups: Mapping[str, Levels],
+) -> Iterator[Block]:
+    """Cut data into blocks; beside an intercept y is less its mean.
+
+    It is the same fit, with more digits left for the residuals.
+    """
+    mean = y.mean() if INTERCEPT in formula.fixed else 0.0
+    a, b = (*crossed, None)[:2]
+    for start in range(0, len(y), ROWS):
+        rows = slice(start, start + ROWS)
+        part, n = {name: values[rows] for name, values in predictors.items()}, len(y[rows])
+        yield Block(
+            X=_matrix(formula.fixed, part, n),
+            y=y[rows] - mean,
+            a=groups[a.group].codes[rows],
+            Za=_matrix(a.columns, part, n),
+            b=groups[b.group].codes[rows] if b else np.zeros(n, dtype=int),
+            Zb=_matrix(b.columns if b else (), part, n),
+        )
+
+
+def _matrix(names: tuple[str, ...], predictors: Mapping[str, np.ndarray], n: int) -> np.ndarray:
+    """Return columns of the model, (n, names)."""
+    return np.array([column(c, predictors, n) for c in names]).reshape(len(names), n).T
+
+
+def squares_left(
+    blocks: Iterable[Block],
     kept: tuple[int, ...],
     at: Solution,
     of_pairs: np.ndarray | None = None,
@@ -91,8 +93,7 @@ def squares_left(
     `kept` are the columns of X that were not left out; `of_pairs` (G, H) the nested modes.
     """
     total = 0.0
-    for part in parts:
-        block = _block(formula, crossed, part)
+    for block in blocks:
         left = block.y - block.X[:, list(kept)] @ at.beta
         for codes, Z, modes in ((block.a, block.Za, at.modes_a), (block.b, block.Zb, at.modes_b)):
             for c in range(Z.shape[1]):
@@ -101,21 +102,3 @@ def squares_left(
             left -= of_pairs[block.a, block.b]
         total += float(left @ left)
     return total
-
-
-def _block(formula: Formula, crossed: list[Factor], part: Part) -> Block:
-    predictors, y, codes = part
-    a, b = crossed[0], crossed[1] if len(crossed) > 1 else None
-
-    def matrix(columns: tuple[str, ...]) -> np.ndarray:
-        values = np.array([column(c, predictors, len(y)) for c in columns])
-        return values.reshape(len(columns), len(y)).T
-
-    return Block(
-        X=matrix(formula.fixed),
-        y=y,
-        a=codes[a.group],
-        Za=matrix(a.columns),
-        b=codes[b.group] if b else np.zeros(len(y), dtype=int),
-        Zb=matrix(b.columns if b else ()),
-    )

@@ -13,7 +13,7 @@ import numpy as np
 from recency.mixed.charts import Chart, blocks_of, escape
 from recency.mixed.cross_products import Products
 from recency.mixed.deviance import Solution, solve
-from recency.mixed.moments import precision_at
+from recency.mixed.moments import off_the_edge, precision_at
 from recency.mixed.theta_search import line_search, search, triangle, updated_inverse
 
 SLACK = 10.0
@@ -59,7 +59,9 @@ class WarmStart:
         self._blocks = blocks_of(self._free)
         starts = []
         for L, zz, free in zip((La, Lb), self._zz, self._free, strict=True):
-            starts.append(_off_the_edge(L, zz, free) if len(L) else L)
+            if len(L):
+                L = np.linalg.cholesky(off_the_edge(L @ L.T, precision_at(zz, L), free))
+            starts.append(L)
         self._chart = Chart(self._blocks, starts)
         there = self._at(products, self._chart.factors(self._chart.start))
         self._inverse = self._chart.inverse_hessian(self._chart.start, there.by_S, self._zz)
@@ -116,14 +118,3 @@ class WarmStart:
     def _at(self, products: Products, Ls: Sequence[np.ndarray]) -> _Point:
         solution = solve(products, Ls[0], Ls[1])
         return _Point(solution.deviance, list(Ls), solution)
-
-
-def _off_the_edge(L: np.ndarray, zz: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Return a square root of L L' with no variance below its standard error."""
-    k = len(L)
-    values, vectors = np.linalg.eigh(L @ L.T)
-    squares = (vectors[:, None] * vectors[None]).reshape(k * k, k)
-    information = np.sum((precision_at(zz, L) @ squares) * squares, axis=0) / 2
-    values = np.maximum(values, 1 / np.sqrt(np.maximum(information, 1e-8)))
-    Sigma = np.where(free | free.T, (vectors * values) @ vectors.T, 0.0)
-    return np.linalg.cholesky(Sigma)

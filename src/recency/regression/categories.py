@@ -7,7 +7,7 @@ import numpy as np
 from recency.errors import InputError
 from recency.mixed.formula import Formula, expanded
 from recency.regression.coding import NOTHING, Coding
-from recency.regression.names import CATEGORICAL
+from recency.regression.predictor_names import CATEGORICAL
 from recency.regression.texts import Texts
 
 

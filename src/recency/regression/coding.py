@@ -3,7 +3,7 @@
 A term that is a numeric column, and `pos`, need nothing of this and have no entry here.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -17,11 +17,12 @@ from recency.mixed.expressions import CODINGS, Expression, evaluate, read
 from recency.mixed.expressions import names as columns_of
 from recency.mixed.formula import Formula
 from recency.mixed.polynomials import Basis, basis_of
-from recency.regression import names, regions
+from recency.regression import predictor_names as names
 from recency.regression.texts import Texts, mangled, plain, word_values
 
-ROWS = 65_536
-"""Rows of a file of observations that are held at once."""
+SUMMED = ("surprisal", "corrected", "unigram", "length", "given_length")
+"""What adds up over a region: its surprisal is exactly the sum of its words'. Of next_… the region has
+its last word's; of all else, position and previous_… among it, its first word's."""
 Values = Callable[[str], np.ndarray]
 """Gives a column of the data (n,) by its name."""
 
@@ -75,15 +76,17 @@ def coding_of(formula: Formula, full: Formula, texts: Texts, path: str | PathLik
     if not asked:
         return rows
     reads = {name for e in asked.values() for name in columns_of(e)}
+    wanted = reads | set(needs) | set(groups) | {"word_id", "span"}
+    there = [name for name in pq.read_schema(path).names if name in wanted]
+    frame, _ = complete(pd.read_parquet(path, columns=there), texts, rows, path)
+    if frame.empty:
+        return rows  # read_rows() says so
     counted: dict[str, pd.Series] = {}
-    for frame in chunks(path, reads | set(needs) | set(groups)):
-        frame, _ = complete(frame, texts, rows, path)
-        for term, expression in asked.items():
-            kind = _kind(expression, frame, texts, path)
-            if kind is not None:
-                found = _argument(term, expression, kind, frame, texts, path)
-                found = pd.Series(found).value_counts()
-                counted[term] = counted[term].add(found, fill_value=0) if term in counted else found
+    for term, expression in asked.items():
+        kind = _kind(expression, frame, texts, path)
+        if kind is not None:
+            found = _argument(term, expression, kind, frame, texts, path)
+            counted[term] = pd.Series(found).value_counts()
     columns: dict[str, dict[str, Any]] = {}
     spans = {}
     for term, expression in asked.items():
@@ -98,15 +101,6 @@ def coding_of(formula: Formula, full: Formula, texts: Texts, path: str | PathLik
     return Coding(columns, spans, needs, groups)
 
 
-def chunks(path: str | PathLike, wanted: Collection[str]) -> Iterator[pd.DataFrame]:
-    """Read a file of observations part by part: word_id, and what it has of `wanted`."""
-    usual = ("word_id", "span")
-    there = [n for n in pq.read_schema(path).names if n in wanted or n in usual]
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=ROWS, columns=there):
-            yield batch.to_pandas()
-
-
 def complete(
     frame: pd.DataFrame, texts: Texts, coding: Coding, path: str | PathLike
 ) -> tuple[pd.DataFrame, dict[str, int]]:
@@ -118,7 +112,7 @@ def complete(
     out = np.logical_or.reduce([lacking[name] for name in counts])
     if out.all() and len(frame):
         most = max(counts, key=lambda name: counts[name])
-        if counts[most] == len(frame) and len(frame) < ROWS:
+        if counts[most] == len(frame):
             raise InputError(f"{path}: {most} is missing in each of its {len(frame):,} rows")
     return frame[~out], {"rows": int(out.sum()), **counts}
 
@@ -128,7 +122,7 @@ def raw(name: str, frame: pd.DataFrame, texts: Texts, path: str | PathLike) -> n
     values = word_values(texts, name)
     parts = names.split(name)
     if values is not None:
-        return regions.over(parts.stem if not parts.shift else name, values, frame)
+        return of_span(parts.stem if not parts.shift else name, values, frame)
     if name in frame:
         return plain(frame[name])
     if name in names.EXTRA:
@@ -140,6 +134,26 @@ def raw(name: str, frame: pd.DataFrame, texts: Texts, path: str | PathLike) -> n
         f"{path}: the design needs {name!r}, which neither the dataset's words nor its observations "
         "have"
     )
+
+
+def of_span(name: str, values: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
+    """Give a predictor (n,) of responses: of their words `word_id`, or over `span` words from there.
+
+    `values` (W,) are those of all words in reading order; NaN in a region makes its sum NaN.
+    """
+    word = frame["word_id"].to_numpy()
+    if "span" not in frame:
+        return values[word]
+    span = frame["span"].to_numpy()
+    if names.split(name).shift > 0:
+        return values[word + span - 1]
+    if names.measure_of(name) not in SUMMED:
+        return values[word]
+    total = values[word].astype(np.float64)
+    for further in range(1, int(span.max(initial=1))):
+        longer = span > further
+        total[longer] += values[word[longer] + further]
+    return total
 
 
 def coded(column: str, spec: Mapping[str, Any], values: Values) -> np.ndarray:

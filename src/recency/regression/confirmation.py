@@ -2,7 +2,7 @@
 
 The figures of a fit that is searched on cross-products are our own. lme4 sets up the fits that are
 drawn, evaluates its deviance at theta and reports them itself; the two are compared
-(recency.mixed.fit.confirmed). All fits of a model of an LM are drawn or none, so that R starts in few
+(recency.mixed.fitting.confirmed). All fits of a model of an LM are drawn or none, so that R starts in few
 jobs; the name alone decides, so that a further LM or corpus changes no other fit. What all LMs are
 compared with is always confirmed.
 """

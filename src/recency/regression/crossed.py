@@ -6,7 +6,7 @@ the sentences that were not drawn: their marginal log-likelihood, which integrat
 subjects and new sentences out. The score of a cell (a subject's rows of a sentence) is its mean over
 the draws that have left out both: the leave-one-out bootstrap of Efron & Tibshirani (1997), crossed.
 
-The scores of cells are what intervals are made of (recency.stats.crossed). A model without a factor
+The scores of cells are what intervals are made of (recency.stats.crossed_samples). A model without a factor
 of sentences is scored in the same way; where the second factor is larger than a sentence, such as the
 text, its levels are resampled instead.
 
@@ -25,17 +25,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from recency.endpoints import DRAWS
 from recency.files import atomic
 from recency.mixed.cells import Cells, Fit
 from recency.mixed.factors import Factor
 from recency.mixed.formula import Formula
-from recency.mixed.scaling import scaled
+from recency.mixed.recorded import scaled
 from recency.progress import progress
-from recency.regression.endpoints import DRAWS, NotCrossed, factors_of
+from recency.regression.covered_endpoints import NotCrossed, factors_of
 from recency.regression.estimation import prepared
-from recency.regression.fit import read_data
-from recency.regression.folds import together
-from recency.regression.predictors import Rows
+from recency.regression.inputs import Inputs, read_data
+from recency.regression.predictors import Rows, together
 
 FEWEST = 8
 """Subjects or sentences below which nothing is resampled."""
@@ -47,10 +47,7 @@ COLUMNS = ("subject", "unit", "n", "loglik")
 
 
 def main(
-    words: str | PathLike,
-    fit: str | PathLike,
-    exploratory: str | PathLike | None,
-    unigram: str | PathLike | None,
+    inputs: Inputs,
     out: str | PathLike,
     *,
     lm: str,
@@ -59,19 +56,14 @@ def main(
     dataset: str,
     draws: int = DRAWS,
     seed: int = 0,
-    surprisal: str | PathLike | None = None,
-    others: Mapping[str, str | PathLike] | None = None,
 ) -> None:
     """Score a model of a design by the crossed bootstrap; write `scores` as Parquet.
 
-    Files and design are as for recency.regression.fit.main. The partitions `fit` and `exploratory`
-    are taken together; the held-out one has no part in it. Models of one `dataset` and `seed` have
-    the same draws.
+    Files and design are as for recency.regression.fit.main. The partitions fit and exploratory are
+    taken together; the held-out one has no part in it. Models of one `dataset` and `seed` have the
+    same draws.
     """
-    data = read_data(
-        words, fit, exploratory, unigram,
-        design=design, model=model, surprisal=surprisal, others=others,
-    )  # fmt: skip
+    data = read_data(inputs, design, model)
     rows = together([part for part in (data.fit, data.exploratory) if part is not None])
     formula, scaling, _ = prepared(data.formula, data.texts, rows, data.coding)
     predictors = scaled(rows.predictors, scaling)

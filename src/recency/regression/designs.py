@@ -14,7 +14,7 @@ from recency.mixed.expressions import written
 from recency.mixed.families import BINOMIAL, FAMILIES, GAUSSIAN
 from recency.mixed.formula import Formula, without
 from recency.reading.response_names import EVENT, RESPONSES
-from recency.regression import names
+from recency.regression import predictor_names as names
 
 SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
 CHOICES = {
@@ -202,11 +202,16 @@ def check_family(design: Mapping[str, Any], response: str) -> None:
         raise InputError("design: events have no logarithm; set `response: raw`")
 
 
+def is_mixed(design: Mapping[str, Any]) -> bool:
+    """Say whether a design is a linear mixed model."""
+    family = design.get("family", GAUSSIAN)
+    return design["engine"] in ("cross_products", "lme4") and family == GAUSSIAN
+
+
 def check_mixed(design: Mapping[str, Any], what: str) -> None:
     """Raise an InputError unless a design is a linear mixed model, which `what` alone covers."""
-    family = design.get("family", GAUSSIAN)
-    if design["engine"] not in ("cross_products", "lme4") or family != GAUSSIAN:
+    if not is_mixed(design):
         raise InputError(
             f"{what} is of linear mixed models, and the design has `engine: {design['engine']}`, "
-            f"family {family}; take one of `engine: cross_products`"
+            f"family {design.get('family', GAUSSIAN)}; take one of `engine: cross_products`"
         )

@@ -8,10 +8,10 @@ import numpy as np
 from recency.errors import InputError
 from recency.mixed import families, mgcv
 from recency.mixed.additive import Additive
-from recency.mixed.fit import Result, figures, fit_model
+from recency.mixed.fitting import Result, figures, fit_model
 from recency.mixed.formula import Formula
 from recency.mixed.least_squares import criteria, fit_least_squares
-from recency.mixed.scaling import scaled, scaling_of
+from recency.mixed.recorded import scaled, scaling_of
 from recency.mixed.summary import FitSummary
 from recency.regression import categories
 from recency.regression.coding import NOTHING, Coding

@@ -8,64 +8,49 @@ additive model of mgcv. The exploratory partition is scored with the fit's param
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from recency.endpoints import IN_SAMPLE
 from recency.files import atomic
 from recency.mixed import families
-from recency.mixed.additive import Additive
-from recency.mixed.formula import Formula
 from recency.mixed.least_squares import criteria
-from recency.regression import categories
-from recency.regression.coding import Coding, coding_of
-from recency.regression.designs import columns_there, formula_of, kind_of_base, with_one_base
-from recency.regression.endpoints import IN_SAMPLE
+from recency.regression.coding import Coding
+from recency.regression.designs import kind_of_base
 from recency.regression.estimation import estimate
+from recency.regression.inputs import Inputs, read_data
 from recency.regression.likelihoods import in_sample_parts, log_likelihoods, parts
-from recency.regression.predictors import Rows, read_rows, word_means
-from recency.regression.texts import Texts, read_texts
+from recency.regression.predictors import Rows, word_means
 
 
 def main(
-    words: str | PathLike,
-    fit: str | PathLike,
-    exploratory: str | PathLike | None,
-    unigram: str | PathLike | None,
+    inputs: Inputs,
     out: str | PathLike,
     *,
     lm: str,
     design: Mapping[str, Any],
     model: str,
-    surprisal: str | PathLike | None = None,
     out_observations: str | PathLike | None = None,
-    others: Mapping[str, str | PathLike] | None = None,
-    beside: str | None = None,
     confirm: bool = True,
     in_sample: bool = False,
 ) -> None:
-    """Fit `design` on the partition `fit`, score `exploratory`, write JSON to `out`.
+    """Fit `design` to the partition fit, score the exploratory one, write JSON to `out`.
 
     `design` has the keys formula, of_interest, and one of designs.CHOICES for each of base,
     engine, response and surprisal, and perhaps family. `model` is `full`, `base`, which leaves the
     effects of interest out, or `linear`, an additive model with lines in place of their smooths.
-    Without an LM (`surprisal` None) only a base without them altogether (`base: all`) can be
-    fitted; of a design with both bases an LM's file says which. A model that lme4 refuses is a result with `converged` false and the reason in `note`.
-    `exploratory` is None where every observation is fitted: then AIC and BIC are given.
+    Without an LM only a base without them altogether (`base: all`) can be fitted; of a design with
+    both bases an LM's file says which. A model that lme4 refuses is a result with `converged` false
+    and the reason in `note`. Where every observation is fitted, AIC and BIC are given.
     `out_observations` gets the log-likelihoods of each exploratory observation (of each word, for
     `ols`) as Parquet, and of each fitted one with `in_sample` or where all are fitted; see
-    `write_observations`.
-    `others` are the files of surprisal of the LMs that the formula names, and of `beside`, an LM
-    whose terms the model has as well. With `confirm` lme4 reports what was searched on
-    cross-products (see recency.regression.confirmation); `figures_by` says who did.
+    `write_observations`. With `confirm` lme4 reports what was searched on cross-products (see
+    recency.regression.estimation); `figures_by` says who did.
     """
-    data = read_data(
-        words, fit, exploratory, unigram,
-        design=design, model=model, surprisal=surprisal, others=others, beside=beside,
-    )  # fmt: skip
+    data = read_data(inputs, design, model)
     design, rows, others = data.design, data.fit, data.exploratory
     subjects = len(rows.groups["subject"].names)
     if design["engine"] == "ols":
@@ -88,7 +73,7 @@ def main(
     record |= made_of(data.coding, record["scaling"], {"fit": rows, "exploratory": others})
     record |= {key: design[key] for key in ("spillover",) if key in design}
     record |= {"base": kind_of_base(design, data.columns)} if model == "base" else {}
-    record |= {"beside": beside} if beside is not None else {}
+    record |= {"beside": inputs.beside} if inputs.beside is not None else {}
     if summary and others is None and "aic" not in record:
         record |= criteria(summary, len(rows.y), families.of(record))
     held_out = parts(record, others) if summary and others else None
@@ -101,45 +86,6 @@ def main(
     with atomic(out) as path:
         text = json.dumps(plain(record), sort_keys=True, indent=1, allow_nan=False)
         path.write_text(text + "\n")
-
-
-@dataclass
-class Data:
-    """What a regression is fitted to: its design with one base, and the rows of two partitions."""
-
-    design: Mapping[str, Any]
-    columns: Mapping[str, Any]
-    """those of words and responses, by table"""
-    formula: Formula | Additive
-    texts: Texts
-    coding: Coding
-    fit: Rows
-    exploratory: Rows | None
-
-
-def read_data(
-    words: str | PathLike,
-    fit: str | PathLike,
-    exploratory: str | PathLike | None,
-    unigram: str | PathLike | None,
-    *,
-    design: Mapping[str, Any],
-    model: str,
-    surprisal: str | PathLike | None = None,
-    others: Mapping[str, str | PathLike] | None = None,
-    beside: str | None = None,
-) -> Data:
-    """Read what `main` fits, with the same arguments."""
-    there, design = columns_there(words, fit), with_one_base(design, surprisal is not None)
-    formula, whole = (formula_of(design, kind, there, beside) for kind in (model, "full"))
-    spillover = design.get("spillover", "item")
-    texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
-    coding = coding_of(formula, whole, texts, fit)
-    names = categories.names(formula, texts, coding)
-    asked = (texts, names, design["response"], formula.response, coding)
-    rows = read_rows(fit, *asked)
-    held_out = None if exploratory is None else read_rows(exploratory, *asked)
-    return Data(design, there, formula, texts, coding, rows, held_out)
 
 
 def made_of(

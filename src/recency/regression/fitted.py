@@ -8,8 +8,9 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.files import atomic
-from recency.mixed.scaling import scaled
+from recency.mixed.recorded import scaled
 from recency.regression import prediction
+from recency.regression.inputs import Inputs
 from recency.regression.predictors import Rows
 
 RAW = "_raw"
@@ -18,25 +19,16 @@ RAW = "_raw"
 
 def main(
     regression: str | PathLike,
-    words: str | PathLike,
-    fit: str | PathLike,
-    unigram: str | PathLike | None,
+    inputs: Inputs,
     out: str | PathLike,
     out_csv: str | PathLike,
-    *,
-    surprisal: str | PathLike | None = None,
-    others: Mapping[str, str | PathLike] | None = None,
 ) -> None:
-    """Write the rows of the partition `fit` that the model in the JSON file `regression` was fitted to.
-
-    The other files are those that the model was fitted from, see recency.regression.fit.
-    """
+    """Write the rows of the partition fit that the model in the JSON file `regression` was fitted to."""
     record = prediction.read_fit(regression)
-    texts = prediction.texts_for(record, words, unigram, surprisal, others)
-    rows = prediction.rows_for(record, fit, texts)
+    rows = prediction.rows_for(record, inputs.fit, inputs.texts(record))
     if len(rows.y) != record["n"]["fit"]:
         raise InputError(
-            f"{regression} was fitted to {record['n']['fit']:,} rows, and {fit} has {len(rows.y):,} of "
+            f"{regression} was fitted to {record['n']['fit']:,} rows, and {inputs.fit} has {len(rows.y):,} of "
             "them now; fit it again"
         )
     frame = data_frame(record, rows)

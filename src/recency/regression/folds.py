@@ -7,7 +7,7 @@ log-likelihood, drawn anew for all of a fold's levels at once.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
@@ -16,26 +16,21 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.files import atomic
-from recency.mixed.levels import Levels, levels
+from recency.mixed.levels import Levels
 from recency.progress import progress
-from recency.regression import categories
-from recency.regression.coding import coding_of
 from recency.regression.confirmation import drawn
-from recency.regression.designs import columns_there, formula_of, kind_of_base, with_one_base
+from recency.regression.designs import kind_of_base
 from recency.regression.estimation import estimate
 from recency.regression.fit import plain
+from recency.regression.inputs import Inputs, read_data
 from recency.regression.likelihoods import contributions, marginal, predictive
-from recency.regression.predictors import Rows, read_rows, word_means
-from recency.regression.texts import read_texts
+from recency.regression.predictors import subset, together, word_means
 
 BY = ("subject", "sentence", "item")
 
 
 def main(
-    words: str | PathLike,
-    fit: str | PathLike,
-    exploratory: str | PathLike | None,
-    unigram: str | PathLike | None,
+    inputs: Inputs,
     out: str | PathLike,
     out_observations: str | PathLike,
     *,
@@ -45,30 +40,19 @@ def main(
     by: str,
     folds: int,
     seed: int,
-    surprisal: str | PathLike | None = None,
-    others: Mapping[str, str | PathLike] | None = None,
 ) -> None:
     """Fit `design` without each fold in turn and score that fold; write JSON and Parquet.
 
-    The observations of `fit` and `exploratory` are taken together. `by` is one of BY; see
+    The partitions fit and exploratory are taken together. `by` is one of BY; see
     `assigned` for the folds. JSON: n, the sums `predictive`, `at_zero` and `marginal` of
     log-likelihoods (natural logarithm; null where a fold has no fit), converged, note and `fits`, one
     a fold. Parquet: subject, sentence, word_id, fold, loglik (recency.regression.likelihoods'
     `predictive`) and loglik_at_zero (unseen effects at 0) of every observation (of every word, for
-    `engine: ols`). `others` are the files of surprisal of the LMs that the formula names.
+    `engine: ols`).
     """
-    there, design = columns_there(words, fit), with_one_base(design, surprisal is not None)
-    formula, whole = (formula_of(design, kind, there) for kind in (model, "full"))
-    spillover = design.get("spillover", "item")
-    texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
-    coding = coding_of(formula, whole, texts, fit)
-    names = categories.names(formula, texts, coding)
-    parts = [
-        read_rows(path, texts, names, design["response"], formula.response, coding)
-        for path in (fit, exploratory)
-        if path is not None
-    ]
-    rows = together(parts)
+    data = read_data(inputs, design, model)
+    design, formula = data.design, data.formula
+    rows = together([part for part in (data.fit, data.exploratory) if part is not None])
     if design["engine"] == "ols":
         if by == "subject":
             raise InputError(
@@ -83,7 +67,9 @@ def main(
     for number in range(folds):
         inside = fold == number
         others = subset(rows, ~inside)
-        record, summary = estimate(formula, texts, others, design, coding, confirm and not number)
+        record, summary = estimate(
+            formula, data.texts, others, design, data.coding, confirm and not number
+        )
         test, anew = subset(rows, inside), math.nan
         if summary is not None:
             loglik[inside] = predictive(record, test)
@@ -106,7 +92,7 @@ def main(
         "model": model,
         "formula": str(formula),
         "unit": unit(design, formula.response),
-        **({"base": kind_of_base(design, there)} if model == "base" else {}),
+        **({"base": kind_of_base(design, data.columns)} if model == "base" else {}),
         "by": by,
         "folds": folds,
         "seed": seed,
@@ -155,34 +141,3 @@ def assigned(group: Levels, folds: int, seed: int, by: str = "group") -> np.ndar
     fold = np.empty(many, dtype=int)
     fold[np.random.default_rng(seed).permutation(many)] = np.arange(many) % folds
     return fold[group.codes]
-
-
-def subset(rows: Rows, kept: np.ndarray) -> Rows:
-    """Return the rows where `kept` (n,) is true, with the levels that are among them alone."""
-    groups = {}
-    for name, group in rows.groups.items():
-        there, codes = np.unique(group.codes[kept], return_inverse=True)
-        groups[name] = Levels(codes, [group.names[code] for code in there])
-    predictors = {name: values[kept] for name, values in rows.predictors.items()}
-    return Rows(predictors, rows.y[kept], groups, rows.word[kept])
-
-
-def together(parts: Sequence[Rows]) -> Rows:
-    """Put the rows of several files into one, their levels in the natural order of all."""
-    if len(parts) == 1:
-        return parts[0]
-    groups = {}
-    for name in parts[0].groups:
-        values = np.concatenate(
-            [np.array(rows.groups[name].names)[rows.groups[name].codes] for rows in parts]
-        )
-        groups[name] = levels(values.astype(int) if name == "sentence" else values)
-    return Rows(
-        {
-            name: np.concatenate([rows.predictors[name] for rows in parts])
-            for name in parts[0].predictors
-        },
-        np.concatenate([rows.y for rows in parts]),
-        groups,
-        np.concatenate([rows.word for rows in parts]),
-    )

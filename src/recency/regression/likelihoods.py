@@ -1,22 +1,24 @@
 """Log-likelihoods of observations under the record of a fit; natural logarithm throughout.
 
-`KINDS` names them; recency.mixed.likelihood defines those of mixed models. Models without random
+recency.endpoints names them; recency.mixed.likelihood defines those of mixed models. Models without random
 effects have one likelihood by all of these names, events the conditional one alone.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from recency.endpoints import ENDPOINTS, HELD_OUT
 from recency.mixed import families, likelihood
 from recency.mixed.expressions import split_product
 from recency.mixed.formula import column
 from recency.mixed.levels import joined
-from recency.mixed.scaling import scaled, scaling_of
+from recency.mixed.recorded import scaled, scaling_of
 from recency.mixed.summary import FitSummary
-from recency.regression.endpoints import KINDS
 from recency.regression.prediction import fixed_effects, linear_predictor, predict
 from recency.regression.predictors import Rows
 
@@ -52,33 +54,68 @@ def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
     return -0.5 * (np.log(2 * np.pi * variance) + residuals**2 / variance)
 
 
+@dataclass(frozen=True)
+class Scored:
+    """Rows of a gaussian response under the record of a fit."""
+
+    record: Mapping[str, Any]
+    rows: Rows
+    predictors: Mapping[str, np.ndarray]
+    """scaled"""
+
+    @cached_property
+    def residuals(self) -> np.ndarray:
+        """Those of predictions without random effects (n,)."""
+        return self.rows.y - fixed_effects(self.record, self.predictors, len(self.rows.y))
+
+    def marginal(self, integrated: Collection[str] | None = None) -> np.ndarray:
+        """Return `likelihood.marginal` of the rows."""
+        return likelihood.marginal(
+            self.residuals, self.record, self.predictors, self.rows.groups, integrated
+        )
+
+
+def _marginal_subject(scored: Scored) -> np.ndarray:
+    return scored.marginal([n for n in scored.record["random"] if "subject" in split_product(n)])
+
+
+def _fixed_effects(scored: Scored) -> np.ndarray:
+    return likelihood.independent(scored.residuals, scored.record["sigma"])
+
+
+def _modelblocks(scored: Scored) -> np.ndarray | None:
+    record = scored.record
+    if "mgcv" in record or "subject" not in record["random"]:
+        return None
+    levels = {name: len(modes) for name, modes in record["ranef"].items()}
+    given = record, scored.predictors, scored.rows.groups
+    return likelihood.modelblocks(scored.residuals, *given, levels)
+
+
+COMPUTED: dict[str, Callable[[Scored], np.ndarray | None]] = {
+    "conditional": lambda scored: contributions(scored.record, scored.rows),
+    "marginal_subject": _marginal_subject,
+    "marginal": Scored.marginal,
+    "fixed_effects": _fixed_effects,
+    "modelblocks": _modelblocks,
+}
+"""Likelihood (recency.endpoints.HELD_OUT) → its parts (n,) of rows; None where a model has none."""
+
+
 def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
-    """Return the parts (n,) of each likelihood, by its name in KINDS; of some `<name>_rescaled`.
+    """Return the parts (n,) of each likelihood, by its name in HELD_OUT; of some `<name>_rescaled`.
 
     Of events there are the conditional parts alone, of additive models none of the script's.
     """
-    found = {"conditional": contributions(record, rows)}
     if families.of(record) == families.BINOMIAL:
-        return found
-    predictors, n = scaled(rows.predictors, record["scaling"]), len(rows.y)
-    sigma = record["sigma"]
-    residuals = rows.y - fixed_effects(record, predictors, n)
-    by_subject = [name for name in record["random"] if "subject" in split_product(name)]
-    given = record, predictors, rows.groups
-    found["marginal_subject"] = likelihood.marginal(residuals, *given, by_subject)
-    found["marginal"] = likelihood.marginal(residuals, *given)
-    if "mgcv" in record:
-        return found | {"fixed_effects": likelihood.independent(residuals, sigma)}
-    scalings = {"": predictors, "_rescaled": scaled(rows.predictors, _rescaled(record, rows))}
-    levels = {name: len(modes) for name, modes in record["ranef"].items()}
-    for suffix, columns in scalings.items():
-        residuals = rows.y - fixed_effects(record, columns, n)
-        found["fixed_effects" + suffix] = likelihood.independent(residuals, sigma)
-        if "subject" in record["random"]:
-            found["modelblocks" + suffix] = likelihood.modelblocks(
-                residuals, record, columns, rows.groups, levels
-            )
-    return {name: found[name] for name in found if name.removesuffix("_rescaled") in KINDS}
+        return {"conditional": contributions(record, rows)}
+    scored = Scored(record, rows, scaled(rows.predictors, record["scaling"]))
+    found = {name: COMPUTED[name](scored) for name in HELD_OUT}
+    if "mgcv" not in record:
+        scored = replace(scored, predictors=scaled(rows.predictors, _rescaled(record, rows)))
+        names = [name for name in HELD_OUT if ENDPOINTS[name].rescaled]
+        found |= {f"{name}_rescaled": COMPUTED[name](scored) for name in names}
+    return {name: values for name, values in found.items() if values is not None}
 
 
 def _rescaled(record: Mapping[str, Any], rows: Rows) -> dict[str, dict[str, float]]:
@@ -95,9 +132,7 @@ def marginal(record: Mapping[str, Any], rows: Rows) -> float:
     """
     if families.of(record) == families.BINOMIAL:
         return math.nan
-    predictors = scaled(rows.predictors, record["scaling"])
-    residuals = rows.y - fixed_effects(record, predictors, len(rows.y))
-    return float(likelihood.marginal(residuals, record, predictors, rows.groups).sum())
+    return float(Scored(record, rows, scaled(rows.predictors, record["scaling"])).marginal().sum())
 
 
 def in_sample_parts(summary: FitSummary, record: Mapping[str, Any], rows: Rows) -> np.ndarray:
@@ -110,9 +145,7 @@ def in_sample_parts(summary: FitSummary, record: Mapping[str, Any], rows: Rows) 
     if families.of(record) == families.BINOMIAL or "mgcv" in record:
         found = contributions(record, rows)
     else:
-        predictors = scaled(rows.predictors, record["scaling"])
-        residuals = rows.y - fixed_effects(record, predictors, len(rows.y))
-        found = likelihood.marginal(residuals, record, predictors, rows.groups)
+        found = Scored(record, rows, scaled(rows.predictors, record["scaling"])).marginal()
     return found + (summary.loglik - found.sum()) / len(found)
 
 
@@ -146,6 +179,7 @@ def log_likelihoods(
     fitted = float(contributions(record, rows).sum())
     found |= {"fit": summary.loglik, "fit_conditional": fitted}
     for name, values in (held_out or {}).items():
-        key = "exploratory" if name == "conditional" else f"exploratory_{name}"
-        found[key] = float(values.sum())
+        found["exploratory" if name == "conditional" else f"exploratory_{name}"] = float(
+            values.sum()
+        )
     return found

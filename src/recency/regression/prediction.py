@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from recency.mixed import families, mgcv
-from recency.mixed.prediction import fixed_part, random_part
-from recency.mixed.scaling import scaled
+from recency.mixed.recorded import fixed_part, random_part, scaled
 from recency.regression.coding import recorded
-from recency.regression.predictors import Rows, Texts, read_rows, read_texts, word_means
+from recency.regression.predictors import Rows, read_rows, word_means
+from recency.regression.texts import Texts
 
 
 def predict(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
@@ -47,22 +47,6 @@ def read_fit(path: str | PathLike) -> dict[str, Any]:
 def observed(fit: Mapping[str, Any]) -> str:
     """Return the observations' column that a model predicts: the left side of its formula."""
     return fit.get("formula", "time_ms ~ 1").partition("~")[0].strip()
-
-
-def texts_for(
-    fit: Mapping[str, Any],
-    words: str | PathLike,
-    unigram: str | PathLike | None,
-    surprisal: str | PathLike | None,
-    others: Mapping[str, str | PathLike] | None = None,
-) -> Texts:
-    """Read the words' predictors in the variant of surprisal that the model was fitted with.
-
-    `others` are the files of surprisal of the LMs that the formula names.
-    """
-    spillover = fit.get("spillover", "item")
-    variant = fit["surprisal"]
-    return read_texts(words, unigram, surprisal, variant, True, others, spillover)
 
 
 def rows_for(

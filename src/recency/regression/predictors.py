@@ -1,7 +1,7 @@
 """The observations of a regression: response, predictors of the words and of the observations."""
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 
@@ -13,10 +13,8 @@ from recency.errors import InputError
 from recency.mixed.levels import Levels, levels
 from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression.coding import NOTHING, Coding, coded, complete, raw
-from recency.regression.names import EXTRA, GROUPS
-from recency.regression.texts import Texts, bits_of, read_texts
-
-__all__ = ["Rows", "Texts", "bits_of", "read_rows", "read_texts", "values_of", "word_means"]
+from recency.regression.predictor_names import EXTRA, GROUPS
+from recency.regression.texts import Texts
 
 
 @dataclass
@@ -180,3 +178,34 @@ def word_means(rows: Rows) -> Rows:
         groups[name] = Levels(chosen.codes, [old.names[int(code)] for code in chosen.names])
     means = {name: mean(values) for name, values in rows.predictors.items()}
     return Rows(means, mean(rows.y), groups, word, rows.dropped)
+
+
+def subset(rows: Rows, kept: np.ndarray) -> Rows:
+    """Return the rows where `kept` (n,) is true, with the levels that are among them alone."""
+    groups = {}
+    for name, group in rows.groups.items():
+        there, codes = np.unique(group.codes[kept], return_inverse=True)
+        groups[name] = Levels(codes, [group.names[code] for code in there])
+    predictors = {name: values[kept] for name, values in rows.predictors.items()}
+    return Rows(predictors, rows.y[kept], groups, rows.word[kept])
+
+
+def together(parts: Sequence[Rows]) -> Rows:
+    """Put the rows of several files into one, their levels in the natural order of all."""
+    if len(parts) == 1:
+        return parts[0]
+    groups = {}
+    for name in parts[0].groups:
+        values = np.concatenate(
+            [np.array(rows.groups[name].names)[rows.groups[name].codes] for rows in parts]
+        )
+        groups[name] = levels(values.astype(int) if name == "sentence" else values)
+    return Rows(
+        {
+            name: np.concatenate([rows.predictors[name] for rows in parts])
+            for name in parts[0].predictors
+        },
+        np.concatenate([rows.y for rows in parts]),
+        groups,
+        np.concatenate([rows.word for rows in parts]),
+    )

@@ -2,7 +2,7 @@
 
 Start at the maximal structure (Barr et al. 2013), drop the least predictive random slope, the one
 whose loss costs least log-likelihood on the fit partition, until the model converges. All models
-are searched on the cross-products of the maximal one, read once in chunks; intercepts stay.
+are searched on the cross-products of the maximal one; intercepts stay.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,13 +18,13 @@ from recency.figures.tables import Cell, Table
 from recency.mixed.cross_products import Products, selected
 from recency.mixed.factors import Factor, crossed_factors
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, parse
-from recency.mixed.theta_search import SINGULAR, search
-from recency.regression import categories
-from recency.regression.coding import coding_of
-from recency.regression.designs import check_mixed, columns_there, formula_of
-from recency.regression.names import quoted
-from recency.regression.streaming import streamed_products, survey
-from recency.regression.texts import read_texts
+from recency.mixed.recorded import scaled
+from recency.mixed.sums import products_of
+from recency.mixed.theta_search import SINGULAR, search, triangle
+from recency.regression import designs
+from recency.regression.estimation import prepared
+from recency.regression.inputs import Inputs, read_data
+from recency.regression.predictor_names import quoted
 
 COLUMNS = [
     *("step", "dropped", "group", "loss", "chosen", "loglik", "parameters"),
@@ -45,45 +45,34 @@ class Structure:
 
 
 def main(
-    words: str | PathLike,
-    fit: str | PathLike,
-    unigram: str | PathLike,
-    surprisal: str | PathLike,
+    inputs: Inputs,
     out: Iterable[str | PathLike],
     *,
     design: Mapping[str, Any],
     title: str = "The random effects' structure",
     maximal: str | None = None,
     singular: bool = False,
-    others: Mapping[str, str | PathLike] | None = None,
 ) -> None:
     """Write the path as a table (.csv, .html and .tex of `out`), one row a model that was tried.
 
     `maximal` has the random terms to start at, such as "(1 + length | subject) + (1 | sentence)";
     without it every fixed effect of the design varies by each of its grouping variables, subjects
     and sentences, say. With `singular` a fit at the edge, where a variance is zero or a correlation
-    one, counts as converged too. `others` are the files of surprisal of LMs that the formula names.
+    one, counts as converged too.
     """
-    check_mixed(design, "the search for random effects")
-    formula = formula_of(design, "full", columns_there(words, fit))
+    designs.check_mixed(design, "the search for random effects")
     if maximal is not None:
-        formula = replace(formula, random=random_of(formula, maximal))
-    spillover = design.get("spillover", "item")
-    texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
-    coding = coding_of(formula, formula, texts, fit)
-    names = categories.names(formula, texts, coding)
-    known = survey(fit, texts, names, design["response"], formula.response, coding)
-    # As in the regression, whose reference is the most frequent level: the largest mean.
-    shares = {name: np.array([by["mean"]]) for name, by in known.scaling.items()}
-    references = categories.references(formula, texts, shares, coding)
-    formula = categories.expand(formula, texts, shares, references, coding)
-    known.scaling = categories.unscaled(known.scaling, formula, texts, coding)
+        random = random_of(designs.read(design), maximal)
+        design = {**design, "formula": str(replace(designs.read(design), random=random))}
+    data = read_data(inputs, design, "full")
+    rows = data.fit
+    formula, scaling, _ = prepared(data.formula, data.texts, rows, data.coding)
     if maximal is None:
         formula = maximal_of(formula)
     factors = crossed_factors(formula)
-    factors.sort(key=lambda f: -len(f.columns) * len(known.levels[f.group]))
-    response = design["response"]
-    products = streamed_products(formula, factors, fit, texts, response, known, coding)
+    factors.sort(key=lambda f: -len(f.columns) * len(rows.groups[f.group].names))
+    predictors = scaled(rows.predictors, scaling)
+    products = products_of(formula, factors, predictors, rows.y, rows.groups)
     path = pd.DataFrame(trail(formula, factors, products, singular), columns=COLUMNS)
     tables.write(out, shown(path, title, singular), path)
 
@@ -157,8 +146,7 @@ def _without(at: Structure, side: int, index: int) -> tuple[tuple, np.ndarray, n
     """Return what is kept without one column, and L with the same covariances of what is left."""
     starts = [at.La, at.Lb]
     left = [place for place, column in enumerate(at.kept[side]) if column != index]
-    L = np.linalg.qr(starts[side][left].T, mode="r").T
-    starts[side] = L * np.where(np.diagonal(L) < 0, -1.0, 1.0)
+    starts[side] = triangle(starts[side][left])
     return _less(at.kept, side, index), *starts
 
 

@@ -13,7 +13,7 @@ from recency.errors import InputError
 from recency.mixed.levels import levels
 from recency.names import nearest
 from recency.regression.designs import SURPRISAL
-from recency.regression.names import CATEGORICAL, EXTRA, MEASURE, measure_of, split
+from recency.regression.predictor_names import CATEGORICAL, EXTRA, MEASURE, measure_of, split
 
 NO_WORD = "none"
 """The level of a word's categorical column where there is no such word before or after it."""

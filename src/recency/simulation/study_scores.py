@@ -1,6 +1,6 @@
 """Scores of LMs in simulated studies: fitted models, the crossed bootstrap, totals over cells.
 
-The same computation that recency.regression.crossed and recency.stats.crossed make from files, on
+The same computation that recency.regression.crossed and recency.stats.crossed_samples make from files, on
 the arrays of recency.simulation.studies.
 """
 
@@ -14,7 +14,7 @@ from recency.mixed.factors import crossed_factors
 from recency.mixed.formula import Formula, parse
 from recency.regression.crossed import ENOUGH, resampled
 from recency.simulation.studies import Response
-from recency.stats.crossed import Scores
+from recency.stats.crossed_samples import Scores
 
 _CONTROLS = "time_ms ~ length + position + unigram"
 _OF_LM = "surprisal + previous_surprisal"

@@ -20,6 +20,7 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
 from recency.regression import fit as regression
+from recency.regression.inputs import Inputs
 from recency.scoring import surprisal
 
 
@@ -157,12 +158,13 @@ def loglik(
                 result.table.to_parquet(scored[table], index=False)
             made = Path(folder) / "fit.json"
             regression.main(
-                words=table,
-                fit=fit[index],
-                exploratory=None,
-                unigram=unigram[index] if unigram else None,
-                surprisal=scored[table],
-                out=made,
+                Inputs(
+                    words=table,
+                    fit=fit[index],
+                    unigram=unigram[index] if unigram else None,
+                    surprisal=scored[table],
+                ),
+                made,
                 lm="search",
                 design=response["design"],
                 model="full",

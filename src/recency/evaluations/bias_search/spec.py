@@ -5,6 +5,8 @@ import jsonschema
 from recency import config as configuration
 from recency.evaluations.registry import Evaluation
 from recency.names import nearest
+from recency.regression import designs
+from recency.regression import predictor_names as names
 
 
 def _here(study, experiment: str) -> bool:
@@ -14,48 +16,59 @@ def _here(study, experiment: str) -> bool:
     return bool(search) and not any(r["dataset"] in study.not_run for r in asked)
 
 
-def _problems(config, name, known) -> list[str]:
-    experiment = config["experiments"][name]
-    if "search" in experiment:
-        known(f"experiments → {name} → search", experiment["search"], "searches")
-    return []
-
-
-def _problems_of_tables(config, root, known) -> list[str]:
+def _problems_of_tables(config, root) -> list[str]:
+    """List what searches ask of their LMs, designs, marks and parameters, and that these have not."""
     return [
         problem
         for name in config.get("searches", {})
-        for problem in _search_problems(config, name, known)
+        for problem in (*_search_problems(config, name), *_network_problems(config, name))
     ]
 
 
-def _search_problems(config: dict, name: str, known) -> list[str]:
-    """List what a search names that does not exist or does not go together."""
-    search, where = config["searches"][name], f"searches → {name}"
-    problems = configuration.response_problems(config, where, search, known)
-    lm = search["lm"]
-    known(f"{where} → lm", lm, "lms")
-    entry = config["lms"].get(lm, {})
-    entry = config["lms"].get(entry.get("checkpoint_of"), entry)
-    bias = config["biases"].get(entry.get("bias"), {"form": "none"})
-    if bias["form"] != "none":
-        problems.append(f"{where} → lm: {lm!r} has a bias already; name an unbiased LM")
-    if configuration.kind_of(entry) != "network":
-        problems.append(f"{where} → lm: {lm!r} is no network, and takes no bias; name one that is")
+def _search_problems(config: dict, name: str) -> list[str]:
+    """List what of a search's designs, marks and parameters does not go together."""
+    search, where, problems = config["searches"][name], f"searches → {name}", []
     for design in search["responses"]:
-        if config["designs"].get(design, {}).get("engine", "ols") != "ols":
+        place, engine = f"{where} → responses → {design}", config["designs"][design]["engine"]
+        if engine != "ols":
             problems.append(
-                f"{where} → responses → {design}: a search fits least squares at every trial; take "
-                "a design of `engine: ols`"
+                f"{place}: a search fits least squares at every trial; take a design of `engine: ols`"
             )
+            continue
+        for column in names.used(designs.read(config["designs"][design])):
+            parts = names.split(column)
+            of_others = names.measure_of(parts.stem) not in ("surprisal", "corrected")
+            if parts.of_lm and (parts.lm or of_others):
+                problems.append(
+                    f"{place}: a search knows no {column}, only the surprisal of the LM that it varies"
+                )
+                break
     for mark in search.get("mark", []):
-        if known(f"{where} → mark", mark, "biases"):
-            form = config["biases"][mark]["form"]
-            if form != search["form"]:
-                problems.append(f"{where} → mark: {mark!r} is of another form, {form!r}")
-    if search["form"] not in (forms := configuration.forms()):
-        return [*problems, f"{where} → form: none is called {nearest(search['form'], forms)}"]
+        if (form := config["biases"][mark]["form"]) != search["form"]:
+            problems.append(f"{where} → mark: {mark!r} is of another form, {form!r}")
     return problems + _parameter_problems(f"{where} → parameters", search)
+
+
+def _network_problems(config: dict, name: str) -> list[str]:
+    """List why no bias can be put on a search's LM, or not on these layers."""
+    search, where = config["searches"][name], f"searches → {name}"
+    lm, layers = search["lm"], search.get("layers")
+    if configuration.kind_of(config["lms"][lm]) != "network":
+        return [f"{where} → lm: {lm!r} is no network, and takes no bias; name one that is"]
+    settings = configuration.language_model(config, lm)
+    if settings["bias"]["form"] != "none":
+        return [f"{where} → lm: {lm!r} has a bias already; name an unbiased LM"]
+    architecture = config["architectures"][settings["architecture"]]
+    if "checkpoint" in settings:
+        return []
+    if architecture["family"] == "recurrent":
+        return [f"{where} → lm: {lm!r} is recurrent, and no bias of attention goes on it"]
+    there = architecture["layers"]
+    beyond = [each for each in layers if each >= there] if isinstance(layers, list) else []
+    return [
+        f"{where} → layers: {layer} is none of {lm}, which has {there}, from 0"
+        for layer in beyond[:1]
+    ]
 
 
 def _parameter_problems(where: str, search: dict) -> list[str]:
@@ -90,6 +103,5 @@ EVALUATION = Evaluation(
     also=lambda study, experiment: [
         f"<results>/searches/{study.experiment(experiment)['search']}/figure_bias_search.svg"
     ],
-    problems=_problems,
     table_problems=_problems_of_tables,
 )

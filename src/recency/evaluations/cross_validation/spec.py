@@ -21,22 +21,18 @@ def _files(study, experiment: str, model: str, ending: str = "json") -> list[str
     return found
 
 
-def _problems(config, name, known) -> list[str]:
+def _problems(config, name) -> list[str]:
     """List what cross-validation does not go with."""
     experiment, where = config["experiments"][name], f"experiments → {name} → cross_validation"
     if "cross_validation" not in experiment:
         return []
-    if not experiment.get("responses"):
-        return [f"{where}: the experiment has no `responses`"]
     problems = []
-    if "sensitivity" in experiment:
-        problems.append(f"{where}: goes without `sensitivity`; give each its experiment")
     if experiment["cross_validation"]["by"] == "subject":
         problems += [
             f"{where}: {design!r} is of words' means over subjects (`engine: ols`), which have no "
             "folds by subject; take sentence or item"
             for design in experiment["responses"]
-            if config["designs"].get(design, {}).get("engine") == "ols"
+            if config["designs"][design]["engine"] == "ols"
         ]
     return problems + _folds_beyond(config, experiment, where)
 
@@ -47,7 +43,7 @@ def _folds_beyond(config, experiment, where) -> list[str]:
     responses = (name for listed in experiment["responses"].values() for name in listed)
     problems = []
     for dataset in dict.fromkeys(name.partition(".")[0] for name in responses):
-        simulated = config["datasets"].get(dataset, {}).get("simulate", {})
+        simulated = config["datasets"][dataset].get("simulate", {})
         levels = {
             "subject": simulated.get("readers", {}).get("subjects"),
             "item": simulated.get("stories"),

@@ -2,7 +2,7 @@
 
 ΔLogLik by response and summed, perplexity of the words read, minimal pairs, attention by distance.
 A point is the mean over seeds, and its interval says what other readers, sentences (of minimal
-pairs: paradigms) and seeds would give, by the rule of every experiment (recency.stats.draws).
+pairs: paradigms) and seeds would give, by the rule of every experiment (recency.stats.totals).
 """
 
 import math
@@ -19,7 +19,7 @@ from recency.evaluations.reading_times.perplexity import scored
 from recency.figures import comparison
 from recency.files import atomic
 from recency.stats import bootstrap
-from recency.stats.draws import Draws, FurtherSeeds, held_together
+from recency.stats.totals import Draws, FurtherSeeds, held_together
 
 NAMES = ("quantity", "lm", "step", "tokens", "dataset", "measure", "design")
 COLUMNS = [

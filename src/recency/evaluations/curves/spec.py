@@ -1,35 +1,48 @@
 """Learning curves: an experiment's LMs after some steps of their training, against tokens seen."""
 
+from recency import config as configuration
 from recency import grids
 from recency.evaluations.minimal_pairs.spec import pairs
 from recency.evaluations.registry import Evaluation
 
-#: Keys that an experiment of learning curves may have beside `steps`.
-BESIDE = {"title", "lms", "baseline", "steps", "seeds", "responses", "minimal_pairs", "attention"}
 
-
-def _problems(config, name, known) -> list[str]:
+def _problems(config, name) -> list[str]:
+    """List LMs that have no such steps of a training, and responses that curves cannot be of."""
     experiment, where = config["experiments"][name], f"experiments → {name} → steps"
     if "steps" not in experiment:
         return []
-    found = [
-        f"{where}: goes without `{other}`; give each its experiment"
-        for other in experiment
-        if other not in BESIDE
-    ]
-    for design, listed in experiment.get("responses", {}).items():
-        whole = [r for r in listed if not _partitioned(config, r)]
-        found += [
-            f"{where}: all of {response} is fitted (`partitioned: false`, {design}), and curves are of "
-            "text that the fits have not seen; leave it out"
-            for response in whole
-        ]
-    return found
-
-
-def _partitioned(config, response: str) -> bool:
-    dataset = config["datasets"].get(response.partition(".")[0], {})
-    return dataset.get("partitioned", True)
+    found, sizes = [], {}
+    for response in configuration.responses(config, name):
+        if not config["datasets"][response["dataset"]].get("partitioned", True):
+            found.append(
+                f"{where}: all of {response['dataset']}.{response['measure']} is fitted (`partitioned: "
+                f"false`, {response['design']}), and curves are of text that the fits have not seen; leave it out"
+            )
+    for lm in experiment["lms"]:
+        of = config["lms"][lm].get("weights", lm)
+        if problem := configuration.not_trained(config, of):
+            found.append(f"{where}: {problem}")
+            continue
+        called = configuration.language_model(config, of)["recipe"]
+        recipe = config["recipes"][called]
+        sizes[lm] = recipe["batch_sequences"] * recipe["sequence_length"]
+        if experiment["steps"] != "all":
+            for step in experiment["steps"]:
+                kept = configuration.not_kept(config, of, step, last=True)
+                found += [f"{where}: {problem}" for problem in kept]
+        elif name in config["run"] and not recipe["checkpoints"]:  # else nobody asks for the curve
+            found.append(
+                f"{where}: the training of {of!r} keeps no checkpoints; name some in recipes → {called} "
+                "→ checkpoints"
+            )
+    if len(set(sizes.values())) > 1:
+        (a, one), *rest = sizes.items()
+        b, other = next((lm, size) for lm, size in rest if size != one)
+        found.append(
+            f"{where}: a step is {one:,} tokens to {a!r} and {other:,} to {b!r}; give each recipe an "
+            "experiment of its own"
+        )
+    return list(dict.fromkeys(found))
 
 
 def points(study, experiment: str) -> list[dict]:

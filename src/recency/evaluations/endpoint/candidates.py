@@ -41,7 +41,7 @@ from recency.simulation.study_scores import (
     partition,
     total,
 )
-from recency.stats.crossed import Scores, half_width
+from recency.stats.crossed_samples import Scores, half_width
 from recency.stats.permutation import permutation_p
 
 LMS = ("a", "b", "c")
@@ -283,9 +283,9 @@ def ends(scores: Scores, interval: str) -> tuple[float, float]:
     scores
         The total.
     interval
-        ``"two_way"`` for subjects and sentences together (recency.stats.crossed), or
+        ``"two_way"`` for subjects and sentences together (recency.stats.crossed_samples), or
         ``"given_fits"`` for the wider of that for subjects and that for sentences, each a normal
-        approximation to the bootstrap of recency.stats.draws.
+        approximation to the bootstrap of recency.stats.totals.
     """
     if interval == "two_way":
         interval_ends = scores.ends()

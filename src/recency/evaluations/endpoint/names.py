@@ -2,14 +2,10 @@
 
 from collections.abc import Sequence
 
+from recency.endpoints import ENDPOINTS
+
 DATA = {"crossed": "crossed", "in_sample": "in-sample", "held_out": "held-out"}
-LIKELIHOODS = {
-    "conditional": "conditional",
-    "marginal_subject": "marginal, subjects",
-    "marginal": "marginal",
-    "fixed_effects": "fixed effects",
-    "modelblocks": "Modelblocks",
-}
+LIKELIHOODS = {name: endpoint.short for name, endpoint in ENDPOINTS.items() if endpoint.short}
 BASELINES = ("all", "fixed")
 PRIMARY = ("all", "marginal", "crossed")
 """Baseline, likelihood and data of the primary endpoint."""

@@ -13,7 +13,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.figures import comparison
-from recency.regression import names
+from recency.regression import predictor_names as names
 from recency.stats.shares import sequential
 
 READERS, LM, LENGTH, FREQUENCY, OTHERS = "readers", "surprisal", "length", "frequency", "others"

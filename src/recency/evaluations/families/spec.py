@@ -38,7 +38,7 @@ def _all_mixed(study, experiment: str) -> bool:
     return all(mixed) and all(each.get("family", "gaussian") == "gaussian" for each in designs)
 
 
-def _problems(config, name, known) -> list[str]:
+def _problems(config, name) -> list[str]:
     experiment = config["experiments"][name]
     settings, where = experiment.get("families"), f"experiments → {name} → families"
     if settings is None:
@@ -49,10 +49,8 @@ def _problems(config, name, known) -> list[str]:
         for lm in lms
         if lm not in experiment["lms"]
     ]
-    if not experiment.get("responses"):
-        found.append(f"{where}: it goes with `responses`, and there are none")
     beside = settings.get("beside")
-    if beside is None or not known(f"{where} → beside", beside, "experiments"):
+    if beside is None:
         return found
     other = config["experiments"][beside]
     if lost := [lm for lms in settings["groups"].values() for lm in lms if lm not in other["lms"]]:

@@ -13,7 +13,8 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.files import atomic
-from recency.regression.prediction import read_fit, rows_for, texts_for
+from recency.regression.inputs import Inputs
+from recency.regression.prediction import read_fit, rows_for
 from recency.regression.predictors import Rows
 
 COLUMNS = [
@@ -52,7 +53,8 @@ def main(
         frequency = unigram[index] if unigram else None
         pairs = zip(named, others, strict=True)
         of_dataset = {n["lm"]: path for n, path in pairs if n["dataset"] == cell["dataset"]}
-        texts = texts_for(fit, words[index], frequency, surprisal[index], of_dataset)
+        files = words[index], observations[index], None, frequency, surprisal[index]
+        texts = Inputs(*files, of_dataset).texts(fit)
         found = {name: cell[name] for name in COLUMNS[:4]}
         found |= described(rows_for(fit, observations[index], texts, also=["surprisal"]))
         found["words_per_text"] = len(texts.item) / len(np.unique(texts.item))

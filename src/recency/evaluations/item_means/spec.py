@@ -3,7 +3,7 @@
 from recency.evaluations.registry import Evaluation
 
 
-def _problems(config, name, known) -> list[str]:
+def _problems(config, name) -> list[str]:
     """List what an experiment asks of datasets that are not partitioned, and they cannot give."""
     experiment, where = config["experiments"][name], f"experiments → {name}"
     listed = [
@@ -12,7 +12,7 @@ def _problems(config, name, known) -> list[str]:
         for response in responses
     ]
     datasets = config["datasets"]
-    fitted = {d for _, d in listed if not datasets.get(d, {}).get("partitioned", True)}
+    fitted = {d for _, d in listed if not datasets[d].get("partitioned", True)}
     if not fitted:
         return []
     problems, first = [], min(fitted)

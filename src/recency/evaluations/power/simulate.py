@@ -31,7 +31,7 @@ from recency.simulation.study_scores import (
     total,
 )
 from recency.stats.claims import SUPPORTED, judge
-from recency.stats.crossed import Scores
+from recency.stats.crossed_samples import Scores
 from recency.stats.proportions import wilson
 
 LMS = ("a", "b")

@@ -1,11 +1,13 @@
-"""One regression refitted to subjects drawn anew: its log-likelihood on their exploratory observations.
+"""One regression refitted to resampled subjects: its log-likelihood on their exploratory observations.
 
 All LMs, bases and measures of a dataset have the same draws. Replicate 0 is the data themselves,
-whose log-likelihood is the regression's own.
+whose log-likelihood is the regression's own. A subject that is drawn twice counts as two subjects,
+which have the same conditional modes.
 """
 
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -13,18 +15,22 @@ import numpy as np
 import pandas as pd
 
 from recency.files import atomic
-from recency.mixed.levels import Levels
-from recency.mixed.resampled import Resampled, Sample
-from recency.mixed.scaling import scaled, scaling_of
+from recency.mixed.cells import Cells
+from recency.mixed.cross_products import Products
+from recency.mixed.deviance import solve
+from recency.mixed.factors import Factor
+from recency.mixed.formula import Formula, column
+from recency.mixed.recorded import scaled
+from recency.mixed.theta_search import search
 from recency.progress import progress
-from recency.regression import categories
-from recency.regression.coding import coding_of
-from recency.regression.designs import check_mixed, columns_there, formula_of, with_one_base
-from recency.regression.predictors import Rows, read_rows
-from recency.regression.texts import read_texts
+from recency.regression.covered_endpoints import factors_of
+from recency.regression.designs import check_mixed
+from recency.regression.estimation import prepared
+from recency.regression.inputs import Inputs, read_data
+from recency.regression.predictors import Rows
 
-GROUP = "subject"
-OTHER = "sentence"
+ENOUGH = 1e-6
+"""Expected gain of a step, in the deviance, below which a refit ends."""
 
 
 def draws(names: list[str], replicates: int, seed: int, dataset: str) -> np.ndarray:
@@ -39,10 +45,7 @@ def draws(names: list[str], replicates: int, seed: int, dataset: str) -> np.ndar
 
 
 def main(
-    words: str | PathLike,
-    fit: str | PathLike,
-    exploratory: str | PathLike,
-    unigram: str | PathLike | None,
+    inputs: Inputs,
     out: str | PathLike,
     *,
     lm: str,
@@ -51,52 +54,101 @@ def main(
     dataset: str,
     replicates: int,
     seed: int,
-    surprisal: str | PathLike | None = None,
-    others: Mapping[str, str | PathLike] | None = None,
 ) -> None:
-    """Refit `design` (its `full` model or its `base`) to draws of `fit`; write Parquet.
+    """Refit `design` (its `full` model or its `base`) to draws of the partition fit; write Parquet.
 
-    Its rows have replicate, from 0, and loglik of the drawn subjects' `exploratory` observations
+    Its rows have replicate, from 0, and loglik of the drawn subjects' exploratory observations
     (natural logarithm, null without a fit). The rest is as for recency.regression.fit.
     """
-    there, design = columns_there(words, fit), with_one_base(design, surprisal is not None)
     check_mixed(design, "a ranking by refits")
-    formula, whole = (formula_of(design, kind, there) for kind in (model, "full"))
-    spillover = design.get("spillover", "item")
-    texts = read_texts(words, unigram, surprisal, design["surprisal"], True, others, spillover)
-    coding = coding_of(formula, whole, texts, fit)
-    asked = (
-        texts,
-        categories.names(formula, texts, coding),
-        design["response"],
-        formula.response,
-        coding,
-    )
-    rows, test = read_rows(fit, *asked), read_rows(exploratory, *asked)
-    references = categories.references(formula, texts, rows.predictors, coding)
-    formula = categories.expand(formula, texts, rows.predictors, references, coding)
-    scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts, coding)
+    data = read_data(inputs, design, model)
+    formula, scaling, _ = prepared(data.formula, data.texts, data.fit, data.coding)
+    _, other = factors = factors_of(formula, "a ranking by refits", "")
+    parts = data.fit, data.exploratory
     names = {
-        group: sorted({*rows.groups[group].names, *test.groups[group].names})
-        for group in (GROUP, OTHER)
+        group: sorted({name for part in parts for name in part.groups[group].names})
+        for group in ("subject", other.group if other else "sentence")
     }
-    samples = [
-        Sample(scaled(part.predictors, scaling), part.y, *(_codes(part, g, names[g]) for g in names))
-        for part in (rows, test)
-    ]  # fmt: skip
-    made = Resampled(formula, GROUP, *samples, *(len(each) for each in names.values()))
-    drawn = draws(names[GROUP], replicates, seed, dataset)
+    fit, test = (
+        Sample(
+            scaled(part.predictors, scaling), part.y, *(_codes(part, g, names[g]) for g in names)
+        )
+        for part in parts
+    )
+    refits = Refits(formula, factors, fit, test, tuple(map(len, names.values())))
+    drawn = draws(names["subject"], replicates, seed, dataset)
     shown, found = progress(len(drawn), f"{lm}, {model}: refits", "draws"), []
     for number, times in enumerate(drawn, 1):
-        found.append(made.loglik(times))
+        found.append(refits.loglik(times))
         shown.update(number)
     with atomic(out) as path:
         frame = pd.DataFrame({"replicate": np.arange(len(drawn), dtype=np.int32), "loglik": found})
         frame.to_parquet(path, compression="zstd", index=False)
 
 
+@dataclass
+class Sample:
+    """Rows of a model: scaled predictors (n,), response (n,), codes of both factors."""
+
+    predictors: Mapping[str, np.ndarray]
+    y: np.ndarray
+    subject: np.ndarray
+    other: np.ndarray
+
+
+class Refits:
+    """A model of rows `fit`, refitted to resampled subjects, and scored on their rows of `test`.
+
+    `factors` are that of subjects and the other one, `shape` their numbers of levels.
+    """
+
+    def __init__(
+        self,
+        formula: Formula,
+        factors: tuple[Factor, Factor | None],
+        fit: Sample,
+        test: Sample,
+        shape: tuple[int, int],
+    ):
+        self._subject, self._other = factors
+        self._test, self._others = test, np.ones(shape[1], dtype=int)
+        self._cells = Cells(formula, *factors, fit.predictors, fit.y, fit.subject, fit.other, shape)
+        whole = search(self._products(np.ones(shape[0], dtype=int)), *self._free)
+        self._start = whole.La, whole.Lb
+
+    @property
+    def _free(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._cells.free_a, self._cells.free_b
+
+    def _products(self, times: np.ndarray) -> Products:
+        return self._cells.products(times, self._others)
+
+    def loglik(self, times: np.ndarray) -> float:
+        """Refit with each subject (G,) so many times; return the log-likelihood of their test rows.
+
+        Natural logarithm, given the random effects; NaN where the refit has no finite likelihood.
+        """
+        try:
+            products = self._products(times)
+            found = search(products, *self._free, self._start, ENOUGH)
+            at = solve(products, found.La, found.Lb)
+        except np.linalg.LinAlgError:
+            return float("nan")
+        test, n = self._test, len(self._test.y)
+
+        def columns(names: tuple[str, ...]) -> np.ndarray:
+            return np.array([column(c, test.predictors, n) for c in names]).reshape(-1, n).T
+
+        place = np.maximum(np.cumsum(times > 0) - 1, 0)  # among the subjects that were drawn
+        left = test.y - self._cells.shift - columns(self._cells.fixed) @ at.beta
+        left -= (columns(self._subject.columns) * at.modes_a[place[test.subject]]).sum(1)
+        if self._other:
+            left -= (columns(self._other.columns) * at.modes_b[test.other]).sum(1)
+        each = -0.5 * (np.log(2 * np.pi * at.sigma**2) + (left / at.sigma) ** 2)
+        return float(times @ np.bincount(test.subject, each, len(times)))
+
+
 def _codes(rows: Rows, group: str, names: list[str]) -> np.ndarray:
     """Return the codes (n,) of a group's levels among `names`."""
-    own: Levels = rows.groups[group]
     places = {name: place for place, name in enumerate(names)}
-    return np.array([places[name] for name in own.names])[own.codes]
+    return np.array([places[name] for name in rows.groups[group].names])[rows.groups[group].codes]

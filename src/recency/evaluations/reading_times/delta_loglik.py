@@ -1,6 +1,6 @@
 """Collect an experiment's fits into one table of ΔLogLik: full minus baseline, one row per response.
 
-delta_loglik is that of the experiment's endpoint (recency.regression.endpoints), which has 95 %
+delta_loglik is that of the experiment's endpoint (recency.endpoints), which has 95 %
 intervals; a column per other likelihood follows, where the fits have it. Natural logarithm. A second
 table has the intervals of totals and of differences between LMs
 (recency.evaluations.reading_times.intervals). An LM that was trained from several seeds is the mean
@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from recency.endpoints import CROSSED, ENDPOINTS, IN_SAMPLE
 from recency.errors import InputError
 from recency.evaluations.reading_times.intervals import CLUSTERS, Draws, Sums, table
 from recency.files import atomic
-from recency.regression.endpoints import CROSSED, IN_SAMPLE, LIKELIHOODS
-from recency.stats.crossed import Scores, Tables
+from recency.stats.crossed_samples import Scores, Tables
 
 NAMES = ("lm", "label", "dataset", "measure", "design")
-RESCALED = [f"{name}_rescaled" for name in ("fixed_effects", "modelblocks")]
-KEYS = {f"delta_loglik_{name}": key for name, key in LIKELIHOODS.items() if name != CROSSED}
+RESCALED = [f"{name}_rescaled" for name, endpoint in ENDPOINTS.items() if endpoint.rescaled]
+KEYS = {f"delta_loglik_{name}": e.key for name, e in ENDPOINTS.items() if name != CROSSED}
 KEYS |= {f"delta_loglik_{name}": f"exploratory_{name}" for name in RESCALED}
 FIGURES = ("delta_loglik", *KEYS, "delta_aic")
 SAME = ("base", "endpoint", "n", "n_exploratory", "n_fit")
@@ -70,7 +70,7 @@ def main(
         Each has lm, label, dataset, measure, design, and perhaps seed and variant, the LM of this
         seed: cells that differ in these alone are one LM, whose values are the means.
     endpoint, bootstrap
-        See recency.regression.endpoints; without `bootstrap` intervals are crossed where the
+        See recency.endpoints; without `bootstrap` intervals are crossed where the
         endpoint is, else given the fits.
     full_observations, base_observations
         The fits' Parquet files of observations, for intervals given the fits.

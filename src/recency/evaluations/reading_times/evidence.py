@@ -11,7 +11,7 @@ from recency.evaluations.reading_times import table_significance
 from recency.figures.comparison import Comparison
 from recency.figures.intervals import TOTAL, Interval, Intervals
 from recency.stats import claims
-from recency.stats.crossed import BY
+from recency.stats.crossed_samples import BY
 
 ALPHA = 0.05
 #: Standard normal quantiles of a two-sided test at .05, and of 80 % power.

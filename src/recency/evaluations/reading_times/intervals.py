@@ -1,12 +1,12 @@
 """Intervals of ΔLogLik and of its differences between LMs, by response and over responses.
 
 Of the endpoint `crossed` they come from scores of unseen subjects and sentences and hold for both
-(recency.stats.crossed). Of the others they are given the fits: a draw takes as many subjects (or
+(recency.stats.crossed_samples). Of the others they are given the fits: a draw takes as many subjects (or
 sentences) of each dataset as it has, with replacement, each with all of its observations in all of the
 dataset's measures; all LMs have the same draws, and of the two intervals, by subject and by sentence,
 the reported interval is the wider one.
 
-New training seeds are part of both (recency.stats.draws).
+New training seeds are part of both (recency.stats.totals).
 """
 
 import itertools
@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.stats import bootstrap, crossed, draws
-from recency.stats.crossed import Scores
-from recency.stats.draws import Draws, FurtherSeeds
+from recency.stats import bootstrap, crossed_samples
+from recency.stats import totals as drawn_totals
+from recency.stats.crossed_samples import Scores
+from recency.stats.totals import Draws, FurtherSeeds
 
 CLUSTERS = ("subject", "sentence")
 ALL = "all"
@@ -151,7 +152,7 @@ def _totals(
     places = {lm: place for place, lm in enumerate(totals)}
     indices = [(places[a], places[b]) for a, b in pairs + others]
     every = list(totals.values())
-    module = crossed if isinstance(every[0], Scores) else draws
+    module = crossed_samples if isinstance(every[0], Scores) else drawn_totals
     together = module.held_together(every, indices) if indices else None
     for kind, listed in (("baseline", pairs), ("pair", others)):
         rows += [_row(a, b, kind, everything, totals[a] - totals[b], together) for a, b in listed]

@@ -27,7 +27,8 @@ from recency.files import atomic
 from recency.mixed.levels import Levels
 from recency.progress import progress
 from recency.reading.response_names import SCORE
-from recency.regression.prediction import observed, predict, read_fit, rows_for, texts_for
+from recency.regression.inputs import Inputs
+from recency.regression.prediction import observed, predict, read_fit, rows_for
 from recency.stats.multiple_tests import holm
 from recency.stats.permutation import permutation_p
 
@@ -204,7 +205,8 @@ def squared_errors(
     if model["sigma"] is None:
         print(f"{fit}: no fit, left out: {model['note']}", file=sys.stderr)
         return None
-    rows = rows_for(model, held_out, texts_for(model, words, unigram, surprisal, others))
+    inputs = Inputs(words, held_out, None, unigram, surprisal, others or {})
+    rows = rows_for(model, held_out, inputs.texts(model))
     groups = {name: rows.groups[name] for name in CLUSTERS}
     unit = observed(model) if model["response"] == "raw" else f"log {observed(model)}"
     return Errors((rows.y - predict(model, rows)) ** 2, groups, unit)

@@ -1,10 +1,13 @@
 """Reading times: ΔLogLik of each LM on the exploratory partition, tests on the held-out one."""
 
 from recency import config as configuration
-from recency import grids
+from recency import endpoints, grids
+from recency.errors import InputError
 from recency.evaluations.registry import Evaluation
 from recency.figures import encoding
-from recency.regression import endpoints
+from recency.mixed.additive import Additive
+from recency.regression import covered_endpoints, designs
+from recency.regression import predictor_names as names
 
 
 def _applies(study, experiment: str) -> bool:
@@ -14,21 +17,92 @@ def _applies(study, experiment: str) -> bool:
     return bool(asked) and (in_sample or not study.all_fitted(experiment))
 
 
-def _problems(config, name, known) -> list[str]:
-    """Return what is wrong with an experiment's seeds, endpoint and bootstrap."""
+def _problems(config, name) -> list[str]:
+    """List seeds, an endpoint, pairs and effects that the experiment's LMs and designs have not."""
     entry, where = config["experiments"][name], f"experiments → {name}"
-    seeds = entry.get("seeds", [])
-    for scale in seeds if isinstance(seeds, dict) else []:
-        known(f"{where} → seeds", scale, "scales")
-    return _seed_problems(config, entry, where) + _endpoint_problems(config, entry, where)
+    found = _seed_problems(config, entry, where) + _endpoint_problems(config, entry, where)
+    found += _corrected_problems(config, entry, where) + _pair_problems(entry, where)
+    return found + _nested_problems(config, entry, where) + _recovery_problems(config, entry, where)
+
+
+def _corrected_problems(config, entry, where) -> list[str]:
+    """Return the LMs without corrected surprisal, where it is asked for."""
+    varied = entry.get("sensitivity", {}).get("surprisal")
+    designs = entry.get("responses", {})
+    corrected = [name for name in designs if config["designs"][name]["surprisal"] == "corrected"]
+    if "corrected" not in (varied or []) and (varied or not corrected):
+        return []
+    asked = "sensitivity → surprisal" if varied else f"responses → {min(corrected)}"
+    lacking = (configuration.lacks_corrected(config, lm) for lm in entry["lms"])
+    return [f"{where} → {asked}: {why}" for why in lacking if why]
+
+
+def _pair_problems(entry, where) -> list[str]:
+    """Return the pairs of LMs that are not the experiment's, or are compared twice."""
+    found, pairs = [], [tuple(sorted(pair)) for pair in entry.get("compare", [])]
+    for key in ("compare", "nested"):
+        for lm in dict.fromkeys(lm for pair in entry.get(key, []) for lm in pair):
+            if lm not in entry["lms"]:
+                found.append(f"{where} → {key}: {lm!r} is not among the experiment's `lms`")
+    for pair in dict.fromkeys(pair for pair in pairs if pairs.count(pair) > 1):
+        found.append(f"{where} → compare: {pair[0]!r} and {pair[1]!r} are compared twice")
+    return found
+
+
+def _nested_problems(config, entry, where) -> list[str]:
+    """Return designs and datasets that LMs cannot be set side by side in."""
+    found = []
+    for design in entry.get("responses", {}) if entry.get("nested") else ():
+        place = f"{where} → responses → {design}"
+        formula = _formula(config, design)
+        if isinstance(formula, Additive):
+            found.append(
+                f"{place}: `nested` is of mixed models or `engine: ols`, not of `engine: gam`"
+            )
+        if formula is not None and not any(map(names.of_own_lm, names.used(formula))):
+            found.append(
+                f"{place}: `nested` sets LMs side by side, and the formula has no surprisal"
+            )
+        for dataset in {response.partition(".")[0] for response in entry["responses"][design]}:
+            if config["datasets"][dataset].get("partitioned", True) is False:
+                found.append(
+                    f"{where} → nested: {dataset} is not partitioned, so nothing is left to test on"
+                )
+    return list(dict.fromkeys(found))
+
+
+def _recovery_problems(config, entry, where) -> list[str]:
+    """Return readers that are not simulated, and effects of theirs that a design lacks."""
+    found = []
+    for design, listed in entry.get("responses", {}).items() if entry.get("recovery") else ():
+        for dataset in dict.fromkeys(response.partition(".")[0] for response in listed):
+            simulate = config["datasets"][dataset].get("simulate")
+            if simulate is None:
+                found.append(f"{where} → recovery: the readers of {dataset} are not simulated")
+                continue
+            effects = simulate["readers"]["coefficients"].keys() - {"intercept"}
+            formula = _formula(config, design)
+            if formula is not None and (lost := sorted(effects - set(formula.fixed))):
+                found.append(
+                    f"{where} → recovery: the design {design} has no {lost[0]}, which the readers of "
+                    f"{dataset} have; add it to the formula as it is"
+                )
+    return found
+
+
+def _formula(config, design):
+    """Return the formula of a design; None where it cannot be read, which is reported elsewhere."""
+    try:
+        return designs.read(config["designs"][design])
+    except InputError:
+        return None
 
 
 def _seed_problems(config, entry, where) -> list[str]:
     """Return the trainings of another's making among LMs of several seeds."""
-    known = config["scale"] in config["scales"]  # all else is reported elsewhere
-    if not known or not grids.seeds_of(entry, config["scale"]) or "steps" in entry:
+    if not grids.seeds_of(entry, config["scale"]) or "steps" in entry:
         return []
-    lms = [lm for lm in entry["lms"] if lm in config["lms"]]
+    lms = entry["lms"]
     single = [lm for lm in lms if _is_single(_trained(config, lm))]
     if not single or len(single) == len(lms):
         return []
@@ -44,7 +118,7 @@ def _seed_problems(config, entry, where) -> list[str]:
 def _trained(config, lm):
     """Return the entry of the LM whose weights an LM has."""
     entry = config["lms"][lm]
-    return _trained(config, entry["weights"]) if entry.get("weights") in config["lms"] else entry
+    return _trained(config, entry["weights"]) if "weights" in entry else entry
 
 
 def _is_single(lm) -> bool:
@@ -56,19 +130,12 @@ def _is_single(lm) -> bool:
 def _endpoint_problems(config, entry, where) -> list[str]:
     """Return why an experiment's designs do not have the endpoint or the bootstrap that it states."""
     endpoint, bootstrap = entry.get("endpoint"), entry.get("bootstrap")
-    if bootstrap == endpoints.CROSSED and endpoint not in (None, endpoints.CROSSED):
-        return [
-            (
-                f"{where} → bootstrap: crossed refits and scores unseen subjects and sentences, which is "
-                f"`endpoint: crossed`, and the endpoint is {endpoint}; leave one of them out"
-            )
-        ]
     stated = endpoint or (bootstrap == endpoints.CROSSED and endpoints.CROSSED)
     whole = [
         response.partition(".")[0]
         for listed in entry.get("responses", {}).values()
         for response in listed
-        if not config["datasets"].get(response.partition(".")[0], {}).get("partitioned", True)
+        if not config["datasets"][response.partition(".")[0]].get("partitioned", True)
     ]
     if whole and endpoint not in (None, endpoints.IN_SAMPLE):
         return [
@@ -77,9 +144,8 @@ def _endpoint_problems(config, entry, where) -> list[str]:
                 f"{whole[0]!r} is (`partitioned: false`); write `endpoint: in_sample`"
             )
         ]
-    asked = [name for name in entry.get("responses", {}) if name in config["designs"]]
-    for design in asked if stated else []:
-        if why := endpoints.problems(config["designs"][design], stated):
+    for design in entry.get("responses", {}) if stated else ():
+        if why := covered_endpoints.problems(config["designs"][design], stated):
             key = "endpoint" if endpoint else "bootstrap"
             return [f"{where} → {key}: {stated}; design {design}: {why}"]
     return []
@@ -95,6 +161,7 @@ def _verdict_and_recovery(study, experiment: str) -> list[str]:
 
 EVALUATION = Evaluation(
     key="responses",
+    shares=("compare", "recovery", "search", "sensitivity"),
     applies=_applies,
     inputs={
         "beside": lambda study, experiment: (
@@ -118,7 +185,7 @@ EVALUATION = Evaluation(
     },
     conditions={
         "mixed": lambda study, experiment: all(
-            not endpoints.problems(study.config["designs"][r["design"]], "marginal")
+            not covered_endpoints.problems(study.config["designs"][r["design"]], "marginal")
             for r in study.all_responses(experiment)
         ),
         "slopes": lambda study, experiment: (

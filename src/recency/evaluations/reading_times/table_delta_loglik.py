@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from recency.endpoints import ENDPOINTS
 from recency.figures import bases, comparison, papers, style, tables
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison
@@ -139,7 +140,7 @@ def layout(
         if (theirs, by) != (result.base, result.endpoint):
             notes[-1] += (
                 f". Published ΔLogLik is relative to {bases.NAMED[theirs]}, log-likelihood "
-                f"{bases.LIKELIHOODS.get(by, by)}: no difference is given between different endpoints"
+                f"{ENDPOINTS[by].of if by in ENDPOINTS else by}: no difference is given between different endpoints"
             )
     if not rows.converged.all():
         notes.append("†: the regression did not converge")

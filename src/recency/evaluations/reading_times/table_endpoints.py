@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from recency.endpoints import CROSSED, ENDPOINTS
 from recency.evaluations.reading_times.delta_loglik import KEYS
 from recency.figures import bases, comparison, papers, style, tables
 from recency.figures.comparison import Comparison
 from recency.figures.tables import Cell, Table
-from recency.regression.endpoints import CROSSED
 
 PRODUCT = {
     "makes": {"out": ("table_endpoints", "Table of ΔLogLik by other endpoints")},
@@ -24,16 +24,10 @@ PRODUCT = {
     "published": "delta_loglik",
     "when": "mixed",
 }
-TITLES = {
-    CROSSED: "unseen subjects and sentences, crossed bootstrap",
-    "conditional": "held out, given the random effects",
-    "marginal_subject": "held out, by-subject effects integrated out",
-    "marginal": "held out, all random effects integrated out",
-    "fixed_effects": "held out, fixed effects alone",
-    "fixed_effects_rescaled": "held out, fixed effects alone, predictors scaled anew",
-    "modelblocks": "held out, the script of Modelblocks",
-    "modelblocks_rescaled": "held out, the script of Modelblocks, predictors scaled anew",
-    "in_sample": "in-sample, maximised",
+TITLES = {name: endpoint.title for name, endpoint in ENDPOINTS.items()} | {
+    f"{name}_rescaled": f"{endpoint.title}, predictors scaled anew"
+    for name, endpoint in ENDPOINTS.items()
+    if endpoint.rescaled
 }
 SEVERAL = 3
 """Values from which a correlation is given."""

@@ -318,7 +318,7 @@ def answer(
     if result.base in bases.NAMED and order:
         texts.append(
             f"ΔLogLik is relative to {bases.NAMED[result.base]}; its log-likelihood is "
-            f"{bases.LIKELIHOODS[result.endpoint]}."
+            f"{result.likelihood}."
         )
     texts += accepted
     return {

@@ -1,4 +1,4 @@
-"""Predictions from the record of a fit (see recency.mixed.fit.figures), as lme4's predict() does."""
+"""The record of a fit (recency.mixed.fitting.figures) applied to rows: scaled predictors, predictions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,24 @@ import numpy as np
 
 from recency.mixed.formula import column
 from recency.mixed.levels import Levels, joined
+
+
+def scaling_of(predictors: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
+    """Return mean and sample standard deviation of each predictor; a constant keeps sd 1."""
+    scaling = {}
+    for name, values in predictors.items():
+        sd = float(values.std(ddof=1)) if np.ptp(values) > 0 else 1.0
+        scaling[name] = {"mean": float(values.mean()), "sd": sd}
+    return scaling
+
+
+def scaled(
+    predictors: Mapping[str, np.ndarray], scaling: Mapping[str, Mapping[str, float]]
+) -> dict[str, np.ndarray]:
+    """Centre and scale the predictors with the statistics of the data that were fitted."""
+    return {
+        name: (predictors[name] - by["mean"]) / by["sd"] for name, by in sorted(scaling.items())
+    }
 
 
 def fixed_part(fit: Mapping[str, Any], predictors: Mapping[str, np.ndarray], n: int) -> np.ndarray:

@@ -17,8 +17,7 @@ from recency.mixed.formula import Formula, factors
 from recency.mixed.levels import Levels, joined
 from recency.mixed.lme4 import Refused
 from recency.mixed.own_figures import distance, summary_of
-from recency.mixed.scaled_search import ScaledSearch, as_given
-from recency.mixed.search import Found, search_theta
+from recency.mixed.scaled_search import Found, ScaledSearch, as_given, search_theta
 from recency.mixed.summary import FitSummary
 from recency.mixed.theta_search import Optimum
 
@@ -75,10 +74,9 @@ def fit_model(
         except (NotSearchable, np.linalg.LinAlgError) as reason:
             notes.append(f"lme4's optimiser was used: {reason}")
     try:
-        data = lme4.data_frame(
-            {formula.response: y, **{name.strip("`"): values for name, values in used.items()}},
-            {name.strip("`"): groups[name] for name in formula.groups},
-        )
+        columns = used | {name: groups[name] for name in formula.groups}
+        columns = {name.strip("`"): values for name, values in columns.items()}
+        data = lme4.data_frame({formula.response: y, **columns})
         if family != GAUSSIAN:
             fit, messages = lme4.generalised(str(formula), data, family)
             return reported(fit, messages)

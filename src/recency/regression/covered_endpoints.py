@@ -1,0 +1,91 @@
+"""Which models the endpoints of ΔLogLik cover (recency.endpoints)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from recency.endpoints import CROSSED, ENDPOINTS
+from recency.errors import InputError
+from recency.mixed import families
+from recency.mixed.factors import Factor, NotSearchable, crossed_factors, nested_group
+from recency.mixed.formula import Formula
+from recency.regression.designs import is_mixed, read
+
+
+class NotCrossed(InputError):
+    """A model or data that the crossed bootstrap does not cover; the message says why."""
+
+
+def factors_of(
+    formula: Formula,
+    what: str = "the crossed bootstrap",
+    way_out: str = "; set `bootstrap: given_fits` in the experiment",
+) -> tuple[Factor, Factor | None]:
+    """Return the factor of subjects and the other one of a model that `what` covers.
+
+    Raises
+    ------
+    NotCrossed
+        Where there is no by-subject effect, a third grouping factor, or a nested one.
+    """
+    start = f"formula '{formula}': {what}"
+    third = f"{start} resamples subjects, and covers no third grouping factor{way_out}"
+    try:
+        if nested_group(formula) is not None:
+            raise NotCrossed(f"{start} covers no nested grouping factor{way_out}")
+        factors = {factor.group: factor for factor in crossed_factors(formula)}
+    except NotSearchable:
+        several = any(":" in term.group for term in formula.random)
+        why = f"{start} covers no nested grouping factor{way_out}"
+        raise NotCrossed(why if several else third) from None
+    subject = factors.pop("subject", None)
+    if subject is None:
+        raise NotCrossed(
+            f"{start} resamples subjects, and no effect varies by subject; add '(1 | subject)'"
+            + (f", or{way_out[1:]}" if way_out else "")
+        )
+    return subject, next(iter(factors.values()), None)
+
+
+def why_not_crossed(design: Mapping[str, Any]) -> str:
+    """Say why the crossed bootstrap does not cover a design; "" where it does."""
+    if not is_mixed(design):
+        return f"{_kind(design)}, is no linear mixed model, which the crossed bootstrap refits"
+    try:
+        factors_of(read(design))
+    except NotCrossed as error:
+        return str(error).partition("; set `bootstrap")[0]
+    except InputError:
+        return ""  # the formula itself is wrong, which is reported elsewhere
+    return ""
+
+
+def is_crossed_by_default(design: Mapping[str, Any]) -> bool:
+    """Whether a design's second grouping factor is known to be the sentence, or a text of sentences.
+
+    Whether another one is crossed with sentences only its data tell: there `endpoint: crossed` has to
+    be stated.
+    """
+    if why_not_crossed(design):
+        return False
+    try:
+        _, other = factors_of(read(design))
+    except InputError:
+        return True
+    return other is None or other.group in ("sentence", "item")
+
+
+def problems(design: Mapping[str, Any], endpoint: str) -> str:
+    """Say why a design has no such endpoint; "" where it has."""
+    if endpoint == CROSSED:
+        return why_not_crossed(design)
+    known = ENDPOINTS.get(endpoint)  # an unknown one is reported elsewhere
+    if known is None or not known.mixed or is_mixed(design):
+        return ""
+    return (
+        f"{_kind(design)}, has no such likelihood: it is of linear mixed models; write "
+        "`endpoint: conditional`"
+    )
+
+
+def _kind(design: Mapping[str, Any]) -> str:
+    return f"`engine: {design['engine']}`, family {design.get('family', families.GAUSSIAN)}"
