@@ -39,12 +39,12 @@ def where(file: dict, folders: list[Path]) -> Path | None:
 def main(folders: list[Path]) -> dict:
     """Read words and every measure of what is there; both keep their contracts or this fails."""
     sys.path.insert(0, str(ROOT / "src"))
-    from recency.reading import parsers
+    from recency.reading import declared_columns, parsers
     from recency.reading.contracts import check_responses, check_words
     from recency.workflow import loading
 
-    found = {}
-    for name, entry in loading.load(ROOT)["datasets"].items():
+    found, config = {}, loading.load(ROOT)
+    for name, entry in config["datasets"].items():
         parts = {
             part: {role: where(file, folders) for role, file in entry[part].items()}
             for part in ("words", "responses")
@@ -56,11 +56,14 @@ def main(folders: list[Path]) -> dict:
         parser, options = parsers.parser(entry["parser"]), entry.get("options", {})
         taken = parsers.accepted(parser, parser.words, options)
         words = check_words(parser.words(parts["words"], **taken), name)
+        assert set(words) <= declared_columns.of_words(config, entry).keys(), (name, list(words))
         taken = parsers.accepted(parser, parser.responses, options)
         rows = 0
         for measure in (name for name, each in entry["measures"].items() if "of" not in each):
             frame = parser.responses(parts["responses"], words, measure, **taken)
             rows += len(check_responses(frame, words, f"{name} {measure}"))
+            known = {"word_id", *declared_columns.of_responses(config, entry, measure)}
+            assert set(frame) <= known, (name, measure, list(frame))
         found[name] = [len(words), rows]
     memory = peak_memory()
     return {"read": found, "memory": memory}

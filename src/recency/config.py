@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from recency import plugins, sources
-from recency.names import nearest
 
 BIASES = "recency.attention.biases"
 MEMORIES = "recency.networks.memories"
 PARSERS = "recency.reading.parsers"
 READERS = "recency.text.readers"
+#: What an LM is called that is no network.
+CALLED = {"table": "a table of surprisals", "ngram": "an n-gram model", "mix": "a mix of LMs"}
 #: What an LM's scores of a text are of where they are not of tokens.
 WORDS = "words"
 #: What an lm may say otherwise than the study's scale.
@@ -113,6 +114,60 @@ def kind_of(lm: dict) -> str:
     """Say what an LM is: a `table` of surprisals, an `ngram` model, a `mix` of LMs, or a `network`."""
     kinds = {"surprisals": "table", "ngram": "ngram", "interpolate": "mix"}
     return next((kind for key, kind in kinds.items() if key in lm), "network")
+
+
+def not_trained(config: dict, name: str) -> str:
+    """Say why an LM has no steps of a training, and the way out; "" if it is trained here."""
+    lm = config["lms"][name]
+    if is_trained(lm):
+        return ""
+    if "checkpoint" in lm:
+        return (
+            f"{name!r} is not trained here; if its makers put revisions on the Hub, name one: "
+            f"`checkpoint: {lm['checkpoint'].partition('@')[0]}@<revision>`"
+        )
+    if "checkpoint_of" in lm:
+        return f"{name!r} is a checkpoint itself; name the LM that was trained, {lm['checkpoint_of']!r}"
+    if "weights" in lm:
+        return (
+            f"{name!r} has the weights of {lm['weights']!r}; name that, and this bias in another LM"
+        )
+    return f"{name!r} is {CALLED[kind_of(lm)]}, and was not trained here"
+
+
+def not_kept(config: dict, name: str, step: int, last: bool = False) -> list[str]:
+    """Say that an LM's training keeps no such step, with those that it keeps.
+
+    With `last` the end of the training counts, which needs no checkpoint.
+    """
+    called = language_model(config, name)["recipe"]
+    recipe = config["recipes"][called]
+    steps = sorted(recipe["checkpoints"])
+    if step in steps or (last and step == recipe.get("steps")):
+        return []
+    kept = f"keeps {', '.join(map(str, steps))}" if steps else "keeps none"
+    return [
+        f"the training of {name!r} keeps no step {step}: recipes → {called} → checkpoints {kept}"
+    ]
+
+
+def lacks_corrected(config: dict, lm: str) -> str:
+    """Say why an LM has no corrected surprisal, and the way out; "" if it has."""
+    entry = config["lms"][lm]
+    kind, way = kind_of(entry), "take a design of `surprisal: plain`"
+    if kind == "network":
+        masked = f"{lm!r} is a masked LM, which has no corrected surprisal; give those that have an experiment of their own, or {way}"
+        settings = language_model(config, lm)
+        family = config["architectures"][settings["architecture"]]["family"]
+        return masked if "checkpoint" not in settings and family == "roberta" else ""
+    if kind == "mix" and {kind_of(config["lms"][each]) for each in entry["interpolate"]} == {
+        "network"
+    }:
+        return ""
+    if kind == "table" and "corrected" in entry["surprisals"]["columns"]:
+        return ""
+    way = f"map a `corrected` column, or {way}" if kind == "table" else way
+    return f"{lm!r} is {CALLED[kind]} without corrected surprisal; {way}"
 
 
 def rows_of(config: dict, lm: str) -> str | None:
@@ -295,26 +350,3 @@ def _missing(files: list[dict], mirrors: list[str]) -> list[str]:
         if not found:
             missing.append(f"{file.get('local', stand_in)}: {file.get('placed', '')}")
     return missing
-
-
-def response_problems(config: dict, where: str, entry: dict, known) -> list[str]:
-    """List the designs, datasets and measures of `responses` that do not exist."""
-    problems = []
-    for design, responses in entry.get("responses", {}).items():
-        known(f"{where} → responses", design, "designs")
-        for response in responses:
-            dataset, _, measure = response.partition(".")
-            if known(f"{where} → responses → {design}", dataset, "datasets"):
-                measures = config["datasets"][dataset]["measures"]
-                if measure not in measures:
-                    options = nearest(response, [f"{dataset}.{each}" for each in measures])
-                    problems.append(f"{where} → responses → {design}: no measure {options}")
-                    continue
-                family = config["designs"].get(design, {}).get("family", "gaussian")
-                if (family == "binomial") != ("event" in measures[measure]):
-                    what = "an event" if "event" in measures[measure] else "no event"
-                    problems.append(
-                        f"{where} → responses → {design}: {response!r} is {what}, and the design's "
-                        f"family {family}; events, and they alone, take `family: binomial`"
-                    )
-    return problems

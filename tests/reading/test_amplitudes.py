@@ -13,7 +13,9 @@ from recency.evaluations.reading_times import permutation
 from recency.reading import observations, responses, words
 from recency.regression import fit as regression
 from recency.regression import random_effects
-from recency.regression.predictors import read_rows, read_texts
+from recency.regression.inputs import Inputs
+from recency.regression.predictors import read_rows
+from recency.regression.texts import read_texts
 
 MIXED = {
     "formula": "amplitude_uv ~ length + surprisal + (1 + surprisal | subject) + (1 | sentence)",
@@ -71,11 +73,13 @@ def partition(folder, unit, filters):
 
 def run(study, unit, out, design, model="full", lm="lm"):
     regression.main(
-        words=study / "words.parquet",
-        fit=study / unit / "fit.parquet",
-        exploratory=study / unit / "exploratory.parquet",
-        surprisal=study / f"{lm}.parquet",
-        unigram=study / "unigram.parquet",
+        Inputs(
+            words=study / "words.parquet",
+            fit=study / unit / "fit.parquet",
+            exploratory=study / unit / "exploratory.parquet",
+            surprisal=study / f"{lm}.parquet",
+            unigram=study / "unigram.parquet",
+        ),
         out=out,
         lm=lm,
         design=design,
@@ -111,9 +115,11 @@ def test_the_search_for_a_structure_keeps_the_response(study, tmp_path):
     files = {name: study / f"{name}.parquet" for name in ("words", "unigram")}
     for unit, design in (("uv", MIXED), ("ms", of_times(MIXED))):
         random_effects.main(
-            **files,
-            fit=study / unit / "fit.parquet",
-            surprisal=study / "lm.parquet",
+            Inputs(
+                **files,
+                fit=study / unit / "fit.parquet",
+                surprisal=study / "lm.parquet",
+            ),
             out=[tmp_path / f"{unit}.csv"],
             design=design,
             maximal="(1 + surprisal | subject) + (1 + length | sentence)",

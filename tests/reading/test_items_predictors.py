@@ -7,7 +7,9 @@ from item_tables import cells, parsed, trials
 
 from recency.reading import observations
 from recency.regression import fit as regression
-from recency.regression.predictors import read_rows, read_texts
+from recency.regression.inputs import Inputs
+from recency.regression.predictors import read_rows
+from recency.regression.texts import read_texts
 
 DESIGN = {
     "formula": "time_ms ~ condition + surprisal + (1 | subject) + (1 | stimulus)",
@@ -80,11 +82,13 @@ def test_the_context_is_the_whole_text(study):
 def test_condition_and_stimulus_are_factors(study):
     folder, _ = study
     regression.main(
-        words=folder / "words.parquet",
-        fit=folder / "fit.parquet",
-        exploratory=folder / "exploratory.parquet",
-        surprisal=folder / "lm.parquet",
-        unigram=folder / "unigram.parquet",
+        Inputs(
+            words=folder / "words.parquet",
+            fit=folder / "fit.parquet",
+            exploratory=folder / "exploratory.parquet",
+            surprisal=folder / "lm.parquet",
+            unigram=folder / "unigram.parquet",
+        ),
         out=folder / "fit.json",
         lm="lm",
         model="full",

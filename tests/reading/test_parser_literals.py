@@ -2,14 +2,15 @@
 
 import pandas as pd
 import pytest
+from project import ROOT
 from test_dataset_damage import ALL, NAMES, outcome
 
 from recency import plugins
 from recency.config import PARSERS, READERS, parsers
-from recency.reading import filters, observations
+from recency.reading import declared_columns, filters, observations
 from recency.reading import parsers as loaded
 from recency.reading.formats import zuco_results
-from recency.workflow import dataset_checks, option_checks
+from recency.workflow import option_checks
 
 KINDS = {filters.NUMBER, filters.TEXT, filters.FLAG, filters.ANY}
 
@@ -19,7 +20,9 @@ def test_literals_are_read_without_importing(name):
     module = loaded.parser(name)
     for constant in ("MEASURES", "COLUMNS", "CHOICES", "AMPLITUDES"):
         assert plugins.literal(PARSERS, name, constant) == getattr(module, constant, None)
-    assert set(module.COLUMNS.values()) <= KINDS and module.MEASURES
+    for kind, description, *condition in (c for p in module.COLUMNS.values() for c in p.values()):
+        assert kind in KINDS and description and len(condition) <= 1
+    assert set(module.COLUMNS) <= {"words", "responses"} and module.MEASURES
     assert set(getattr(module, "AMPLITUDES", ())) <= set(module.MEASURES)
     taken = plugins.keywords(PARSERS, name, "words") | plugins.keywords(PARSERS, name, "responses")
     assert set(getattr(module, "CHOICES", {})) <= set(taken)
@@ -43,22 +46,69 @@ def test_what_is_not_there_is_none():
 def test_options_of_readers_are_known_with_their_types():
     taken = plugins.keywords(READERS, "plain", "read")
     assert taken == {"documents": "str", "longest": "int"}
-    assert option_checks.problems("x", {"documents": "line", "longest": 3}, taken) == []
-    assert option_checks.problems("x", {"longest": True}, taken) == [
-        "x → longest: True is not a whole number"
+    assert list(option_checks.faults({"documents": "line", "longest": 3}, taken)) == []
+    assert list(option_checks.faults({"longest": True}, taken)) == [
+        (("longest",), "True is not a whole number")
     ]
 
 
 @pytest.mark.parametrize("sample", ALL, ids=NAMES)
 def test_columns_are_those_that_the_parser_gives(sample):
-    """Filters may use whatever there is, and each column is of the kind that is said."""
+    """A dataset has the columns that its parser declares of each table, of the kind declared."""
     words, responses, _ = outcome(sample)
+    dataset = {
+        "parser": sample.parser,
+        "words": {role: {} for role in sample.words},
+        "responses": {role: {} for role in sample.responses},
+        "options": sample.options,
+        "measures": {sample.measure: {"filters": []}},
+    }
+    of_words = declared_columns.of_words({"datasets": {}}, dataset)
+    of_responses = declared_columns.of_responses({"datasets": {}}, dataset, sample.measure)
+    of_filters = declared_columns.of_filters({"datasets": {}}, dataset, sample.measure)
     frame = observations.joined(words, responses)
-    measure = {sample.measure: {"filters": []}}
-    dataset = {"parser": sample.parser, "words": {}, "options": sample.options, "measures": measure}
-    known = dataset_checks.columns_of({"datasets": {}}, dataset, sample.measure)
-    for name, column in frame.items():
-        assert name in known, (name, list(known))
-        number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-        kind = "flag" if pd.api.types.is_bool_dtype(column) else "number" if number else "text"
-        assert known[name] in (kind, "any"), name
+    for table, known in (
+        (words, of_words),
+        (responses, of_responses | {"word_id": filters.NUMBER}),
+        (frame, of_filters),
+    ):
+        for name, column in table.items():
+            assert name in known, (name, list(known))
+            number = pd.api.types.is_numeric_dtype(column)
+            flag = pd.api.types.is_bool_dtype(column)
+            kind = "flag" if flag else "number" if number else "text"
+            assert known[name] in (kind, "any"), name
+
+
+def test_each_parser_has_a_sample():
+    assert {sample.parser for sample in ALL} == set(parsers())
+
+
+def documented():
+    """Return the rows of docs/corpora.md that list the columns which parsers declare."""
+    rows = {}
+    for parser in parsers():
+        for part in ("words", "responses"):
+            for name, (_, text, *condition) in declared_columns.declared(parser, part).items():
+                where = f"`{parser}`"
+                for key, value in condition[0].items() if condition else ():
+                    if key == "role":
+                        where += f" with the file `{value}`"
+                    elif key == "measures":
+                        where += f" ({', '.join(value)})"
+                    elif key == "option":
+                        where += f" with `{value[0]}: {str(value[1]).lower()}`"
+                    else:
+                        where += " whose file has a column of this name"
+                rows.setdefault((part, name, text), []).append(where)
+    return [
+        f"| `{name}` | {part} | {', '.join(where)} | {text} |"
+        for (part, name, text), where in sorted(rows.items(), key=lambda row: row[0][1])
+    ]
+
+
+def test_the_documentation_lists_the_columns():
+    lines = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8").splitlines()
+    start = lines.index("| column | of | parser | meaning |")
+    assert lines[start + 2 : start + 2 + len(documented())] == documented()
+    assert not lines[start + 2 + len(documented())].startswith("|")

@@ -39,16 +39,16 @@ PAPER = {
     "datasets: {ucl_spr: {filters: {unused: nothing > 1}}}": "filters → unused: no column 'nothing'",
     "datasets: {natural_stories: {filters: {questions: \"correct == 'c'\"}}}": "compares text with a number",
     MINE + "filters: {f: clozee > 0.5}}}": "filters → f: no column 'clozee'; did you mean 'cloze'?",
-    MINE + "filters: {f: words_since_fixation < 4 and tim_ms > 3}}}": "no column 'tim_ms'",
+    MINE + "filters: {f: cloze < 4 and tim_ms > 3}}}": "no column 'tim_ms'",
     "datasets: {ucl_eye_tracking: {measures: {hop: {of: FP, event: tim_ms == 0, filters: []}}}}": (
         "measures → hop → event: no column 'tim_ms'; did you mean 'time_ms'?"
     ),
     MINE
     + "filters: {f: time_ms > 1}}}\nexperiments: {exp1: {responses: {eye_tracking: [mine.SPR]}}}": (
-        "designs → eye_tracking → formula: mine has no previous_fixated; of eye movements write options → eye_tracking"
+        "designs → eye_tracking → formula: no predictor is called 'previous_fixated'; of eye movements write options → eye_tracking"
     ),
     # GLUE and perplexity by length.
-    "experiments: {exp1: {glue: {tasks: [CoLA, MNIL]}}}": "exp1 → glue: no GLUE task is called 'MNIL'; did you mean 'MNLI'?",
+    "experiments: {exp1: {glue: {tasks: [CoLA, MNIL]}}}": "exp1 → glue → tasks: no GLUE task is called 'MNIL'; did you mean 'MNLI'?",
     "experiments: {exp1: {glue: {tasks: [CoLA], lms: [gpt2]}}}": "exp1 → glue → lms: not among the experiment's 'gpt2'",
     "experiments: {exp1: {glue: {tasks: [CoLA]}}}": "exp1 → glue: 'Pythia' predicts next tokens, and masked LMs are fine-tuned",
     "experiments: {exp1: {length: {corpus: pile}}}": "exp1 → length: 'Pythia' predicts next tokens",
@@ -56,8 +56,8 @@ PAPER = {
     "experiments: {exp1: {length: {corpus: pil}}}": "exp1 → length → corpus: no corpus is called 'pil'; did you mean 'pile'?",
     "experiments: {devarda_marelli: {length: {corpus: pile}}}": "say in `trained` how many tokens it read at once",
     "experiments: {exp1: {length: {corpus: pile, share: 1}}}": "length → share:",
-    "lms: {mine: {bias: ALBi-mix}, other: {weights: mine}}": "lms → mine → bias: no bias is called 'ALBi-mix'; did you mean 'ALiBi-mix'?",
-    "lms: {mine: {memory: FOFE-9}, other: {weights: mine}}": "lms → mine → memory: ",
+    "lms: {mine: {bias: ALBi-mix}, other: {weights: mine, bos: false}}": "lms → mine → bias: no bias is called 'ALBi-mix'; did you mean 'ALiBi-mix'?",
+    "lms: {mine: {memory: FOFE-9}, other: {weights: mine, bos: false}}": "lms → mine → memory: ",
     "lms: {mine: {bias: ALBi-mix}, other: {checkpoint_of: mine, step: 5}}": "lms → mine → bias: no bias is called 'ALBi-mix'",
     "lms: {mine: {weights: Pythia}}": "`applied: inference` and `weights: <the LM that is biased>` go together",
     "lms: {mine: {weights: ALiBi-mix-TI, bias: dVM, applied: inference, bos: false}}": "'ALiBi-mix-TI' is itself a biased LM",
@@ -203,7 +203,10 @@ PAPER = {
         "lms → MLM-baseline → measures: 'pmi' is a measure of causal LMs, whose text grows word by word"
     ),
     "experiments: {mlm_pile: {sensitivity: {surprisal: [plain, corrected]}}}": (
-        "experiments → mlm_pile: 'MLM-baseline' is a masked LM, which has no corrected surprisal"
+        "experiments → mlm_pile → published: `sensitivity` goes without `published`; give each its experiment"
+    ),
+    "experiments: {m: {title: M, lms: [MLM-baseline], baseline: MLM-baseline, responses: {spr: [ucl_spr.SPR]}, sensitivity: {surprisal: [corrected]}}}": (
+        "m → sensitivity → surprisal: 'MLM-baseline' is a masked LM, which has no corrected surprisal"
     ),
     "recipes: {mlm-pile: {masking: {share: 1.5}}}": "masking → share: 1.5 is greater than or equal to the maximum of 1",
     "recipes: {mlm-pile: {masking: {share: 0}}}": "masking → share: 0 is less than or equal to the minimum of 0",
@@ -256,7 +259,7 @@ PAPER = {
     "experiments: {exp4: {compare: [[ALiBi-mix-TI, Pythia]]}}": "compare: it goes with `responses`",
     "experiments: {exp4: {recovery: true}}": "recovery: it goes with `responses`",
     "experiments: {exp1: {recovery: true}}": "recovery: the readers of ucl_spr are not simulated",
-    "targets: {figure2: {of: [figure_delta_loglik, figure_delta_loglik]}}": "figure_delta_loglik stands twice",
+    "targets: {figure2: {of: [figure_delta_loglik, figure_delta_loglik]}}": "'figure_delta_loglik' stands twice",
     "searches: {dVM: {lm: Pythia, layers: [1, 2]}}": "dVM → layers: 2 is none of Pythia, which has 2, from 0",
     "searches: {dVM: {seed: 9999999999}}": "searches → dVM → seed: 9999999999 is larger than",
     "lms: {check_brown: {}}\nexperiments: {check_brown: {title: t, lms: [Pythia], baseline: Pythia, attention: brown}}": (
@@ -273,23 +276,24 @@ PAPER = {
 }
 
 SIMULATED = {
-    READERS + "{subjcts: 9}}}}": "readers: no option is called 'subjcts'; did you mean 'subjects'?",
-    READERS + "{subjects: many}}}}": "readers → subjects: 'many' is not a whole number",
-    READERS + "{subjects: -3}}}}": "subjects: -3 is not 2 to 100000",
+    READERS + "{subjcts: 9}}}}": "readers: unknown key 'subjcts'; did you mean 'subjects'?",
+    READERS + "{subjects: many}}}}": "readers → subjects: 'many' is not of type 'integer'",
+    READERS + "{subjects: -3}}}}": "subjects: -3 is less than the minimum of 2",
     READERS + "{items: 40}}}}": "readers → items: 40 of 12 stories cannot be read",
-    READERS + "{residual_sd: -1}}}}": "residual_sd: -1 is not 0 to 100000",
-    READERS + "{sentence_sd: 1.0e+300}}}}": "sentence_sd: 1e+300 is not 0 to 100000",
-    READERS + "{coefficients: {length: -1.0e+9}}}}}": "coefficients → length: -1000000000.0 is not -100000 to 100000",
-    READERS + "{slips: 1.5}}}}": "slips: 1.5 is not 0 to 1",
+    READERS + "{residual_sd: -1}}}}": "residual_sd: -1 is less than the minimum of 0",
+    READERS + "{sentence_sd: 1.0e+300}}}}": "sentence_sd: 1e+300 is greater than the maximum of 100000",
+    READERS + "{coefficients: {length: -1.0e+9}}}}}": "coefficients → length: -1000000000.0 is less than the minimum of -100000",
+    READERS + "{slips: 1.5}}}}": "slips: 1.5 is greater than the maximum of 1",
     READERS + "{coefficients: {surprisl: 3}}}}}": (
-        "coefficients: there is no effect 'surprisl'; did you mean 'surprisal'?"
+        "coefficients: unknown key 'surprisl'; did you mean 'surprisal'?"
     ),
-    READERS + "{coefficients: 3}}}}": "readers → coefficients: 3 is not a mapping",
-    READERS + "{coefficients: {surprisal: high}}}}}": "surprisal: 'high' is not a number",
-    READERS + "{subject_sd: {length: -1}}}}}": "subject_sd → length: -1 is less than 0",
+    READERS + "{coefficients: 3}}}}": "readers → coefficients: 3 is not of type 'object'",
+    READERS + "{coefficients: {surprisal: high}}}}}": "surprisal: 'high' is not of type 'number'",
+    READERS + "{subject_sd: {length: -1}}}}}": "subject_sd → length: -1 is less than the minimum of 0",
     READERS + "{subject_correlation: -0.9}}}}": "effects cannot all correlate by -0.9",
     READERS + "{skipping: {intercept: 1}}}}}": "skipping: it goes with `measure: FP`",
-    "datasets: {simulated_spr: {simulate: {measure: FP}}}": "measure: the dataset has no measure FP",
+    "datasets: {simulated_spr: {simulate: {measure: FP}}}": "readers → skipping: it goes with `measure: FP`",
+    "datasets: {simulated_eye_tracking: {measures: {GP: {filters: []}}, simulate: {measure: SPR}}}": "skipping: it goes with `measure: FP`",
     "datasets: {simulated_spr: {simulate: {reader: me}}}": "reader: no lm is called 'me'",
     "datasets: {simulated_spr: {parser: ucl_spr}}": "simulated readers are read by the parser `table`",
     "datasets: {simulated_spr: {words: {stimuli: {simulated: responses}}}}": (
@@ -298,9 +302,9 @@ SIMULATED = {
     "power: {two_lms: {subjects: [10, 10]}}": "power → two_lms → subjects: 10 stands twice",
     "power: {two_lms: {subjects: [2]}}": "subjects → 0: 2 is less than the minimum of 8",
     "power: {two_lms: {closeness: {a: 1}}}": "a: 1 is greater than or equal to the maximum of 1",
-    "power: {two_lms: {readers: {seeds: 2}}}": "`power → two_lms → seeds` sets it; remove it",
+    "power: {two_lms: {readers: {seeds: 2}}}": "readers → seeds: the key of this name beside `readers` sets it; remove it from `readers`",
     "power: {other: {subjects: [10]}}": "power → other: 'sentences', 'seeds', 'responses', 'closeness' is missing",
-    "endpoint_simulation: {vary: {seeds: [3, 3]}}": "endpoint_simulation → vary: seeds=3 stands twice",
+    "endpoint_simulation: {vary: {seeds: [3, 3]}}": "endpoint_simulation → vary → seeds: 3 stands twice",
     "endpoint_simulation: {vary: {word: [3]}}": "unknown key 'word'; did you mean 'word_sd'?",
     DEMO + "{validation: {tokens: 9000000, every: 20}}}": (
         "validation → tokens, 9,000,000, are more than half of corpora → simulated, which has at most 6,750,000; write 3,375,000 or fewer"

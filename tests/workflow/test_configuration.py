@@ -14,7 +14,6 @@ from recency.errors import InputError
 from recency.evaluations import registry
 from recency.figures import encoding
 from recency.workflow import checks as config_checks
-from recency.workflow.measure_checks import measure_problems
 
 STUDIES = [
     (),
@@ -230,7 +229,7 @@ def test_mistakes_are_named(overlay):
 
 def test_all_mistakes_are_listed_at_once():
     config = merged(load(), {"scale": "x", "run": ["y"]})
-    with pytest.raises(InputError, match=r"(?s)scale: no scale.*run: no experiment"):
+    with pytest.raises(InputError, match=r"(?s)run: no experiment.*scale: no scale"):
         config_checks.check(config, SCHEMA)
 
 
@@ -332,10 +331,9 @@ def test_measures_are_the_scale_s_unless_the_lm_says_otherwise():
     assert not {"measures", "context"} & configuration.language_model(config, "Pythia").keys()
     config["scales"]["paper"] |= {"measures": ["entropy"], "context": [1, 2]}
     config["lms"]["Pythia"]["measures"] = []
-    given = {"lms": {"five": {"ngram": {}, "measures": ["rank"]}, "own": {"ngram": {}}}}
-    assert measure_problems(config | given) == [
-        "lms → five → measures: an LM with `ngram` has surprisal alone"
-    ]
+    five = {"ngram": {"corpus": "openwebtext"}, "measures": ["rank"]}
+    with pytest.raises(InputError, match="lms → five: `measures` does not go with `ngram`"):
+        config_checks.check(merged(load(), {"lms": {"five": five}}), SCHEMA)
     config_checks.check(config, SCHEMA)
     for name, measures in (("Pythia", []), ("dVM-I", []), ("dVM-TI", ["entropy"])):
         lm = configuration.language_model(config, name)

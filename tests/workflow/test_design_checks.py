@@ -92,6 +92,34 @@ def test_one_line_says_what_is_wrong(overlay):
     assert len(lines[0]) < 300
 
 
+@pytest.mark.parametrize("configs", [(), ("config.open.yaml",), ("config.demo.yaml",)])
+@pytest.mark.parametrize("name", ["comma", "coerce", "suffixes", "offset", "sentence_first", "pos"])
+def test_a_word_of_a_parser_s_source_is_no_column(name, configs):
+    """A column exists because it is declared: source code is not searched for words."""
+    lines = said(formula(f"{name} + (1 | subject)"), *configs)
+    assert f"designs → spr → formula: no predictor is called {name!r}" in "\n".join(lines)
+
+
+def test_columns_of_one_measure_role_or_table_are_of_these_alone():
+    over = "designs: {of: {formula: '%s', of_interest: [surprisal], base: all, engine: ols, response: raw, surprisal: plain}}\n"
+    over += (
+        "experiments: {mine: {title: M, lms: [Pythia], baseline: Pythia, responses: {of: [%s]}}}"
+    )
+
+    def found(column, response):
+        return said(over % (f"time_ms ~ length + surprisal + {column}", response))
+
+    assert found("fixation", "provo.SP") == [] and found("page_first", "provo.FP") == []
+    assert "'fixation'" in found("fixation", "provo.FP")[0]
+    assert found("pos", "natural_stories_pos.SPR") == []
+    assert "'pos'; did you mean 'position'" in found("pos", "natural_stories.SPR")[0]
+    assert "correct is no column of the words" in found("previous_correct", "ucl_spr.SPR")[0]
+    assert found("previous_frame", "maze.Maze") == [] and found("foil_surprisal", "maze.Maze") == []
+    assert "a column `foil`" in found("foil_surprisal", "maze_spr.SPR")[0]
+    assert "which is of eye movements" in found("previous_fixated", "brown.SPR")[0]
+    assert found("previous_fixated", "zuco.TFT") == []
+
+
 @pytest.mark.parametrize(
     "overlay",
     [
@@ -165,6 +193,6 @@ def test_two_lms_need_observations_to_be_tested_on():
 def test_measures_that_an_lm_gives():
     config = load()
     config["lms"]["Pythia"] |= {"measures": ["entropy"], "context": [2]}
-    assert design_checks._not_given(config, "Pythia", ["previous_entropy_bits", "surprisal"]) == []
+    assert design_checks.not_given(config, "Pythia", ["previous_entropy_bits", "surprisal"]) == []
     asked = ["surprisal_context_2", "surprisal_context_3", "next_rank[Pythia]"]
-    assert design_checks._not_given(config, "Pythia", asked) == ["surprisal_context_3", "rank"]
+    assert design_checks.not_given(config, "Pythia", asked) == ["surprisal_context_3", "rank"]

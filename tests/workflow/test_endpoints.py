@@ -6,7 +6,9 @@ import pytest
 import yaml
 from project import ROOT, SCHEMA, load, merged
 
+from recency import endpoints
 from recency.errors import InputError
+from recency.regression import likelihoods
 from recency.workflow import checks as config_checks
 from recency.workflow import products
 from recency.workflow.study import Study
@@ -102,3 +104,9 @@ def test_an_experiment_overrides_the_smallest_effect_of_the_study():
     del config["smallest_effect"]
     setting = products.verdict_settings(Study(config, ROOT, [], True))["smallest_effect"]
     assert setting(SimpleNamespace(experiment="exp2")) is None
+
+
+def test_each_endpoint_is_declared_once_computed_and_documented():
+    assert set(likelihoods.COMPUTED) == set(endpoints.HELD_OUT)
+    table = (ROOT / "docs" / "regression.md").read_text()
+    assert [name for name in endpoints.ENDPOINTS if f"| `{name}`" not in table] == []

@@ -158,11 +158,11 @@ def noted(monkeypatch, tmp_path):
 
     count = tmp_path / "fits.txt"
 
-    def note(words, fit, out, out_observations, design, model, **rest):
-        text = Path(fit).read_text()
+    def note(inputs, out, out_observations, design, model, **rest):
+        text = Path(inputs.fit).read_text()
         if text == "bad":
             raise InputError("row 3: no time")
-        Path(out).write_text(json.dumps([text, design, model, sorted(rest["others"])]))
+        Path(out).write_text(json.dumps([text, design, model, sorted(inputs.others)]))
         Path(out_observations).write_text(text)
         with count.open("a") as file:  # also from other processes
             file.write(f"{text}\n")

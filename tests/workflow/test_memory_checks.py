@@ -6,7 +6,7 @@ from project import SCHEMA, load, merged
 
 from recency import config as configuration
 from recency.errors import InputError
-from recency.workflow import checks, memory_checks, plan_checks
+from recency.workflow import checks, plan_checks
 from recency.workflow.study import Study
 
 M, R, A = "memories: {mine: ", "recipes: {streams: ", "architectures: {recurrent-128: "
@@ -44,7 +44,8 @@ FAULTS = {
     "architectures: {gpt-neox-2-4-128: {tied: true}}": "tied: a network of family gpt_neox has none",
     "architectures: {mine: {family: gpt2, layers: 1, width: 8}}": "'heads', 'feed_forward', 'context' is missing",
     "experiments: {memories: {attention: ucl_spr}}": "attention: 'FNN-4' is recurrent and has no attention",
-    "experiments: {memories: {sensitivity: {stride: [null, 1]}}}": "stride: 'FNN-4' is recurrent and reads",
+    "experiments: {memories: {sensitivity: {stride: [null, 1]}}}": "memories → compare: `sensitivity` goes without `compare`",
+    "experiments: {m: {title: M, lms: [FNN-4], baseline: FNN-4, responses: {spr: [ucl_spr.SPR]}, sensitivity: {stride: [null, 1]}}}": "stride: 'FNN-4' is recurrent and reads",
     "searches: {open: {lm: LSTM}}": "'LSTM' is recurrent, and no bias of attention goes on it",
     "corpora: {ptb: {files: [README.md]}}": "exclude each other; give one",
     "corpora: {mine: {file: {local: README.md}}}": "corpora → mine: 'reader' is missing; it says how `file` is read",
@@ -110,13 +111,6 @@ def test_held_out_text_may_be_another_corpus():
         "<results>/corpora/ptb-valid/tokens/ptb.bin"
     ]
     assert study.files.held_out(study.lms["Pythia"]) == []
-
-
-def test_what_one_family_alone_has_is_a_key_of_the_schema():
-    known = yaml.safe_load(SCHEMA.read_text())["$defs"]
-    of_network = {*memory_checks.ATTENTION, *memory_checks.RECURRENT}
-    assert of_network <= known["architecture"]["properties"].keys()
-    assert memory_checks.OF_ONE.keys() <= known["recipe"]["properties"].keys()
 
 
 def test_a_text_with_other_words_is_met_when_a_run_is_planned(tmp_path):

@@ -107,8 +107,8 @@ FAULTS = {
         "lms → x → checkpoint_of → step: the training of 'Pythia' keeps no step 6: recipes → demo → "
         "checkpoints keeps 5, 20"
     ),
-    "lms: {x: {checkpoint_of: Pythia}}": "lms → x: `step` is missing",
-    "lms: {x: {step: 5}}": "lms → x: `checkpoint_of` is missing",
+    "lms: {x: {checkpoint_of: Pythia}}": "`step` is missing: `checkpoint_of` and `step` go together",
+    "lms: {x: {step: 5}}": "`checkpoint_of` is missing: `checkpoint_of` and `step` go together",
     "lms: {x: {checkpoint_of: Pythja, step: 5}}": "no lm is called 'Pythja'; did you mean 'Pythia'?",
     "lms: {x: {checkpoint_of: gpt2, step: 5}}": (
         "'gpt2' is not trained here; if its makers put revisions on the Hub, name one: `checkpoint: "
@@ -119,7 +119,7 @@ FAULTS = {
         "'y' is a checkpoint itself; name the LM that was trained, 'Pythia'"
     ),
     "lms: {x: {checkpoint_of: x, step: 5}}": "'x' is a checkpoint itself",
-    "lms: {x: {checkpoint_of: Pythia, step: 5, bias: dVM}}": "`bias` does not go with it; to put a bias on",
+    "lms: {x: {checkpoint_of: Pythia, step: 5, bias: dVM}}": "it does not go with `checkpoint_of`; to apply a bias",
     "lms: {x: {checkpoint_of: Pythia, step: 5, seed: 2}}": "with `checkpoint_of` nothing is trained",
     "lms: {x: {checkpoint_of: ALiBi-mix-TI, step: 5}, y: {weights: x, bias: dVM, applied: inference}}": (
         "lms → y → weights: 'x' is itself a biased LM"

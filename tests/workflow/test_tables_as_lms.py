@@ -42,10 +42,10 @@ BROKEN = {
         "lms → gpt3 → surprisals → table → local: no file 'no.csv'"
     ),
     "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s, word_id: w}, table: {placed: here}}}}": (
-        "lms → gpt3 → surprisals → table: 'url' or 'local' must say where it is"
+        "lms → gpt3 → surprisals → table: 'url', 'local' or 'stand_in' must say where it is"
     ),
     "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s, word_id: w}, tables: {provoo: {url: 'https://a.org/x'}}}}}": (
-        "lms → gpt3 → surprisals: no dataset is called 'provoo'; did you mean 'provo'?"
+        "lms → gpt3 → surprisals → tables: no dataset is called 'provoo'; did you mean 'provo'?"
     ),
     "lms: {gpt3: {surprisals: {unit: bitss, columns: {surprisal: s, word_id: w}, table: {url: 'https://a.org/x'}}}}": (
         "lms → gpt3 → surprisals → unit: 'bitss' is not one of"
@@ -91,7 +91,7 @@ BROKEN = {
     "lms: {three: {ngram: {corpus: openwebtext, order: 3}}, c: {ngram: {cdlm: {of: three, span: 6, grown_from: three, validation: pile}}}}": (
         "cdlm → grown_from: 'three' is no CDLM of span 5 of 'three'"
     ),
-    "lms: {c: {ngram: {cdlm: {of: Pythia, span: 4, validation: pile}, order: 3}}}": (
+    "lms: {c: {ngram: {cdlm: {of: Pythia, span: 4, validation: pile}}}}": (
         "lms → c → ngram → cdlm → of: 'Pythia' is no n-gram model of a corpus"
     ),
     "lms: {d: {ngram: {corpus: openwebtext, distance: 3}}}": "lms → d → ngram → distance: it is of pairs of words; write `order: 2`",

@@ -1,7 +1,8 @@
 """The evaluations: each is a folder here, found by its spec.py, and everything about it is in there.
 
 spec.py        `EVALUATION`: the experiment's key, when it applies, what its products read
-schema.yaml    what the config may say of it: `experiment` (keys of an experiment), `tables`, `published`
+schema.yaml    what the config may say of it: `experiment` (keys of an experiment), `tables`, `published`,
+               and `rules`, a schema that an experiment keeps; config.schema.yaml explains our keywords
 <module>.py    how it is computed; one with `PRODUCTS` makes figures or tables of an experiment
 <product>.rst  the caption of a figure or table
 
@@ -29,7 +30,7 @@ from typing import Any
 
 import yaml
 
-from recency import overrides, plugins
+from recency import endpoints, overrides, plugins
 
 PACKAGE = "recency.evaluations"
 
@@ -63,10 +64,10 @@ class Evaluation:
     settings: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
     conditions: Mapping[str, Callable[[Any, str], bool]] = field(default_factory=dict)
     also: Callable[[Any, str], list[str]] | None = None  # files made beside the products
-    #: (config, experiment's name, known) → problems; `known(where, name, table)` adds its own.
-    problems: Callable[[dict, str, Callable], list[str]] | None = None
-    #: (config, root, known) → problems of the tables that the evaluation reads.
-    table_problems: Callable[[dict, Path, Callable], list[str]] | None = None
+    #: (config, experiment's name) → problems that the schema cannot find; every name is defined.
+    problems: Callable[[dict, str], list[str]] | None = None
+    #: (config, root) → problems of the tables that the evaluation reads.
+    table_problems: Callable[[dict, Path], list[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -139,14 +140,14 @@ def named(experiment: Mapping, key: str) -> list[str]:
 
 @cache
 def schema(name: str) -> dict:
-    """Return what an evaluation's schema.yaml says: `experiment`, `tables`, `published`."""
+    """Return what an evaluation's schema.yaml says: `experiment`, `tables`, `published`, `rules`."""
     path = plugins.folder(PACKAGE) / name / "schema.yaml"
     text = path.read_text(encoding="utf-8") if path.exists() else "{}"
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def complete_schema(core: dict) -> dict:
-    """Put the evaluations' keys and tables, and the checks' names, into the config's schema."""
+    """Put the evaluations' keys and tables, the checks' and endpoints' names, into the config's schema."""
     for kind, names in (("dataset", overrides.OF_DATASET), ("lm", overrides.OF_LM)):
         what = "dataset" if kind == "dataset" else "LM's surprisal"
         core["$defs"][kind]["properties"]["accept"] = overrides.schema(names, what)
@@ -158,6 +159,11 @@ def complete_schema(core: dict) -> dict:
         core["properties"] |= own.get("tables", {})
         published |= own.get("published", {})
         core["$defs"] |= own.get("definitions", {})
+        experiment.setdefault("allOf", []).append(own.get("rules", {}))
+    for key, kind in data().items():
+        own = experiment["properties"][key]
+        (own["properties"][kind.within] if kind.within else own)["x-table"] = kind.table
+    experiment["properties"]["endpoint"]["enum"] = [None, *endpoints.ENDPOINTS]
     keys = {each.key: None for each in evaluations().values() if each.alone}
     experiment["anyOf"] = [{"required": [key]} for key in keys]
     stems = sorted(stem for product in products() for stem in product.stems)

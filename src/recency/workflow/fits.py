@@ -11,10 +11,10 @@ from typing import Any
 
 from recency.errors import InputError
 from recency.regression.confirmation import drawn
+from recency.regression.inputs import ROLES, Inputs
 from recency.workflow import kept
 from recency.workflow.kept import Part
 
-ROLES = ("words", "fit", "exploratory", "unigram", "surprisal")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -48,7 +48,8 @@ def main(
         asked["confirm"] = drawn(design, lm, model, beside or "")
         asked |= {"in_sample": True} if response.get("in_sample") else {}
         part = _part(response["name"], outputs, read, others, asked, code)
-        work[part] = {**read, **asked, "others": others}
+        inputs = Inputs(**read, others=others, beside=asked.pop("beside"))
+        work[part] = {"inputs": inputs, **asked}
 
     def prepare(todo: Sequence[Part]) -> None:
         load(any(needs_r(**work[part]) for part in todo))
@@ -74,7 +75,7 @@ def crossed(
         asked = {"lm": lm, "model": model, "design": dict(response["design"])}
         asked |= {"dataset": response["dataset"], "draws": draws, "seed": seed}
         part = _part(response["name"], [output], read, others, asked, code)
-        work[part] = {**read, **asked, "others": others}
+        work[part] = {"inputs": Inputs(**read, others=others), **asked}
     _made(work, scored, processes, lambda todo: load(in_r=False))
 
 
@@ -109,7 +110,7 @@ def _made(
 ) -> None:
     """Make the parts that are not stored from before, the largest first."""
     todo = sorted(
-        kept.missing(list(work)), key=lambda part: -Path(work[part]["fit"]).stat().st_size
+        kept.missing(list(work)), key=lambda part: -Path(work[part]["inputs"].fit).stat().st_size
     )
     for variable in THREADS:  # Snakemake has them at the job's threads, and each process is one
         os.environ[variable] = "1"

@@ -68,23 +68,11 @@ class Mix:
         return next(iter(self.study.weights(lm)), None)
 
 
-def has_corrected(config: Mapping, lm: str) -> bool:
-    """Say whether a mix has corrected surprisals: all of its LMs have, which are networks then."""
-    kinds = {
-        configuration.kind_of(config["lms"].get(each, {}))
-        for each in config["lms"][lm]["interpolate"]
-    }
-    return kinds == {"network"}
-
-
-def problems(config: Mapping, name: str, known) -> list[str]:
+def problems(config: Mapping, name: str) -> list[str]:
     """List what is wrong with an LM's `interpolate`."""
     entry, where = config["lms"][name], f"lms → {name}"
     lms, number = entry["interpolate"], len(entry["interpolate"]) + ("cache" in entry)
     found = []
-    named = [known(f"{where} → interpolate", lm, "lms") for lm in lms]
-    if not all(named):
-        return found
     if number < 2:
         found.append(f"{where} → interpolate: one LM is no mix; name another, or give a `cache`")
     found += [
@@ -102,9 +90,6 @@ def problems(config: Mapping, name: str, known) -> list[str]:
         of = f"{number} LMs" + ", the cache the last" * ("cache" in entry)
         found.append(f"{where} → shares: {number} numbers that make 1, one for each of the {of}")
     found += _vocabulary_problems(config, where, lms)
-    for table, each in (("corpora", "corpus"), ("datasets", "dataset")):
-        if each in entry.get("held_out", {}):
-            known(f"{where} → held_out → {each}", entry["held_out"][each], table)
     if "corpus" in entry.get("held_out", {}):
         tables = [lm for lm in lms if configuration.kind_of(config["lms"][lm]) == "table"]
         found += [
@@ -142,11 +127,11 @@ def experiment_problems(config: Mapping, name: str) -> list[str]:
     """List mixes of an experiment whose shares are found on the text that they are compared on."""
     experiment, found = config["experiments"][name], []
     scored = {r["dataset"] for r in configuration.responses(config, name)}
-    scored |= {configuration.owner_of_words(config, d) for d in scored if d in config["datasets"]}
+    scored |= {configuration.owner_of_words(config, d) for d in scored}
     for lm in experiment["lms"]:
-        entry = config["lms"].get(lm, {})
+        entry = config["lms"][lm]
         on = entry.get("held_out", {}).get("dataset")
-        if on in config["datasets"] and configuration.owner_of_words(config, on) in scored:
+        if on and configuration.owner_of_words(config, on) in scored:
             found.append(
                 f"experiments → {name} → responses: {lm!r} has its shares from {on}'s text, and is compared on "
                 "it here; take another `held_out`"

@@ -1,51 +1,50 @@
-"""Options of modules that are chosen by name, such as a parser's: are there such, and of that type."""
+"""Check options of modules that are chosen by name, such as a parser's: names, types and choices."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from recency.names import nearest
 from recency.workflow.schema_checks import short
 
 #: How an annotation begins → the types that a config writes for it, and what they are called.
 _TYPES = {
-    "bool": ((bool,), "true or false"),
-    "int": ((int,), "a whole number"),
+    "bool": (bool, "true or false"),
+    "int": (int, "a whole number"),
     "float": ((int, float), "a number"),
-    "str": ((str,), "a text"),
-    "dict": ((dict,), "a mapping"),
-    "Mapping": ((dict,), "a mapping"),
-    "list": ((list,), "a list"),
-    "Sequence": ((list,), "a list"),
-    "Iterable": ((list,), "a list"),
+    "str": (str, "a text"),
+    "dict": (dict, "a mapping"),
+    "Mapping": (dict, "a mapping"),
+    "list": (list, "a list"),
+    "Sequence": (list, "a list"),
+    "Iterable": (list, "a list"),
 }
 
 
-def problems(
-    where: str,
-    options: Mapping,
-    taken: Mapping[str, str],
-    choices: Mapping[str, Iterable] | None = None,
-) -> list[str]:
-    """List options that a function does not take, or not so; `taken` is name → annotation.
+def faults(
+    options: Mapping, taken: Mapping[str, str], choices: Mapping[str, Iterable] | None = None
+) -> Iterator[tuple[tuple, str]]:
+    """Yield (path, text) of options that a function does not take, or not so.
 
-    `choices` are an option's values where they are a few; of a list, each value is one of them.
+    Parameters
+    ----------
+    options : mapping
+        Option → its value in the config.
+    taken : mapping of str to str
+        Option → the annotation of the function's argument.
+    choices : mapping, optional
+        Option → its values where they are a few; of a list, each value is one of them.
     """
-    found = []
     for name, value in options.items():
         if name not in taken:
-            found.append(f"{where}: no option is called {nearest(name[:60], sorted(taken))}")
+            yield (), f"no option is called {nearest(name[:60], sorted(taken))}"
         elif wrong := _wrong(value, taken[name]):
-            found.append(f"{where} → {name}: {short(value)} is not {wrong}")
-        else:
-            known = list((choices or {}).get(name, ()))
+            yield (name,), f"{short(value)} is not {wrong}"
+        elif value == []:
+            yield (name,), "the list is empty"
+        elif known := list((choices or {}).get(name, ())):
             for each in value if isinstance(value, list) else [value]:
-                if known and each is not None and each not in known:
-                    found.append(
-                        f"{where} → {name}: none is called {nearest(str(each)[:60], known)}"
-                    )
-            if value == []:
-                found.append(f"{where} → {name}: the list is empty")
-    return found
+                if each is not None and each not in known:
+                    yield (name,), f"none is called {nearest(str(each)[:60], known)}"
 
 
 def _wrong(value: object, annotation: str) -> str | None:
@@ -57,14 +56,9 @@ def _wrong(value: object, annotation: str) -> str | None:
         return None
     allowed = [_TYPES[kind] for kind in kinds if kind in _TYPES]
     for types, _ in allowed:
-        if isinstance(value, types) and (bool in types or not isinstance(value, bool)):
-            return _inner(value, annotation)
+        if isinstance(value, types) and (types is bool or not isinstance(value, bool)):
+            of_text = isinstance(value, list) and "[str]" in annotation
+            if of_text and not all(isinstance(each, str) for each in value):
+                return "a list of texts; write numbers in quotes"
+            return None
     return " or ".join(name for _, name in allowed)
-
-
-def _inner(value: object, annotation: str) -> str | None:
-    """Return what a list's values should be; None if they are."""
-    of_text = isinstance(value, list) and "[str]" in annotation
-    if of_text and not all(isinstance(each, str) for each in value):
-        return "a list of texts; write numbers in quotes"
-    return None

@@ -4,10 +4,7 @@ They look at the study as it is written out, and into the user's tables; jobs ne
 """
 
 import copy
-import csv
 import glob
-import gzip
-import os
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,12 +12,9 @@ from pathlib import Path
 from recency import plugins
 from recency.errors import InputError
 from recency.names import nearest
-from recency.workflow import products
+from recency.reading import declared_columns
+from recency.workflow import headers, products
 from recency.workflow.study import Study
-
-#: Tables whose first line says what their columns are called.
-READ_HERE = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-LONGEST_HEADER = 1 << 20  # bytes
 
 
 def problems(study: Study) -> list[str]:
@@ -37,9 +31,9 @@ def _read(study: Study) -> list[str]:
     named = [lm.get("corpus") for lm in study.config["lms"].values()]
     named += [r.get("validation", {}).get("corpus") for r in study.config["recipes"].values()]
     for experiment in study.config["experiments"].values():
-        asked = experiment.get("perplexity", {})
-        named += [asked.get("validation"), asked.get("test")]
-    return [name for name in dict.fromkeys(named) if name in study.config["corpora"]]
+        for asked in (each for each in experiment.values() if isinstance(each, dict)):
+            named += [value for value in asked.values() if value in [*study.config["corpora"]]]
+    return [name for name in dict.fromkeys(named) if name is not None]
 
 
 def _corpus(study: Study, name: str) -> Iterator[str]:
@@ -83,32 +77,29 @@ def _dataset(study: Study, name: str) -> Iterator[str]:
     columns = entry.get("options", {}).get("columns") or {}
     if entry["parser"] != "table":
         return
-    owner = study.config["datasets"].get(entry["words"].get("dataset"), entry)
-    headers = {
+    owner = declared_columns.owner_of_words(study.config, entry)
+    there = {
         part: _header(of[part], entry) for part, of in (("words", owner), ("responses", entry))
     }
     if "simulate" in entry:
-        headers = _simulated(entry["simulate"])
-    if None in headers.values():
+        there = _simulated(entry["simulate"])
+    if None in there.values():
         return
-    both = list(dict.fromkeys([*headers["words"], *headers["responses"]]))
+    both = list(dict.fromkeys([*there["words"], *there["responses"]]))
     where = f"datasets → {name} → options → columns"
     for key, column in columns.items():
-        if key in headers and isinstance(column, dict):
+        if key in there and isinstance(column, dict):
             for inner, one in column.items():
-                yield from _lacking(f"{where} → {key} → {inner}", one, headers[key])
+                yield from _lacking(f"{where} → {key} → {inner}", one, there[key])
         else:
             yield from _lacking(f"{where} → {key}", column, both)
-    mapped = {
-        **columns,
-        **(columns.get("responses") if isinstance(columns.get("responses"), dict) else {}),
-    }
+    mapped = declared_columns.mapped(entry)
     for measure, settings in entry["measures"].items():
-        own = {measure, "time_ms"} & {*mapped, *headers["responses"]}
+        own = {measure, "time_ms"} & {*mapped, *there["responses"]}
         if "of" not in settings and not own:
             yield (
                 f"{where}: no column is named for the measure {measure}; write `{measure}: <column>`, "
-                f"one of {', '.join(headers['responses'])[:120]}"
+                f"one of {', '.join(there['responses'])[:120]}"
             )
 
 
@@ -124,30 +115,14 @@ def _simulated(settings: Mapping) -> dict[str, list[str]]:
 def _lacking(where: str, column: object, header: list[str]) -> Iterator[str]:
     """Yield the columns that a header has not; a name with a star is a pattern."""
     for each in column if isinstance(column, list) else [column]:
-        if isinstance(each, str) and not any(
-            name == each or fnmatchcase(name, each) for name in header
-        ):
+        there = any(name == each or fnmatchcase(name, str(each)) for name in header)
+        if isinstance(each, str) and not there:
             yield f"{where}: the table has no column {nearest(each[:60], header)}"
 
 
-def _header(files: dict, entry: dict) -> list[str] | None:
-    """Return the columns of a local table; None where they are not known without its parser."""
+def _header(files: Mapping, entry: Mapping) -> list[str] | None:
+    """Return the columns of the one local table of words, or of responses; None if not known."""
     local = [file.get("local") for file in files.values() if isinstance(file, dict)]
-    options = entry.get("options", {})
-    if len(local) != 1 or not local[0] or not os.path.isfile(local[0]):
+    if len(local) != 1 or not local[0]:
         return None
-    if not local[0].lower().endswith(READ_HERE):
-        return None
-    opened = gzip.open if local[0].lower().endswith(".gz") else open
-    try:
-        with opened(local[0], "rt", encoding=options.get("encoding", "utf-8"), newline="") as file:
-            line = file.readline(LONGEST_HEADER).lstrip("\ufeff").rstrip("\r\n")
-    except (OSError, EOFError, ValueError, LookupError):  # the parser says what is wrong with it
-        return None
-    separator = options.get("separator") or max("\t,;", key=line.count)
-    if len(separator) != 1 or not line.strip():
-        return None
-    try:
-        return [name.strip() for name in next(csv.reader([line], delimiter=separator))]
-    except (csv.Error, StopIteration):
-        return None
+    return headers.of_file(local[0], entry.get("options", {}))

@@ -2,8 +2,9 @@
 
 from functools import cached_property
 
+from recency import endpoints
 from recency.figures import bases
-from recency.regression import designs, endpoints
+from recency.regression import covered_endpoints, designs
 
 INTERVALS = {
     "crossed": "crossed bootstrap: subjects and sentences resampled jointly, every draw refitted",
@@ -81,7 +82,7 @@ class Ranked:
         return bases.of(self._kinds_of_base[design][-1 if beside else 0] for design in asked)
 
     def endpoint(self, experiment: str, beside: bool = False) -> str:
-        """Return the endpoint by which an experiment ranks its LMs; see recency.regression.endpoints.
+        """Return the endpoint by which an experiment ranks its LMs; see recency.endpoints.
 
         `crossed` unless the experiment states another or a bootstrap given the fits, or has a design
         that it does not cover. Relative to the second baseline (`beside`) it is the conditional one,
@@ -112,7 +113,9 @@ class Ranked:
     def _crossed_by_default(self) -> dict[str, bool]:
         """Design → whether the crossed bootstrap covers it, whatever its data are."""
         every = self.config["designs"]
-        return {name: endpoints.is_crossed_by_default(design) for name, design in every.items()}
+        return {
+            name: covered_endpoints.is_crossed_by_default(design) for name, design in every.items()
+        }
 
     @cached_property
     def _kinds_of_base(self) -> dict[str, list[str]]:
@@ -129,6 +132,6 @@ class Ranked:
         crossed = endpoint == endpoints.CROSSED and not given_fits
         return {
             "first": bases.NAMED.get(self.base(experiment), ""),
-            "endpoint": bases.LIKELIHOODS[endpoint],
+            "endpoint": endpoints.ENDPOINTS[endpoint].of,
             "intervals": INTERVALS["crossed" if crossed else "given_fits"],
         }

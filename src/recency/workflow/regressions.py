@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from recency import config as configuration
 from recency import grids
+from recency.endpoints import CROSSED, DRAWS
 from recency.mixed.formula import Formula
-from recency.regression import designs, names
-from recency.regression.endpoints import CROSSED, DRAWS
+from recency.regression import designs
+from recency.regression import predictor_names as names
 from recency.workflow.study import Study
 
 

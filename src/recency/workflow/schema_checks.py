@@ -1,7 +1,14 @@
-"""Types and keys of a config, by its schema: each fault on a line that says what would be right."""
+"""Check a config by its schema: each fault on a line that says what would be right.
+
+Beside JSON Schema's own keywords there are ours, which the head of config.schema.yaml explains:
+`x-message` and `x-at` word an error; `x-below` and `x-at-most` compare two numbers; `x-table`,
+`x-module`, `x-check` and `x-columns` look a value up, once all types are right.
+"""
 
 import math
 import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import jsonschema
 
@@ -11,23 +18,153 @@ from recency.names import near, nearest
 LARGEST = 2**53  # of a whole number: beyond, not all of them are exact everywhere
 LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
 DEEPEST, MOST = 50, 200_000  # levels and values of a config
-_WHOLE = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
-    "integer", lambda checker, value: isinstance(value, int) and not isinstance(value, bool)
-)
-#: Whole numbers are written so: 4.0 is none.
-Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=_WHOLE)
+LOOKED_UP = ("x-table", "x-module", "x-check", "x-columns")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
 
 
-def problems(config: dict, schema: dict, where: str = "") -> list[str]:
-    """List the faults of a config by a schema, and values that no schema knows of."""
+class _Values(dict):
+    """The values that a message may name; a value that is not there reads `none`."""
+
+    def __missing__(self, key: str) -> str:
+        return "none"
+
+
+def _filled(text: str, instance: object, **more: object) -> str:
+    """Return a message with the values that it names."""
+    values = dict(instance) if isinstance(instance, Mapping) else {}
+    values |= {"first": instance[0]} if isinstance(instance, list) and instance else {}
+    values |= {"value": short(instance), "text": str(instance)[:60]}
+    return text.format_map(_Values(values | more))
+
+
+def _with_message(rule: Callable) -> Callable:
+    """Wrap the rule of a keyword, so that the message of its schema words what it finds."""
+
+    def checked(validator: Any, value: object, instance: object, schema: Mapping) -> Iterator:
+        for error in rule(validator, value, instance, schema) or ():
+            if "x-message" not in schema or error.validator in ("x-message", *LOOKED_UP):
+                yield error
+                continue
+            path = list(error.path) if error.validator is None else []
+            text = _filled(schema["x-message"], instance, **({"key": path[-1]} if path else {}))
+            if "x-at" in schema:
+                at = schema["x-at"] or []
+                path = [at] if isinstance(at, str) else at
+            yield jsonschema.ValidationError(text, validator="x-message", path=path)
+
+    return checked
+
+
+def _properties(validator: Any, value: Mapping, instance: object, schema: Mapping) -> Iterator:
+    """Apply `properties`; jsonschema does not say where a key is that may not be there (`false`)."""
+    for key, inner in value.items() if isinstance(instance, Mapping) else ():
+        if key in instance and inner is False:
+            yield jsonschema.ValidationError("it has no place here", validator=None, path=[key])
+        elif key in instance:
+            yield from validator.descend(instance[key], inner, path=key, schema_path=key)
+
+
+def _dependent(validator: Any, value: Mapping, instance: object, schema: Mapping) -> Iterator:
+    """Apply `dependentSchemas`; a message is about the key that depends unless it says otherwise."""
+    for key, inner in value.items() if isinstance(instance, Mapping) else ():
+        if key in instance:
+            for error in validator.descend(instance, inner, schema_path=key):
+                if error.validator == "x-message" and not error.path and "x-at" not in inner:
+                    error.path.append(key)
+                yield error
+
+
+def _compared(holds: Callable[[float, float], bool]) -> Callable:
+    """Return the rule of a keyword that compares numbers of one entry."""
+
+    def checked(validator: Any, value: Mapping, instance: object, schema: Mapping) -> Iterator:
+        for key, (other, text) in value.items() if isinstance(instance, Mapping) else ():
+            high, given = instance.get(other), instance.get(key)
+            for low in given if isinstance(given, list) else [given]:
+                numbers = isinstance(low, int | float) and isinstance(high, int | float)
+                if numbers and not holds(low, high):
+                    yield jsonschema.ValidationError(
+                        _filled(text, instance, value=low), validator="x-message", path=[key]
+                    )
+
+    return checked
+
+
+def _looked_up(keyword: str) -> Callable:
+    """Return the rule of a keyword whose value is looked up when all types are right."""
+
+    def deferred(validator: Any, value: object, instance: object, schema: Mapping) -> Iterator:
+        yield jsonschema.ValidationError(
+            "", validator=keyword, validator_value=value, instance=instance
+        )
+
+    return deferred
+
+
+_BASE = jsonschema.Draft202012Validator
+#: Whole numbers are written so: 4.0 is none.
+Validator = jsonschema.validators.extend(
+    _BASE,
+    {
+        name: _with_message(_properties if name == "properties" else rule)
+        for name, rule in _BASE.VALIDATORS.items()
+    }
+    | {
+        "dependentSchemas": _dependent,
+        "x-below": _compared(lambda low, high: low < high),
+        "x-at-most": _compared(lambda low, high: low <= high),
+    }
+    | {keyword: _looked_up(keyword) for keyword in LOOKED_UP},
+    type_checker=_BASE.TYPE_CHECKER.redefine(
+        "integer", lambda checker, value: isinstance(value, int) and not isinstance(value, bool)
+    ),
+)
+
+
+def problems(
+    config: dict, schema: dict, where: str = "", look_up: Callable | None = None
+) -> list[str]:
+    """List the faults of a config by a schema, and values that no schema allows.
+
+    Parameters
+    ----------
+    config, schema : dict
+        The config, and its JSON Schema.
+    where : str
+        What begins each line, such as a file's name.
+    look_up : callable, optional
+        `look_up(keyword, value of the keyword, value in the config)` yields (path, text) for each
+        fault of a value that a keyword of `LOOKED_UP` has; called where all types are right.
+    """
     found = [f"{where}{problem}" for problem in _values(config)]
     if found:
         return found
-    errors = Validator(schema).iter_errors(config)
+    found = errors(config, schema, 2)
+    if plain := [error for error in found if error.validator not in LOOKED_UP]:
+        return [f"{where}{message(error, schema)}" for error in plain]
     return [
-        f"{where}{message(e, schema)}" for e in sorted(errors, key=lambda e: [*map(str, e.path)])
+        f"{where}{_place([*error.path, *path])}: {text}"
+        for error in (found if look_up else ())
+        for path, text in look_up(error.validator, error.validator_value, error.instance)
     ]
+
+
+def errors(value: object, schema: dict, depth: int) -> list[jsonschema.ValidationError]:
+    """Return the errors of a value by their paths.
+
+    A rule with a message of its own says nothing of an entry, at `depth` keys, whose types are wrong.
+    """
+    found = sorted(Validator(schema).iter_errors(value), key=lambda e: [*map(str, e.path)])
+    ruled = ("x-message", *LOOKED_UP)
+    wrong = {tuple(error.path)[:depth] for error in found if error.validator not in ruled}
+    return [e for e in found if e.validator not in ruled or tuple(e.path)[:depth] not in wrong]
+
+
+def _place(path: list, whole: bool = False) -> str:
+    """Return the path of a value, without the number of a list's member at its end unless `whole`."""
+    while path and isinstance(path[-1], int) and not whole:
+        path = path[:-1]
+    return " → ".join(short(each, 40).strip("'") for each in path) or "top level"
 
 
 def short(value: object, longest: int = 60) -> str:
@@ -38,9 +175,9 @@ def short(value: object, longest: int = 60) -> str:
 
 def message(error: jsonschema.ValidationError, schema: dict) -> str:
     """Say where, what and the way out of one schema error."""
-    where = " → ".join(short(each, 40).strip("'") for each in error.path) or "top level"
-    if error.validator == "not":  # a key that has another name now
-        return f"{where}: {error.schema['description']}"
+    if error.validator == "x-message":
+        return f"{_place(list(error.path))}: {error.message}"
+    where = _place(list(error.path), whole=True)
     if error.validator == "additionalProperties":
         known = list(error.schema.get("properties", ()))
         unknown = [key for key in error.instance if key not in known]
@@ -66,7 +203,9 @@ def _said(error: jsonschema.ValidationError) -> str:
             return f"{short(value)} is not one of {wanted}{way}"
         return f"{short(value)} is not one of the {len(wanted)} that there are{way}"
     if error.validator == "type":
-        return f"{short(value)} is not of type {_types(wanted)}{_as_type(value, wanted)}"
+        wanted = [wanted] if isinstance(wanted, str) else wanted
+        types = ", ".join(map(repr, wanted))
+        return f"{short(value)} is not of type {types}{_as_type(value, wanted)}"
     if error.validator in ("anyOf", "oneOf"):
         return _alternatives(error)
     if error.validator == "uniqueItems":
@@ -75,13 +214,8 @@ def _said(error: jsonschema.ValidationError) -> str:
     return error.message.replace(repr(value), short(value))
 
 
-def _types(wanted: str | list[str]) -> str:
-    return ", ".join(map(repr, [wanted] if isinstance(wanted, str) else wanted))
-
-
-def _as_type(value: object, wanted: str | list[str]) -> str:
+def _as_type(value: object, wanted: list[str]) -> str:
     """Say how a value is written so that it is of a type."""
-    wanted = [wanted] if isinstance(wanted, str) else wanted
     if "integer" in wanted and isinstance(value, float) and value.is_integer():
         return f"; write {int(value)}" if abs(value) < LARGEST else ""
     if {"number", "integer"} & set(wanted) and isinstance(value, str):

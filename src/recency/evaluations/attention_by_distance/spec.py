@@ -11,16 +11,6 @@ def _files(study, experiment: str, ending: str) -> list[str]:
     ]
 
 
-def _problems(config, name, known) -> list[str]:
-    if "attention" in config["experiments"][name]:
-        known(
-            f"experiments → {name} → attention",
-            config["experiments"][name]["attention"],
-            "datasets",
-        )
-    return []
-
-
 EVALUATION = Evaluation(
     key="attention",
     network=True,
@@ -34,5 +24,4 @@ EVALUATION = Evaluation(
         "by_head": lambda study, experiment: _files(study, experiment, "by_head.csv"),
     },
     settings={"variants": lambda study, experiment: study.variants(experiment)},
-    problems=_problems,
 )

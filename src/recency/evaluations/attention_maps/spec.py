@@ -1,5 +1,6 @@
 """Attention of every head over one sentence: written for every LM, drawn for some."""
 
+from recency import config as configuration
 from recency.evaluations.registry import Evaluation
 from recency.names import nearest
 
@@ -13,17 +14,23 @@ def _drawn(study, experiment: str) -> list[str]:
     return study.experiment(experiment)["attention_maps"]["lms"]
 
 
-def _problems(config, name, known) -> list[str]:
+def _problems(config, name) -> list[str]:
+    """List LMs that are drawn and are not the experiment's, and layers that they have not."""
     experiment, where = config["experiments"][name], f"experiments → {name} → attention_maps"
     if "attention_maps" not in experiment:
         return []
-    maps = experiment["attention_maps"]
-    known(f"{where} → sentence", maps["sentence"], "sentences")
-    return [
-        f"{where} → lms: not among the experiment's {nearest(lm, experiment['lms'])}"
-        for lm in maps["lms"]
-        if lm not in experiment["lms"]
-    ]
+    maps, found = experiment["attention_maps"], []
+    for lm in maps["lms"]:
+        if lm not in experiment["lms"]:
+            found.append(
+                f"{where} → lms: not among the experiment's {nearest(lm, experiment['lms'])}"
+            )
+            continue
+        settings = configuration.language_model(config, lm)
+        layers = config["architectures"][settings["architecture"]]["layers"]
+        if "checkpoint" not in settings and maps["layers"] > layers:
+            found.append(f"{where} → layers: {maps['layers']} are more than {lm} has, {layers}")
+    return found
 
 
 EVALUATION = Evaluation(

@@ -23,12 +23,10 @@ def _observations(study, experiment: str) -> list[str]:
     return [f"<results>/observations/{name}.{measure}/{part}.parquet" for part in parts]
 
 
-def _problems(config, name, known) -> list[str]:
+def _problems(config, name) -> list[str]:
     if "conditions" not in config["experiments"][name]:
         return []
     settings, where = settings_of(config, name), f"experiments → {name} → conditions"
-    if not known(f"{where} → dataset", settings["dataset"], "datasets"):
-        return []
     measures = config["datasets"][settings["dataset"]]["measures"]
     if settings["measure"] not in measures:
         near = nearest(settings["measure"], measures)

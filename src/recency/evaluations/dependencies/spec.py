@@ -7,20 +7,6 @@ def _of(study, experiment: str) -> str:
     return study.experiment(experiment)["dependencies"]
 
 
-def _problems_of_tables(config, root, known) -> list[str]:
-    found = []
-    for name, entry in config.get("dependencies", {}).items():
-        known(f"dependencies → {name} → dataset", entry["dataset"], "datasets")
-        options = entry.get("options", {})
-        given = [each for each in ("antecedents", "raising") if each in options]
-        if given and options.get("rule", "graph") == "graph":
-            found.append(
-                f"dependencies → {name} → options → {given[0]}: an option of rule: categories, and "
-                "the rule is graph; write rule: categories beside it, or take it out"
-            )
-    return found
-
-
 EVALUATION = Evaluation(
     key="dependencies",
     network=True,
@@ -37,5 +23,4 @@ EVALUATION = Evaluation(
             f"<results>/dependencies/{_of(study, experiment)}.counts.csv"
         ),
     },
-    table_problems=_problems_of_tables,
 )

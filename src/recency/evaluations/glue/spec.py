@@ -37,7 +37,7 @@ def _trained(study, experiment: str) -> list[str]:
     ]
 
 
-def _problems(config, name, known) -> list[str]:
+def _problems(config, name) -> list[str]:
     experiment, where = config["experiments"][name], f"experiments → {name} → {KEY}"
     if KEY not in experiment:
         return []
@@ -54,21 +54,13 @@ def _problems(config, name, known) -> list[str]:
     ]
 
 
-def _problems_of_tables(config, root, known) -> list[str]:
-    """List tasks whose columns, labels and measure do not go together."""
+def _problems_of_tables(config, root) -> list[str]:
+    """List tasks whose columns do not go with each other, or with the files' headers."""
     found = []
     for name, task in config.get("glue_tasks", {}).items():
         where, columns = f"glue_tasks → {name}", task["columns"]
-        if ("sentence" in columns) == ("sentence1" in columns):
-            found.append(f"{where} → columns: a `sentence`, or `sentence1` and `sentence2`")
-        if ("sentence1" in columns) != ("sentence2" in columns):
-            found.append(f"{where} → columns: `sentence1` and `sentence2` go together")
         if len(set(columns.values())) < len(columns):
             found.append(f"{where} → columns: one column is named for two things")
-        if ("scale" in task) != (task["measure"] == "pearson"):
-            found.append(f"{where} → measure: pearson goes with `scale`, the others with `labels`")
-        if task["measure"] == "f1" and len(task.get("labels", [])) > 2:
-            found.append(f"{where} → measure: f1 is of two labels; take matthews")
         named = [each for each in columns.values() if isinstance(each, str)]
         parts = [part for part in PARTS if part in task]
         without = [part for part in parts if part not in task.get("header", parts)]
@@ -77,8 +69,6 @@ def _problems_of_tables(config, root, known) -> list[str]:
                 f"{where} → columns: {without[0]} has no header, and no column {named[0]!r}; number "
                 "the columns from 0"
             )
-        if task["warmup_updates"] >= task["updates"]:
-            found.append(f"{where} → warmup_updates: they are as many as the `updates`, or more")
     return found
 
 

@@ -47,11 +47,10 @@ def _files(study, experiment: str) -> list[str]:
     return [f"<results>/length/{lm}/{name}.parquet" for lm in study.named_lms(experiment, KEY)]
 
 
-def _problems(config, name, known) -> list[str]:
+def _problems(config, name) -> list[str]:
     experiment, where = config["experiments"][name], f"experiments → {name} → {KEY}"
-    if not isinstance(experiment.get(KEY), dict):
+    if KEY not in experiment:
         return []
-    known(f"{where} → corpus", experiment[KEY].get("corpus"), "corpora")
     own = experiment[KEY].get("lms", [])
     found = [
         f"{where} → lms: not among the experiment's {nearest(lm, experiment['lms'])}"

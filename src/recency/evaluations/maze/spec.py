@@ -2,6 +2,7 @@
 
 from recency import config as configuration
 from recency.evaluations.registry import Evaluation, schema
+from recency.reading import declared_columns, filters
 
 
 def settings_of(config: dict, experiment: str) -> dict:
@@ -46,6 +47,30 @@ def _readers(study, experiment: str) -> dict[str, list[str] | str]:
     }
 
 
+def _problems(config, name) -> list[str]:
+    """List the measure, columns and conditions that an experiment names and its dataset has not."""
+    if "maze" not in config["experiments"][name]:
+        return []
+    settings, where = settings_of(config, name), f"experiments → {name} → maze"
+    called, dataset = settings["dataset"], config["datasets"][settings["dataset"]]
+    columns, found = declared_columns.of_filters(config, dataset, None), []
+    if "measure" in settings and settings["measure"] not in dataset["measures"]:
+        found.append(f"{where} → measure: {called!r} has none called {settings['measure']!r}")
+    if "foil" not in columns:
+        found.append(f"{where} → dataset: {called!r} has no column foil; map the foils to it")
+    for key in ("by", "condition"):
+        if settings.get(key, "item") not in columns:
+            found.append(f"{where} → {key}: the words have no column {settings[key]!r}")
+    conditions = {"filter": settings.get("filter")}
+    for contrast, each in settings.get("contrasts", {}).items():
+        sides = ("region", "high", "low")
+        conditions |= {f"contrasts → {contrast} → {side}": each.get(side) for side in sides}
+    for key, text in conditions.items():
+        if text is not None and (problem := filters.problem(text, columns)):
+            found.append(f"{where} → {key}: {problem}")
+    return found
+
+
 EVALUATION = Evaluation(
     key="maze",
     applies=lambda study, experiment: (
@@ -63,4 +88,5 @@ EVALUATION = Evaluation(
         "contrasts": _contrasts,
     },
     conditions={"contrasts": lambda study, experiment: bool(_contrasts(study, experiment))},
+    problems=_problems,
 )

@@ -24,13 +24,6 @@ def _files(study, experiment: str) -> list[str]:
     ]
 
 
-def _problems(config, name, known) -> list[str]:
-    entry = config["experiments"][name].get("measured_memory", {})
-    if isinstance(entry, dict) and "dataset" in entry:
-        known(f"experiments → {name} → measured_memory → dataset", entry["dataset"], "datasets")
-    return []
-
-
 EVALUATION = Evaluation(
     key="measured_memory",
     network=True,
@@ -49,5 +42,4 @@ EVALUATION = Evaluation(
             study, experiment
         )
     },
-    problems=_problems,
 )

@@ -1,8 +1,6 @@
 """Minimal pairs: which of two sentences each LM finds likelier."""
 
-from recency import sources
 from recency.config import training_words
-from recency.errors import InputError
 from recency.evaluations.registry import Data, Evaluation
 
 
@@ -15,20 +13,6 @@ def pairs(study, experiment: str, lm: str | None = None) -> str:
 def _training_words(study, experiment: str) -> str:
     """Return how many words the baseline was trained on, as papers write it (10M); "" if unsaid."""
     return training_words(study.config, study.experiment(experiment)["baseline"])
-
-
-def _problems_of_tables(config, root, known) -> list[str]:
-    problems = []
-    for name, entry in config.get("minimal_pairs", {}).items():
-        where = f"minimal_pairs → {name}"
-        if "sources" in entry:
-            try:
-                sources.read(sources.place(entry["sources"], root))
-            except InputError as error:
-                problems.append(f"{where} → sources: {str(error)[:200]}")
-        if "table" in entry and not entry["table"].keys() & {"url", "local", "stand_in"}:
-            problems.append(f"{where} → table: 'url', 'local' or 'stand_in' must say where it is")
-    return problems
 
 
 EVALUATION = Evaluation(
@@ -47,5 +31,4 @@ EVALUATION = Evaluation(
         ],
     },
     settings={"training_words": _training_words},
-    table_problems=_problems_of_tables,
 )

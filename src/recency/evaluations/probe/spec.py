@@ -9,6 +9,13 @@ def training(config: dict) -> dict:
     return {key: own[key] for key in own if key not in ("relations", "memory_gb")}
 
 
+def _problems(config, name) -> list[str]:
+    """List a probe that nothing says how to train."""
+    lacking = "probe" in config["experiments"][name] and "probe" not in config
+    where = f"experiments → {name} → probe"
+    return [f"{where}: the table `probe` is missing: how it is trained"] if lacking else []
+
+
 EVALUATION = Evaluation(
     key="probe",
     network=True,
@@ -25,4 +32,5 @@ EVALUATION = Evaluation(
         "relations": lambda study, experiment: study.config["probe"]["relations"],
         "training": lambda study, experiment: training(study.config),
     },
+    problems=_problems,
 )

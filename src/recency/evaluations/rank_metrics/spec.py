@@ -38,11 +38,10 @@ def _files(ending: str):
     return found
 
 
-def _problems(config, name, known) -> list[str]:
+def _problems(config, name) -> list[str]:
     if "rank_metrics" not in config["experiments"][name]:
         return []
     settings, where = settings_of(config, name), f"experiments → {name} → rank_metrics"
-    known(f"{where} → dataset", settings["dataset"], "datasets")
     found = [
         f"{where}: {lm!r} is KenLM's binary {file}, which lists no words to rank; give the ARPA file that it "
         "was made of, or an experiment without it"

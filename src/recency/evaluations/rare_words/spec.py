@@ -43,17 +43,6 @@ def _sets(study, experiment: str) -> list[dict]:
     ]
 
 
-def _problems(config, root, known) -> list[str]:
-    """List vectors that are not here, and of which nobody says where they can be had."""
-    return [
-        f"word_pairs → {name} → vectors → {key} → local: no file {file['local']!r}; correct it, or say in `placed` "
-        "where it can be had"
-        for name, entry in config.get("word_pairs", {}).items()
-        for key, file in entry.get("vectors", {}).items()
-        if "placed" not in file and not os.path.exists(file["local"])
-    ]
-
-
 EVALUATION = Evaluation(
     key=KEY,
     network=True,
@@ -62,5 +51,4 @@ EVALUATION = Evaluation(
     data=Data("word_pairs", ("pairs",)),
     inputs={"scores": _files},
     settings={"sets": _sets},
-    table_problems=_problems,
 )

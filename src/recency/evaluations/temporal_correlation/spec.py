@@ -18,15 +18,6 @@ def _files(study, experiment: str) -> list[str]:
     ]
 
 
-def _problems(config, name, known) -> list[str]:
-    entry = config["experiments"][name].get("temporal_correlation", {})
-    if isinstance(entry, dict) and "dataset" in entry:
-        known(
-            f"experiments → {name} → temporal_correlation → dataset", entry["dataset"], "datasets"
-        )
-    return []
-
-
 EVALUATION = Evaluation(
     key="temporal_correlation",
     network=True,
@@ -36,5 +27,4 @@ EVALUATION = Evaluation(
     ),
     inputs={"correlations": _files},
     settings={"variants": lambda study, experiment: study.variants(experiment)},
-    problems=_problems,
 )

@@ -11,7 +11,7 @@ from recency.evaluations.text_perplexity.scored import Scored
 from recency.figures import style, tables
 from recency.figures.tables import Cell, Table
 from recency.stats import bootstrap
-from recency.stats.draws import Draws, FurtherSeeds, held_together
+from recency.stats.totals import Draws, FurtherSeeds, held_together
 
 PRODUCT = {
     "makes": {"out": ("table_perplexity_pairs", "Table of perplexity, pair by pair")},

@@ -45,20 +45,12 @@ def _texts(study, experiment: str) -> list[str]:
     return [f"<results>/corpora/{corpus}/text.parquet" for corpus in named]
 
 
-def _problems(config, name, known) -> list[str]:
+def _problems(config, name) -> list[str]:
     asked, where = config["experiments"][name].get("perplexity"), f"experiments → {name}"
-    if not isinstance(asked, dict):
+    if asked is None:
         return []
-    for part in PARTS:
-        known(f"{where} → perplexity → {part}", asked[part], "corpora")
-    if "rare" in asked:
-        known(f"{where} → perplexity → rare", asked["rare"], "corpora")
-    others = [lm for key in ("interpolated_with",) if (lm := asked.get(key))]
-    for lm in others:
-        known(f"{where} → perplexity → interpolated_with", lm, "lms")
-    lms = [
-        lm for lm in [*config["experiments"][name]["lms"], *others] if lm in config.get("lms", {})
-    ]
+    other = asked.get("interpolated_with")
+    lms = [*config["experiments"][name]["lms"], *([other] if other else [])]
     found = [
         f"{where} → lms: {lm!r} is a table of surprisals, of no other text; give networks and n-grams"
         for lm in lms
@@ -78,7 +70,7 @@ def _problems(config, name, known) -> list[str]:
     ]
     for lm in lms:
         entry = config["lms"][lm]
-        if "interpolate" not in entry or not set(entry["interpolate"]) <= set(config["lms"]):
+        if "interpolate" not in entry:
             continue
         if why := configuration.mix_over_tokens(config, lm):
             found.append(f"{where} → lms: {lm!r} has no perplexity of a text: {why}")

@@ -8,17 +8,6 @@ def _settings(study, experiment: str) -> dict:
     return {"reach": properties["reach"]["default"]} | study.experiment(experiment)["triggering"]
 
 
-def _problems(config, name, known) -> list[str]:
-    entry = config["experiments"][name].get("triggering")
-    if not isinstance(entry, dict) or "corpus" not in entry:
-        return []
-    where, corpus = f"experiments → {name} → triggering", entry["corpus"]
-    known(f"{where} → corpus", corpus, "corpora")
-    if "pretokenized" in config["corpora"].get(corpus, {}):
-        return [f"{where} → corpus: {corpus!r} is published as tokens; this needs text"]
-    return []
-
-
 EVALUATION = Evaluation(
     key="triggering",
     uses_lms=False,
@@ -32,5 +21,4 @@ EVALUATION = Evaluation(
         "pairs": lambda study, experiment: _settings(study, experiment)["pairs"],
         "reach": lambda study, experiment: _settings(study, experiment)["reach"],
     },
-    problems=_problems,
 )

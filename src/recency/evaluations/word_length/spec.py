@@ -27,16 +27,6 @@ def _frequency_of(study, experiment: str) -> str:
     return study.config["corpora"][corpus].get("label", corpus) if corpus else "a list of counts"
 
 
-def _problems(config, name, known) -> list[str]:
-    if "word_length" not in config["experiments"][name]:
-        return []
-    settings, where = settings_of(config, name), f"experiments → {name} → word_length"
-    known(f"{where} → dataset", settings["dataset"], "datasets")
-    if settings["frequency"] is not None:  # None of a scale that does not exist, which is said
-        known(f"{where} → frequency", settings["frequency"], "unigrams")
-    return []
-
-
 EVALUATION = Evaluation(
     key="word_length",
     applies=lambda study, experiment: (
@@ -55,5 +45,4 @@ EVALUATION = Evaluation(
         ),
     },
     settings={"common": _setting("common"), "frequency_of": _frequency_of},
-    problems=_problems,
 )

@@ -46,6 +46,24 @@ PARAMETERS = {
         "default": 1,
     },
 }
+RULES = {
+    "allOf": [
+        {
+            "if": {"required": ["decay"], "properties": {"decay": {"type": "number"}}},
+            "then": {"properties": {"half_lives": {"type": "null"}}},
+            "else": {"required": ["half_lives"], "properties": {"half_lives": {"type": "array"}}},
+            "x-message": "one of `decay` and `half_lives` says how fast it fades; give one",
+        },
+        {
+            "not": {
+                "required": ["decay", "learned"],
+                "properties": {"decay": {"const": 0}, "learned": {"const": True}},
+            },
+            "x-at": "learned",
+            "x-message": "a `decay` of 0 cannot be learned from; begin above 0",
+        },
+    ]
+}
 
 
 class Form(Fading):

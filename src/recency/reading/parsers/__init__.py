@@ -4,10 +4,10 @@ A parser module gives `MEASURES` (the measures it can give; None: any that the o
 column; its `words` are told the dataset's, as `measures`), `words(files, **options)` and `responses(files, words, measure, **options)`. It reads and
 checks, and filters nothing: the filters stand in the config, and `recency.reading.observations` counts them.
 
-Literals say what the config may ask for, and are read without importing the module: `COLUMNS`, the
-columns that filters may use beside those that all have (name → number, text, flag or any), `CHOICES`
-(option → its values, where they are a few), and `AMPLITUDES`, the measures that are no times. An
-option `offset` of `responses`, 0 unless given, is the number of words that times are moved by; the
+Literals say what the config may ask for, and are read without importing the module: `COLUMNS`, every
+column of its words and responses beyond the contract (`recency.reading.declared_columns` says how),
+`CHOICES` (option → its values, where they are a few), and `AMPLITUDES`, the measures that are no
+times. An option `offset` of `responses`, 0 unless given, is the number of words that times are moved by; the
 check of alignment names the right one.
 """
 

@@ -15,7 +15,12 @@ from recency.reading.sentences import sentence_numbers
 from recency.reading.tables import Table, only, read, warn
 
 MEASURES = ("FP", "SPR")
-COLUMNS = {"given_length": "number", "log_frequency": "number"}
+COLUMNS = {
+    "words": {
+        "given_length": ("number", "the length that the authors took, characters"),
+        "log_frequency": ("number", "the log frequency that the authors took"),
+    },
+}
 _GIVEN = {"given_length": "length", "log_frequency": "log_freq"}
 
 

@@ -27,12 +27,15 @@ from recency.reading.tables import content, warn
 
 MEASURES = ("SP", "FP", "GP", "FFD", "TFT")
 COLUMNS = {
-    "words_since_fixation": "number",
-    "fixation": "number",
-    "line_first": "flag",
-    "line_last": "flag",
-    "screen_first": "flag",
-    "screen_last": "flag",
+    "responses": {
+        "words_since_fixation": ("number", "distance from the word fixated before, words"),
+        "previous_fixated": ("flag", "whether the word before was fixated"),
+        "fixation": ("number", "the fixation's place in the text, from 1", {"measures": ("SP",)}),
+        "line_first": ("flag", "whether the word is the first of its line"),
+        "line_last": ("flag", "whether the word is the last of its line"),
+        "screen_first": ("flag", "whether the word is the first of its screen"),
+        "screen_last": ("flag", "whether the word is the last of its screen"),
+    },
 }
 CHOICES = {"scan_path": ("fixation", "visit")}
 

@@ -26,7 +26,12 @@ _COLUMNS = {
     "TFT": "WORD_TOTAL_READING_TIME",
 }
 MEASURES = ("FP", "GP", "TFT")
-COLUMNS = {"words_since_fixation": "number"}
+COLUMNS = {
+    "responses": {
+        "words_since_fixation": ("number", "distance from the word fixated before, words"),
+        "previous_fixated": ("flag", "whether the word before was fixated"),
+    },
+}
 _FIRST = "WORD_FIRST_FIXATION_TIME"
 _NO_TIME = (".", "", "NA")
 _NO_SENTENCE = ("#N/A", "")

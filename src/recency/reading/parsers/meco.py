@@ -29,7 +29,12 @@ from recency.reading.tables import Table, header, only, read, warn
 _MEANS = {"FFD": "FirstFixationDuration", "FP": "GazeDuration", "TFT": "TotalDuration"}
 _REPORT = {"FFD": "firstfix.dur", "FP": "firstrun.dur", "GP": "firstrun.gopast", "TFT": "dur"}
 MEASURES = ("FFD", "FP", "GP", "TFT")
-COLUMNS = {"words_since_fixation": "number"}
+COLUMNS = {
+    "responses": {
+        "words_since_fixation": ("number", "distance from the word fixated before, words"),
+        "previous_fixated": ("flag", "whether the word before was fixated"),
+    },
+}
 
 _MISSING = ("NA", "")
 # The column that tells the data frame, and the one that its rows are chosen by.

@@ -25,7 +25,14 @@ from recency.reading.sentences import sentence_numbers
 from recency.reading.tables import Table, content, only, read, warn
 
 MEASURES = ("SPR",)
-COLUMNS = {"correct": "number", "pos": "text"}
+COLUMNS = {
+    "words": {
+        "pos": ("text", "part of speech: noun, verb or other", {"role": "trees"}),
+    },
+    "responses": {
+        "correct": ("number", "right answers to the story's 6 questions"),
+    },
+}
 
 _SCREENS_BEFORE = 2
 _EXTRA_ZONE = (3, 231)  # story and raw zone of the word that the text lacks

@@ -31,11 +31,14 @@ from recency.reading.tables import Table, joined, only, read, warn
 _COLUMNS = {"FFD": "FFD", "FP": "FPRT", "GP": "RPD_inc", "RB": "RBRT", "TFT": "TFT"}
 MEASURES = ("FFD", "FP", "GP", "RB", "TFT")
 COLUMNS = {
-    "words_since_fixation": "number",
-    "first_pass": "flag",
-    "expert_status": "number",
-    "text_accuracy": "number",
-    "background_accuracy": "number",
+    "responses": {
+        "words_since_fixation": ("number", "distance from the word fixated before, words"),
+        "previous_fixated": ("flag", "whether the word before was fixated"),
+        "first_pass": ("flag", "whether the word was fixated before any to its right"),
+        "expert_status": ("number", "whether the reader is an expert", {"role": "readers"}),
+        "text_accuracy": ("number", "share of right answers on the text", {"role": "readers"}),
+        "background_accuracy": ("number", "share of right background answers", {"role": "readers"}),
+    },
 }
 
 _PLACE = ["itemid", "WordIndexInText"]

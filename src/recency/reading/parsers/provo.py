@@ -27,13 +27,21 @@ from recency.reading.tables import Table, content, header, only, read, warn
 
 MEASURES = ("SP", "FP", "GP", "FFD", "TFT")
 COLUMNS = {
-    "words_since_fixation": "number",
-    "fixation": "number",
-    "page_first": "flag",
-    "page_last": "flag",
-    "word_matches": "flag",
-    "pos": "text",
-    "unique_id": "text",
+    "words": {
+        "pos": ("text", "part of speech: noun, verb or other", {"role": "tags"}),
+        "unique_id": ("text", "the corpus's own id of the word"),
+    },
+    "responses": {
+        "words_since_fixation": ("number", "distance from the word fixated before, words"),
+        "previous_fixated": ("flag", "whether the word before was fixated"),
+        "fixation": ("number", "the fixation's place in the text, from 1", {"measures": ("SP",)}),
+        "page_first": ("flag", "whether this is the page's first fixation on a word"),
+        "page_last": ("flag", "whether this is the page's last fixation on a word"),
+        "word_matches": (
+            "flag",
+            "whether the paper's pipeline finds the word in both of its files",
+        ),
+    },
 }
 CHOICES = {
     "scan_path": ("fixation", "visit"),

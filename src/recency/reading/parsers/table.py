@@ -55,6 +55,28 @@ from recency.reading.response_names import TIME
 from recency.reading.tables import Table, all_visible, only
 
 MEASURES = None
+COLUMNS = {
+    "words": {
+        "region": ("any", "the word's region of its text", {"named": True}),
+        "space_after": ("flag", "whether a space follows the word", {"named": True}),
+        "sentence_label": ("text", "the sentence's name in the table"),
+        "stimulus": ("text", "the item, in all its versions", {"option": ("shape", "items")}),
+        "condition": ("text", "the version of the item", {"option": ("shape", "items")}),
+    },
+    "responses": {
+        "span": ("number", "words that the response is to"),
+        "words_since_fixation": (
+            "number",
+            "distance from the word fixated before, words",
+            {"option": ("eye_tracking", True)},
+        ),
+        "previous_fixated": (
+            "flag",
+            "whether the word before was fixated",
+            {"option": ("eye_tracking", True)},
+        ),
+    },
+}
 
 CHOICES = {"shape": ("words", "items")}
 

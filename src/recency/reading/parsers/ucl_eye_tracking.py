@@ -20,7 +20,16 @@ _COLUMNS = {
     "RB": "RTrightbound",
 }
 MEASURES = ("FP", "GP", "FFD", "RB")
-COLUMNS = {"words_since_fixation": "number", "correct": "text", "pos": "text"}
+COLUMNS = {
+    "words": {
+        "pos": ("text", "part of speech: noun, verb or other", {"role": "tags"}),
+    },
+    "responses": {
+        "words_since_fixation": ("number", "distance from the word fixated before, words"),
+        "previous_fixated": ("flag", "whether the word before was fixated"),
+        "correct": ("text", "the answer: c right, e wrong, - no question"),
+    },
+}
 # The study used the sentences with the fewest characters (README of the corpus).
 _SENTENCES = 205
 

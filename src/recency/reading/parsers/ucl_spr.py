@@ -13,7 +13,14 @@ from recency.reading.formats import ucl
 from recency.reading.tables import only
 
 MEASURES = ("SPR",)
-COLUMNS = {"correct": "text", "pos": "text"}
+COLUMNS = {
+    "words": {
+        "pos": ("text", "part of speech: noun, verb or other", {"role": "tags"}),
+    },
+    "responses": {
+        "correct": ("text", "the answer: c right, e wrong, - no question"),
+    },
+}
 
 # Words as they were presented; stimuli.txt has them corrected (README of the corpus).
 _PRESENTED = {43: ("Scott", "Sott"), 269: ("at", "that"), 337: ("Margaret", "Margeret")}

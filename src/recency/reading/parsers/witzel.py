@@ -28,14 +28,18 @@ from recency.reading.tables import Table, first_rows, header, only, read, warn
 
 MEASURES = ("Maze", "SPR")
 COLUMNS = {
-    "correct": "flag",
-    "type": "text",
-    "answer": "text",
-    "foil_length": "number",
-    "foil": "text",
-    "condition": "text",
-    "frame": "text",
-    "offset": "number",
+    "words": {
+        "foil": ("text", "the distractor shown with the word", {"role": "foils"}),
+        "foil_length": ("number", "the distractor's length, characters", {"role": "foils"}),
+        "condition": ("text", "the type of the item's trials", {"role": "foils"}),
+        "frame": ("text", "the item's number, which its versions share"),
+        "offset": ("number", "distance from where the item's versions differ, words"),
+    },
+    "responses": {
+        "correct": ("flag", "whether the word was chosen", {"measures": ("Maze",)}),
+        "type": ("text", "the trial's type: practice, filler …", {"measures": ("Maze",)}),
+        "answer": ("text", "the answer: c right, e wrong, - no question", {"measures": ("SPR",)}),
+    },
 }
 NO_WORD = "x-x-x"  # beside the first word, which has no alternative
 

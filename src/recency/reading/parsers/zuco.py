@@ -29,7 +29,12 @@ from recency.reading.tables import Table, header, only, read, warn
 
 _MEANS = {"FFD": "first_fix_dur", "FP": "first_pass_dur", "TFT": "total_fix_dur"}
 MEASURES = ("FFD", "FP", "GP", "TFT")
-COLUMNS = {"words_since_fixation": "number"}
+COLUMNS = {
+    "responses": {
+        "words_since_fixation": ("number", "distance from the word fixated before, words"),
+        "previous_fixated": ("flag", "whether the word before was fixated"),
+    },
+}
 
 # Of the results files all five; those of the table by reader are `_TASKS`.
 CHOICES = {"tasks": ("zuco1_SR", "zuco1_NR", "zuco1_TSR", "zuco2_NR", "zuco2_TSR")}

@@ -1,0 +1,298 @@
+"""Check what networks, recipes, tokenizers, biases, windows and texts need of each other."""
+
+import glob
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from recency import config as configuration
+from recency import plugins
+from recency.errors import InputError
+from recency.evaluations import registry
+from recency.scoring import measures
+from recency.simulation.story import Rates
+
+MOST_PARAMETERS = 10**11
+MOST_TOKENS = 10**9  # that a network sees at once
+TOKENS_PER_WORD = 2  # at most, of a corpus whose words are known
+TOKENS_PER_SENTENCE = 50  # at most, of simulated text
+PLAIN = (".txt", ".jsonl", ".json", ".csv", ".tsv", ".xml", ".conllu")
+#: Forms of bias for networks that see both directions, as messages name them.
+BOTH = "linear_both, two_slopes, one_sided"
+
+
+def problems(config: dict) -> list[str]:
+    """List settings of networks that do not go together; what several LMs share is said once."""
+    found = [
+        p for name, entry in config["architectures"].items() for p in _architecture(name, entry)
+    ]
+    found += [p for name, entry in config["recipes"].items() for p in _recipe(name, entry)]
+    networks = {
+        name: configuration.language_model(config, name)
+        for name, lm in config["lms"].items()
+        if configuration.kind_of(lm) == "network"
+    }
+    here = {name: lm for name, lm in networks.items() if "checkpoint" not in lm}
+    for name, lm in here.items():
+        found += [f"lms → {name}{problem}" for problem in _lm(config, name, lm)]
+    shared: dict[str, list[str]] = {}
+    entries = {f"scales → {name}": scale for name, scale in config["scales"].items()}
+    for where, lm in (entries | {f"lms → {name}": lm for name, lm in networks.items()}).items():
+        for problem in _sizes(config, lm):
+            shared.setdefault(problem, []).append(where)
+    for problem, places in shared.items():
+        more = f" (and of {len(places) - 1} more)" if len(places) > 1 else ""
+        found.append(f"{places[0]}{more}: {problem}")
+    families = {
+        name: config["architectures"][lm["architecture"]]["family"] for name, lm in here.items()
+    }
+    return found + [
+        p for name in config["experiments"] for p in _experiment(config, name, families)
+    ]
+
+
+def _architecture(name: str, entry: Mapping) -> Iterator[str]:
+    """Yield sizes of a network's shape that do not go together."""
+    where, width = f"architectures → {name}", entry["width"]
+    if entry["family"] == "recurrent":
+        read, given = entry.get("embedding", width), entry.get("feed_forward", width)
+        if entry.get("tied") and read != given:
+            yield (
+                f"{where} → tied: words are read in {read} numbers and predicted from {given}; one "
+                "embedding needs as many"
+            )
+        return
+    heads = entry["heads"]
+    if width % heads:
+        yield (
+            f"{where} → heads: a width of {width} cannot be shared by {heads} heads; take a multiple "
+            f"of {heads}"
+        )
+        return
+    many = entry["layers"] * width * (4 * width + 2 * entry["feed_forward"])
+    if many > MOST_PARAMETERS:
+        yield f"{where}: layers, width and feed_forward make {many:.0e} parameters; {MOST_PARAMETERS:.0e} are the most"
+    of = width // heads
+    rotated = int(of * entry.get("rotary_fraction", 0))
+    if rotated > 1 and rotated % 2 and rotated == of:
+        yield (
+            f"{where} → rotary_fraction: of {of} numbers a head, {rotated} are to be rotated, and "
+            "they are rotated in pairs; take a smaller fraction, or heads of an even width"
+        )
+
+
+def _recipe(name: str, recipe: Mapping) -> Iterator[str]:
+    """Yield numbers of a training that do not go together."""
+    where, steps = f"recipes → {name}", recipe.get("steps")
+    masking, length = recipe.get("masking", {}), recipe["sequence_length"]
+    masked, random = masking.get("masked", 0.8), masking.get("random", 0.1)
+    if masked + random > 1:
+        yield (
+            f"{where} → masking: {masked} masked and {random} random are more than 1, all of the "
+            "tokens that are predicted"
+        )
+    if (many := recipe["micro_batch"] * length) > MOST_TOKENS:
+        yield f"{where} → micro_batch: {many:.0e} tokens at once; {MOST_TOKENS:.0e} are the most"
+    if steps is None:
+        return
+    warmup = recipe.get("warmup_steps", 0)
+    if recipe["schedule"] == "as_run" and 2 * warmup > steps:
+        yield f"{where} → warmup_steps: with `as_run`, {warmup} are too many for {steps} steps; half at most"
+    elif warmup >= steps:
+        yield f"{where} → warmup_steps: {warmup} leave nothing of {steps} steps"
+    if late := [step for step in recipe["checkpoints"] if step > steps]:
+        yield f"{where} → checkpoints: step {late[0]} comes after the last one, {steps}"
+    validation = recipe.get("validation", {}).get("tokens", 0)
+    if validation and validation < length + 1:
+        yield (
+            f"{where} → validation → tokens: {validation:,} do not fill a sequence of {length:,} and "
+            "its last target"
+        )
+
+
+def _lm(config: dict, name: str, lm: Mapping) -> Iterator[str]:
+    """Yield what an LM's network, recipe, tokenizer and memory do not go with; ` → key: …`."""
+    named, recipe = lm["architecture"], config["recipes"][lm["recipe"]]
+    architecture = config["architectures"][named]
+    family, of = architecture["family"], f"architectures → {named}"
+    masked = recipe.get("objective") == "masked"
+    if family == "recurrent":
+        yield from _recurrent(of, lm, recipe["order"])
+    else:
+        if "memory" in lm:
+            yield f" → memory: {of} has attention; a memory is of one of family recurrent"
+        if recipe["order"] == "streams":
+            yield (
+                f": recipes → {lm['recipe']} → order: streams carry a state, and {of} has none; take "
+                "sequential or shuffled"
+            )
+    if family == "roberta" and not masked:
+        yield (
+            f": recipes → {lm['recipe']} has each next token predicted, which {of}, an encoder, sees; "
+            "take a recipe of `objective: masked`"
+        )
+    if masked and family != "roberta":
+        yield (
+            f": recipes → {lm['recipe']} masks tokens, and {of}, of family {family}, does not see what "
+            "comes after; take one of family roberta"
+        )
+    if masked and family == "roberta":
+        yield from _masked(config, of, lm, architecture)
+    if family == "roberta":
+        for key in ("bos", "stride"):
+            if config["lms"][name].get(key):
+                yield (
+                    f" → {key}: a masked LM has its own tokens around a text, and reads it in whole windows; "
+                    "leave it out"
+                )
+    asked = measures.check(lm.get("measures"), lm.get("context"))
+    if 0 in asked.lengths and not lm.get("bos"):
+        yield ": pmi and a context of 0 words need a begin token (`bos: true`)"
+    if not configuration.is_trained(config["lms"][name]):
+        return
+    corpus, tokenizer = config["corpora"][lm["corpus"]], config["tokenizers"][lm["tokenizer"]]
+    if "pretokenized" in corpus and "corpus" in tokenizer:
+        yield (
+            f" → tokenizer: {lm['tokenizer']!r} is trained here; the tokens of {lm['corpus']!r} are "
+            "published, with a tokenizer that has a `file`"
+        )
+    if "vectors" in recipe:
+        begins = f" → recipe: {lm['recipe']!r} begins with vectors"
+        yield from (f"{begins} of {p}" for p in _vectors(config, lm, recipe["vectors"]["of"]))
+
+
+def _recurrent(of: str, lm: Mapping, order: str) -> Iterator[str]:
+    """Yield what a recurrent network has not."""
+    if "memory" not in lm:
+        yield f": {of} is recurrent; `memory:` must name what it carries"
+    if lm["bias"]["form"] != "none":
+        yield f" → bias: {of} is recurrent and has no attention to bias"
+    if order != "streams":
+        yield (
+            f": recipes → {lm['recipe']} → order: {order} rows carry no state from one to the next; a "
+            "recurrent LM takes `streams`"
+        )
+    windows = {"stride": lm.get("stride"), "scoring → window": lm.get("scoring", {}).get("window")}
+    for key, value in windows.items():
+        if value is not None:
+            yield (
+                f" → {key}: a recurrent LM reads a text of any length in one pass, without windows; "
+                "leave it out"
+            )
+
+
+def _masked(config: dict, of: str, lm: Mapping, architecture: Mapping) -> Iterator[str]:
+    """Yield what a masked LM has not: a mask, measures of causal LMs, biases of one direction."""
+    tokenizer = config["tokenizers"][lm["tokenizer"]]
+    if "corpus" in tokenizer and tokenizer.get("kind") != "masked":
+        yield (
+            f" → tokenizer: {lm['tokenizer']!r} has no <mask>; take one of `kind: masked`, or a file "
+            "that has one"
+        )
+    try:
+        measures.check_masked(measures.check(lm.get("measures"), lm.get("context")))
+    except InputError as error:
+        yield f" → measures: {error}"
+    form = lm["bias"]["form"]
+    if form == "none" and architecture.get("positions") == "none":
+        yield (
+            f": {of} has `positions: none` and the LM no bias, so that nothing tells it the order of "
+            "words; give it a `bias`, or learned or sinusoidal positions"
+        )
+    if not plugins.attribute(configuration.BIASES, form, "both_directions"):
+        yield (
+            f" → bias: {of} is an encoder, and the form {form!r} says nothing of what comes after; "
+            f"{BOTH} do"
+        )
+    if form == "one_sided" and architecture["heads"] % 2:
+        yield f" → bias: one_sided parts the heads in halves, and {architecture['heads']} have none"
+
+
+def _vectors(config: dict, lm: Mapping, other: str) -> Iterator[str]:
+    """Yield why an LM cannot begin with the vectors of another one."""
+    if config["tokenizers"][lm["tokenizer"]].get("kind") != "words":
+        yield f"words, and {lm['tokenizer']!r} is no tokenizer of `kind: words`"
+        return
+    if not configuration.is_trained(config["lms"][other]):
+        yield f"{other!r}, which is not trained here; name one that is"
+        return
+    source = configuration.language_model(config, other)
+    shapes = [config["architectures"][each["architecture"]] for each in (source, lm)]
+    wide, has = (shape.get("embedding", shape["width"]) for shape in shapes)
+    if "vectors" in config["recipes"][source["recipe"]]:
+        yield f"{other!r}, which itself begins with vectors; name one that does not"
+    elif source["tokenizer"] != lm["tokenizer"]:
+        yield f"{other!r}, whose tokenizer is another one, {source['tokenizer']!r}"
+    elif wide != has:
+        yield f"{other!r}, of {wide} numbers, and its architecture reads {has}"
+
+
+def _sizes(config: dict, lm: Mapping) -> Iterator[str]:
+    """Yield sizes of an LM, or of a scale, that do not go together."""
+    window, stride = lm.get("scoring", {}).get("window"), lm.get("stride") or 1
+    if "checkpoint" in lm:
+        if window and stride > window:
+            yield f"a stride of {stride} tokens is beyond the window of {window}"
+        return
+    architecture = config["architectures"][lm["architecture"]]
+    recipe, recurrent = config["recipes"][lm["recipe"]], architecture["family"] == "recurrent"
+    yield from _validation(config, lm, recipe, 1 if recurrent else 2)
+    if recurrent:
+        return
+    context, length = architecture["context"], recipe["sequence_length"]
+    of = f"architectures → {lm['architecture']}"
+    if length > context:
+        yield f"recipes → {lm['recipe']} → sequence_length, {length}, is beyond {of} → context, {context}"
+    if window and window > context:
+        yield f"scoring → window, {window}, is beyond {of} → context, {context}"
+    if stride > min(window or context, context):
+        least = f"{of} → context, {context}"
+        least = f"scoring → window, {window}" if (window or context) < context else least
+        yield f"stride, {stride}, is beyond {least}"
+    bias, heads, layers = lm.get("bias"), architecture["heads"], architecture["layers"]
+    for key, value in bias.items() if isinstance(bias, Mapping) else ():
+        listed = value if isinstance(value, list) else []
+        if key == "layers" and (beyond := [layer for layer in listed if layer >= layers]):
+            yield f"its bias is on layer {beyond[0]}, and {of} has {layers}, from 0"
+        if key != "layers" and listed and len(listed) != heads:
+            yield f"its bias has {len(listed)} {key}, one a head, and {of} has {heads} heads"
+
+
+def _validation(config: dict, lm: Mapping, recipe: Mapping, parts: int) -> Iterator[str]:
+    """Yield validation text that would be more than one of so many `parts` of the training text."""
+    validation, name = recipe.get("validation", {}), lm["corpus"]
+    most = _most_tokens(config["corpora"][name])
+    if "corpus" not in validation and parts * validation.get("tokens", 0) > most > 0:
+        yield (
+            f"recipes → {lm['recipe']} → validation → tokens, {validation['tokens']:,}, are more than "
+            f"{'half ' if parts == 2 else ''}of corpora → {name}, which has at most {int(most):,}; "
+            f"write {int(most // parts):,} or fewer"
+        )
+
+
+def _most_tokens(corpus: Mapping) -> float:
+    """Return a bound of a corpus's tokens, as far as it is known before anything runs."""
+    if words := corpus.get("words"):
+        return TOKENS_PER_WORD * int(words[:-1]) * {"K": 1e3, "M": 1e6, "G": 1e9}[words[-1]]
+    if "byte_range" in corpus.get("pretokenized", {}):
+        first, last = corpus["pretokenized"]["byte_range"]
+        return (last - first + 1) // 2
+    if "simulate" in corpus:
+        sentences = corpus["simulate"].get("longest", Rates.longest)
+        return corpus["simulate"]["documents"] * sentences * TOKENS_PER_SENTENCE
+    files = [Path(path) for pattern in corpus.get("files", []) for path in glob.glob(pattern)]
+    if files and all(path.suffix in PLAIN for path in files):
+        return sum(path.stat().st_size for path in files)  # a token has a byte at least
+    return math.inf
+
+
+def _experiment(config: dict, name: str, families: Mapping[str, str]) -> Iterator[str]:
+    """Yield what an experiment asks of recurrent networks that they have not: attention."""
+    experiment = config["experiments"][name]
+    recurrent = [lm for lm in experiment["lms"] if families.get(lm) == "recurrent"]
+    for evaluation in registry.evaluations().values() if recurrent else ():
+        if evaluation.attention and evaluation.key in experiment:
+            yield (
+                f"experiments → {name} → {evaluation.key}: {recurrent[0]!r} is recurrent and has no "
+                "attention; give the LMs that have an experiment of their own"
+            )

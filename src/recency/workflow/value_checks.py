@@ -1,0 +1,240 @@
+"""Look single values of a config up: names of entries and modules, files, columns of tables.
+
+The schema says which value is looked up, by the keywords `x-table`, `x-module`, `x-columns` and
+`x-check`, whose value is a function of `CHECKS`. Each yields (path below the value, text) of a fault.
+"""
+
+import csv
+import glob
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from recency import config as configuration
+from recency import plugins, sources
+from recency.errors import InputError
+from recency.names import nearest
+from recency.reading import join_keys
+from recency.scoring import measures
+from recency.workflow import option_checks, schema_checks
+from recency.workflow.schema_checks import short
+
+PUBLISHED = Path("data", "published")
+#: Kinds of modules that a config names → their package, and what each of them defines.
+MODULES = {
+    "biases": (configuration.BIASES, "PARAMETERS"),
+    "memories": (configuration.MEMORIES, "PARAMETERS"),
+    "parsers": (configuration.PARSERS, "MEASURES"),
+    "readers": (configuration.READERS, "read"),
+}
+#: Signs that Snakemake takes for wildcards and path variables.
+_SIGNS = re.compile(r"[{}<>]")
+Faults = Iterator[tuple[tuple, str]]
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Looks values of a config up.
+
+    Attributes
+    ----------
+    config, schema : dict
+        The config, of right types, and its schema, in which a table's `title` names an entry of it.
+    root : Path
+        The project's folder.
+    """
+
+    config: dict
+    schema: dict
+    root: Path
+
+    def __call__(self, keyword: str, asked: object, value: object) -> Faults:
+        """Yield the faults of a value that a keyword of the schema has looked up."""
+        if keyword == "x-table":
+            yield from self.names(asked, value)
+        elif keyword == "x-module":
+            known = plugins.names(*MODULES[asked])
+            if value not in known:
+                yield (), f"none is called {nearest(value, known)}"
+        elif keyword == "x-columns":
+            yield from self.published(asked, value)
+        else:
+            yield from CHECKS[asked](self, value)
+
+    def names(self, table: str, value: object) -> Faults:
+        """Yield the names that a table does not define."""
+        known = self.config.get(table, {})
+        one = self.schema["properties"][table].get("title", table[:-1])
+        for name in value if isinstance(value, list) else [value]:
+            if isinstance(name, str) and name not in known:
+                yield (), f"no {one} is called {nearest(name, known)}"
+
+    def published(self, columns: list[str], table: str) -> Faults:
+        """Yield a table of published values that is not there, and a column that it lacks."""
+        there = sorted(path.stem for path in (self.root / PUBLISHED).glob("*.csv"))
+        if table not in there:
+            yield (), f"{PUBLISHED} has no table {nearest(table[:60], there)}"
+            return
+        with open(self.root / PUBLISHED / f"{table}.csv", encoding="utf-8", newline="") as file:
+            header = next(csv.reader(file), [])
+        if lost := [column for column in columns if column not in header]:
+            yield (), f"{table}.csv has no column {nearest(lost[0], header)}"
+
+
+def _file(look: Lookup, file: Mapping) -> Faults:
+    """Yield what is wrong with how a file is named, and a local one that is not there."""
+    of_stand_in = file.get("stand_in", {}).get("path")
+    found = [((key,), fault) for key in ("url", "local") for fault in _path(file.get(key))]
+    for at, path in ((("url",), file.get("url")), (("stand_in", "path"), of_stand_in)):
+        if path is not None and sources.leads_out(path):
+            found.append((at, f"{short(path)} leads out of its folder (`..` or `/`)"))
+    local = file.get("local")
+    needed = local is not None and not {"placed", "stand_in"} & file.keys()
+    if needed and not found and not os.path.isfile(local):
+        what = "a folder, not a file:" if os.path.isdir(local) else "no file"
+        way = "correct it, or say in `placed` where it can be had"
+        found.append((("local",), f"{what} {short(local)}; {way}"))
+    yield from found
+
+
+def _path(path: str | None) -> Iterator[str]:
+    """Yield what is wrong with how a file is called."""
+    if path is not None and not path.strip():
+        yield "it is empty"
+    elif path is not None and (sign := _SIGNS.search(path)):
+        yield f"{short(path)} has {sign[0]!r}, which Snakemake takes for its own; name it otherwise"
+
+
+def _patterns(look: Lookup, listed: list[str]) -> Faults:
+    """Yield what is wrong with patterns of files, of which one at least has to match a file."""
+    found = [((), fault) for each in listed for fault in _path(each)]
+    if not found and not any(glob.glob(each) for each in listed if "\0" not in each):
+        found = [((), f"no file matches {short(listed, 120)}")]
+    yield from found
+
+
+def _byte_range(look: Lookup, value: list[int]) -> Faults:
+    """Yield a range that ends before it begins."""
+    if value[0] > value[1]:
+        yield (), f"{value[0]} comes after {value[1]}"
+
+
+def _tokens(look: Lookup, file: Mapping) -> Faults:
+    """Yield a range of bytes that parts a token."""
+    first, last = file.get("byte_range", (0, 1))
+    if first <= last and (first % 2 or not last % 2):
+        text = f"a token has two bytes; {first} to {last} begins or ends within one"
+        yield ("byte_range",), text
+
+
+def _join(look: Lookup, value: Mapping) -> Faults:
+    """Yield a key, or a way to read it, that there is not."""
+    if problem := join_keys.problem(value):
+        yield (), problem
+
+
+def _measures(look: Lookup, value: list[str]) -> Faults:
+    """Yield a measure that there is not."""
+    try:
+        measures.check(value)
+    except InputError as error:
+        yield (), str(error)
+
+
+def _checkpoint(look: Lookup, value: str) -> Faults:
+    """Yield a checkpoint that is neither a folder nor a name on the Hub."""
+    if value.startswith(("/", "./", "../", "~")) and not os.path.isdir(value):
+        yield (), f"no folder {short(value)}"
+    elif not value.strip() or set(value) & set(" {}<>"):
+        yield (), f"{short(value)} is no folder and no name on the Hub"
+
+
+def _form(kind: str, look: Lookup, entry: Mapping) -> Faults:
+    """Yield a form that has no file, and parameters that its file does not allow."""
+    known = plugins.names(*MODULES[kind])
+    if entry["form"] not in known:
+        yield ("form",), f"none is called {nearest(entry['form'], known)}"
+        return
+    properties = plugins.constant(MODULES[kind][0], entry["form"], "PARAMETERS")
+    schema = plugins.literal(MODULES[kind][0], entry["form"], "RULES") or {}
+    schema |= {"properties": properties, "additionalProperties": False}
+    schema["required"] = [key for key, value in properties.items() if "default" not in value]
+    others = ("form", "layers") if kind == "biases" else ("form",)
+    settings = {key: value for key, value in entry.items() if key not in others}
+    for error in schema_checks.errors(settings, schema, 0):
+        path = tuple(error.path)
+        error.path.clear()
+        yield path, schema_checks.message(error, schema).removeprefix("top level: ")
+
+
+def _text(look: Lookup, corpus: str) -> Faults:
+    """Yield a corpus that is no text."""
+    if "pretokenized" in look.config["corpora"].get(corpus, {}):
+        yield (), f"{corpus!r} is published as tokens; this needs text"
+
+
+def _sources(look: Lookup, path: str, exclude: Iterable[str] = ()) -> Faults:
+    """Yield what is wrong with a table of files to download."""
+    try:
+        sources.read(sources.place(path, look.root), exclude)
+    except InputError as error:
+        yield (), str(error)[:200]
+
+
+def _responses(look: Lookup, listed: list[str]) -> Faults:
+    """Yield the responses, dataset.measure, that there are not."""
+    for response in listed:
+        dataset, _, measure = response.partition(".")
+        yield from (unknown := list(look.names("datasets", dataset)))
+        known = [] if unknown else look.config["datasets"][dataset]["measures"]
+        if not unknown and measure not in known:
+            yield (), f"no measure {nearest(response, [f'{dataset}.{each}' for each in known])}"
+
+
+def _corpus(look: Lookup, corpus: Mapping) -> Faults:
+    """Yield what is wrong with a corpus's table of files, and with its readers' options."""
+    readers = [corpus["reader"]] if "reader" in corpus else []
+    if "sources" in corpus:
+        faults = list(_sources(look, corpus["sources"], corpus.get("exclude", ())))
+        yield from ((("sources",), text) for _, text in faults)
+        if faults:
+            return
+        path = sources.place(corpus["sources"], look.root)
+        rows = sources.read(path, corpus.get("exclude", ()))
+        if not rows:
+            yield ("exclude",), f"nothing is left of {corpus['sources']}"
+        if not all(row.reader for row in rows):
+            yield ("sources",), f"{corpus['sources']} has no columns part and reader"
+        readers = list(dict.fromkeys(row.reader for row in rows if row.reader))
+        known = plugins.names(*MODULES["readers"])
+        for reader in readers:
+            if reader not in known:
+                yield ("reader",), f"none is called {nearest(reader[:60], known)}"
+    for reader, options in corpus.get("options", {}).items():
+        if reader not in readers:
+            yield ("options",), f"no file of it has the reader {nearest(reader[:60], readers)}"
+        else:
+            taken = plugins.keywords(configuration.READERS, reader, "read")
+            choices = plugins.literal(configuration.READERS, reader, "CHOICES")
+            for path, text in option_checks.faults(options, taken, choices):
+                yield ("options", reader, *path), text
+
+
+CHECKS: dict[str, Callable[[Lookup, object], Faults]] = {
+    "bias": partial(_form, "biases"),
+    "byte_range": _byte_range,
+    "checkpoint": _checkpoint,
+    "corpus": _corpus,
+    "file": _file,
+    "join": _join,
+    "measures": _measures,
+    "memory": partial(_form, "memories"),
+    "patterns": _patterns,
+    "responses": _responses,
+    "sources": _sources,
+    "text": _text,
+    "tokens": _tokens,
+}
