@@ -56,7 +56,7 @@ test-slurm: setup
 lint: setup
 	@$(tools) ruff check
 	@$(tools) ruff format --check
-	@$(tools) snakefmt --check Snakefile rules
+	@$(tools) snakefmt --check Snakefile rules workflow/*.smk
 	@./run --lint
 
 # The site's tools have an environment of their own; nothing else here needs them.

@@ -45,7 +45,7 @@ from recency.reading.observations import partition
 from recency.workflow import batches, loading
 from recency.workflow.study import Study
 
-PROJECT = ("Snakefile", "rules", "src", "workflow", "envs", "profiles", "config.yaml")
+PROJECT = ("Snakefile", "rules", "src", "workflow", "envs", "profiles", "studies", "config.yaml")
 PROJECT += ("config.schema.yaml", "data/corpora", "data/published", "data/sources")
 RESULTS = "results/paper/paper"
 TARGETS = {"minutes": 4.0, "peak_memory_gib": 6.0}

@@ -49,6 +49,7 @@ def copy_project(folder):
         "Snakefile",
         "rules",
         "src",
+        "studies",
         "workflow",
         "envs",
         "profiles",

@@ -4,8 +4,7 @@ import math
 
 import pytest
 import torch
-import yaml
-from project import ROOT
+from project import load
 from transformers import AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
 from recency.errors import InputError
@@ -147,7 +146,7 @@ def test_sinusoids_are_fairseqs():
 
 
 def test_parameters_of_roberta_base_and_what_clap_saves():
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())["architectures"]
+    config = load()["architectures"]
 
     def count(name, bias=NONE):
         with torch.device("meta"):
@@ -193,7 +192,7 @@ AS_RUN = {
 
 
 def test_the_config_has_the_rows_as_they_were_run_and_a_clean_two_by_two():
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = load()
     assert config["lm_groups"]["mlm-as-run"] == list(AS_RUN)
 
     def network(lm):

@@ -55,6 +55,24 @@ def test_corpus_files_lie_below_the_config_and_overlays(root):
     assert config["treebanks"] == {"mine": {"label": "Mine"}}
 
 
+def test_included_files_lie_below_the_config(tmp_path):
+    (tmp_path / "a.yaml").write_text("lms: {x: {bias: none, seed: 1}, y: {bias: none}}")
+    (tmp_path / "b.yaml").write_text("lms: {z: {bias: none}}\nprobe: {rank: 3}")
+    (tmp_path / "config.yaml").write_text(
+        "include: [a.yaml, b.yaml]\nlms: {w: {bias: none}, x: {seed: 2}}"
+    )
+    config = loading.load(tmp_path)
+    assert list(config["lms"]) == ["w", "x", "y", "z"]
+    assert config["lms"]["x"] == {"bias": "none", "seed": 2}
+    assert config["probe"] == {"rank": 3} and "include" not in config
+    (tmp_path / "b.yaml").write_text("lms: {y: {bias: none}}")
+    with pytest.raises(InputError, match="b.yaml: lms → y is in a.yaml already"):
+        loading.load(tmp_path)
+    (tmp_path / "b.yaml").unlink()
+    with pytest.raises(InputError, match="b.yaml"):
+        loading.load(tmp_path)
+
+
 def test_a_group_stands_for_its_lms(root):
     experiments = loading.load(root)["experiments"]
     assert experiments["one"]["lms"] == ["a", "b-I", "c-I", "b-TI"]
@@ -105,6 +123,7 @@ def test_what_the_schema_refuses_is_named_by_file(tmp_path):
     shutil.copytree(ROOT / loading.FOLDER, tmp_path / loading.FOLDER)
     for name in ("config.yaml", "config.schema.yaml"):
         shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "studies", tmp_path / "studies")
     for folder in ("sources", "published"):
         shutil.copytree(ROOT / "data" / folder, tmp_path / "data" / folder)
     checks.check(loading.load(tmp_path), tmp_path / "config.schema.yaml")

@@ -1,7 +1,7 @@
-"""The config of a study: config.yaml, overlays, and below them what data/corpora/ says of corpora.
+"""The config of a study: config.yaml and overlays; below them the files that they include, and data/corpora/.
 
 A corpus file is a piece of the config: entries of `corpora` and their `tokenizers`, of `datasets`,
-and of the tables of evaluations (`treebanks` …), that belong together. They are defaults, so an
+and of the tables of evaluations (`treebanks` …), that belong together. Both kinds are defaults, so an
 overlay adds entries or changes single keys of one.
 """
 
@@ -25,11 +25,15 @@ def load(root: str | Path, *overlays: str | Path) -> dict:
 
 
 def complete(config: dict, root: str | Path) -> None:
-    """Lay a config over the corpus files, and write LM groups out in experiments; both in place.
+    """Lay a config over its included and the corpus files, and expand LM groups in experiments; in place.
 
     What an overlay makes null of an experiment is taken off it. A config that is complete stays as it
     is. What has a wrong type is left to the check.
     """
+    for key, entries in included(config, root).items():
+        given = config.setdefault(key, entries)
+        if given is not entries and isinstance(given, dict) and isinstance(entries, dict):
+            config[key] = {**given, **merge(entries, given)}  # the config's own entries come first
     for table, entries in entries_of(corpus_files(root)).items():
         given = config.get(table, {})
         if isinstance(given, dict):
@@ -49,6 +53,17 @@ def complete(config: dict, root: str | Path) -> None:
         for dataset in datasets.values():
             if isinstance(dataset, dict) and "scored_by" in dataset:
                 dataset["scored_by"] = _written_out(dataset["scored_by"], groups)
+
+
+def included(config: dict, root: str | Path) -> dict:
+    """Return the tables of the files in a config's `include`, which is removed; paths are from `root`.
+
+    Raises InputError where a file does not exist or two files define an entry.
+    """
+    names = config.pop("include", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError("include: a list of YAML files is needed")
+    return entries_of({name: strict_yaml.read(Path(root, name), name) for name in names})
 
 
 def merge(base: dict, over: dict) -> dict:
