@@ -12,6 +12,7 @@ BIASES = "recency.attention.biases"
 MEMORIES = "recency.networks.memories"
 PARSERS = "recency.reading.parsers"
 READERS = "recency.text.readers"
+MEASURES = "recency.scoring.measures"
 #: What an LM is called that is no network.
 CALLED = {"table": "a table of surprisals", "ngram": "an n-gram model", "mix": "a mix of LMs"}
 #: What an LM's scores of a text are of where they are not of tokens.
@@ -24,12 +25,12 @@ MEASURE_KEYS = ("measures", "context")
 
 def forms() -> list[str]:
     """Return the forms of bias: the modules of recency.attention.biases."""
-    return plugins.names(BIASES, "PARAMETERS")
+    return plugins.names(BIASES)
 
 
 def parsers() -> list[str]:
     """Return the parsers of reading-time corpora: the modules of recency.reading.parsers."""
-    return plugins.names(PARSERS, "MEASURES")
+    return plugins.names(PARSERS)
 
 
 @functools.cache
@@ -279,8 +280,12 @@ def chosen(config: dict, wildcards: object, root: Path) -> dict[str, list[str]]:
         settings = language_model(config, lm)
         found[BIASES] = [settings["bias"]["form"], "none"]
         found[MEMORIES] = [settings["memory"]["form"]] if "memory" in settings else []
-    if (search := getattr(wildcards, "search", None)) in config.get("searches", {}):
-        found |= {BIASES: [config["searches"][search]["form"], "none"], MEMORIES: []}
+        asked = settings.get("measures") or []
+        found[MEASURES] = [
+            name
+            for name in plugins.names(MEASURES)
+            if any(measure == name or measure.startswith(f"{name}_") for measure in asked)
+        ]
     if (dataset := getattr(wildcards, "dataset", None)) in config["datasets"]:
         owner = owner_of_words(config, dataset)
         found[PARSERS] = [config["datasets"][name]["parser"] for name in {dataset: 0, owner: 0}]

@@ -3,11 +3,17 @@
 An endpoint is a likelihood, and the observations that are scored by it. `crossed` is the default:
 all observations but the held-out ones, by fits that have seen neither their subject nor their
 sentence (recency.regression.crossed). `in_sample` is of the fitted observations. The others score the
-exploratory partition by the fit to the partition fit (recency.regression.likelihoods, which has a
-function of each name). Names and descriptions elsewhere are derived from these.
+exploratory partition by the fit to the partition fit: each is a module of
+recency.regression.likelihoods, or of another package (recency.plugins). Names and descriptions
+elsewhere are derived from these.
 """
 
 from dataclasses import dataclass
+
+from recency import plugins
+from recency.errors import InputError
+
+LIKELIHOODS = "recency.regression.likelihoods"
 
 CROSSED = "crossed"
 IN_SAMPLE = "in_sample"
@@ -37,6 +43,8 @@ class Endpoint:
         Whether linear mixed models alone have it.
     rescaled
         Whether `<name>_rescaled` scales the predictors by the scored observations, as well.
+    order
+        Its place among the others in tables.
     """
 
     name: str
@@ -46,6 +54,7 @@ class Endpoint:
     short: str = ""
     mixed: bool = True
     rescaled: bool = False
+    order: int = 100
 
     @property
     def title(self) -> str:
@@ -60,7 +69,20 @@ class Endpoint:
         return "exploratory" if self.name == "conditional" else f"exploratory_{self.name}"
 
 
-_EXPLORATORY = "of the exploratory partition"
+def _likelihoods() -> list[Endpoint]:
+    """Return the endpoints that modules declare, in order; other packages' come last."""
+    declared = []
+    for name in plugins.names(LIKELIHOODS):
+        if name in (CROSSED, IN_SAMPLE):
+            raise InputError(f"{plugins.file(LIKELIHOODS, name)}: {name} is an endpoint; rename it")
+        settings = plugins.constant("recency.regression.likelihoods", name, "ENDPOINT")
+        try:
+            declared.append(Endpoint(name, **settings))
+        except TypeError as error:
+            raise InputError(f"{plugins.file(LIKELIHOODS, name)}: ENDPOINT: {error}") from None
+    return sorted(declared, key=lambda endpoint: endpoint.order)
+
+
 ENDPOINTS = {
     endpoint.name: endpoint
     for endpoint in (
@@ -70,44 +92,7 @@ ENDPOINTS = {
             "crossed bootstrap",
             "of subjects and sentences that the fit has not seen (crossed bootstrap)",
         ),
-        Endpoint(
-            "conditional",
-            "held out",
-            "given the random effects",
-            f"{_EXPLORATORY}, given the random effects",
-            "conditional",
-            mixed=False,
-        ),
-        Endpoint(
-            "marginal_subject",
-            "held out",
-            "by-subject effects integrated out",
-            f"{_EXPLORATORY}, by-subject effects integrated out",
-            "marginal, subjects",
-        ),
-        Endpoint(
-            "marginal",
-            "held out",
-            "all random effects integrated out",
-            f"{_EXPLORATORY}, random effects integrated out",
-            "marginal",
-        ),
-        Endpoint(
-            "fixed_effects",
-            "held out",
-            "fixed effects alone",
-            f"{_EXPLORATORY}, by fixed effects alone",
-            "fixed effects",
-            rescaled=True,
-        ),
-        Endpoint(
-            "modelblocks",
-            "held out",
-            "the script of Modelblocks",
-            f"{_EXPLORATORY}, as the authors' script computes it",
-            "Modelblocks",
-            rescaled=True,
-        ),
+        *_likelihoods(),
         Endpoint(
             IN_SAMPLE,
             "in-sample",

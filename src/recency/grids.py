@@ -33,7 +33,7 @@ def expand(config: dict) -> dict[str, dict]:
         grid = dict(experiment.get("sensitivity", {}))
         if seeds := seeds_of(experiment, config["scale"]):
             grid["seed"] = seeds
-        if "steps" in experiment:
+        if has_steps(experiment):
             grid["step"] = steps_of(config, experiment)
         if not grid:
             continue
@@ -71,6 +71,16 @@ def expand(config: dict) -> dict[str, dict]:
             experiment[key] = [list(pair) for pair in dict.fromkeys(map(tuple, pairs))]
         found[name] = {"lms": lms, "designs": designs}
     return found
+
+
+def is_varied(experiment: dict) -> bool:
+    """Return whether an experiment varies the settings of its LMs or designs."""
+    return "sensitivity" in experiment
+
+
+def has_steps(experiment: dict) -> bool:
+    """Return whether an experiment is of LMs along their training."""
+    return "steps" in experiment
 
 
 def seeds_of(experiment: dict, scale: str) -> list[int]:

@@ -1,13 +1,17 @@
-"""Modules that a config chooses by name: forms of bias, parsers of corpora, readers of text.
+"""Modules that a config chooses by name: forms of bias, parsers, measures, evaluations.
 
-Each kind is a package with one module for each name. `load` is the one place where a module is
-imported by a name that is not written in the code, so that recency.workflow.code finds what a
-rule depends on.
+Each kind is a package of this project with one module for each name. Another installed package can
+provide more of a kind by entry points of the kind's group. `load` is the one place where a module is
+imported by a name that is not written in the code, so that recency.workflow.code finds what a rule
+depends on.
 """
 
 import ast
 import importlib
 import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,55 +21,187 @@ from recency.errors import InputError
 from recency.names import nearest
 
 
+@dataclass(frozen=True)
+class Kind:
+    """A kind of plugin.
+
+    Attributes
+    ----------
+    package
+        The package of this project that has a module for each name.
+    title
+        What one of them is called in errors.
+    marker
+        What every module of the kind defines; a folder defines it in its spec.py.
+    ending
+        What a module's name ends in, or a folder's.
+    """
+
+    package: str
+    title: str
+    marker: str
+    ending: str = ".py"
+
+
+#: Group of entry points, without its `recency.` → kind.
+KINDS = {
+    "biases": Kind("recency.attention.biases", "form of bias", "PARAMETERS"),
+    "memories": Kind("recency.networks.memories", "form of memory", "PARAMETERS"),
+    "parsers": Kind("recency.reading.parsers", "parser", "MEASURES"),
+    "readers": Kind("recency.text.readers", "reader of text", "read"),
+    "measures": Kind("recency.scoring.measures", "measure", "MEASURE"),
+    "likelihoods": Kind("recency.regression.likelihoods", "likelihood", "ENDPOINT"),
+    "statistics": Kind("recency.stats.statistics", "test statistic", "columns"),
+    "evaluations": Kind("recency.evaluations", "evaluation", "EVALUATION", "/"),
+}
+_GROUPS = {kind.package: f"recency.{name}" for name, kind in KINDS.items()}
+
+
+def provided(package: str) -> dict[str, str]:
+    """Return the plugins that other installed packages provide: name → dotted name of the module.
+
+    Parameters
+    ----------
+    package : str
+        The package of a kind, such as `recency.attention.biases`.
+
+    Raises
+    ------
+    InputError
+        If two packages provide one name, or it is that of a plugin of this project.
+    """
+    return _provided(package, tuple(sys.path)) if package in _GROUPS else {}
+
+
+def providers() -> list[str]:
+    """Return the top-level packages that provide plugins of any kind, sorted."""
+    return _providers(tuple(sys.path))
+
+
+@lru_cache(maxsize=10)
+def _providers(path: tuple[str, ...]) -> list[str]:
+    modules = (module for package in _GROUPS for module in _provided(package, path).values())
+    return sorted({module.partition(".")[0] for module in modules})
+
+
+@lru_cache(maxsize=10)
+def _entry_points(path: tuple[str, ...]) -> list:
+    """Return the entry points of all kinds, by their names, for one state of `sys.path`."""
+    from importlib.metadata import entry_points  # as slow to import as all else here together
+
+    points = (point for group in _GROUPS.values() for point in entry_points(group=group))
+    return sorted(points, key=lambda point: point.name)
+
+
+@lru_cache(maxsize=100)
+def _provided(package: str, path: tuple[str, ...]) -> dict[str, str]:
+    modules: dict[str, str] = {}
+    for point in _entry_points(path):
+        if point.group != _GROUPS[package]:
+            continue
+        where = f"entry point {point.name!r} of group {_GROUPS[package]}, {point.value!r}"
+        if not point.name.isidentifier():
+            raise InputError(f"{where}: its name is not one of letters, digits and _; rename it")
+        if point.attr or find_spec(point.module.partition(".")[0]) is None:
+            raise InputError(f"{where}, names no installed module; correct it in its package")
+        if point.name in modules or _is_ours(package, point.name):
+            other = modules.get(point.name, package)
+            raise InputError(
+                f"{where}: {other} has this name already; rename the entry point, or uninstall "
+                f"{point.dist.name}"
+            )
+        modules[point.name] = point.module
+    return modules
+
+
+def _is_ours(package: str, name: str) -> bool:
+    """Return whether a name is that of a module or folder of a package of this project."""
+    path = folder(package) / name
+    return path.is_dir() or path.with_name(f"{name}.py").is_file()
+
+
+def dotted(package: str, name: str) -> str:
+    """Return the dotted name of the module of a plugin, or of a module in the plugin's folder."""
+    head, dot, rest = str(name).partition(".")
+    if _is_ours(package, head):
+        return f"{package}.{name}"
+    return provided(package).get(head, f"{package}.{head}") + dot + rest
+
+
 @cache
 def folder(package: str) -> Path:
     """Return the folder of a package such as `recency.attention.biases`, without importing it."""
-    parts = package.split(".")
-    return Path(find_spec(parts[0]).submodule_search_locations[0]).joinpath(*parts[1:])
+    first, *parts = package.split(".")
+    spec = find_spec(first)
+    if spec.submodule_search_locations is None:  # a single module, not in a package
+        return Path(spec.origin).with_suffix("")
+    paths = [Path(where).joinpath(*parts) for where in spec.submodule_search_locations]
+    return next((path for path in paths if path.is_dir()), paths[0])
 
 
-def names(package: str, marker: str) -> list[str]:
-    """Return the modules of a package that define `marker` at their top level, sorted.
+def names(package: str, marker: str | None = None) -> list[str]:
+    """Return the plugins of a kind, or the modules of any package that define `marker`.
 
-    None is imported, so that a config is checked without PyTorch.
+    Those of this project come first, then those of other packages, both sorted. None is imported, so
+    that a config is checked without PyTorch. `marker` is the kind's unless given.
     """
+    marker = marker or _kind(package).marker
     modules = sorted(folder(package).glob("[a-z]*.py"))
-    return [path.stem for path in modules if _defined(path, marker) is not None]
+    ours = [path.stem for path in modules if _defined(path, marker) is not None]
+    ours += sorted(p.parent.name for p in folder(package).glob("*/spec.py") if package in _GROUPS)
+    return [*ours, *provided(package)]
+
+
+def _kind(package: str) -> Kind:
+    return KINDS[_GROUPS[package].partition(".")[2]]
 
 
 def constant(package: str, name: str, constant: str) -> object:
     """Return the value of a literal constant of a module, read without importing it."""
-    node = _defined(_file(package, name), constant)
+    path = file(package, name)
+    node = _defined(path, constant) if path.is_file() else None
     if node is None:
         raise InputError(f"{package}.{name} sets no {constant}; see its neighbours for an example")
-    return ast.literal_eval(node.value)
+    try:
+        return ast.literal_eval(node.value)
+    except (ValueError, AttributeError):
+        raise InputError(
+            f"{path}: {constant} is read without running the module; write it as a literal"
+        ) from None
 
 
 def literal(package: str, name: str, constant: str) -> object:
     """Return the value of a constant of a module as `constant` does; None if either is not there."""
-    file = _file(package, name)
-    node = _defined(file, constant) if file.is_file() else None
+    path = file(package, name)
+    node = _defined(path, constant) if path.is_file() else None
     try:
         return None if node is None else ast.literal_eval(node.value)
     except (ValueError, AttributeError):  # computed, or no constant
         return None
 
 
+def defines(package: str, name: str, what: str) -> bool:
+    """Return whether a module defines a function or constant at its top level."""
+    return _defined(file(package, name), what) is not None
+
+
 def attribute(package: str, name: str, attribute: str) -> object:
     """Return a literal attribute of the class `Form` of a module; None if it sets none."""
-    file = _file(package, name)
-    for form in _statements(file, file.stat().st_mtime_ns):
+    path = file(package, name)
+    for form in _statements(path, path.stat().st_mtime_ns):
         if isinstance(form, ast.ClassDef) and form.name == "Form":
             for node in form.body:
                 targets = node.targets if isinstance(node, ast.Assign) else []
-                if any(isinstance(each, ast.Name) and each.id == attribute for each in targets):
+                if any(
+                    isinstance(target, ast.Name) and target.id == attribute for target in targets
+                ):
                     return ast.literal_eval(node.value)
     return None
 
 
 def keywords(package: str, name: str, function: str) -> dict[str, str]:
     """Return the arguments with a default that a module's function takes: name → its annotation."""
-    node = _defined(_file(package, name), function)
+    node = _defined(file(package, name), function)
     if not isinstance(node, ast.FunctionDef):
         return {}
     arguments = node.args
@@ -76,25 +212,47 @@ def keywords(package: str, name: str, function: str) -> dict[str, str]:
 
 def docstring(package: str, name: str) -> str:
     """Return the docstring of a module, read without importing it."""
-    return ast.get_docstring(ast.parse(_file(package, name).read_text(encoding="utf-8"))) or ""
+    return ast.get_docstring(ast.parse(file(package, name).read_text(encoding="utf-8"))) or ""
 
 
-def load(package: str, name: str, what: str, marker: str) -> ModuleType:
-    """Import the module `name` of a package; `what` says in an InputError what it was to be."""
-    file = _file(package, name)
-    if not file.is_file() or _defined(file, marker) is None:
-        known = names(package, marker)
-        raise InputError(
-            f"no {what} is called {nearest(name, known)}; a new one is a file in "
-            f"src/{package.replace('.', '/')}/"
-        )
-    return importlib.import_module(f"{package}.{name}")
+def load(package: str, name: str, what: str | None = None, marker: str | None = None) -> ModuleType:
+    """Import the module of a plugin.
+
+    Parameters
+    ----------
+    package, name : str
+        The package of the kind, and the plugin; of one with a folder, `<plugin>.<module>`.
+    what, marker : str, optional
+        What errors call it, and what the module defines; the kind's unless given.
+
+    Raises
+    ------
+    InputError
+        If there is no such module, with the nearest name and how to get one.
+    """
+    what, marker = what or _kind(package).title, marker or _kind(package).marker
+    path = file(package, name)
+    if not path.is_file() or _defined(path, marker) is None:
+        raise InputError(f"no {what} is called {unknown(package, name)}")
+    return importlib.import_module(dotted(package, name))
 
 
-def _file(package: str, name: str) -> Path:
-    """Return the file of a module of a package, `name` with dots for one of its folders."""
-    *folders, last = str(name).split(".")
-    return folder(package).joinpath(*folders, f"{last}.py")
+def unknown(package: str, name: object, known: Iterable[str] | None = None) -> str:
+    """Return a name that no plugin has, quoted, with the nearest one or all, and how one is added."""
+    known = names(package) if known is None else list(known)
+    quoted, listed, rest = nearest(name, known).partition("; known: ")
+    where = f"src/{package.replace('.', '/')}/<name>{_kind(package).ending}"
+    if not listed:
+        return f"{quoted} If not, install the package that provides it"
+    return f"{quoted}; add {where}, or install the package that provides it{listed}{rest}"
+
+
+def file(package: str, name: str) -> Path:
+    """Return the file of a plugin's module, which may not exist; of a folder, its `__init__.py`."""
+    where, _, last = dotted(package, name).rpartition(".")
+    path = folder(where) / f"{last}.py" if where else folder(last).with_suffix(".py")
+    inside = path.with_suffix("") / "__init__.py"
+    return inside if not path.is_file() and inside.is_file() else path
 
 
 @lru_cache(maxsize=1000)

@@ -140,6 +140,7 @@ def test_the_coverage_of_intervals(sds):
     assert {end["by"] for end in ends} == {"crossed"}
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("by_seed", [100.0, 600.0])
 def test_the_coverage_of_intervals_with_three_seeds(by_seed):
     random, truth = np.random.default_rng(12), 25 * 20 * 0.3
@@ -199,6 +200,7 @@ def test_more_pairs_need_more_standard_errors():
     end = (totals[1] - totals[0]).ends(needed[2])
     assert end["low_all"] < end["low"] < end["high"] < end["high_all"]
     assert end["high_all"] - 1.0 == pytest.approx(needed[2] * end["se"])
+    assert 1.0 - end["low_all"] == pytest.approx(needed[2] * end["se"])
     assert math.isnan((totals[1] - totals[0]).ends()["low_all"])
     assert held_together(totals, pairs) == held_together(totals, pairs)
 

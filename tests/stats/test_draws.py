@@ -68,6 +68,7 @@ def test_held_together_is_wider_than_each():
     assert ends["high_all"] > ends["high"] > 0
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("S,between", [(2, 0.05), (2, 0.3), (2, 1.0), (3, 0.15), (3, 1.0)])
 def test_intervals_cover_what_they_should(S, between):
     """Seeds and sentences both drawn anew, many times: 95 % of the intervals, or more, have the truth."""
@@ -83,6 +84,7 @@ def test_intervals_cover_what_they_should(S, between):
     assert covered / 300 > 0.925
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("S,most", [(2, 0.9), (3, 0.94)])
 def test_satterthwaites_degrees_of_freedom_would_not_cover(S, most):
     """Why they are not taken: of few seeds that decide, with a cluster's error of 1 beside."""

@@ -91,6 +91,7 @@ def test_letters_are_shared_by_those_that_are_alike_and_no_others():
             assert bool(set(marks(found[a])) & set(marks(found[b]))) == bool(upper[a, b])
     assert letters(3, lambda a, b: True) == ["a"] * 3 and letters(0, lambda a, b: True) == []
     assert letters(3, lambda a, b: False) == ["a", "b", "c"]
+    assert letters(55, lambda a, b: a == b)[50:] == ["Y", "Z", "(53)", "(54)", "(55)"]
 
 
 def marks(text):
@@ -98,6 +99,7 @@ def marks(text):
     return re.findall(r"\(\d+\)|[a-zA-Z]", text)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("many", [2, 3, 5])
 def test_a_few_drawn_anew_vary_as_as_many_further_ones_would(many):
     """The variance of the mean is s²/n, all possible draws taken: no less, as of n draws of n."""

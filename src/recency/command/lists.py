@@ -1,4 +1,4 @@
-"""`recency biases | models | corpora | datasets | targets | timings`: what there is to choose from, a line each.
+"""`recency biases | extensions | models | corpora | datasets | targets | timings`: what there is to choose from, a line each.
 
 None of these imports PyTorch.
 """
@@ -30,6 +30,25 @@ def biases() -> list[str]:
         ]
         lines += [f"    {line}" for line in _aligned(described)]
     return [*lines, "each: layers=all, last or a list of numbers from 0"]
+
+
+def extensions() -> list[str]:
+    """Return each plugin of each kind with its first line, and the package of those not from here."""
+    lines = []
+    for group, kind in plugins.KINDS.items():
+        others = plugins.provided(kind.package)
+        rows = []
+        for name in plugins.names(kind.package):
+            origin = f" ({others[name]})" if name in others else ""
+            rows.append((f"    {name}", _about(kind.package, name) + origin))
+        lines += [f"{group}: {kind.package}", *_aligned(rows)]
+    return lines
+
+
+def _about(package: str, name: str) -> str:
+    """Return the first line of a plugin's docstring; of an evaluation, that of its spec.py."""
+    is_folder = plugins.file(package, name).name == "__init__.py"
+    return plugins.docstring(package, f"{name}.spec" if is_folder else name).partition("\n")[0]
 
 
 def models(configfile: Sequence[str] = ()) -> list[str]:

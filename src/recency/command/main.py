@@ -121,6 +121,7 @@ def _parser(commands: dict[str, Parser]) -> Parser:
         command("describe", "what a table of reading times holds, and its YAML to begin from")
     )
     command("biases", "forms of bias that attention can have, and their parameters")
+    command("extensions", "all that is added by a file, or by another package, kind by kind")
     for name, line in (
         ("models", "language models of a study"),
         ("corpora", "reading-time corpora, texts and other data of a study"),
@@ -186,7 +187,7 @@ def _surprisal(parser: Parser) -> None:
         dest="measures",
         default=left_out,
         metavar="NAME,…",
-        help="columns beside surprisal: entropy, entropy_reduction, renyi_0.5, rank, log_rank, top_5, pmi",
+        help="columns in addition to surprisal, as entropy,renyi_0.5: recency extensions lists them",
     )
     add(
         "--context",

@@ -1,6 +1,9 @@
 """The evaluations: each is a folder here, found by its spec.py, and everything about it is in there.
 
+Another package can provide more, each a folder of modules (recency.plugins). A folder has
+
 spec.py        `EVALUATION`: the experiment's key, when it applies, what its products read
+rules.smk      rules of jobs, if it needs any; ours are in rules/<name>.smk
 schema.yaml    what the config may say of it: `experiment` (keys of an experiment), `tables`, `published`,
                and `rules`, a schema that an experiment keeps; config.schema.yaml explains our keywords
 <module>.py    how it is computed; one with `PRODUCTS` makes figures or tables of an experiment
@@ -51,13 +54,15 @@ class Data:
 class Evaluation:
     """What is special to an evaluation. Functions take the study and an experiment's name."""
 
-    key: str  # of an experiment in the config
-    applies: Callable[[Any, str], bool]  # to an experiment, with what is here of its files
+    key: str = ""  # of an experiment in the config; "" of what is no part of an experiment
+    #: Whether it applies to an experiment, with what is here of its files.
+    applies: Callable[[Any, str], bool] = lambda study, experiment: False
     alone: bool = True  # an experiment may have nothing but this
     shares: tuple[str, ...] = ()  # keys that say more of `responses`, and of this
     uses_lms: bool = True  # it needs the experiment's LMs
     network: bool = False  # it opens networks, which tables of surprisals and n-grams have not
     attention: bool = False  # it reads weights of attention, which recurrent networks have not
+    ranks: bool = False  # it ranks the experiment's LMs by ΔLogLik
     wildcards: Mapping[str, str] = field(default_factory=dict)  # of its rules → the config's table
     data: Data | None = None
     inputs: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
@@ -68,6 +73,18 @@ class Evaluation:
     problems: Callable[[dict, str], list[str]] | None = None
     #: (config, root) → problems of the tables that the evaluation reads.
     table_problems: Callable[[dict, Path], list[str]] | None = None
+    #: A table of the config whose entries have `responses`, as an experiment has.
+    fitted: str | None = None
+    #: config → its targets in addition to experiments: (name, line).
+    targets: Callable[[Mapping], list[tuple[str, str]]] | None = None
+    #: (config, wildcards of a job) → package → modules that the job chooses (recency.workflow.code).
+    chooses: Callable[[Mapping, Any], dict[str, list[str]]] | None = None
+    #: (config, experiment's name) → (key below its own, LM, corpus): texts that LMs are compared on.
+    texts: Callable[[Mapping, str], list[tuple[str, str, str]]] | None = None
+    #: (study, experiment's name) → LM → kind: LMs whose kinds are tested too.
+    kinds: Callable[[Any, str], dict[str, str]] | None = None
+    #: Rule → (name, core seconds of a job that was never timed): jobs that are counted by themselves.
+    jobs: Mapping[str, tuple[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,19 +112,38 @@ class Product:
 
     def caption(self, stem: str) -> Path:
         """Return the file of a figure's or table's caption."""
-        return plugins.folder(PACKAGE) / self.evaluation / f"{stem}.rst"
+        return folder(self.evaluation) / f"{stem}.rst"
 
 
 @cache
 def evaluations() -> dict[str, Evaluation]:
     """Return name → evaluation, sorted by name."""
-    folders = sorted(path.parent.name for path in plugins.folder(PACKAGE).glob("*/spec.py"))
     return {
-        name: plugins.load(
-            "recency.evaluations", f"{name}.spec", "evaluation", "EVALUATION"
-        ).EVALUATION
-        for name in folders
+        name: plugins.load("recency.evaluations", f"{name}.spec").EVALUATION
+        for name in sorted(plugins.names(PACKAGE))
     }
+
+
+def folder(name: str) -> Path:
+    """Return the folder of an evaluation."""
+    return plugins.folder(plugins.dotted(PACKAGE, name))
+
+
+def ranking() -> Evaluation:
+    """Return the evaluation that ranks LMs by ΔLogLik."""
+    return next(evaluation for evaluation in evaluations().values() if evaluation.ranks)
+
+
+@cache
+def fitted_tables() -> tuple[str, ...]:
+    """Return the tables of the config whose entries have `responses`."""
+    return ("experiments", *(e.fitted for e in evaluations().values() if e.fitted))
+
+
+@cache
+def key_of(table: str) -> str:
+    """Return the experiment's key whose evaluation reads the entries of a table (`data`)."""
+    return next(key for key, kind in data().items() if kind.table == table)
 
 
 @cache
@@ -115,8 +151,9 @@ def products() -> tuple[Product, ...]:
     """Return every product of every evaluation, by evaluation and module."""
     found = []
     for name in evaluations():
-        for module in plugins.names(f"{PACKAGE}.{name}", "PRODUCT"):
-            about = plugins.constant(f"{PACKAGE}.{name}", module, "PRODUCT")
+        package = plugins.dotted(PACKAGE, name)
+        for module in plugins.names(package, "PRODUCT"):
+            about = plugins.constant(package, module, "PRODUCT")
             reads, settings = tuple(about["reads"]), tuple(about.get("settings", ()))
             rest = {key: about[key] for key in ("published", "when", "summary") if key in about}
             found.append(Product(name, f"{name}.{module}", about["makes"], reads, settings, **rest))
@@ -141,7 +178,7 @@ def named(experiment: Mapping, key: str) -> list[str]:
 @cache
 def schema(name: str) -> dict:
     """Return what an evaluation's schema.yaml says: `experiment`, `tables`, `published`, `rules`."""
-    path = plugins.folder(PACKAGE) / name / "schema.yaml"
+    path = folder(name) / "schema.yaml"
     text = path.read_text(encoding="utf-8") if path.exists() else "{}"
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
@@ -163,7 +200,9 @@ def complete_schema(core: dict) -> dict:
     for key, kind in data().items():
         own = experiment["properties"][key]
         (own["properties"][kind.within] if kind.within else own)["x-table"] = kind.table
-    experiment["properties"]["endpoint"]["enum"] = [None, *endpoints.ENDPOINTS]
+    experiment["x-provided"] = "evaluations"
+    endpoint = {"enum": [None, *endpoints.ENDPOINTS], "x-provided": "likelihoods"}
+    experiment["properties"]["endpoint"] |= endpoint
     keys = {each.key: None for each in evaluations().values() if each.alone}
     experiment["anyOf"] = [{"required": [key]} for key in keys]
     stems = sorted(stem for product in products() for stem in product.stems)

@@ -22,7 +22,7 @@ from recency.regression.coding import Coding
 from recency.regression.designs import kind_of_base
 from recency.regression.estimation import estimate
 from recency.regression.inputs import Inputs, read_data
-from recency.regression.likelihoods import in_sample_parts, log_likelihoods, parts
+from recency.regression.log_likelihoods import in_sample_parts, log_likelihoods, parts
 from recency.regression.predictors import Rows, word_means
 
 

@@ -23,7 +23,7 @@ from recency.regression.designs import kind_of_base
 from recency.regression.estimation import estimate
 from recency.regression.fit import plain
 from recency.regression.inputs import Inputs, read_data
-from recency.regression.likelihoods import contributions, marginal, predictive
+from recency.regression.log_likelihoods import contributions, marginal, predictive
 from recency.regression.predictors import subset, together, word_means
 
 BY = ("subject", "sentence", "item")

@@ -1,6 +1,6 @@
 """The files that a regression is made from, and its data read from them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -44,14 +44,18 @@ class Inputs:
     beside: str | None = None
 
     @classmethod
-    def of_job(
-        cls, files: Any, others: Iterable[Mapping[str, str]], beside: str | None = None
-    ) -> "Inputs":
-        """Return a job's input files, named as here; `others` are the LMs of its files `others`."""
-        named = dict(zip((lm["lm"] for lm in others), files.get("others", ()), strict=True))
+    def of_job(cls, given: dict[str, Any], threads: int) -> "Inputs":
+        """Take the input files of these names out of a job's arguments.
+
+        The param `named` gives the LMs (`lm`) of the files `others`; `beside` is both the file of
+        another LM and, of the param `beside_lm`, its name.
+        """
+        named = (each["lm"] for each in given.pop("named"))
+        others = dict(zip(named, given.pop("others", ()), strict=True))
+        beside = given.pop("beside_lm", None)
         if beside is not None:
-            named[beside] = files.get("beside")
-        return cls(**{role: files.get(role) for role in ROLES}, others=named, beside=beside)
+            others[beside] = given.pop("beside")
+        return cls(**{role: given.pop(role, None) for role in ROLES}, others=others, beside=beside)
 
     def texts(self, design: Mapping[str, Any]) -> Texts:
         """Read the words' predictors in the variant of surprisal of a design, or of a fit's record."""

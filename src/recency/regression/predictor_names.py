@@ -13,6 +13,7 @@ from recency.mixed.expressions import Expression, read, split_product, written
 from recency.mixed.expressions import names as columns_of
 from recency.mixed.formula import Formula, factors
 from recency.names import near, nearest
+from recency.scoring import measures
 
 PREDICTORS = (
     "length",
@@ -33,20 +34,11 @@ GROUPS = ("subject", "sentence", "item")
 WORDS = ("word", "word_id", "space_after")
 """What every dataset's words have beside those."""
 
-MEASURE = re.compile(
-    r"(?:surprisal(?:_context_\d+)?|corrected|entropy(?:_reduction)?|renyi_(?:\d+(?:\.\d+)?|inf)"
-    r"|rank|log_rank|top_\d+|pmi|foil_surprisal|tokens|context_tokens)(?:_bits|_nats)?"
-)
-"""What a language model gives of a word (contract 3), with its unit or without."""
-MEASURES = (
-    *("surprisal", "entropy", "entropy_reduction", "renyi_0.5", "rank", "log_rank", "top_5", "pmi"),
-    *("surprisal_context_1", "corrected", "foil_surprisal", "tokens", "context_tokens"),
-)
-"""Examples of these, which a mistyped name is held against."""
 ALWAYS = ("surprisal", "corrected", "tokens", "context_tokens")
 """Those that every LM gives."""
 OF_FOILS = "foil_surprisal"
 """What LMs that score words give of a dataset whose words have a `foil`."""
+_UNIT = r"_(?:bits|nats)\d?"
 _SHIFT = re.compile(r"(previous|next)([2-9]|[1-9]\d+)?_(?=.)")
 _OF_LM = re.compile(r"([^\W\d_][\w.]*)\[([^][`]*)\]")
 
@@ -62,7 +54,25 @@ class Name:
     @property
     def of_lm(self) -> bool:
         """Whether a language model gives it."""
-        return self.lm is not None or MEASURE.fullmatch(self.stem) is not None
+        return self.lm is not None or is_measure(self.stem)
+
+
+def is_measure(stem: str) -> bool:
+    """Return whether a language model gives a column of a word (contract 3), with unit or without."""
+    return _measure_pattern(measures.regex()).fullmatch(stem) is not None
+
+
+@functools.cache
+def _measure_pattern(others: str) -> re.Pattern:
+    """Return the pattern of such columns, `others` being that of the measures that can be asked for."""
+    given = rf"surprisal(?:_context_\d+)?|corrected|{others}|foil_surprisal|tokens|context_tokens"
+    return re.compile(rf"(?:{given})(?:{_UNIT})?")
+
+
+def examples() -> list[str]:
+    """Return examples of these columns, which a mistyped name is compared with."""
+    given = ("surprisal_context_1", "corrected", "foil_surprisal", "tokens", "context_tokens")
+    return ["surprisal", *measures.examples(), *given]
 
 
 @functools.cache
@@ -155,7 +165,7 @@ def with_lm(formula: Formula, of_lm: Collection[str], lm: str) -> Formula:
 
 def measure_of(stem: str) -> str:
     """Return what a column of an LM is called without its unit."""
-    return re.sub(r"_(?:bits|nats)(?=_|$)", "", stem)
+    return re.sub(rf"{_UNIT}(?=_|$)", "", stem)
 
 
 def check(formula: Formula, columns: Mapping[str, Collection[str]]) -> None:
@@ -212,9 +222,9 @@ def _unknown(
     """Say what is wrong with a name; nothing where it is known."""
     parts = split(name)
     if parts.lm is not None:
-        if MEASURE.fullmatch(parts.stem):
+        if is_measure(parts.stem):
             return ""
-        return f"{name!r}: an LM gives no {nearest(parts.stem, MEASURES)}"
+        return f"{name!r}: an LM gives no {nearest(parts.stem, examples())}"
     stem_is_known = parts.stem in of_words or parts.stem in perhaps
     if name in known or name in perhaps or parts.of_lm or (parts.shift and stem_is_known):
         return ""
@@ -223,9 +233,9 @@ def _unknown(
             f"{name!r}: {parts.stem} is no column of the words, which alone have words around them"
         )
     prefix = name.removesuffix(parts.stem)
-    if parts.shift and (close := near(parts.stem, (*of_words, *MEASURES), 0.7)):
+    if parts.shift and (close := near(parts.stem, (*of_words, *examples()), 0.7)):
         return f"{name!r}; did you mean '{prefix}{close}'?"
-    close = near(name, sorted({*known, *MEASURES}), 0.6)
+    close = near(name, sorted({*known, *examples()}), 0.6)
     if close is not None:
         return f"{name!r}; did you mean {close!r}?"
     return f"{name!r}; there are columns of the dataset, and those of docs/regression.md"

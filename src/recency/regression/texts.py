@@ -13,7 +13,7 @@ from recency.errors import InputError
 from recency.mixed.levels import levels
 from recency.names import nearest
 from recency.regression.designs import SURPRISAL
-from recency.regression.predictor_names import CATEGORICAL, EXTRA, MEASURE, measure_of, split
+from recency.regression.predictor_names import CATEGORICAL, EXTRA, is_measure, measure_of, split
 
 NO_WORD = "none"
 """The level of a word's categorical column where there is no such word before or after it."""
@@ -193,7 +193,7 @@ def _of_lm(texts: Texts, stem: str, lm: str | None) -> np.ndarray | None:
     names = {column: measure_of(column) for column in there}
     chosen = [column for column, short in names.items() if stem in (column, short)]
     if not chosen:
-        if lm is None and not MEASURE.fullmatch(stem):
+        if lm is None and not is_measure(stem):
             return None
         measures = sorted(set(names.values()) - {"word_id"})
         raise InputError(f"{path} has no {nearest(stem, measures)}")

@@ -1,6 +1,7 @@
 """Entropies of distributions over a vocabulary, and ranks in them, from logits a block at a time.
 
-Names as `measures.Asked.statistics` has them: "entropy" (Shannon's), "renyi_<alpha>" and "rank".
+Names as `measures.Asked.statistics` has them: "entropy" (Shannon's), "renyi_<alpha>" and "rank";
+others are of measures whose modules compute them from whole distributions (`exact_statistics`).
 With the logits l, Z = Σ exp l and p = exp(l) / Z, nats:
 
     H   = log Z - Σ l exp(l) / Z
@@ -8,9 +9,12 @@ With the logits l, Z = Σ exp l and p = exp(l) / Z, nats:
 """
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 import torch
+
+from recency.scoring.word_measures import exact_statistic
 
 #: Where the tokens that came stand in a block: their rows and columns.
 Own = tuple[torch.Tensor, torch.Tensor]
@@ -19,6 +23,10 @@ Own = tuple[torch.Tensor, torch.Tensor]
 TIE = 2e-6
 #: exp(x) = 2^(x log₂ e), which PyTorch computes up to three times as fast.
 LOG2_E = 1 / math.log(2)
+#: Statistics that are sums over blocks of the vocabulary.
+_SUMS = re.compile(r"entropy|rank|renyi_(?:inf|[\d.e+-]+)")
+#: Log-probabilities that are held at once where a statistic needs whole distributions (64 MB).
+EXACT_AT_ONCE = 2**23
 #: Sums of exponentials in float32 below this are done again in float64.
 SMALLEST = -69.0
 
@@ -31,6 +39,32 @@ def order(name: str) -> float:
 def delicate(wanted: Sequence[str]) -> bool:
     """Say whether float32 is too coarse: near α = 1 the difference of two sums is divided by 1 - α."""
     return any(n.startswith("renyi_") and 0 < abs(order(n) - 1) < 0.05 for n in wanted)
+
+
+def in_sums(wanted: Sequence[str]) -> list[str]:
+    """Return the statistics that `Statistics` computes; the others need whole distributions."""
+    return [name for name in wanted if _SUMS.fullmatch(name)]
+
+
+def exact_statistics(
+    wanted: Sequence[str],
+    targets: torch.Tensor,
+    vocabulary: int,
+    log_probabilities: Callable[[slice], torch.Tensor],
+) -> dict[str, torch.Tensor]:
+    """Return the statistics (positions,) that need whole distributions, some positions at a time.
+
+    `log_probabilities` returns those of some positions, (positions, vocabulary), float64, nats.
+    """
+    names = [name for name in wanted if not _SUMS.fullmatch(name)]
+    values: dict[str, list[torch.Tensor]] = {name: [] for name in names}
+    step = max(1, EXACT_AT_ONCE // vocabulary)
+    for start in range(0, len(targets), step) if names else ():
+        part = slice(start, start + step)
+        logs = log_probabilities(part)
+        for name in names:
+            values[name].append(exact_statistic(name, logs, targets[part]))
+    return {name: torch.cat(parts) for name, parts in values.items()}
 
 
 class Statistics:
@@ -143,6 +177,9 @@ def of_logits(
     """Return log p of `targets` and what is `wanted`, float64, of whole logits (positions, tokens)."""
     logs = logits.double().log_softmax(-1)
     chosen = logs.gather(1, targets[:, None])[:, 0]
-    sums = ExactStatistics(wanted, chosen, torch.zeros_like(chosen))
+    summed = in_sums(wanted)
+    sums = ExactStatistics(summed, chosen, torch.zeros_like(chosen))
     mass = sums.add(logs, (torch.arange(len(logs), device=logs.device), targets))
-    return [chosen, *sums.finish(mass.log())]
+    values = dict(zip(summed, sums.finish(mass.log()), strict=True))
+    values |= exact_statistics(wanted, targets, logs.shape[1], logs.__getitem__)
+    return [chosen, *(values[name] for name in wanted)]

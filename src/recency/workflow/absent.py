@@ -9,6 +9,9 @@ from functools import cached_property
 from recency import config as configuration
 from recency.evaluations import registry
 
+#: The table whose entries a dataset's `tagger` names.
+TAGGED_BY = "treebanks"
+
 
 class Absent:
     """The part of a Study that says what is left out, and why."""
@@ -17,9 +20,10 @@ class Absent:
     def absent(self) -> dict[str, str]:
         """Datasets that some experiment or search could ask for and that are not here → why."""
         datasets = configuration.datasets_read(self.config, self.config["experiments"])
-        for name in self.config.get("searches", {}):
-            found = configuration.responses(self.config, name, "searches")
-            datasets |= {response["dataset"] for response in found}
+        for table in registry.fitted_tables():
+            for name in self.config.get(table, {}):
+                found = configuration.responses(self.config, name, table)
+                datasets |= {response["dataset"] for response in found}
         entries, found = self.config["datasets"], {}
         for name in sorted(datasets):
             needed = dict.fromkeys([name, configuration.owner_of_words(self.config, name)])
@@ -27,7 +31,7 @@ class Absent:
                 if missing := configuration.missing_files(entries[each], self.mirrors):
                     found.setdefault(name, f"{entries[name]['label']} is not here: {missing[0]}")
             tagger = self.files.with_words(name).get("tagger")
-            if reason := self.absent_data.get(("probe", tagger)):
+            if reason := self.absent_data.get((registry.key_of(TAGGED_BY), tagger)):
                 found.setdefault(name, reason)
         return found
 
@@ -67,7 +71,7 @@ class Absent:
             for each in registry.named(self.experiment(name), key)
         ]
         taggers = (self.files.with_words(name).get("tagger") for name in sorted(self.asked))
-        found += [("probe", treebank) for treebank in taggers if treebank]
+        found += [(registry.key_of(TAGGED_BY), treebank) for treebank in taggers if treebank]
         return list(dict.fromkeys(found))
 
     def left_out(self) -> list[str]:

@@ -181,18 +181,9 @@ def accepted(study: Study, batch: Batch) -> Callable:
 
 
 def scoring(study: Study) -> dict[str, Callable]:
-    """Return keyword → function of wildcards: how a network is opened and what is taken of words."""
-
-    def setting(key: str, default: object = None) -> Callable:
-        return lambda wildcards: study.lms[wildcards.lm].get(key, default)
-
+    """Return keyword → function of wildcards: how an LM is opened, and the measures of each word."""
     return {
-        "checkpoint": setting("checkpoint"),
-        "allow_pickle": setting("allow_pickle", False),
-        "bias": lambda wildcards: study.inference_bias(wildcards.lm),
-        "bos": setting("bos"),
-        "stride": setting("stride"),
-        "scoring": setting("scoring", {}),
-        "measures": setting("measures", []),
-        "context": setting("context", []),
+        "lm": lambda wildcards: study.opening(wildcards.lm),
+        "measures": lambda wildcards: study.lms[wildcards.lm].get("measures", []),
+        "context": lambda wildcards: study.lms[wildcards.lm].get("context", []),
     }

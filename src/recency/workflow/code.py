@@ -3,8 +3,9 @@
 The closure of a script are the modules of this package that it imports, and those that they
 import, wherever in the file the import stands; modules that are chosen by name
 (recency.plugins.load: forms of bias, parsers, readers of text); and files of other kinds that
-stand beside a module and are named in it (R's code). Of each the syntax tree without docstrings is
-hashed, so that comments, docstrings and formatting don't count.
+stand beside a module and are named in it (R's code). Other installed packages that provide plugins
+are followed in the same way. Of each the syntax tree without docstrings is hashed, so that comments,
+docstrings and formatting don't count.
 
 `track` gives every rule the fingerprints of its closure as parameters: Snakemake compares them
 with those of the last run, and says which have changed.
@@ -18,8 +19,10 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 
+from recency import plugins
 from recency.errors import InputError
 
 PACKAGE = "recency"
@@ -97,9 +100,15 @@ def remember(memory: Path) -> None:
     files = sorted(path for path in ROOT.rglob("*") if path.is_file())
     files = [path for path in files if path.suffix != ".pyc"]
     state = hashlib.sha256()
-    for path in files:
+    for package, folder in _roots().items():
+        if package != PACKAGE:
+            files += sorted(
+                [folder.with_suffix(".py"), *folder.rglob("*.py"), *folder.rglob("*.R")]
+            )
+    for path in filter(Path.is_file, files):
         found = hashlib.sha256(path.read_bytes()).hexdigest()
-        state.update(f"{path.relative_to(ROOT)} {found}\n".encode())
+        name = path.relative_to(ROOT) if ROOT in path.parents else path
+        state.update(f"{name} {found}\n".encode())
     now = state.hexdigest()
     try:
         kept = json.loads(memory.read_text())
@@ -150,12 +159,7 @@ def _choice(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tu
     found: dict[str, str] = {}
     while todo := packages - done:  # a chosen module may choose in its turn
         for package in todo:
-            folder = file_of(package).parent
-            wanted = names.get(package)
-            if wanted is None:
-                paths = sorted(folder.rglob("[a-z]*.py"))
-            else:
-                paths = [folder / f"{each.replace('.', '/')}.py" for each in wanted]
+            paths = _files(package, names.get(package))
             # Python imports the packages around a module with it.
             names_of = (_with_parents(name_of(path)) for path in paths)
             paths += [file_of(name) for name in set().union(*names_of)]
@@ -164,6 +168,24 @@ def _choice(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tu
             packages |= more
         done |= todo
     return tuple(f"{name} {digest}" for name, digest in sorted(found.items()) if name not in known)
+
+
+def _files(package: str, wanted: Collection[str] | None) -> list[Path]:
+    """Return the files of plugins of a package, ours and other packages'; of None of all plugins."""
+    folder = file_of(package).parent
+    if wanted is not None:
+        ours = {name: folder / f"{name.replace('.', '/')}.py" for name in wanted}
+        provided = {name.partition(".")[0] for name in wanted} & plugins.provided(package).keys()
+        return [
+            plugins.file(package, name) if name.partition(".")[0] in provided else path
+            for name, path in ours.items()
+        ]
+    paths = sorted(folder.rglob("[a-z]*.py"))
+    for name in plugins.provided(package):
+        path = plugins.file(package, name)
+        is_folder = path.name == "__init__.py"
+        paths += sorted(path.parent.rglob("[a-z]*.py")) if is_folder else [path]
+    return paths
 
 
 def _closure(start: Collection[Path]) -> tuple[dict[str, str], frozenset[str]]:
@@ -180,6 +202,8 @@ def _closure(start: Collection[Path]) -> tuple[dict[str, str], frozenset[str]]:
         if path.suffix == ".py":
             imported, chosen, beside = _reads(path)
             packages |= chosen
+            if f"{PACKAGE}.plugins" in imported:
+                found |= _literals(path)
             todo += [file_of(module) for module in imported]
             todo += beside
     return dict(sorted(found.items())), frozenset(packages)
@@ -187,22 +211,28 @@ def _closure(start: Collection[Path]) -> tuple[dict[str, str], frozenset[str]]:
 
 def name_of(path: Path) -> str:
     """Return a file's name in closures: a module's dotted name, or the file's own."""
-    if ROOT not in path.parents:
-        return path.name
-    parts = [PACKAGE, *path.relative_to(ROOT).with_suffix("").parts]
-    parts = parts[:-1] if parts[-1] == "__init__" else parts
-    return ".".join(parts) + ("" if path.suffix == ".py" else path.suffix)
+    for package, folder in _roots().items():
+        if folder in path.parents or path == folder.with_suffix(".py"):
+            parts = [package, *path.with_suffix("").relative_to(folder).parts]
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            return ".".join(parts) + ("" if path.suffix == ".py" else path.suffix)
+    return path.name
+
+
+def _roots() -> dict[str, Path]:
+    """Return the folder of this package, and of each other one that provides plugins."""
+    return {PACKAGE: ROOT, **{name: plugins.folder(name) for name in plugins.providers()}}
 
 
 def file_of(module: str) -> Path | None:
-    """Return the file of a module of this package; None of anything else."""
+    """Return the file of a module of this package, or of one that provides plugins; else None."""
     first, *parts = module.split(".")
-    path = ROOT.joinpath(*parts)
-    if first != PACKAGE:
+    root = ROOT if first == PACKAGE else _roots().get(first)
+    if root is None:
         return None
-    if path.is_dir():
-        return path / "__init__.py"
-    return path.with_suffix(".py") if path.with_suffix(".py").is_file() else None
+    path = root.joinpath(*parts)
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return path if path.is_file() else None  # another package may be a folder alone
 
 
 @cache
@@ -217,7 +247,7 @@ def _reads(path: Path) -> tuple[frozenset[str], frozenset[str], tuple[Path, ...]
         if isinstance(node, ast.Import | ast.ImportFrom):
             for name in _imported(path, node):
                 imported |= _with_parents(name)
-        elif isinstance(node, ast.Call) and _loads_plugin(node.func):
+        elif isinstance(node, ast.Call) and _is_of_plugins(node.func, "load"):
             if not (node.args and isinstance(node.args[0], ast.Constant)):
                 raise _lost(path, node, "plugins.load needs its package written out")
             chosen.add(node.args[0].value)
@@ -227,6 +257,25 @@ def _reads(path: Path) -> tuple[frozenset[str], frozenset[str], tuple[Path, ...]
     return frozenset(imported), frozenset(chosen), tuple(sorted(beside))
 
 
+def _literals(path: Path) -> dict[str, str]:
+    """Return the fingerprints of the plugins' literals that a file reads by `plugins.constant`.
+
+    Those whose package and constant are written out count: the files of the plugins need not be
+    in the closure of a file that reads their literals alone.
+    """
+    digests = {}
+    for node in ast.walk(_tree(path)):
+        is_read = isinstance(node, ast.Call) and _is_of_plugins(node.func, "constant")
+        if not is_read or len(node.args) != 3:
+            continue
+        package, _, name = (getattr(argument, "value", None) for argument in node.args)
+        if isinstance(package, str) and isinstance(name, str):
+            values = [(n, plugins.literal(package, n, name)) for n in plugins.names(package)]
+            digest = hashlib.sha256(repr(values).encode()).hexdigest()
+            digests[f"{package}:{name}"] = digest[:12]
+    return digests
+
+
 def _imported(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
     """Return the dotted names that an import names: modules, or what stands in one."""
     if isinstance(node, ast.Import):
@@ -234,12 +283,17 @@ def _imported(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
         if PACKAGE in names:
             raise _lost(path, node, f"`import {PACKAGE}` names no module; import that")
         return names
-    if node.level:
+    module = node.module
+    if node.level and ROOT in path.parents:
         raise _lost(path, node, "imports are absolute in this project")
-    names = [f"{node.module}.{alias.name}" for alias in node.names]
-    offers = node.module == PACKAGE or (node.module in EXEMPT and _offers(node.module))
+    if node.level:
+        name = name_of(path)
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        module = resolve_name("." * node.level + (module or ""), package)
+    names = [f"{module}.{alias.name}" for alias in node.names]
+    offers = module == PACKAGE or (module in EXEMPT and _offers(module))
     if offers and not all(map(file_of, names)):
-        raise _lost(path, node, f"`from {node.module} import` is for modules; name the module")
+        raise _lost(path, node, f"`from {module} import` is for modules; name the module")
     if f"{PACKAGE}.plugins.load" in names:
         raise _lost(path, node, "write `from recency import plugins` and call plugins.load")
     return names
@@ -262,9 +316,9 @@ def _with_parents(name: str) -> set[str]:
     return {each for each in names if file_of(each) is not None}
 
 
-def _loads_plugin(function: ast.expr) -> bool:
-    """Say whether a called function is `plugins.load`."""
-    named = isinstance(function, ast.Attribute) and function.attr == "load"
+def _is_of_plugins(function: ast.expr, name: str) -> bool:
+    """Say whether a called function is that of recency.plugins by this name."""
+    named = isinstance(function, ast.Attribute) and function.attr == name
     return named and isinstance(function.value, ast.Name) and function.value.id == "plugins"
 
 

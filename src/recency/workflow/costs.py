@@ -10,10 +10,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from statistics import mean
 
 from recency import config as configuration
+from recency.evaluations import registry
 from recency.workflow import batches, kept, machine, snakemake_patches
 from recency.workflow.targets import targets
 
@@ -21,7 +23,7 @@ FLOPS = {"fp32": 1.5e11, "bf16": 3e11}
 """Operations a second of a training, per core, as README's figures of two networks give them."""
 START = 2.0
 """Core seconds in which a job starts and imports what it needs."""
-SECONDS = {"regression": 3.0, "surprisal": 10.0, "cross-validation": 30.0, "other": 5.0}
+SECONDS = {"regression": 3.0, "surprisal": 10.0, "other": 5.0}
 """Core seconds of a fit, of a dataset under an LM and of other jobs, of which none has been timed yet."""
 LONG = 8 * 60
 """Minutes that a rule asks for from which on a job that was never timed is of unknown time."""
@@ -36,10 +38,17 @@ KINDS = {
     "regression": "regression",
     "nested_regression": "regression",
     "crossed_bootstrap": "crossed bootstrap",
-    "cross_validation": "cross-validation",
-    "download": "download",
 }
-"""Rule → the kind of job that is counted by itself."""
+"""Rule → the kind of job that is counted by itself; evaluations add theirs (`kinds`)."""
+
+
+@cache
+def kinds() -> dict[str, tuple[str, float]]:
+    """Return rule → the kind of job that is counted by itself, and core seconds if nothing was timed."""
+    counted = {rule: (kind, SECONDS.get(kind, SECONDS["other"])) for rule, kind in KINDS.items()}
+    for evaluation in registry.evaluations().values():
+        counted |= evaluation.jobs
+    return counted | {"download": ("download", 0.0)}
 
 
 @dataclass
@@ -235,7 +244,7 @@ def _add(cost: Cost, dag, job, study, timing: Timing) -> None:
     """Add a job to a target's cost."""
     if job.rule.norun:
         return  # it stands for others
-    kind = KINDS.get(batches.kind_of(job.rule.name), "other")
+    kind, _ = kinds().get(batches.kind_of(job.rule.name), ("other", 0.0))
     cost.all[kind] += 1
     if not dag.needrun(job):
         return
@@ -266,7 +275,8 @@ def _of_job(kind: str, job, timing: Timing) -> tuple[float | None, bool]:
         return mean(known.values()), True
     if kind == "other" and job.resources.get("runtime", 0) >= LONG:
         return None, False
-    return SECONDS.get(kind, SECONDS["other"]), False
+    _, seconds = kinds().get(batches.kind_of(job.rule.name), (kind, SECONDS["other"]))
+    return seconds, False
 
 
 def _of_parts(what: str, job, timing: Timing) -> tuple[float, bool]:
@@ -291,7 +301,7 @@ def _seconds(path: Path) -> float | None:
 def _jobs(counts: Counter[str], of: Counter[str] | None = None) -> str:
     """Write numbers of jobs: `45 jobs: 2 trainings, 12 of 20 regressions`."""
     parts = []
-    for kind in dict.fromkeys(KINDS.values()):
+    for kind in dict.fromkeys(kind for kind, _ in kinds().values()):
         if counts[kind]:
             whole = of[kind] if of else counts[kind]
             number = f"{counts[kind]:,} of " if whole != counts[kind] else ""

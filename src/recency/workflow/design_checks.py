@@ -6,6 +6,7 @@ from pathlib import Path
 
 from recency import config as configuration
 from recency.errors import InputError
+from recency.evaluations import registry
 from recency.mixed.formula import Formula
 from recency.names import nearest
 from recency.reading import declared_columns
@@ -61,7 +62,7 @@ def _of_interest(name: str, design: dict, formula: Formula) -> list[str]:
 
 def _uses(config: dict, design: str) -> Iterator[tuple[str, str, str]]:
     """Yield the experiments and searches that ask for a design, and for which dataset and measure."""
-    for table in ("experiments", "searches"):
+    for table in registry.fitted_tables():
         for name, entry in config.get(table, {}).items():
             for response in entry.get("responses", {}).get(design, []):
                 yield name, *response.split(".", 1)

@@ -3,6 +3,7 @@
 from snakemake.exceptions import WorkflowError
 
 from recency import config as configuration
+from recency import grids
 from recency.evaluations import registry
 from recency.export import lme4
 from recency.workflow import regressions, targets
@@ -24,7 +25,7 @@ def files(study: Study, lm: str) -> dict[str, list[str] | str]:
     found: dict[str, list[str] | str] = {"model": study.weights(lm)}
     if found["model"]:
         found["training"] = f"<results>/lms/{study.trained_as(lm)}/training.csv"
-    ranked = registry.evaluations()["reading_times"]
+    ranked = registry.ranking()
     for name in TABLES:
         found[name] = [
             f"<results>/experiments/{experiment}/{name}.csv"
@@ -94,7 +95,7 @@ def lms_for(study: Study, dataset: str) -> list[str]:
         for name in study.config["experiments"]
         if any(response["dataset"] == dataset for response in study.all_responses(name))
     ]
-    reading = [n for n in reading if "steps" not in study.experiment(n)] or reading
+    reading = [n for n in reading if not grids.has_steps(study.experiment(n))] or reading
     chosen = [name for name in study.config["run"] if name in reading] or reading
     return list(dict.fromkeys(lm for name in chosen for lm in study.experiment(name)["lms"]))
 
@@ -104,12 +105,16 @@ def dataset_files(study: Study, dataset: str) -> dict[str, list[str] | str]:
     where = "<results>/surprisal/{}/{}.parquet"
     fit = fitted(study, dataset)
     measures = study.config["datasets"][dataset]["measures"]
-    return regressions.predictors(study, dataset) | {
-        "responses": [study.responses_file(dataset, measure) for measure in measures],
-        "surprisal": [where.format(lm, dataset) for lm in lms_for(study, dataset)],
-        "scored": study.scored_by(dataset),
-        "record": f"<results>/{fit['file']}" if fit else [],
-    }
+    record = {"record": f"<results>/{fit['file']}"} if fit else {}
+    return (
+        regressions.predictors(study, dataset)
+        | record
+        | {
+            "responses": [study.responses_file(dataset, measure) for measure in measures],
+            "surprisal": [where.format(lm, dataset) for lm in lms_for(study, dataset)],
+            "scored": study.scored_by(dataset),
+        }
+    )
 
 
 def dataset_settings(study: Study, dataset: str) -> dict:

@@ -180,8 +180,8 @@ def summaries(study: Study) -> list[dict]:
 
 def ranked(study: Study) -> list[str]:
     """Return the experiments of this run whose LMs are ranked by ΔLogLik."""
-    ranking = registry.evaluations()["reading_times"]
-    return [name for name in study.config["run"] if ranking.applies(study, name)]
+    applies = registry.ranking().applies
+    return [name for name in study.config["run"] if applies(study, name)]
 
 
 def verdict_files(study: Study, experiment: str) -> dict[str, str]:
@@ -296,6 +296,8 @@ def chosen(study: Study, rule: str, wildcards) -> dict[str, list[str]]:
     if rule in ("summary", "report_page"):
         modules = [section["module"] for section in summaries(study)]
     by_name = configuration.chosen(study.config, wildcards, study.root)
+    for evaluation in registry.evaluations().values():
+        by_name |= evaluation.chooses(study.config, wildcards) if evaluation.chooses else {}
     return by_name | {registry.PACKAGE: modules}
 
 

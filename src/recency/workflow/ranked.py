@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from recency import endpoints
+from recency import endpoints, grids
 from recency.figures import bases
 from recency.regression import covered_endpoints, designs
 
@@ -22,7 +22,7 @@ class Ranked:
         Under `sensitivity` and `steps` every combination stands for itself.
         """
         entry = self.experiment(experiment)
-        if experiment not in self.grids or entry.keys() & {"sensitivity", "steps"}:
+        if experiment not in self.grids or grids.is_varied(entry) or grids.has_steps(entry):
             return {lm: lm for lm in entry["lms"]}
         return {lm: about["lm"] for lm, about in self.grids[experiment]["lms"].items()}
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from recency import config as configuration
 from recency import grids
 from recency.endpoints import CROSSED, DRAWS
+from recency.evaluations import registry
 from recency.mixed.formula import Formula
 from recency.regression import designs
 from recency.regression import predictor_names as names
@@ -136,7 +137,7 @@ def own_columns(study: Study, dataset: str, measure: str) -> list[str]:
     """Return the columns that some design asks of a dataset's own words or observations."""
     asked = {
         response["design"]
-        for table in ("experiments", "searches")
+        for table in registry.fitted_tables()
         for name in study.config.get(table, {})
         for response in configuration.responses(study.config, name, table)
         if (response["dataset"], response["measure"]) == (dataset, measure)
@@ -247,19 +248,17 @@ def ranked_baselines(study: Study, experiment: str) -> dict[str, str]:
 
 def settings_apart(study: Study, experiment: str) -> dict[str, str]:
     """Return design → its settings, where an experiment varies them: each has a total of its own."""
-    if "sensitivity" not in study.experiment(experiment):
+    if not grids.is_varied(study.experiment(experiment)):
         return {}
     return grids.settings_of_designs(study.grids[experiment]["designs"])
 
 
 def memory_kinds(study: Study, experiment: str) -> dict[str, str]:
-    """Return LM → the kind of its memory, where an experiment measures memories; they are tested too."""
-    if "measured_memory" not in study.experiment(experiment):
-        return {}
-    from recency.figures import comparison  # pandas, which a plan does without
-
-    lms, _ = comparison.records(study.ranked_lms(experiment), [])
-    return {lm.lm: lm.memory for lm in lms if lm.memory}
+    """Return LM → its kind, where an evaluation of the experiment tells kinds; they are tested too."""
+    kinds: dict[str, str] = {}
+    for evaluation in registry.evaluations().values():
+        kinds |= evaluation.kinds(study, experiment) if evaluation.kinds else {}
+    return kinds
 
 
 def comparisons(study: Study, experiment: str) -> list[tuple[dict, str, str]]:

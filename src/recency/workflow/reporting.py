@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 from jinja2 import Environment, Template
 
+from recency import grids
 from recency.evaluations import registry
 from recency.evaluations.report import prose
 from recency.workflow import products
@@ -107,7 +108,7 @@ def _beside(study: Study, experiment: str, name: str) -> list[dict]:
     labels = _labelled(_responses(study, experiment))
     for file in evaluation.also(study, experiment):
         stem, *of = Path(file).stem.split(".")
-        rst = Path(registry.__file__).parent / name / f"{stem}.rst"
+        rst = registry.folder(name) / f"{stem}.rst"
         if not file.endswith(".svg") or not rst.exists():
             continue
         wildcards = dict(zip(("dataset", "measure"), of)) | {"search": Path(file).parent.name}
@@ -174,7 +175,7 @@ def _lms(study: Study) -> list[tuple[str, str, str]]:
         lm
         for name in study.config["run"]
         for lm in study.experiment(name)["lms"]
-        if "steps" not in study.experiment(name) or "step" not in study.lms[lm]
+        if not grids.has_steps(study.experiment(name)) or "step" not in study.lms[lm]
     )
     found = []
     for name in names:

@@ -2,7 +2,8 @@
 
 Beside JSON Schema's own keywords there are ours, which the head of config.schema.yaml explains:
 `x-message` and `x-at` word an error; `x-below` and `x-at-most` compare two numbers; `x-table`,
-`x-module`, `x-check` and `x-columns` look a value up, once all types are right.
+`x-module`, `x-check` and `x-columns` look a value up, once all types are right; `x-provided` names the
+kind of plugins that give names.
 """
 
 import math
@@ -12,6 +13,7 @@ from typing import Any
 
 import jsonschema
 
+from recency import plugins
 from recency.errors import InputError
 from recency.names import near, nearest
 
@@ -19,6 +21,7 @@ LARGEST = 2**53  # of a whole number: beyond, not all of them are exact everywhe
 LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
 DEEPEST, MOST = 50, 200_000  # levels and values of a config
 LOOKED_UP = ("x-table", "x-module", "x-check", "x-columns")
+PROVIDED = "x-provided"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
 
 
@@ -184,7 +187,7 @@ def message(error: jsonschema.ValidationError, schema: dict) -> str:
         if len(unknown) > 3:
             first, more = ", ".join(short(key, 40) for key in unknown[:3]), len(unknown) - 3
             return f"{where}: unknown keys {first} and {more} more"
-        return "; ".join(f"{where}: unknown key {nearest(key[:60], known)}" for key in unknown)
+        return "; ".join(f"{where}: unknown key {_near(error, key[:60], known)}" for key in unknown)
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
         return f"{where}: {', '.join(map(repr, missing))} is missing"
@@ -193,11 +196,21 @@ def message(error: jsonschema.ValidationError, schema: dict) -> str:
     return f"{text} ({description})" if description and len(text + description) < 290 else text
 
 
+def _near(error: jsonschema.ValidationError, name: object, known: list[str]) -> str:
+    """Return an unknown name with the nearest, and where packages provide such names the way to one."""
+    if PROVIDED in error.schema:
+        return plugins.unknown(plugins.KINDS[error.schema[PROVIDED]].package, name, known)
+    return nearest(name, known)
+
+
 def _said(error: jsonschema.ValidationError) -> str:
     """Say what is wrong with a value."""
     value, wanted = error.instance, error.validator_value
     if error.validator == "enum":
-        close = near(value, [each for each in wanted if isinstance(each, str)])
+        names = [each for each in wanted if isinstance(each, str)]
+        if PROVIDED in error.schema:
+            return f"none is called {_near(error, value, names)}"
+        close = near(value, names)
         way = f"; did you mean {close!r}?" if close else ""
         if len(str(wanted)) < 150:
             return f"{short(value)} is not one of {wanted}{way}"

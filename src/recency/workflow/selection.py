@@ -9,8 +9,9 @@ from recency.reading.response_names import RESPONSES
 def problems(config: dict) -> list[str]:
     """List what is selected and does not go together."""
     found = [p for name in config["experiments"] for p in experiment_problems(config, name)]
-    for name, search in config.get("searches", {}).items():
-        found += response_problems(config, f"searches → {name}", search)
+    for table in registry.fitted_tables():
+        for name, entry in config.get(table, {}).items() if table != "experiments" else ():
+            found += response_problems(config, f"{table} → {name}", entry)
     for table in ("lm_groups", "unigrams"):
         for name in config["lms"].keys() & config.get(table, {}).keys():
             found.append(f"{table} → {name}: an LM has the same name")
@@ -22,7 +23,9 @@ def _names(config: dict) -> list[str]:
     others = {name: f"targets → {name}" for name in config.get("targets", {})}
     others |= {f"check_{name}": f"datasets → {name}" for name in config["datasets"]}
     others |= {f"export_{name}": f"lms → {name}" for name in config["lms"]}
-    others |= {f"search_{name}": f"searches → {name}" for name in config.get("searches", {})}
+    for evaluation in registry.evaluations().values():
+        named = evaluation.targets(config) if evaluation.targets else []
+        others |= {name: f"the target {name}" for name, _ in named}
     return [
         f"experiments → {name}: `./run {name}` is of {place} already; call it otherwise"
         for name, place in others.items()

@@ -124,14 +124,20 @@ def wildcards(config: dict) -> dict[str, str]:
 
 
 def rule_files(root: str) -> list[str]:
-    """Return the files of rules; last the rules that are named by the config, when all names are taken."""
-    files = sorted(Path(root, "rules").glob("*.smk"), key=lambda p: (p.stem == "targets", p.name))
-    return list(map(str, files))
+    """Return the files of rules, those of evaluations' folders too.
+
+    The rules that are named by the config come last, when all names are taken.
+    """
+    files = sorted(Path(root, "rules").glob("*.smk"))
+    folders = map(registry.folder, registry.evaluations())
+    files += [path for folder in folders if (path := folder / "rules.smk").is_file()]
+    return list(map(str, sorted(files, key=lambda path: path.stem == "targets")))
 
 
 def own_rules(workflow, root: str) -> list:
     """Return the rules of this project: another workflow that has it as a module has rules of its own."""
-    return [rule for rule in workflow.rules if Path(root) in Path(str(rule.basedir), "_").parents]
+    folders = {Path(root), *map(registry.folder, registry.evaluations())}
+    return [r for r in workflow.rules if folders & {*Path(str(r.basedir), "_").parents}]
 
 
 def complete_rules(study: Study, workflow, root: str) -> None:

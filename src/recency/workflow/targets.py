@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from recency import config as configuration
 from recency.errors import InputError
+from recency.evaluations import registry
 from recency.names import near
 
 
@@ -49,16 +50,8 @@ def targets(config: Mapping) -> list[Target]:
         for name, entry in config.get("targets", {}).items()
         if entry["experiment"] in experiments
     ]
-    found += [
-        Target(f"search_{name}", entry.get("label", ""))
-        for name, entry in config.get("searches", {}).items()
-    ]
-    if config.get("power"):
-        line = "the smallest lead of an LM over another that n subjects and m sentences detect"
-        found.append(Target("power", line))
-    if config.get("endpoint_simulation"):
-        line = "size, power, bias and coverage of candidate endpoints of ΔLogLik, simulated"
-        found.append(Target("endpoint", line))
+    for evaluation in registry.evaluations().values():
+        found += [Target(*each) for each in (evaluation.targets or _no_targets)(config)]
     for name, entry in config.get("datasets", {}).items():
         label = entry.get("label", name)
         found.append(Target(f"check_{name}", f"{label}, looked over", "check_<dataset>"))
@@ -68,6 +61,11 @@ def targets(config: Mapping) -> list[Target]:
         found.append(Target(f"export_{name}", f"{label} as a folder", "export_<lm>"))
         found.append(Target(f"push_{name}", f"{label} on the Hub", "push_<lm>"))
     return found
+
+
+def _no_targets(config: Mapping) -> list[tuple[str, str]]:
+    """Return the targets of an evaluation that has none but experiments."""
+    return []
 
 
 def require_distinct(config: Mapping) -> None:

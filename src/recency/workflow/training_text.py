@@ -7,6 +7,7 @@ different texts; a copy under another name is found by the job that reads it (re
 from collections.abc import Iterator, Mapping
 
 from recency import config as configuration
+from recency.evaluations import registry
 from recency.history import MOST_SEEN
 
 #: Keys of a corpus that do not say which text it is.
@@ -44,12 +45,10 @@ def _evaluations(config: Mapping) -> Iterator[tuple[str, str, str]]:
         if on := config["recipes"].get(recipe, {}).get("validation", {}).get("corpus"):
             yield f"recipes → {recipe} → validation → corpus", name, on
     for name, experiment in config["experiments"].items():
-        asked = experiment.get("perplexity")
-        if isinstance(asked, dict):
-            lms = [*experiment["lms"], *filter(None, [asked.get("interpolated_with")])]
-            for part in ("validation", "test"):
-                for lm in lms:
-                    yield f"experiments → {name} → perplexity → {part}", lm, asked.get(part, "")
+        for evaluation in registry.evaluations().values():
+            if evaluation.texts and evaluation.key in experiment:
+                for part, lm, corpus in evaluation.texts(config, name):
+                    yield f"experiments → {name} → {evaluation.key} → {part}", lm, corpus
 
 
 def _trained_on(config: Mapping, name: str, seen: set[str]) -> Iterator[str]:

@@ -23,13 +23,6 @@ from recency.workflow import option_checks, schema_checks
 from recency.workflow.schema_checks import short
 
 PUBLISHED = Path("data", "published")
-#: Kinds of modules that a config names → their package, and what each of them defines.
-MODULES = {
-    "biases": (configuration.BIASES, "PARAMETERS"),
-    "memories": (configuration.MEMORIES, "PARAMETERS"),
-    "parsers": (configuration.PARSERS, "MEASURES"),
-    "readers": (configuration.READERS, "read"),
-}
 #: Signs that Snakemake takes for wildcards and path variables.
 _SIGNS = re.compile(r"[{}<>]")
 Faults = Iterator[tuple[tuple, str]]
@@ -56,9 +49,7 @@ class Lookup:
         if keyword == "x-table":
             yield from self.names(asked, value)
         elif keyword == "x-module":
-            known = plugins.names(*MODULES[asked])
-            if value not in known:
-                yield (), f"none is called {nearest(value, known)}"
+            yield from _module(asked, value)
         elif keyword == "x-columns":
             yield from self.published(asked, value)
         else:
@@ -82,6 +73,13 @@ class Lookup:
             header = next(csv.reader(file), [])
         if lost := [column for column in columns if column not in header]:
             yield (), f"{table}.csv has no column {nearest(lost[0], header)}"
+
+
+def _module(kind: str, name: str) -> Faults:
+    """Yield a plugin that there is not, with the way to have it."""
+    package = plugins.KINDS[kind].package
+    if name not in plugins.names(package):
+        yield (), f"none is called {plugins.unknown(package, name)}"
 
 
 def _file(look: Lookup, file: Mapping) -> Faults:
@@ -154,12 +152,12 @@ def _checkpoint(look: Lookup, value: str) -> Faults:
 
 def _form(kind: str, look: Lookup, entry: Mapping) -> Faults:
     """Yield a form that has no file, and parameters that its file does not allow."""
-    known = plugins.names(*MODULES[kind])
-    if entry["form"] not in known:
-        yield ("form",), f"none is called {nearest(entry['form'], known)}"
+    if faults := list(_module(kind, entry["form"])):
+        yield from ((("form",), text) for _, text in faults)
         return
-    properties = plugins.constant(MODULES[kind][0], entry["form"], "PARAMETERS")
-    schema = plugins.literal(MODULES[kind][0], entry["form"], "RULES") or {}
+    package = plugins.KINDS[kind].package
+    properties = plugins.constant(package, entry["form"], "PARAMETERS")
+    schema = plugins.literal(package, entry["form"], "RULES") or {}
     schema |= {"properties": properties, "additionalProperties": False}
     schema["required"] = [key for key, value in properties.items() if "default" not in value]
     others = ("form", "layers") if kind == "biases" else ("form",)
@@ -209,10 +207,8 @@ def _corpus(look: Lookup, corpus: Mapping) -> Faults:
         if not all(row.reader for row in rows):
             yield ("sources",), f"{corpus['sources']} has no columns part and reader"
         readers = list(dict.fromkeys(row.reader for row in rows if row.reader))
-        known = plugins.names(*MODULES["readers"])
-        for reader in readers:
-            if reader not in known:
-                yield ("reader",), f"none is called {nearest(reader[:60], known)}"
+        faults = [fault for reader in readers for fault in _module("readers", reader[:60])]
+        yield from ((("reader",), text) for _, text in faults)
     for reader, options in corpus.get("options", {}).items():
         if reader not in readers:
             yield ("options",), f"no file of it has the reader {nearest(reader[:60], readers)}"

@@ -95,6 +95,14 @@ def _parameter_problems(where: str, search: dict) -> list[str]:
     return problems
 
 
+def _modules(config, wildcards) -> dict[str, list[str]]:
+    """Return the form of bias that a search varies."""
+    search = config.get("searches", {}).get(getattr(wildcards, "search", None))
+    if search is None:
+        return {}
+    return {configuration.BIASES: [search["form"], "none"], configuration.MEMORIES: []}
+
+
 EVALUATION = Evaluation(
     key="search",
     applies=_here,
@@ -104,4 +112,10 @@ EVALUATION = Evaluation(
         f"<results>/searches/{study.experiment(experiment)['search']}/figure_bias_search.svg"
     ],
     table_problems=_problems_of_tables,
+    fitted="searches",
+    targets=lambda config: [
+        (f"search_{name}", entry.get("label", ""))
+        for name, entry in config.get("searches", {}).items()
+    ],
+    chooses=_modules,
 )

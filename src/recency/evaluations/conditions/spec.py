@@ -2,6 +2,7 @@
 
 from recency.evaluations.registry import Evaluation, schema
 from recency.names import nearest
+from recency.reading import declared_columns
 
 
 def settings_of(config: dict, experiment: str) -> dict:
@@ -27,11 +28,20 @@ def _problems(config, name) -> list[str]:
     if "conditions" not in config["experiments"][name]:
         return []
     settings, where = settings_of(config, name), f"experiments → {name} → conditions"
-    measures = config["datasets"][settings["dataset"]]["measures"]
-    if settings["measure"] not in measures:
-        near = nearest(settings["measure"], measures)
-        return [f"{where} → measure: {settings['dataset']} has no measure {near}"]
-    return []
+    dataset = config["datasets"][settings["dataset"]]
+    problems = []
+    if settings["measure"] not in dataset["measures"]:
+        near = nearest(settings["measure"], dataset["measures"])
+        problems.append(f"{where} → measure: {settings['dataset']} has no measure {near}")
+    columns = declared_columns.of_words(config, dataset)
+    for key in ("by", "stimulus"):
+        if settings[key] not in columns:
+            near = nearest(settings[key], columns)
+            problems.append(
+                f"{where} → {key}: the words of {settings['dataset']} have no column {near}; "
+                "a table's own columns are mapped in options → columns"
+            )
+    return problems
 
 
 EVALUATION = Evaluation(

@@ -67,4 +67,5 @@ EVALUATION = Evaluation(
         "base_observations": lambda study, experiment: _files(study, experiment, "base", "parquet"),
     },
     problems=_problems,
+    jobs={"cross_validation": ("cross-validation", 30.0)},
 )

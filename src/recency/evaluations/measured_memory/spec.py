@@ -24,6 +24,16 @@ def _files(study, experiment: str) -> list[str]:
     ]
 
 
+def _kinds(study, experiment: str) -> dict[str, str]:
+    """Return LM → the kind of its memory, where an experiment measures memories."""
+    if "measured_memory" not in study.experiment(experiment):
+        return {}
+    from recency.figures import comparison  # pandas, which a plan does without
+
+    lms, _ = comparison.records(study.ranked_lms(experiment), [])
+    return {lm.lm: lm.memory for lm in lms if lm.memory}
+
+
 EVALUATION = Evaluation(
     key="measured_memory",
     network=True,
@@ -37,9 +47,6 @@ EVALUATION = Evaluation(
         "ranked": lambda study, experiment: study.ranked_lms(experiment),
         "ranked_baseline": lambda study, experiment: study.ranked_baseline(experiment),
     },
-    conditions={
-        "ranked": lambda study, experiment: registry.evaluations()["reading_times"].applies(
-            study, experiment
-        )
-    },
+    conditions={"ranked": lambda study, experiment: registry.ranking().applies(study, experiment)},
+    kinds=_kinds,
 )

@@ -1,10 +1,11 @@
 """Paired permutation tests between LMs on the held-out partition (Clark et al. 2025, Section 4).
 
 Two models' squared errors are swapped at random, all observations of a subject together (p_subject)
-or all of a sentence (p_sentence); the statistic is the difference of their means, two-sided. p, the
-value that is printed and corrected, is the larger of the two. Swapping each observation on its own
-ignores the dependence within subjects and sentences: p_observation_anticonservative has this value,
-for comparison with published ones (10 % false positives at a nominal 5 % with word effects).
+or all of a sentence (p_sentence); the statistic is the difference of their means unless the
+experiment states another (`test_statistic`), two-sided. p, the value that is printed and corrected,
+is the larger of the two. Swapping each observation on its own ignores the dependence within subjects
+and sentences: p_observation_anticonservative has this value, for comparison with published ones
+(10 % false positives at a nominal 5 % with word effects).
 
 The errors of an LM with several seeds are means over the seeds, and p includes the variation
 between new seeds (recency.stats.permutation). Kinds of memory are tested in the same way; the
@@ -30,7 +31,7 @@ from recency.reading.response_names import SCORE
 from recency.regression.inputs import Inputs
 from recency.regression.prediction import observed, predict, read_fit, rows_for
 from recency.stats.multiple_tests import holm
-from recency.stats.permutation import permutation_p
+from recency.stats.permutation import MEAN, permutation_p, statistic_of
 
 COLUMNS = [
     *("lm_a", "lm_b", "dataset", "measure", "n", "mse_a", "mse_b", "difference", "p"),
@@ -62,7 +63,6 @@ Pair = tuple[str, Errors | None, Errors | None]
 def main(
     held_out: Sequence[str | PathLike],
     words: Sequence[str | PathLike],
-    unigram: Sequence[str | PathLike],
     surprisal_a: Sequence[str | PathLike],
     surprisal_b: Sequence[str | PathLike],
     fit_a: Sequence[str | PathLike],
@@ -70,9 +70,11 @@ def main(
     out: str | PathLike,
     *,
     comparisons: Sequence[Mapping[str, str]],
+    unigram: Sequence[str | PathLike] = (),
     baselines: Mapping[str, str] | None = None,
     permutations: int = 10_000,
     seed: int = 0,
+    statistic: str = MEAN,
     others: Sequence[str | PathLike] = (),
     named: Sequence[Mapping[str, str]] = (),
     kinds: Mapping[str, str] | None = None,
@@ -91,6 +93,7 @@ def main(
     response, and other pairs in these two ways. `out_kinds` has the same of each pair of `kinds`
     (lm → kind), in two families of its own: over all responses, and by response. `others` are the
     files of surprisal of LMs that formulas name: of each of `named`, an lm and a dataset.
+    `statistic` is a module of recency.stats.statistics.
     """
     shown = progress(len(comparisons), "permutation test", "comparisons")
     done: dict[tuple[str, ...], Errors | None] = {}
@@ -116,9 +119,13 @@ def main(
         of_lm.setdefault(about, {}).update({names["lm_a"]: a, names["lm_b"]: b})
         shown.update(index + 1)
     known = baselines or {}
-    _write(out, _tested(by_response, permutations, seed, lambda a, b: known.get(a) == b))
+
+    def tested(tests: Mapping[tuple[str, ...], Sequence[Pair]], *first: Callable) -> list[dict]:
+        return _tested(tests, permutations, seed, *first, statistic=statistic)
+
+    _write(out, tested(by_response, lambda a, b: known.get(a) == b))
     if out_kinds is not None:
-        _write(out_kinds, _tested(_by_kind(of_lm, kinds or {}), permutations, seed))
+        _write(out_kinds, tested(_by_kind(of_lm, kinds or {})))
 
 
 def _of_one_scale(errors: Errors, names: Mapping[str, str]) -> Errors:
@@ -149,6 +156,7 @@ def _tested(
     permutations: int,
     seed: int,
     first: Callable[[str, str], bool] = lambda a, b: True,
+    statistic: str = MEAN,
 ) -> list[dict[str, Any]]:
     """Return a row a response and pair, then one a pair; those with `first` are a family of their own."""
     single, pooled = [], {}
@@ -156,7 +164,7 @@ def _tested(
         pairs = pairs if all(a and b for _, a, b in pairs) else []  # an LM is all of its seeds
         pooled.setdefault(key[:2], []).extend(pairs)
         row = dict(zip(COLUMNS, key))
-        single.append(row | compare(pairs, permutations, _seed(row, seed)))
+        single.append(row | compare(pairs, permutations, _seed(row, seed), statistic))
     together = []
     for (lm_a, lm_b), pairs in pooled.items():
         row = {"lm_a": lm_a, "lm_b": lm_b, "dataset": ALL, "measure": ALL}
@@ -164,7 +172,7 @@ def _tested(
             listed = " and ".join(units)
             print(f"{lm_a}, {lm_b}: errors of {listed} are not tested together", file=sys.stderr)
             pairs = []
-        together.append(row | compare(pairs, permutations, _seed(row, seed)))
+        together.append(row | compare(pairs, permutations, _seed(row, seed), statistic))
     for tests in (single, together):
         for asked in (True, False):
             family = [row for row in tests if first(row["lm_a"], row["lm_b"]) == asked]
@@ -212,7 +220,9 @@ def squared_errors(
     return Errors((rows.y - predict(model, rows)) ** 2, groups, unit)
 
 
-def compare(pairs: Sequence[Pair], permutations: int, seed: int) -> dict[str, Any]:
+def compare(
+    pairs: Sequence[Pair], permutations: int, seed: int, statistic: str = MEAN
+) -> dict[str, Any]:
     """Test LM a against b on all observations of `pairs` together; NaN where there are none.
 
     p is the larger of the clustered p_subject and p_sentence; see `clustered_p`.
@@ -228,16 +238,17 @@ def compare(pairs: Sequence[Pair], permutations: int, seed: int) -> dict[str, An
     )
     error_a, error_b = np.mean(errors_a, axis=0), np.mean(errors_b, axis=0)
     differences = error_a - error_b
-    by_seed = np.array([(a - b).mean() for a, b in zip(errors_a, errors_b, strict=True)])
+    of_training = [a - b for a, b in zip(errors_a, errors_b, strict=True)]
+
+    def p_value(seed: int, codes: np.ndarray | None = None) -> float:
+        by_seed = np.array([statistic_of(each, codes, statistic) for each in of_training])
+        return permutation_p(differences, permutations, seed, codes, by_seed, statistic)
+
     pairs, by_cluster = of_seed[0], {}
     for index, name in enumerate(CLUSTERS, 1):
         codes = _pooled(pairs, name)
         alone = codes.max() == codes.min()  # one cluster can show nothing
-        by_cluster[f"p_{name}"] = (
-            math.nan
-            if alone
-            else permutation_p(differences, permutations, seed + index, codes, by_seed)
-        )
+        by_cluster[f"p_{name}"] = math.nan if alone else p_value(seed + index, codes)
     return {
         "n": len(differences),
         "mse_a": float(error_a.mean()),
@@ -246,7 +257,7 @@ def compare(pairs: Sequence[Pair], permutations: int, seed: int) -> dict[str, An
         "p": clustered_p(by_cluster.values()),
         "permutations": permutations,
         **by_cluster,
-        OBSERVATION: permutation_p(differences, permutations, seed, by_seed=by_seed),
+        OBSERVATION: p_value(seed),
     }
 
 

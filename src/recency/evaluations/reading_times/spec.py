@@ -161,7 +161,8 @@ def _verdict_and_recovery(study, experiment: str) -> list[str]:
 
 EVALUATION = Evaluation(
     key="responses",
-    shares=("compare", "recovery", "search", "sensitivity"),
+    ranks=True,
+    shares=("compare", "recovery", "search", "sensitivity", "test_statistic"),
     applies=_applies,
     inputs={
         "beside": lambda study, experiment: (

@@ -81,6 +81,14 @@ def _problems(config, name) -> list[str]:
     return found
 
 
+def _compared_texts(config, name) -> list[tuple[str, str, str]]:
+    """Return the texts that an experiment's LMs are compared on: part, LM, corpus."""
+    experiment = config["experiments"][name]
+    asked = experiment["perplexity"]
+    lms = [*experiment["lms"], *filter(None, [asked.get("interpolated_with")])]
+    return [(part, lm, asked.get(part, "")) for part in PARTS for lm in lms]
+
+
 EVALUATION = Evaluation(
     key="perplexity",
     shares=("compare",),
@@ -99,4 +107,5 @@ EVALUATION = Evaluation(
         "baseline": lambda study, experiment: study.ranked_baseline(experiment),
     },
     problems=_problems,
+    texts=_compared_texts,
 )

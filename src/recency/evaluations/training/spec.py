@@ -46,9 +46,6 @@ EVALUATION = Evaluation(
             f"<results>/lms/{lm['variant']}/training.csv" for lm in masked(study, experiment)
         ],
     },
-    settings={
-        "trained": variants,
-        "masked": masked,
-    },
+    settings={"trained": variants, "masked": masked},
     conditions={"masked": lambda study, experiment: bool(masked(study, experiment))},
 )

@@ -1,20 +1,21 @@
 """Log-likelihoods of observations under the record of a fit; natural logarithm throughout.
 
-recency.endpoints names them; recency.mixed.likelihood defines those of mixed models. Models without random
-effects have one likelihood by all of these names, events the conditional one alone.
+recency.regression.likelihoods has those of the exploratory partition, and recency.mixed.likelihood
+defines those of mixed models. Models without random effects have one likelihood by all of these names,
+events the conditional one alone.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from recency import plugins
 from recency.endpoints import ENDPOINTS, HELD_OUT
 from recency.mixed import families, likelihood
-from recency.mixed.expressions import split_product
 from recency.mixed.formula import column
 from recency.mixed.levels import joined
 from recency.mixed.recorded import scaled, scaling_of
@@ -75,31 +76,9 @@ class Scored:
         )
 
 
-def _marginal_subject(scored: Scored) -> np.ndarray:
-    return scored.marginal([n for n in scored.record["random"] if "subject" in split_product(n)])
-
-
-def _fixed_effects(scored: Scored) -> np.ndarray:
-    return likelihood.independent(scored.residuals, scored.record["sigma"])
-
-
-def _modelblocks(scored: Scored) -> np.ndarray | None:
-    record = scored.record
-    if "mgcv" in record or "subject" not in record["random"]:
-        return None
-    levels = {name: len(modes) for name, modes in record["ranef"].items()}
-    given = record, scored.predictors, scored.rows.groups
-    return likelihood.modelblocks(scored.residuals, *given, levels)
-
-
-COMPUTED: dict[str, Callable[[Scored], np.ndarray | None]] = {
-    "conditional": lambda scored: contributions(scored.record, scored.rows),
-    "marginal_subject": _marginal_subject,
-    "marginal": Scored.marginal,
-    "fixed_effects": _fixed_effects,
-    "modelblocks": _modelblocks,
-}
-"""Likelihood (recency.endpoints.HELD_OUT) → its parts (n,) of rows; None where a model has none."""
+def _computed(name: str, scored: Scored) -> np.ndarray | None:
+    """Return the parts (n,) of the rows by a likelihood; None where a model has none."""
+    return plugins.load("recency.regression.likelihoods", name).parts(scored)
 
 
 def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
@@ -110,11 +89,11 @@ def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
     if families.of(record) == families.BINOMIAL:
         return {"conditional": contributions(record, rows)}
     scored = Scored(record, rows, scaled(rows.predictors, record["scaling"]))
-    found = {name: COMPUTED[name](scored) for name in HELD_OUT}
+    found = {name: _computed(name, scored) for name in HELD_OUT}
     if "mgcv" not in record:
         scored = replace(scored, predictors=scaled(rows.predictors, _rescaled(record, rows)))
         names = [name for name in HELD_OUT if ENDPOINTS[name].rescaled]
-        found |= {f"{name}_rescaled": COMPUTED[name](scored) for name in names}
+        found |= {f"{name}_rescaled": _computed(name, scored) for name in names}
     return {name: values for name, values in found.items() if values is not None}
 
 

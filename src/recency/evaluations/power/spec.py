@@ -1,0 +1,11 @@
+"""The smallest lead of one LM over another that a study of some size detects (`./run power`)."""
+
+from recency.evaluations.registry import Evaluation
+
+
+def _targets(config) -> list[tuple[str, str]]:
+    line = "the smallest lead of an LM over another that n subjects and m sentences detect"
+    return [("power", line)] if config.get("power") else []
+
+
+EVALUATION = Evaluation(alone=False, uses_lms=False, targets=_targets)

@@ -1,0 +1,18 @@
+"""Log-likelihood by the fixed effects alone, the random effects at 0."""
+
+from recency.mixed import likelihood
+from recency.regression.log_likelihoods import Scored
+
+ENDPOINT = {
+    "observations": "held out",
+    "effects": "fixed effects alone",
+    "of": "of the exploratory partition, by fixed effects alone",
+    "short": "fixed effects",
+    "rescaled": True,
+    "order": 4,
+}
+
+
+def parts(scored: Scored):
+    """Return the log-likelihood (n,) of each row."""
+    return likelihood.independent(scored.residuals, scored.record["sigma"])

@@ -1,0 +1,23 @@
+"""Log-likelihood as the script of Modelblocks computes it (Clark et al. 2025)."""
+
+from recency.mixed import likelihood
+from recency.regression.log_likelihoods import Scored
+
+ENDPOINT = {
+    "observations": "held out",
+    "effects": "the script of Modelblocks",
+    "of": "of the exploratory partition, as the authors' script computes it",
+    "short": "Modelblocks",
+    "rescaled": True,
+    "order": 5,
+}
+
+
+def parts(scored: Scored):
+    """Return the part (n,) of each row; None of models without by-subject effects, and of additive ones."""
+    record = scored.record
+    if "mgcv" in record or "subject" not in record["random"]:
+        return None
+    levels = {name: len(modes) for name, modes in record["ranef"].items()}
+    given = record, scored.predictors, scored.rows.groups
+    return likelihood.modelblocks(scored.residuals, *given, levels)

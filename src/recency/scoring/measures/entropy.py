@@ -1,0 +1,3 @@
+"""Entropy of the next token (Shannon): H = −Σ p log p."""
+
+MEASURE = {"unit": 1, "masked": True, "reads": ["entropy"]}

@@ -1,0 +1,114 @@
+"""Values of the measures of words and tokens, from what an LM scored (recency.scoring.measures)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from recency import plugins
+from recency.errors import InputError
+from recency.scoring.measures import Asked, measure_of
+
+
+@dataclass(frozen=True)
+class Words:
+    """Stretches of a text, words or tokens, as the `value` of a measure reads them.
+
+    Attributes
+    ----------
+    statistics : mapping of str to ndarray (tokens + 1,)
+        Statistics of the distribution before each token, and at the text's end, nats.
+    surprisal : mapping of int to ndarray (words,)
+        Words of context → surprisal, nats; -1: in the whole text.
+    begin, end : ndarray (words,)
+        The first token of each, and of the next one.
+    """
+
+    statistics: Mapping[str, np.ndarray]
+    surprisal: Mapping[int, np.ndarray]
+    begin: np.ndarray
+    end: np.ndarray
+
+    def before(self, statistic: str) -> np.ndarray:
+        """Return a statistic of the distribution before each word."""
+        return self.statistics[statistic][self.begin]
+
+    def after(self, statistic: str) -> np.ndarray:
+        """Return a statistic of the distribution after each word, that before the next one."""
+        return self.statistics[statistic][self.end]
+
+
+def of_tokens(
+    asked: Asked,
+    statistics: Mapping[str, np.ndarray],
+    contexts: Mapping[int, np.ndarray],
+    log: float,
+) -> list[np.ndarray]:
+    """Return the measures of each token of a text, in the order of `measures.columns_of`.
+
+    `statistics` has (tokens + 1,) each, nats, the last behind the text; `contexts` surprisal (tokens,)
+    in nats in each of `asked.lengths`, and in the whole text under -1. `log` is the unit in nats.
+    """
+    return _derived(asked, statistics, contexts, np.arange(len(contexts[-1])), log)
+
+
+def of_words(
+    asked: Asked,
+    statistics: Mapping[str, np.ndarray],
+    contexts: Mapping[int, np.ndarray],
+    first: np.ndarray,
+    log: float,
+) -> list[np.ndarray]:
+    """Return the measures of each word: those of its `first` token, sums of surprisal over all.
+
+    The arguments are those of `of_tokens`; `first` has the number of each word's first token, for
+    the words that have one.
+    """
+    summed = {length: np.add.reduceat(tokens, first) for length, tokens in contexts.items()}
+    return _derived(asked, statistics, summed, first, log)
+
+
+def _derived(asked, statistics, surprisal, first, log) -> list[np.ndarray]:
+    """Compute the measures of stretches of a text that begin at the tokens `first`."""
+    end = np.append(first[1:], len(next(iter(statistics.values()), [0])) - 1)
+    words = Words(statistics, surprisal, first, end)
+    values = []
+    for name in asked.measures:
+        measure = measure_of(name)
+        derive = getattr(_module(name), "value", None)
+        if derive is None:
+            value = words.before(measure.statistics(name)[0])
+        else:
+            value = derive(words, *measure.argument(name))
+        values.append(value / log**measure.unit if measure.unit else value)
+    return values + [surprisal[length] / log for length in asked.contexts]
+
+
+def exact_statistic(name: str, log_probabilities, targets):
+    """Return the statistic that a measure's module computes from whole distributions.
+
+    Parameters
+    ----------
+    name : str
+        A name of the measure.
+    log_probabilities : torch.Tensor (n, vocabulary)
+        Float64, nats; the columns are token ids.
+    targets : torch.Tensor (n,)
+        The tokens that came.
+
+    Returns
+    -------
+    torch.Tensor (n,), float64
+    """
+    values = _module(name).statistic(log_probabilities, targets, *measure_of(name).argument(name))
+    if tuple(values.shape) != (len(targets),):
+        raise InputError(
+            f"measure {name!r}: statistic returns the shape {tuple(values.shape)} and not "
+            f"({len(targets)},), a value for each position"
+        )
+    return values.double()
+
+
+def _module(name: str) -> ModuleType:
+    return plugins.load("recency.scoring.measures", measure_of(name).name)
