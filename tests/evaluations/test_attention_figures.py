@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from recency.evaluations.attention_by_distance import figure as figure_attention_by_distance
 from recency.evaluations.dependencies import figure as figure_attention_heads
@@ -33,6 +34,7 @@ def summary_of(path, slopes, layers=2, count=4, best=1):
     return path
 
 
+@pytest.mark.merge
 def test_figure_names_heads_and_compares_with_the_paper(tmp_path):
     published = tmp_path / "published.csv"
     published.write_text(
@@ -63,6 +65,7 @@ def test_figure_names_heads_and_compares_with_the_paper(tmp_path):
     assert [t.get_text() for t in figure.axes[3].get_xticklabels()][:2] == ["1", "2"]
 
 
+@pytest.mark.merge
 def test_many_heads_are_a_map(tmp_path):
     made = [summary_of(tmp_path / "a.csv", False, layers=12, count=12)] * 2
     figure_attention_heads.main(heads=made, out=[tmp_path / "map.png"], lms=LMS)

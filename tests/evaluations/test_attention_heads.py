@@ -12,6 +12,7 @@ from recency.evaluations.attention_by_distance import score as attention_by_dist
 from recency.evaluations.dependencies import score as attention_heads
 from recency.networks import architectures, checkpoints
 from recency.scoring import alignment, attention_weights
+from recency.scoring.lm_spec import LMSpec
 
 
 @pytest.fixture(scope="module")
@@ -75,14 +76,12 @@ def attention_of(folder, ids, bias):
     return every
 
 
-def run(folder, tmp_path, words, pairs, **more):
+def run(folder, tmp_path, words, pairs, **reading):
     words.to_parquet(tmp_path / "words")
     pairs.to_parquet(tmp_path / "pairs")
-    settings = {"lm": "x", "seed": 1} | more
-    attention_heads.main(
-        tmp_path / "words", tmp_path / "pairs", folder, folder / "tokenizer.json",
-        tmp_path / "out", tmp_path / "summary", **settings,
-    )  # fmt: skip
+    lm = LMSpec("x", folder, folder / "tokenizer.json", **reading)
+    files = [tmp_path / name for name in ("out", "summary")]
+    attention_heads.main(tmp_path / "words", tmp_path / "pairs", lm, *files, seed=1)
     return pd.read_parquet(tmp_path / "out"), pd.read_csv(tmp_path / "summary")
 
 
@@ -186,6 +185,7 @@ def planted(extra):
     return pairs, found, there.sum(1)[None, :, None]
 
 
+@pytest.mark.merge
 def test_false_alarms_are_as_rare_as_they_should_be():
     """With places drawn at random, p is below .05 about one time in twenty."""
     random, hits = np.random.default_rng(7), 0
@@ -228,8 +228,8 @@ def test_attention_by_distance_against_loops(tmp_path, tokenizer, words, bias):
     folder = saved(tmp_path / "lm", tokenizer, bias)
     words.to_parquet(tmp_path / "words")
     attention_by_distance.main(
-        tmp_path / "words", folder, folder / "tokenizer.json", tmp_path / "out",
-        tmp_path / "summary", "x",
+        tmp_path / "words", LMSpec("x", folder, folder / "tokenizer.json"), tmp_path / "out",
+        tmp_path / "summary",
     )  # fmt: skip
     out, summary = pd.read_parquet(tmp_path / "out"), pd.read_csv(tmp_path / "summary")
     mass, uniform = np.zeros((2, 4, 200)), np.zeros(200)
@@ -267,8 +267,8 @@ def test_total_variation_to_the_unbiased_network(tmp_path, tokenizer, words):
 
     def run_with(bias):
         attention_by_distance.main(
-            tmp_path / "words", folder, folder / "tokenizer.json", tmp_path / "out",
-            tmp_path / "summary", "x", bias=bias,
+            tmp_path / "words", LMSpec("x", folder, folder / "tokenizer.json", bias),
+            tmp_path / "out", tmp_path / "summary",
         )  # fmt: skip
         return pd.read_csv(tmp_path / "summary").set_index(["layer", "head"]).total_variation
 

@@ -12,6 +12,7 @@ from recency.evaluations.attention_maps import figure as figure_attention_maps
 from recency.evaluations.attention_maps import score as attention_map
 from recency.figures import comparison, style
 from recency.networks import architectures, checkpoints
+from recency.scoring.lm_spec import LMSpec
 
 TEXT = "The unforgettable cat  saw the dog"
 LMS = [
@@ -36,9 +37,8 @@ def made(tmp_path_factory, tokenizer):
     for name, spec in (("Pythia", NONE), ("mix", MIX)):
         architectures.new(TINY, spec, tokenizer.get_vocab_size(), 5).save_pretrained(folder / name)
         PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder / name)
-        attention_map.main(
-            TEXT, folder / name, folder / name / "tokenizer.json", folder / f"{name}.parquet", name
-        )
+        lm = LMSpec(name, folder / name, folder / name / "tokenizer.json")
+        attention_map.main(TEXT, lm, folder / f"{name}.parquet")
     return folder
 
 
@@ -76,9 +76,10 @@ def test_a_sentence_longer_than_the_window_is_refused(made, tmp_path):
     with pytest.raises(
         InputError, match="sentences: 'unforgettable .* more than mix reads at once"
     ):
-        attention_map.main(text, made / "mix", tokens, tmp_path / "x.parquet", "mix")
+        attention_map.main(text, LMSpec("mix", made / "mix", tokens), tmp_path / "x.parquet")
 
 
+@pytest.mark.merge
 def test_every_head_has_a_panel(made, tmp_path):
     maps = [made / f"{each['lm']}.parquet" for each in LMS]
     out = [tmp_path / f"f.{ending}" for ending in ("svg", "pdf", "png", "csv")]

@@ -9,6 +9,7 @@ from masked_networks import roberta
 from recency.evaluations.attention_by_distance import score as attention_by_distance
 from recency.evaluations.attention_maps import score as attention_map
 from recency.scoring import hidden_states
+from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import load
 
 WORDS = [f"w{number}" for number in range(25)]
@@ -70,7 +71,7 @@ def attention(folder, ids):
 
 
 def test_a_map_has_what_is_ahead_and_is_that_of_transformers(folder, tmp_path):
-    attention_map.main("w1 w2 w3 w4", folder, None, tmp_path / "map.parquet", "rob")
+    attention_map.main("w1 w2 w3 w4", LMSpec("rob", folder), tmp_path / "map.parquet")
     table = pd.read_parquet(tmp_path / "map.parquet")
     assert len(table) == 2 * 4 * 6 * 6
     expected = attention(folder, load(folder).tokenizer.encode("w1 w2 w3 w4").ids)
@@ -88,7 +89,7 @@ def test_distances_are_signed_and_those_of_loops(folder, texts, tmp_path, bias):
     words.assign(word_id=range(len(words))).to_parquet(tmp_path / "words.parquet")
     out, summary = tmp_path / "d.parquet", tmp_path / "s.csv"
     attention_by_distance.main(
-        tmp_path / "words.parquet", folder, None, out, summary, "rob", bias=bias
+        tmp_path / "words.parquet", LMSpec("rob", folder, bias=bias), out, summary
     )
     opened = load(folder)
     mass, uniform, queries = np.zeros((2, 4, 23)), np.zeros(23), 0

@@ -12,6 +12,7 @@ from recency.errors import InputError
 from recency.evaluations.bias_search import figure as figure_bias_search
 from recency.evaluations.bias_search import search as bias_search
 from recency.scoring import surprisal
+from recency.scoring.lm_spec import LMSpec
 
 SEARCH = {
     "form": "exponential",
@@ -43,14 +44,11 @@ def run(study, folder, **changes):
     settings = {
         "search": SEARCH | changes.pop("search", {}),
         "responses": [{"dataset": "d", "measure": "SPR", "design": DESIGN}],
-        "lm": "gpt2",
-        "bos": False,
     }
     bias_search.main(
         words=[out["words"]],
         fit=[out["fit"]],
-        model=model,
-        tokenizer=None,
+        lm=LMSpec("gpt2", model, **{"bos": False} | changes.pop("lm", {})),
         out_trials=folder / "trials.csv",
         out_best=folder / "best.json",
         **settings | changes,
@@ -65,9 +63,8 @@ def scores(model, out):
 def by_the_workflow(study, bias, name):
     """Return the log-likelihood that the rules surprisal and regression give, with one bias."""
     out, model = study
-    surprisal.main(
-        out["words"], model, None, out["words"].with_name(f"{name}.parquet"), name, "d", bias, False
-    )
+    lm = LMSpec(name, model, bias=bias, bos=False)
+    surprisal.main(out["words"], lm, out["words"].with_name(f"{name}.parquet"), "d")
     return json.loads(fitted(out, name).read_text())["loglik"]["fit"]
 
 
@@ -117,6 +114,7 @@ def test_what_is_maximised_is_the_workflow_s_fit(study, tmp_path):
     assert trials.loglik.nunique() == 6
 
 
+@pytest.mark.merge
 def test_a_killed_search_goes_on_where_it_was(study, tmp_path, monkeypatch):
     calls, real = [], bias_search.loglik
 

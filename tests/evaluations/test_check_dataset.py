@@ -238,6 +238,7 @@ def test_times_have_round_labels_that_stand_apart(low, high, ticks):
     assert check_dataset._log_ticks(low, high) == pytest.approx(ticks)
 
 
+@pytest.mark.merge
 def test_the_page_the_table_and_the_figure(tmp_path):
     bits = pd.DataFrame({"word_id": WORDS.word_id, "surprisal_bits": WORDS.word.str.len() * 1.5})
     bits.to_parquet(tmp_path / "unigram.parquet")

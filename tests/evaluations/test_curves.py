@@ -112,6 +112,7 @@ def read(path):
     return rows.read(path, LMS, RESPONSES)[0]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("seeds", ["one", "three"])
 def test_the_intervals_are_those_of_any_experiment(seeds, request):
     """Of each step as if it were an LM of an experiment without steps: its tables, row by row."""
@@ -194,6 +195,7 @@ def test_since_the_highest_holds_for_all_steps_together(one, three):
     assert (rows.of(read(three[1]), "perplexity").low.notna()).all()
 
 
+@pytest.mark.merge
 def test_figures_table_and_summary(three, tmp_path):
     known = {"curves": three[1], "lms": LMS, "responses": RESPONSES, "baseline": "Pythia"}
     outs = {}

@@ -4,10 +4,13 @@ import json
 import shutil
 
 import pandas as pd
+import pytest
 import yaml
 from project import TINY, plan, snakemake
 
 from recency.networks import checkpoints
+
+pytestmark = pytest.mark.merge
 
 RESULTS = "results/tiny/cores"
 KEPT = {

@@ -210,6 +210,7 @@ def drawn(folder, values):
     return folder
 
 
+@pytest.mark.merge
 def test_table_and_figure_have_published_beside_reproduced(tmp_path):
     values = {("items_ucl_spr", "SPR"): 1.5, ("items_provo", "FP"): -13.5}
     for name in ("a", "b"):
@@ -255,6 +256,7 @@ def test_published_values_find_their_responses():
     assert set(there.corpus_measure) == labels and set(there.lm) <= set(experiment["lms"])
 
 
+@pytest.mark.merge
 def test_number_of_words_is_the_published_one(shared_data, tmp_path):
     """N of section 3.2, all six; AIC on the real words is that of statsmodels; r of Appendix A."""
     import statsmodels.api as sm

@@ -252,6 +252,7 @@ def test_natural_stories_against_the_derived_token_table(stories):
     assert len(ours) == len(known) == 11_729
 
 
+@pytest.mark.merge
 def test_natural_stories_counts(stories):
     """The graph rule gives the published first arguments to within two, coreference exactly."""
     folder, _ = stories
@@ -269,6 +270,7 @@ def test_natural_stories_counts(stories):
     assert counts.second_argument.max() == sizes["second_argument"] < published["second_argument"]
 
 
+@pytest.mark.merge
 def test_the_page_has_the_counts(stories):
     folder, _ = stories
     run(folder)

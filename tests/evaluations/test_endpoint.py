@@ -169,6 +169,7 @@ def test_baselines_are_those_of_the_published_design():
         assert formula_of(design | {"base": name}, "base") == formula
 
 
+@pytest.mark.merge
 def test_a_study_prefers_the_closer_lm():
     study = candidates.run(SMALL, CLOSENESS, 0, 1, draws=30, permutations=199)
     assert list(study.scores) and set(study.scores) == set(candidates.CANDIDATES)
@@ -203,6 +204,7 @@ def simulated(tmp_path_factory):
     return files
 
 
+@pytest.mark.merge
 def test_tables_have_every_candidate_and_test_of_every_setting(simulated):
     rows, tests = map(pd.read_csv, simulated)
     assert list(rows) == simulate.COLUMNS and list(tests) == simulate.TEST_COLUMNS
@@ -217,6 +219,7 @@ def test_tables_have_every_candidate_and_test_of_every_setting(simulated):
     assert not list(simulated[0].parent.glob(".*"))
 
 
+@pytest.mark.merge
 def test_a_stopped_simulation_goes_on(simulated, tmp_path, monkeypatch):
     files = tmp_path / "candidates.csv", tmp_path / "tests.csv"
     calls = []
@@ -307,6 +310,7 @@ def test_summary_counts_claims_and_coverage():
     assert row["power"] == 0 and row["coverage_lead"] == 1
 
 
+@pytest.mark.merge
 def test_figure_and_table(simulated, tmp_path):
     figures = [tmp_path / f"figure{suffix}" for suffix in (".csv", ".pdf", ".svg", ".png")]
     figure_endpoint.main(simulated[0], figures)

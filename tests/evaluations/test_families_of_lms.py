@@ -140,6 +140,7 @@ def test_tables_and_figure(files, tmp_path):
     assert "with part of speech" not in ends[1].read_text()
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("many", [2, 5, 6])
 def test_every_point_is_in_its_panel(files, many):
     """Of one response or two beside each other; a response's panels have one axis."""

@@ -8,6 +8,7 @@ from project import SCHEMA, load
 
 from recency.errors import InputError
 from recency.evaluations.glue import examples, figure, fine_tune, scores, table
+from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import load as open_model
 from recency.workflow import checks
 
@@ -51,7 +52,7 @@ def test_a_made_task_is_learned_to_its_known_matthews_and_a_killed_job_goes_on(f
         "train": written(tmp_path / "train.tsv", made(200, 1)),
         "dev": written(tmp_path / "dev.tsv", made(50, 2, wrong=10)),
     }
-    arguments = {"files": files, "model": folder, "tokenizer": None, "lm": "rob", "name": "made"}
+    arguments = {"files": files, "lm": LMSpec("rob", folder), "name": "made"}
     arguments |= {"task": TASK, "out": tmp_path / "runs.csv"}
     fine_tune.main(**arguments, settings=SETTINGS | {"seeds": [1]})
     one = pd.read_csv(tmp_path / "runs.csv")

@@ -2,9 +2,12 @@
 
 import html
 
+import pytest
 from browsing import browser, opened  # noqa: F401, a fixture
 from made_corpus import WORDS, times
 from test_check_dataset import run
+
+pytestmark = pytest.mark.merge
 
 WORD = "<svg/onload=document.title='hostile'>"
 NAME = "<script>document.title='hostile'</script><img src=x onerror=\"document.title='hostile'\">"

@@ -13,6 +13,8 @@ from recency.reading import responses as responses_rule
 from recency.reading import words as words_rule
 from recency.workflow import checks, loading
 
+pytestmark = pytest.mark.merge
+
 ARPA = "\\data\\\nngram 1={n}\n\n\\1-grams:\n-3\t<unk>\n0\t<s>\n-1.5\t</s>\n{grams}\n\n\\end\\\n"
 SECTION = (ROOT / "docs" / "corpora.md").read_text().partition("## Experiments: items")[2]
 MEANS, TRIALS = re.findall(r"```yaml\n(.*?)```", SECTION, re.DOTALL)[:2]

@@ -10,6 +10,8 @@ from item_means import items
 from loaded import untracked
 from project import copy_project, plan, planned, snakemake
 
+pytestmark = pytest.mark.merge
+
 HUB = {"checkpoint": "model", "bos": False}
 MADE = {
     "study": "made",

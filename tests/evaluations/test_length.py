@@ -12,6 +12,7 @@ from torch import nn
 
 from recency.errors import InputError
 from recency.evaluations.length import differences, figure, score, spec, table
+from recency.scoring.lm_spec import LMSpec
 from recency.scoring.masked import Frame, pieces
 
 WORDS, BACK, SURE = 20, 30, 0.9
@@ -108,8 +109,8 @@ def test_learned_positions_end_and_others_go_on(tmp_path, capsys):
     random = np.random.default_rng(0)
     texts = [" ".join(random.choice(words, size)) for size in (100, 20, 100, 90, 100)]
     pd.DataFrame({"text": texts}).to_parquet(tmp_path / "text.parquet")
-    given = {"text": tmp_path / "text.parquet", "model": folder, "tokenizer": None, "share": 0.15,
-             "documents": 2, "seed": 1, "lm": "rob", "out": tmp_path / "out.parquet"}  # fmt: skip
+    given = {"text": tmp_path / "text.parquet", "lm": LMSpec("rob", folder), "share": 0.15,
+             "documents": 2, "seed": 1, "out": tmp_path / "out.parquet"}  # fmt: skip
     score.main(lengths=[20, 40, 80], **given)
     found = pd.read_parquet(tmp_path / "out.parquet")
     assert list(found.columns) == score.COLUMNS and found.document.nunique() == 2

@@ -141,6 +141,7 @@ def test_at_a_bound_of_the_search_the_interval_is_open():
     assert figure.named(lms[0], flat) == "flat  –"
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(("true", "amplitude"), [(1.5, 1.0), (8, 0.3)])
 def test_intervals_cover_the_true_half_life_and_half_distance(true, amplitude):
     random, covered, repeats = np.random.default_rng(5), np.zeros(2), 150
@@ -317,6 +318,7 @@ def test_of_several_seeds_the_mean_is_measured_and_the_interval_knows_them(tmp_p
     assert found["a"].half_life == both.half_life and found["a"].units == [2.0] * 3
 
 
+@pytest.mark.merge
 def test_delta_loglik_by_half_life(tmp_path):
     """LMs at their true half-lives; one whose half-life is not identified is listed below."""
     lms, files, words = [], [], texts()

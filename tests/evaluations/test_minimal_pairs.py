@@ -32,6 +32,7 @@ from recency.evaluations.minimal_pairs import score as score_pairs
 from recency.evaluations.minimal_pairs.score import score
 from recency.networks import architectures
 from recency.scoring import causal as scoring
+from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,6 +128,7 @@ def test_a_few_pairs_may_be_of_one_sentence(tmp_path, capsys):
     assert len(pairs) == 150 and "a.jsonl, line 150: both sentences are" in capsys.readouterr().err
 
 
+@pytest.mark.merge
 def test_real_blimp(mirror, tmp_path):
     """67 paradigms of 1,000 pairs; 13 terms, which the config counts as BLiMP's 12 phenomena."""
     entry = load()["minimal_pairs"]["blimp"]
@@ -230,12 +232,12 @@ def test_each_sentence_is_scored_once_and_batches_do_not_matter(tokenizer, tmp_p
         return score(sentences, *rest)
 
     monkeypatch.setattr(score_pairs, "score", spy)
-    monkeypatch.setattr(score_pairs, "load", lambda *_, **__: model)
+    monkeypatch.setattr(LMSpec, "open", lambda self: model)
     good, bad = zip(*itertools.permutations(SENTENCES, 2))
     pairs = pd.DataFrame({"pair": range(len(good)), "good": good, "bad": bad})
     pairs.to_parquet(tmp_path / "p.parquet")
     out = tmp_path / "out.parquet"
-    score_pairs.main(tmp_path / "p.parquet", "x", None, out, "Pythia")
+    score_pairs.main(tmp_path / "p.parquet", LMSpec("Pythia", "x"), out)
     assert sorted(seen) == sorted(set(SENTENCES))
     made = pd.read_parquet(out)
     assert list(made.columns) == [
@@ -309,7 +311,7 @@ def test_ngram_models(tmp_path):
     pairs = pd.DataFrame({"pair": [0, 1], "good": ["a b c", "b"], "bad": ["c b a", "a d"]})
     pairs.to_parquet(tmp_path / "p.parquet")
     out = tmp_path / "out.parquet"
-    score_pairs.main(tmp_path / "p.parquet", tmp_path / "m.arpa", None, out, "unigram")
+    score_pairs.main(tmp_path / "p.parquet", LMSpec("unigram", tmp_path / "m.arpa"), out)
     found = pd.read_parquet(out)
     assert list(found.good_bits) == [bits[0], bits[3]]
     assert list(found.bad_bits) == [bits[1], bits[2]]
@@ -343,6 +345,7 @@ targets:
 """
 
 
+@pytest.mark.merge
 def test_from_a_table_to_the_figures(tokenizer, tmp_path):
     """Two LMs that need no training; pairs that are not here are said to be, and the rest is run."""
     project = copy_project(tmp_path)

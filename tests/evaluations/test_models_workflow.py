@@ -11,6 +11,8 @@ from loaded import untracked
 from masked_networks import roberta
 from project import copy_project, plan, planned, snakemake
 
+pytestmark = pytest.mark.merge
+
 MIXED = {
     "formula": "time_ms ~ length + surprisal + (1 | subject) + (1 | sentence)",
     "of_interest": ["surprisal"],

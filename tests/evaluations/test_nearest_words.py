@@ -9,6 +9,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from recency.errors import InputError
 from recency.evaluations.nearest_words import score, table
 from recency.networks import architectures
+from recency.scoring.lm_spec import LMSpec
 
 WORDS = ["</s>", "[unk]", "cat", "dog", "eats", "sees", "of"]
 
@@ -33,7 +34,7 @@ def model(tmp_path):
 
 def test_those_that_are_near(model, tmp_path):
     folder, C = model
-    told = folder, folder / "tokenizer.json", tmp_path / "wd.csv", "WD"
+    told = LMSpec("WD", folder, folder / "tokenizer.json"), tmp_path / "wd.csv"
     score.main(*told, words=["cat", "of"], neighbours=3)
     found = pd.read_csv(tmp_path / "wd.csv").set_index(["space", "word", "rank"]).sort_index()
     assert found.neighbour["U", "cat", 1] == "dog" and found.value["U", "cat", 1] == pytest.approx(

@@ -9,6 +9,8 @@ import yaml
 from checkpoints import checkpoint
 from project import copy_project, plan, planned, snakemake
 
+pytestmark = pytest.mark.merge
+
 FORMULA = (
     "time_ms ~ length + log(cloze) + condition + surprisal + next_length + previous2_surprisal"
     " + (1 + surprisal | subject) + (1 | frame)"

@@ -213,6 +213,7 @@ def test_table_with_published_values(windows):
     assert "ublished" not in (folder / "t.html").read_text()
 
 
+@pytest.mark.merge
 def test_figures_show_what_the_table_says(windows):
     folder, lms = windows
     ends = ("svg", "png", "csv")

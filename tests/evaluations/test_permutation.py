@@ -240,7 +240,9 @@ def test_lms_against_the_baseline_are_a_family_of_their_own(tmp_path, monkeypatc
     p = {"a": 0.01, "b": 0.02, "c": 0.4}
     names = [("a", "base"), ("b", "base"), ("c", "base"), ("a", "b")]
     monkeypatch.setattr(
-        permutation, "compare", lambda pairs, permutations, seed: {"p": pairs[0][2].squared}
+        permutation,
+        "compare",
+        lambda pairs, permutations, seed, statistic: {"p": pairs[0][2].squared},
     )
 
     def errors(held_out, words, unigram, surprisal, fit, others):

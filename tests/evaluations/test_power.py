@@ -41,6 +41,7 @@ def table(tmp_path_factory):
     return pd.read_csv(out)
 
 
+@pytest.mark.merge
 def test_more_subjects_detect_smaller_leads(table):
     assert list(table) == simulate_power.COLUMNS and len(table) == 4
     one = table[table.seeds == 1].set_index("subjects")
@@ -50,6 +51,7 @@ def test_more_subjects_detect_smaller_leads(table):
     assert ((table.chance_low <= table.chance) & (table.chance <= table.chance_high)).all()
 
 
+@pytest.mark.merge
 def test_units_agree(table):
     for name in ("lead", "detectable"):
         assert table[f"{name}_per_1000"].to_numpy() == pytest.approx(
@@ -74,6 +76,7 @@ def test_summary_is_half_of_the_interval_and_084_standard_errors():
     assert row["lead_relative"] == pytest.approx(0.4) and row["se"] == 4.5
 
 
+@pytest.mark.merge
 def test_a_study_is_scored_by_the_crossed_bootstrap():
     settings = Settings(subjects=8, sentences=9, words=4, seeds=2, responses=1)
     found = simulate_power.leads(settings, {"a": 0.9, "b": 0.5}, [1, 2], 3, 7, 30)
@@ -110,6 +113,7 @@ def test_figure_shows_every_size(table, tmp_path):
     assert len(pd.read_csv(files[0])) == 4
 
 
+@pytest.mark.merge
 def test_both_simulations_run_as_targets(tmp_path):
     folder = copy_project(tmp_path / "study")
     (folder / "over.yaml").write_text(yaml.safe_dump(yaml.safe_load(OVER)))

@@ -11,6 +11,8 @@ from project import ROOT, SCHEMA, copy_project, load, merged, snakemake
 from recency.mixed import lme4
 from recency.workflow import checks
 
+pytestmark = pytest.mark.merge
+
 SECTION = (
     (ROOT / "docs" / "regression.md").read_text().partition("### Psychometric predictive power")[2]
 )

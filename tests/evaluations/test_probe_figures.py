@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from recency.evaluations.probe import figure as figure_probe
 from recency.evaluations.probe import table as table_probe
@@ -47,6 +48,7 @@ def files(folder):
     return [probe_of(folder / f"{each['lm']}.csv", best) for each, best in zip(LMS, (2, 0, 3))]
 
 
+@pytest.mark.merge
 def test_every_lm_has_a_line_of_its_own(tmp_path):
     out = [tmp_path / f"f.{ending}" for ending in ("svg", "pdf", "png", "csv")]
     figure_probe.main(

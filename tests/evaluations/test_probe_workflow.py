@@ -11,6 +11,8 @@ from random_trees import random_heads
 
 from recency.workflow.study import Study
 
+pytestmark = pytest.mark.merge
+
 PROBE = """
 run: [probe]
 treebanks:

@@ -15,6 +15,7 @@ from recency.evaluations.rank_metrics import figure, judges, score, table
 from recency.networks import architectures
 from recency.reading.contracts import word_table
 from recency.scoring import generation, ngram, ngram_ranks
+from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model
 
 VOCABULARY = ["the", "dog", "cat", "sat", "ran", "a", "on", "mat."]
@@ -167,7 +168,8 @@ def scored(model, tmp_path_factory):
     for lm, path in files.items():
         (folder / lm).mkdir()
         own = path / "tokenizer.json" if path.is_dir() else None
-        score.main(folder / "words.parquet", path, own, folder / lm / "x.parquet", folder / lm / "x.csv", lm, **SETTINGS)  # fmt: skip
+        out = folder / lm / "x.parquet", folder / lm / "x.csv"
+        score.main(folder / "words.parquet", LMSpec(lm, path, own), *out, **SETTINGS)
     return folder
 
 

@@ -70,6 +70,7 @@ def drawn(random, S, clusters, apart):
     return seed + cluster + random.normal(0, 1, (2, S, clusters))
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("apart", [0.0, 0.15, 0.6])
 def test_intervals_hold_the_truth_for_further_seeds_and_subjects(apart):
     """95 % intervals of the difference hold 0 in 93 % or more; those that know one seed do not."""

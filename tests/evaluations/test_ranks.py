@@ -39,6 +39,7 @@ def refitted(folder, model, lm=True, design=SLOPES):
     return pd.read_parquet(out).loglik
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(("model", "lm"), [("full", True), ("base", True), ("base", False)])
 def test_the_data_themselves_give_the_regressions_own(made, model, lm):
     fit.main(files(made, lm=lm), made / "f.json", lm="lm", design=SLOPES, model=model)

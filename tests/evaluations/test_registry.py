@@ -89,6 +89,7 @@ def main(*, delta_loglik, out, baseline):
 '''
 
 
+@pytest.mark.merge
 def test_a_new_figure_is_one_file(tmp_path):
     """And its caption; the rule, the experiment's outputs and `targets:` follow."""
     project = copy_project(tmp_path)
@@ -156,6 +157,7 @@ MINE = {
 }
 
 
+@pytest.mark.merge
 def test_a_new_evaluation_is_a_folder_a_rule_file_and_the_config(tmp_path):
     project = copy_project(tmp_path)
     folder = project / "src" / "recency" / "evaluations" / "lengths"

@@ -16,6 +16,7 @@ from recency.evaluations.probe import fit, trees
 from recency.evaluations.probe import score as structural_probe
 from recency.networks import architectures
 from recency.scoring import alignment, hidden_states
+from recency.scoring.lm_spec import LMSpec
 
 SETTINGS = {
     "rank": None, "epochs": 4, "batch": 5, "learning_rate": 0.01, "patience": 2,
@@ -251,8 +252,8 @@ def made(tmp_path_factory, tokenizer):
 def run(made, out, **changes):
     settings = SETTINGS | changes.pop("settings", {})
     structural_probe.main(
-        treebank=made / "bank.parquet", model=made, tokenizer=made / "tokenizer.json", out=out,
-        lm="tiny", settings=settings, architecture=TINY, **changes,
+        treebank=made / "bank.parquet", lm=LMSpec("tiny", made, made / "tokenizer.json"), out=out,
+        settings=settings, architecture=TINY, **changes,
     )  # fmt: skip
     return pd.read_csv(out)
 

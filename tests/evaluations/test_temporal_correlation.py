@@ -8,6 +8,7 @@ from small_networks import NONE, TINY, byte_tokenizer
 from recency.errors import InputError
 from recency.evaluations.temporal_correlation import figure, score
 from recency.networks import architectures
+from recency.scoring.lm_spec import LMSpec
 
 
 def by_hand(states, lengths, distance):
@@ -57,10 +58,8 @@ def test_file_and_figure_of_a_network(tmp_path):
     network.save_pretrained(tmp_path / "lm")
     tokenizer.save(str(tmp_path / "lm" / "tokenizer.json"))
     out = tmp_path / "lm.csv"
-    score.main(
-        tmp_path / "words.parquet", tmp_path / "lm", tmp_path / "lm" / "tokenizer.json", out,
-        "lm", 30, 1, bos=False,
-    )  # fmt: skip
+    lm = LMSpec("lm", tmp_path / "lm", tmp_path / "lm" / "tokenizer.json", bos=False)
+    score.main(tmp_path / "words.parquet", lm, out, 30, 1)
     rows = pd.read_csv(out)
     assert list(rows.layer.unique()) == [1, 2] and rows.distance.max() == 30
     assert rows.pairs[0] == 118 and rows.correlation.between(-1, 1).all()
@@ -100,7 +99,5 @@ def test_texts_of_one_word_have_no_distances(tmp_path):
     )
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     with pytest.raises(InputError, match=r"words.parquet: no text has two words"):
-        score.main(
-            tmp_path / "words.parquet", tmp_path / "lm", tmp_path / "tokenizer.json",
-            tmp_path / "out.csv", "lm", 30, 1, bos=False,
-        )  # fmt: skip
+        lm = LMSpec("lm", tmp_path / "lm", tmp_path / "tokenizer.json", bos=False)
+        score.main(tmp_path / "words.parquet", lm, tmp_path / "out.csv", 30, 1)

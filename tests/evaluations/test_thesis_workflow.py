@@ -8,6 +8,8 @@ from checkpoints import checkpoint
 from loaded import untracked
 from project import copy_project, plan, planned, snakemake
 
+pytestmark = pytest.mark.merge
+
 FILE = {"table": {"local": "times.csv"}}
 WORDS = ["the", "dog", "cat", "sat", "ran", "saw", "a", "bird", "under", "house", "quietly", "who"]
 DESIGN = {

@@ -220,6 +220,7 @@ def asked_of_r(code, folder):
     return json.loads(run.stdout.splitlines()[-1])
 
 
+@pytest.mark.merge
 @pytest.mark.apart
 def test_a_finished_study_s_fits_come_out_of_its_export_in_r(study):
     where = "regression/spr/simulated_spr.SPR/Pythia.full"

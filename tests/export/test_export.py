@@ -21,6 +21,7 @@ from recency.attention.biases import build
 from recency.errors import InputError
 from recency.export import modelling, write
 from recency.networks import architectures
+from recency.scoring.lm_spec import LMSpec
 
 ABOUT = {"label": "ALiBi-1-TI", "study": "open", "applied": "training"}
 BIASES = {
@@ -30,6 +31,7 @@ BIASES = {
     "dVM-last": {"form": "exponential", "decay": 8.0, "weight": 0.4, "layers": "last"},
     "window": {"form": "window", "width": 3},
     "logistic": {"form": "logistic", "steepness": 0.4, "midpoint": 12},
+    "power_law": {"form": "power_law", "decay": 0.5, "buffer": 5},
     "primacy": {"form": "primacy_recency"},
     "temperature": {"form": "temperature", "temperature": 1.5},
     "identity": {"form": "identity", "weight": 0.37},
@@ -124,6 +126,7 @@ print(json.dumps(logits.tolist()))
 """
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("form", RECURRENT)
 def test_a_recurrent_one_brings_its_memory(tmp_path, form, stranger):
     """`write.main` opens the folder by the code in it and compares; a stranger opens one as well."""
@@ -131,7 +134,7 @@ def test_a_recurrent_one_brings_its_memory(tmp_path, form, stranger):
     shape = {"family": "recurrent", "layers": 2, "width": 8, "feed_forward": 8, "memory": memory}
     network = architectures.new(shape, {"form": "none"}, byte_tokenizer().get_vocab_size(), 1)
     source = save(network, tmp_path / "lm")
-    write.main(source, tmp_path / "out", lm="lm", about=ABOUT | {"applied": "none"})
+    write.main(LMSpec("lm", source), tmp_path / "out", about=ABOUT | {"applied": "none"})
     card = (tmp_path / "out" / "README.md").read_text()
     assert f"Form `{form}`" in card and "trust_remote_code=True" in card and "heads" not in card
     if form == "lsrc":  # a form that uses another form's
@@ -142,12 +145,13 @@ def test_a_recurrent_one_brings_its_memory(tmp_path, form, stranger):
         assert logits_of(recency.load(tmp_path / "out"), TEXTS[0]) == pytest.approx(expected)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "bias, family", [("linear", "gpt_neox"), ("learned", "gpt2"), ("dVM-last", "gpt_neox")]
 )
 def test_a_stranger_opens_it_with_its_bias(tmp_path, bias, family, stranger):
     source = trained(tmp_path / "lm", BIASES[bias], family)
-    write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
+    write.main(LMSpec("lm", source), tmp_path / "out", about=ABOUT)
     done = stranger(tmp_path / "out")
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
@@ -166,7 +170,7 @@ def test_a_stranger_opens_it_with_its_bias(tmp_path, bias, family, stranger):
 def test_every_form_computes_as_here(tmp_path, name):
     """`write.main` compares the logits itself; the file stands by itself."""
     source = trained(tmp_path / "lm", BIASES[name])
-    write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
+    write.main(LMSpec("lm", source), tmp_path / "out", about=ABOUT)
     code = (tmp_path / "out" / modelling.FILE).read_text()
     assert "import recency" not in code and "from recency" not in code
     assert recency.load(tmp_path / "out").network.config.bias == BIASES[name]
@@ -184,7 +188,7 @@ def test_a_bias_put_on_at_inference_goes_with_it(tmp_path, stranger):
     )  # fmt: skip
     source = save(GPT2LMHeadModel(config), tmp_path / "gpt2")
     about = ABOUT | {"applied": "inference"}
-    write.main(source, tmp_path / "out", lm="lm", about=about, bias=BIASES["window"])
+    write.main(LMSpec("lm", source, bias=BIASES["window"]), tmp_path / "out", about=about)
     done = stranger(tmp_path / "out")
     assert done.returncode == 0, done.stderr[-2000:]
     expected = logits_of(recency.load(source, bias=BIASES["window"]), TEXTS[0])
@@ -195,7 +199,7 @@ def test_a_bias_put_on_at_inference_goes_with_it(tmp_path, stranger):
 
 def test_without_trust_it_is_refused_and_says_how(tmp_path, stranger):
     source = trained(tmp_path / "lm", BIASES["linear"])
-    write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
+    write.main(LMSpec("lm", source), tmp_path / "out", about=ABOUT)
     for kind, words in (
         ("AutoModelForCausalLM", "trust_remote_code=True"),
         ("GPTNeoXForCausalLM", "has an attention bias, load it with recency.load"),
@@ -209,7 +213,7 @@ def test_without_trust_it_is_refused_and_says_how(tmp_path, stranger):
 
 def test_an_unbiased_one_is_plain(tmp_path, stranger):
     source = trained(tmp_path / "lm", {"form": "none"})
-    write.main(source, tmp_path / "out", lm="lm", about=ABOUT | {"applied": "none"})
+    write.main(LMSpec("lm", source), tmp_path / "out", about=ABOUT | {"applied": "none"})
     assert not (tmp_path / "out" / modelling.FILE).exists()
     program = (
         "import sys; from transformers import AutoModelForCausalLM as A; "
@@ -226,9 +230,9 @@ def test_another_family_with_a_bias_is_refused(tmp_path):
         num_attention_heads=4, ffn_dim=32, max_position_embeddings=96, word_embed_proj_dim=32,
     )  # fmt: skip
     source = save(OPTForCausalLM(config), tmp_path / "opt")
-    write.main(source, tmp_path / "plain", lm="lm", about=ABOUT | {"applied": "none"})
+    write.main(LMSpec("lm", source), tmp_path / "plain", about=ABOUT | {"applied": "none"})
     with pytest.raises(InputError, match=r"written for gpt_neox, gpt2; export the LM without"):
-        write.main(source, tmp_path / "out", lm="lm", about=ABOUT, bias=BIASES["linear"])
+        write.main(LMSpec("lm", source, bias=BIASES["linear"]), tmp_path / "out", about=ABOUT)
     assert not (tmp_path / "out").exists()
 
 
@@ -241,7 +245,7 @@ def test_code_that_computes_otherwise_is_never_written(tmp_path, monkeypatch):
 
     monkeypatch.setattr(write, "source", wrong)
     with pytest.raises(InputError, match="gives other logits than it did here"):
-        write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
+        write.main(LMSpec("lm", source), tmp_path / "out", about=ABOUT)
     assert not (tmp_path / "out").exists()
 
 
@@ -271,7 +275,7 @@ def test_the_card_s_lines_work_and_its_tables_are_the_run_s(tmp_path, stranger):
         "recipe": {"steps": 2}, "seed": 1, "licence": "cc-by-4.0", "datasets": {"ucl": "UCL"},
     }  # fmt: skip
     write.main(
-        source, tmp_path / "out", lm="lm", about=about, training=tmp_path / "training.csv",
+        LMSpec("lm", source), tmp_path / "out", about=about, training=tmp_path / "training.csv",
         perplexity=[tmp_path / "perplexity.csv"], delta_loglik=[tmp_path / "delta.csv"],
     )  # fmt: skip
     card = (tmp_path / "out" / "README.md").read_text()
@@ -285,7 +289,7 @@ def test_the_card_s_lines_work_and_its_tables_are_the_run_s(tmp_path, stranger):
     ):
         assert line in card
     write.main(
-        source, tmp_path / "of_seed_2", lm="lm@seed=2", about=about | {"ranked": "lm"},
+        LMSpec("lm@seed=2", source), tmp_path / "of_seed_2", about=about | {"ranked": "lm"},
         delta_loglik=[tmp_path / "delta.csv"],
     )  # fmt: skip
     assert "| base: all | 3 | 1,234 | 70.2 |" in (tmp_path / "of_seed_2" / "README.md").read_text()
@@ -304,17 +308,18 @@ def test_a_card_says_that_the_code_changed_in_training(tmp_path):
     (source / "config.json").write_text(json.dumps(config | {history.KEY: told}))
     for step, said in ((None, True), (2, False), (3, True)):
         about = ABOUT | ({"step": step} if step else {})
-        write.main(source, tmp_path / "out", lm="lm", about=about)
+        write.main(LMSpec("lm", source), tmp_path / "out", about=about)
         card = (tmp_path / "out" / "README.md").read_text()
         assert (f"From step 3 on it was trained by other code ({name})" in card) == said
         assert "after a change of recency.networks.loss" in card
     assert history.read(tmp_path / "out") == told
 
 
+@pytest.mark.merge
 def test_minicons_scores_it(tmp_path):
     scorer = pytest.importorskip("minicons.scorer")
     source = trained(tmp_path / "lm", BIASES["linear"])
-    write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
+    write.main(LMSpec("lm", source), tmp_path / "out", about=ABOUT)
     theirs = scorer.IncrementalLMScorer(str(tmp_path / "out"), "cpu", trust_remote_code=True)
     tokens = theirs.token_score([TEXTS[0]], surprisal=True, base_two=True, bos_token=True)[0]
     total = sum(value for _, value in tokens)
@@ -322,12 +327,13 @@ def test_minicons_scores_it(tmp_path):
     assert total == pytest.approx(own, abs=1e-2)
 
 
+@pytest.mark.merge
 def test_lm_evaluation_harness_opens_it(tmp_path):
     models = pytest.importorskip("lm_eval.models.huggingface")
     from lm_eval.api.instance import Instance
 
     source = trained(tmp_path / "lm", BIASES["linear"])
-    write.main(source, tmp_path / "out", lm="lm", about=ABOUT)
+    write.main(LMSpec("lm", source), tmp_path / "out", about=ABOUT)
     harness = models.HFLM(
         pretrained=str(tmp_path / "out"), trust_remote_code=True, device="cpu", dtype="float32"
     )

@@ -8,7 +8,7 @@ from project import TINY, plan, planned, snakemake
 
 import recency
 
-pytestmark = pytest.mark.apart
+pytestmark = [pytest.mark.apart, pytest.mark.merge]
 RESULTS = "results/tiny/cores"
 
 

@@ -13,11 +13,7 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.evaluations.reading_times import (
-    figure_delta_loglik,
-    figure_perplexity,
-    figure_slopes,
-)
+from recency.evaluations.reading_times import figure_delta_loglik, figure_perplexity, figure_slopes
 from recency.figures import comparison, intervals, style
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,6 +174,7 @@ def words(found) -> str:
     return "\n".join(text for text, _, _ in found)
 
 
+@pytest.mark.merge
 def test_texts_are_legible_apart_and_inside(drawn):
     _, _, figures, found_in = drawn
     for name, figure in figures.items():
@@ -198,6 +195,7 @@ def check_texts(name, figure, found):
     assert figure.get_figwidth() == style.WIDTH and figure.get_figheight() < 9.5
 
 
+@pytest.mark.merge
 def test_every_lm_is_shown_with_its_value(drawn):
     lms, responses, figures, found = drawn
     said, beside = words(found["bars"]), words(found["perplexity"]).split("\n")
@@ -359,6 +357,7 @@ def write_all(folder: Path) -> None:
     figure_slopes.main(delta_loglik=delta, out=slopes, **asked)
 
 
+@pytest.mark.merge
 def test_same_data_give_the_same_bytes(tmp_path):
     """In another process, at another time, with another hash seed."""
     write_all(tmp_path / "here")

@@ -13,7 +13,7 @@ from recency.evaluations.endpoint import figure as figure_endpoint
 from recency.evaluations.endpoint.candidates import CANDIDATES
 from recency.evaluations.power import figure as figure_power
 from recency.evaluations.reading_times import recovery
-from recency.figures import comparison, style
+from recency.figures import comparison, style, tables
 from recency.reading import checks as dataset_checks
 
 
@@ -103,3 +103,17 @@ def test_check_of_a_corpus_is_legible(measures, tmp_path):
 )
 def test_numbers(value, signed, tick):
     assert style.signed(value) == signed and style.tick(value) == tick
+
+
+def test_texts_are_set_like_their_columns():
+    rows = [["a", "1", "x"], [tables.Cell("both", span=2), "y"]]
+    table = tables.Table("", ["LM", "n", "Why"], rows, [], left=("LM", "Why"))
+    assert [cell.left for cell in table.header[0]] == [True, False, True]
+    assert [[cell.left for cell in row] for row in table.rows] == [[1, 0, 1], [0, 1]]
+
+
+def test_intervals_and_p_values_are_written_or_left_out():
+    assert style.interval(-1.25, 3, decimals=2) == "\N{MINUS SIGN}1.25 to 3.00"
+    assert style.interval(1, 2, style.signed) == "+1.0 to +2.0"
+    assert style.interval(float("nan"), 2) == ""
+    assert [style.p_value(p) for p in (0.0004, 0.25, None)] == ["< 0.001", "0.250", "\N{EN DASH}"]

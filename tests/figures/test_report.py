@@ -102,6 +102,7 @@ def report(folder, names, measures, change=lambda text: text, experiments=1):
     return folder / "report.html"
 
 
+@pytest.mark.merge
 def test_the_answer_comes_first_and_what_was_not_run_last(tmp_path):
     names, measures = list(TABLE2.index), list(TABLE2.columns[:3])
     made = report(tmp_path, names[:7], measures, experiments=2)

@@ -1,7 +1,6 @@
 """What a run found, for the terminal and the report: ranking, observations, what was not run."""
 
 import json
-import math
 import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -9,12 +8,13 @@ from pathlib import Path
 import pandas as pd
 
 from recency import history, plugins
-from recency.evaluations.reading_times import table_observations, table_significance
+from recency.evaluations.reading_times import table_observations
 from recency.evaluations.report import answer
 from recency.figures import bases, comparison, style, tables
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import Comparison
+from recency.figures.comparison import Comparison, Described
 from recency.figures.intervals import TOTAL, Intervals, ends
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 from recency.files import atomic
 
@@ -39,29 +39,28 @@ def ranking(result: Comparison, known: Intervals, verdict: Mapping) -> Table:
     heads += [f"\N{MINUS SIGN} {baseline}", "95 %", "p", "Holm", "Claim"] if baseline else []
     heads += ["Group"] if len(result.lms) > 1 else []
     texts = ("", "LM", "Claim", "Group")
-    header = [Cell(head, left=head in texts) for head in heads]
     rows = []
     for row in verdict["ranking"]:
         own, difference = known.own.get((row["lm"], TOTAL)), row["over_baseline"]
         pair = known.paired.get((row["lm"], TOTAL))
-        cells = [Cell(str(row["rank"]), left=True), Cell(row["label"], left=True)]
-        cells += [Cell(style.number(result.totals[row["lm"]])), Cell(ends(own))]
+        cells = [str(row["rank"]), row["label"]]
+        cells += [style.number(result.totals[row["lm"]]), ends(own)]
         if baseline and pair:
             bold = bool(difference["separated"])
-            tests = [table_significance.write_p(_number(difference[p])) for p in ("p", "p_holm")]
-            cells += [Cell(style.signed(pair.value), bold=bold), Cell(ends(pair))]
-            cells += [*(Cell(text) for text in tests), Cell(difference["claim"], left=True)]
+            tests = [style.p_value(difference[p]) for p in ("p", "p_holm")]
+            cells += [Cell(style.signed(pair.value), bold=bold), ends(pair)]
+            cells += [*tests, difference["claim"]]
         elif baseline:
-            cells += [Cell()] * 5
+            cells += [""] * 5
         if len(result.lms) > 1:
-            cells.append(Cell(row["group"], left=True))
+            cells.append(row["group"])
         rows.append(cells)
     notes = answer.notes(verdict)
     if len(result.summed) < len(result.delta.columns):
         notes.append(f"ΔLogLik is over {', '.join(result.summed)}, which every LM has")
     if result.unconverged:
         notes.append("†: the regression did not converge")
-    return Table("", [header], rows, notes + result.missing)
+    return Table("", heads, rows, notes + result.missing, left=texts)
 
 
 def by_response(result: Comparison, known: Intervals, baseline: str | None) -> Table:
@@ -69,7 +68,7 @@ def by_response(result: Comparison, known: Intervals, baseline: str | None) -> T
     heads = ["LM", *result.delta.columns]
     rows, paired = [], False
     for lm in result.lms:
-        cells = [Cell(lm.label, left=True)]
+        cells = [lm.label]
         for label in result.delta.columns:
             pair = known.paired.get((lm.lm, label))
             found = pair or known.own.get((lm.lm, label))
@@ -89,28 +88,17 @@ def by_response(result: Comparison, known: Intervals, baseline: str | None) -> T
                 f"{over and f' ({over})'}"
             )
         ]
-    return Table("", [[Cell(head, left=i == 0) for i, head in enumerate(heads)]], rows, notes)
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
+    return Table("", heads, rows, notes)
 
 
 def observations(found: Mapping[str, Mapping[str, int]], labels: Mapping[str, str]) -> Table:
     """List the observations of each response by partition."""
-    header = [
-        Cell("Response", left=True),
-        *(Cell(n) for n in table_observations.PARTITIONS.values()),
-    ]
     rows = [
-        [
-            Cell(label, left=True),
-            *(Cell(f"{found[key][n]:,}") for n in table_observations.PARTITIONS),
-        ]
+        [label, *(f"{found[key][n]:,}" for n in table_observations.PARTITIONS)]
         for key, label in labels.items()
         if key in found
     ]
-    return Table("", [header], rows, [])
+    return Table("", ["Response", *table_observations.PARTITIONS.values()], rows, [])
 
 
 def plain(table: Table) -> list[str]:
@@ -141,20 +129,20 @@ def plain(table: Table) -> list[str]:
 
 def main(
     *,
-    experiments: Iterable[Mapping],
-    delta_loglik: Iterable[str | Path],
-    intervals: Iterable[str | Path],
-    verdicts: Iterable[str | Path],
-    counts: Iterable[str | Path],
-    not_run: str | Path,
-    text: str | Path,
-    html: str | Path,
+    experiments: Described,
+    delta_loglik: Files,
+    intervals: Files,
+    verdicts: Files,
+    counts: Files,
+    not_run: File,
+    text: File,
+    html: File,
     study: str,
     files: Mapping[str, str],
     notes: Iterable[str] = (),
-    others: Iterable[str | Path] = (),
+    others: Files = (),
     sections: Iterable[Mapping[str, str]] = (),
-    histories: Iterable[str | Path] = (),
+    histories: Files = (),
 ) -> None:
     """Write the summary as plain `text` and as `html`, both of which begin with the verdicts.
 
@@ -207,8 +195,8 @@ def main(
     if labels:
         add("Observations", observations(table_observations.sizes(counts), labels))
     add("Not run", absent(comparison.reasons(not_run), labels))
-    places = [[Cell(what, left=True), Cell(where, left=True)] for what, where in files.items()]
-    add("Files", Table("", [[Cell("What", left=True), Cell("Where", left=True)]], places, []))
+    places = [[what, where] for what, where in files.items()]
+    add("Files", Table("", ["What", "Where"], places, [], left=2))
     with atomic(text) as temporary:
         temporary.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     with atomic(html) as temporary:
@@ -217,15 +205,10 @@ def main(
 
 def absent(reasons: pd.DataFrame, labels: Mapping[str, str]) -> Table:
     """List what was not run and why."""
-    header = [Cell("Response", left=True), Cell("Why", left=True)]
+    header = ["Response", "Why"]
     rows = [
-        [Cell(labels.get(f"{row.dataset}.{row.measure}", f"{row.dataset} {row.measure}".strip()), left=True),
-         Cell(row.reason, left=True)]
+        [labels.get(f"{row.dataset}.{row.measure}", f"{row.dataset} {row.measure}".strip()),
+         row.reason]
         for row in reasons.itertuples(index=False)
     ]  # fmt: skip
-    return Table(
-        "",
-        [header],
-        rows or [[Cell("everything that was asked for was run", left=True), Cell("")]],
-        [],
-    )
+    return Table("", header, rows or [["everything that was asked for was run", ""]], [], left=2)

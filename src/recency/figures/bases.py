@@ -8,8 +8,6 @@ NAMED = {
     "several": "baseline models of several kinds (base: fixed for some responses, all for others)",
 }
 """What a baseline model is called after "relative to"."""
-TITLES = {"fixed": "base: fixed (slopes kept)", "all": "base: all (the same for all LMs)"}
-TITLES |= {"several": "bases: fixed and all"}
 SHORT = {"fixed": "base: fixed", "all": "base: all", "several": "bases: fixed and all"}
 
 

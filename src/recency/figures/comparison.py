@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeVar
 
 import pandas as pd
@@ -10,11 +9,14 @@ import pandas as pd
 from recency.endpoints import ENDPOINTS
 from recency.errors import InputError
 from recency.figures import bases, encoding
+from recency.figures.paths import File
 
 FAILED = "failed: "
 """Begins a sentence on what was run and has no fit."""
 APPLIED = ("none", "inference", "training")
 Thing = TypeVar("Thing")
+Described = Iterable[Mapping]
+"""LMs, or responses, as the study describes them to a rule; `records` makes LM and Response of them."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +107,26 @@ class Comparison:
         return [label for label in self.delta.columns if self.delta[label].notna().all()]
 
     @property
+    def summed_over(self) -> str:
+        """What totals are over, in words: the response, or how many."""
+        many = len(self.summed)
+        return self.summed[0] if many == 1 else f"summed over {many} responses"
+
+    def note(self, *texts: str) -> str:
+        """Write the base, where it is known, and texts as one note."""
+        return "; ".join(filter(None, [bases.SHORT.get(self.base, ""), *texts]))
+
+    @property
     def totals(self) -> pd.Series:
         """ΔLogLik summed over `summed`, by lm; empty where no response is shared by all LMs."""
         if not self.summed:
             return pd.Series(dtype=float)
         return self.delta[self.summed].sum(axis=1)
+
+
+def find(lms: Iterable[LM], lm: str | None) -> LM | None:
+    """Return the LM of this name; None where it is not among `lms`."""
+    return next((model for model in lms if model.lm == lm), None)
 
 
 def grouped(lms: Iterable[LM], same: Callable[[LM], object]) -> list[list[LM]]:
@@ -124,9 +141,7 @@ def grouped(lms: Iterable[LM], same: Callable[[LM], object]) -> list[list[LM]]:
     return groups
 
 
-def of_seeds(
-    things: Iterable[Thing], lms: Iterable[Mapping]
-) -> tuple[list[LM], dict[str, list[Thing]]]:
+def of_seeds(things: Iterable[Thing], lms: Described) -> tuple[list[LM], dict[str, list[Thing]]]:
     """Return the LMs, each once, and LM → its things (files, say): `lms` has that of each, its seeds by one name."""
     described, found = {}, {}
     for thing, lm in zip(things, lms, strict=True):
@@ -135,16 +150,15 @@ def of_seeds(
     return records(described.values(), [])[0], found
 
 
-def records(
-    lms: Iterable[Mapping], responses: Iterable[Mapping]
-) -> tuple[list[LM], list[Response]]:
+def records(lms: Described, responses: Described) -> tuple[list[LM], list[Response]]:
     """Turn a rule's params into records; other keys of the mappings are ignored.
 
     LMs have lm, label, bias (form and parameters), applied and perhaps network. A response's `label` may be its dataset's: the measure is added to it.
     """
     models = [
         LM(
-            *(str(row[key]) for key in ("lm", "label")),
+            str(row["lm"]),
+            str(row["label"]),
             row["bias"],
             str(row["applied"]),
             row.get("network", {}),
@@ -170,6 +184,56 @@ def records(
     return models, measured
 
 
+def joined(lms: Iterable[LM], parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Put the tables of LMs one under another, with the columns `lm` and `label`."""
+    labelled = [part.assign(lm=lm.lm, label=lm.label) for lm, part in zip(lms, parts, strict=True)]
+    return pd.concat(labelled, ignore_index=True)
+
+
+def response_labels(responses: Iterable[Response]) -> dict[tuple[str, str], str]:
+    """Return (dataset, measure) → label."""
+    return {(r.dataset, r.measure): r.label for r in responses}
+
+
+def with_responses(
+    rows: pd.DataFrame, responses: Iterable[Response], lms: Iterable[LM] | None = None
+) -> pd.DataFrame:
+    """Return the rows of these responses (and LMs), with the column `response`: their label."""
+    names = response_labels(responses)
+    labels = pd.Series(
+        [names.get(key) for key in zip(rows.dataset, rows.measure)], rows.index, object
+    )
+    rows = rows.assign(response=labels)[labels.notna()]
+    return rows if lms is None else rows[rows.lm.isin([lm.lm for lm in lms])]
+
+
+def read_rows(
+    path: File, columns: Iterable[str], lms: Described, responses: Described, not_run: File | None
+) -> tuple[pd.DataFrame, list[LM], list[Response], list[str]]:
+    """Read the rows of LMs and responses from a CSV with the columns lm, dataset and measure.
+
+    Returns
+    -------
+    tuple
+        The rows with `response`, the label; the LMs; the responses that were run; sentences on
+        those that were not.
+    """
+    models, measured = records(lms, responses)
+    rows = with_responses(table(path, columns), measured, models).reset_index(drop=True)
+    done = [response for response in measured if (rows.response == response.label).any()]
+    absent = [response for response in measured if response not in done]
+    return rows, models, done, absent_responses(absent, reasons(not_run))
+
+
+def refuse_twice(path: File, rows: pd.DataFrame) -> None:
+    """Raise InputError where an LM has two rows of one response."""
+    for row in rows[rows.duplicated(["lm", "response"])].itertuples():
+        raise InputError(
+            f"{path}: two rows of {row.lm} on {row.response}; "
+            "give each design an experiment of its own"
+        )
+
+
 def dataset_labels(responses: Iterable[Response]) -> dict[str, str]:
     """Return dataset → label; datasets of one label are told apart by their measures.
 
@@ -189,7 +253,7 @@ def dataset_labels(responses: Iterable[Response]) -> dict[str, str]:
     }
 
 
-def reasons(path: str | Path | None) -> pd.DataFrame:
+def reasons(path: File | None) -> pd.DataFrame:
     """Read not_run.csv (`dataset,measure,reason`); an empty measure stands for all of a dataset."""
     columns = ["dataset", "measure", "reason"]
     if path is None:
@@ -198,7 +262,7 @@ def reasons(path: str | Path | None) -> pd.DataFrame:
 
 
 def table(
-    path: str | Path,
+    path: File,
     columns: Iterable[str],
     remedy: str = "delete the file, so that the workflow makes it anew",
 ) -> pd.DataFrame:
@@ -253,11 +317,7 @@ def failed_fits(rows: pd.DataFrame, value: str) -> list[str]:
 
 
 def read(
-    delta_loglik: str | Path,
-    *,
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
-    not_run: str | Path | None = None,
+    delta_loglik: File, *, lms: Described, responses: Described, not_run: File | None = None
 ) -> Comparison:
     """Read delta_loglik.csv in the order of `lms` and `responses`; rows of others are left out.
 
@@ -267,20 +327,9 @@ def read(
     models, measured = records(lms, responses)
     columns = ["lm", "dataset", "measure", "base", "endpoint", "delta_loglik", "n", "converged"]
     rows = table(delta_loglik, columns)
-    names = {(r.dataset, r.measure): r.label for r in measured}
-    keys = pd.Series(list(zip(rows.dataset, rows.measure)), index=rows.index, dtype=object)
-    rows = rows.assign(response=keys.map(names))
-    known = rows.response.notna() & rows.lm.isin([model.lm for model in models])
-    failed = rows[known & rows.delta_loglik.isna()]
-    rows = rows[known & rows.delta_loglik.notna()]
-
-    twice = rows[rows.duplicated(["lm", "response"])]
-    if len(twice):
-        row = twice.iloc[0]
-        raise InputError(
-            f"{delta_loglik}: two rows of {row.lm} on {row.response}; "
-            "give each design an experiment of its own"
-        )
+    rows = with_responses(rows, measured, models)
+    failed, rows = rows[rows.delta_loglik.isna()], rows[rows.delta_loglik.notna()]
+    refuse_twice(delta_loglik, rows)
     for response, sizes in rows.groupby("response", sort=False).n:
         if sizes.nunique() > 1:
             odd = rows.lm[sizes.index[sizes != sizes.iloc[0]][0]]
@@ -317,11 +366,9 @@ def read(
         [r for r in lost if r.label not in set(failed.response)], reasons(not_run)
     )
     absent += failed_responses(failed[failed.response.isin([r.label for r in lost])])
-    lacking = [model for model in models if model not in done]
-    for word, labels in (
-        ("not run: ", [model.label for model in lacking if model.lm not in set(failed.lm)]),
-        (FAILED, [model.label for model in lacking if model.lm in set(failed.lm)]),
-    ):
+    unfit = set(failed.lm)
+    for word, is_failed in (("not run: ", False), (FAILED, True)):
+        labels = [lm.label for lm in models if lm not in done and (lm.lm in unfit) == is_failed]
         absent += [f"{word}{', '.join(labels)}"] if labels else []
     not_summed = []
     for response in measured_done:

@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from scipy.optimize import isotonic_regression
 
 from recency.figures import style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def apart(values: Iterable[float], least: float) -> np.ndarray:
     """Move values as little as it takes for any two to be `least` apart; their order stays."""
     values = np.asarray(list(values), float)
-    order = np.argsort(values, kind="stable")
-    blocks: list[list[float]] = []  # sum of (value - place in its block · least), size
-    for place in order:
-        blocks.append([values[place], 1])
-        while len(blocks) > 1:
-            (low, size), (high, above) = blocks[-2:]
-            if high / above >= low / size + size * least:
-                break
-            blocks[-2:] = [[low + high - above * size * least, size + above]]
-    moved = np.concatenate([total / size + least * np.arange(size) for total, size in blocks])
+    order, steps = np.argsort(values, kind="stable"), least * np.arange(len(values))
     result = np.empty_like(values)
-    result[order] = moved
+    result[order] = isotonic_regression(values[order] - steps).x + steps
     return result
 
 
 def name(
-    axes: Axes,
-    texts: Sequence[str],
-    ends: Sequence[tuple[float, float]],
-    colours: Sequence[str],
+    axes: Axes, texts: Sequence[str], ends: Sequence[tuple[float, float]], colours: Sequence[str]
 ) -> None:
     """Write a text for each line's end (x, y)."""
     axes.figure.draw_without_rendering()  # the limits are known from here on

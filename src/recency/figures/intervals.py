@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
 from recency.figures import comparison, style
-from recency.figures.comparison import Comparison
+from recency.figures.comparison import LM, Comparison
+from recency.figures.paths import File
 
 TOTAL = "Total"
 COLUMNS = [
@@ -83,12 +84,12 @@ class Intervals:
         return found and found.reversed()
 
 
-def read(path: str | Path, result: Comparison) -> Intervals:
+def read(path: File, result: Comparison) -> Intervals:
     """Read delta_loglik_intervals.csv: the rows of the LMs and responses of `result`."""
     rows = comparison.table(path, COLUMNS)
     for column in ("against", "by"):
         rows[column] = rows[column].astype(object).fillna("")
-    labels = {(r.dataset, r.measure): r.label for r in result.responses} | {("all", "all"): TOTAL}
+    labels = comparison.response_labels(result.responses) | {("all", "all"): TOTAL}
     models = {lm.lm for lm in result.lms}
     found = Intervals({}, {}, {}, result.seeds)
     for row in rows.itertuples(index=False):
@@ -153,6 +154,19 @@ def columns(known: Intervals, lm: str, label: str) -> dict[str, float | str]:
     return found
 
 
+def of_totals(
+    known: Intervals, result: Comparison, lms: Iterable[LM], **more: Mapping[str, float]
+) -> pd.DataFrame:
+    """Return the data next to a figure of totals: a row an LM, its bias, `more` by LM, intervals."""
+    first = ["lm", "label", "bias", "applied", *more, "delta_loglik"]
+    rows = [
+        [lm.lm, lm.label, lm.kind, lm.applied, *(values.get(lm.lm) for values in more.values())]
+        + [result.totals[lm.lm], *columns(known, lm.lm, TOTAL).values()]
+        for lm in lms
+    ]
+    return pd.DataFrame(rows, columns=[*first, *columns(known, "", "")])
+
+
 def made_by(known: Intervals) -> str:
     """Return how the intervals were made, in words."""
     seeds = ", new training seeds included" if known.seeds > 1 else ""
@@ -162,19 +176,17 @@ def made_by(known: Intervals) -> str:
     return f"subjects or sentences resampled given the fits, the wider interval{seeds}"
 
 
-def by_seed(path: str | Path | None, result: Comparison) -> pd.DataFrame:
+def by_seed(path: File | None, result: Comparison) -> pd.DataFrame:
     """Read delta_loglik_by_seed.csv: ΔLogLik of each seed, and "Total" over what every LM has.
 
     Indexed by lm and the LM's name with the seed (variant), responses as columns; empty where no LM
     has several.
     """
-    labels = {(r.dataset, r.measure): r.label for r in result.responses}
+    labels = comparison.response_labels(result.responses)
     if path is None or result.seeds == 1:
         return pd.DataFrame(columns=[*labels.values(), TOTAL])
     rows = comparison.table(path, ["lm", "variant", "seed", "dataset", "measure", "delta_loglik"])
-    keys = list(zip(rows.dataset, rows.measure, strict=True))
-    rows = rows.assign(response=[labels.get(key) for key in keys])
-    rows = rows[rows.response.notna() & rows.lm.isin([lm.lm for lm in result.lms])]
+    rows = comparison.with_responses(rows, result.responses, result.lms)
     found = rows.pivot(index=["lm", "variant", "seed"], columns="response", values="delta_loglik")
     found[TOTAL] = found[result.summed].sum(axis=1, skipna=False)
     return found.reset_index("seed")

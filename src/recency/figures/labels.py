@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 
 from recency.figures import style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from recency.figures.comparison import LM
 
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1 in points of the page
 
@@ -56,21 +56,49 @@ def place(
                 cost += 8 * sum(overlap(box, marker) for marker in markers)
                 cost += 1.0 * sum(overlap(box, line) for line in lines)
                 if radius > 10:  # its leader would cross other markers or labels
-                    leader = [
-                        (
-                            x + (cx - x) * t,
-                            y + (cy - y) * t,
-                            x + (cx - x) * t + 1,
-                            y + (cy - y) * t + 1,
-                        )
-                        for t in (0.25, 0.4, 0.55, 0.7)
-                    ]
+                    along = ((x + (cx - x) * t, y + (cy - y) * t) for t in (0.25, 0.4, 0.55, 0.7))
+                    leader = [(u, v, u + 1, v + 1) for u, v in along]
                     others = [m for j, m in enumerate(markers) if j != i] + list(placed.values())
                     cost += 40 * sum(overlap(dot, other) > 0 for dot in leader for other in others)
                 if best is None or cost < best[0]:
                     best = (cost, box)
         placed[i] = best[1]
     return [((b[0] + b[2]) / 2, (b[1] + b[3]) / 2) for b in (placed[i] for i in range(len(points)))]
+
+
+def draw_lms(
+    axes: Axes,
+    lms: list[LM],
+    looks: Mapping[str, style.Look],
+    x: Mapping[str, float],
+    y: Mapping[str, float],
+    ends: tuple[Mapping[str, float], Mapping[str, float]],
+) -> list[tuple[float, float, float]]:
+    """Draw each LM's point (x, y) on its interval, `ends` in y; return the intervals as `bars`."""
+    for lm in lms:
+        look, at = looks[lm.lm], x[lm.lm]
+        interval = [end[lm.lm] for end in ends]
+        axes.plot([at] * 2, interval, "_-", color=style.tint(look.colour, 0.6), lw=0.9, ms=4)
+        axes.plot(at, y[lm.lm], look.marker, mfc=look.face, mec=look.colour, ms=6)
+    return [(x[lm.lm], *(end[lm.lm] for end in ends)) for lm in lms]
+
+
+def name_lms(
+    axes: Axes,
+    lms: list[LM],
+    looks: Mapping[str, style.Look],
+    x: Mapping[str, float],
+    y: Mapping[str, float],
+    **lines,
+) -> None:
+    """Write each LM's label next to its point (x, y), as `write` does; each has its own line."""
+    write(
+        axes,
+        {lm.lm: (x[lm.lm], y[lm.lm]) for lm in lms},
+        {lm.lm: lm.label for lm in lms},
+        {lm.lm: style.shade(looks[lm.lm].colour) for lm in lms},
+        **{"lines": [[lm.lm] for lm in lms]} | lines,
+    )
 
 
 def write(
@@ -88,8 +116,6 @@ def write(
     `bars` upright lines, as x and two ends, NaN for none, `across` the heights of lines across.
     Called last: the layout is settled here, and labels leave it alone.
     """
-    from matplotlib.patheffects import withStroke
-
     figure = axes.figure
     figure.draw_without_rendering()
     renderer, scale = figure.canvas.get_renderer(), 72 / figure.dpi

@@ -6,18 +6,18 @@ is the LM of that name which its `published_as` states. N-grams and mixes are no
 """
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import pandas as pd
 
 from recency.errors import InputError
 from recency.figures import comparison, encoding
 from recency.figures.comparison import LM
+from recency.figures.paths import File
 
 KEY = ["lm", "applied", "form", "parameters"]
 
 
-def rows(path: str | Path, lms: Iterable[LM], columns: Iterable[str] = ()) -> pd.DataFrame:
+def rows(path: File, lms: Iterable[LM], columns: Iterable[str] = ()) -> pd.DataFrame:
     """Read a published table: the rows of each of `lms`, with its key as `lm`.
 
     Raises InputError for a table without one of `columns`.
@@ -41,7 +41,7 @@ def _is_of(lm: LM, row) -> bool:
     return row.applied == lm.applied and encoding.matches(lm.bias, row.form, str(row.parameters))
 
 
-def delta(path: str | Path | None, lms: Iterable[LM]) -> pd.DataFrame:
+def delta(path: File | None, lms: Iterable[LM]) -> pd.DataFrame:
     """Read a published LM × response table, indexed by the keys of `lms`; empty without one.
 
     Its columns `base` and `endpoint` name the baseline model of each LM's ΔLogLik (fixed or all) and the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 
 from recency.figures import encoding
 from recency.figures.comparison import LM
+from recency.figures.paths import Files
 from recency.files import atomic
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # modules that only write numbers need no matplotlib
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
     from pandas import DataFrame
 
 WIDTH = 6.5  # inches: the text width of A4 or letter paper with one-inch margins
@@ -89,6 +92,23 @@ def use() -> Iterator[None]:
         yield
 
 
+def figure(height: float, width: float = WIDTH) -> Figure:
+    """Return an empty figure of this size in inches, in constrained layout."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    empty = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(empty)  # which knows how large a text will be
+    return empty
+
+
+def handle(**look) -> Line2D:
+    """Return a legend's line or marker, which stands nowhere in the axes."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], **look)
+
+
 def looks(lms: Iterable[LM], apart: bool = False) -> dict[str, Look]:
     """Give every LM its look, by its kind.
 
@@ -128,10 +148,10 @@ def _lighter(colour: str, share: float) -> str:
     return shade(colour, 0.6 + 1.2 * share) if share < 1 / 3 else tint(colour, 1.3 - 0.9 * share)
 
 
-def signed(value: float, decimals: int = 1) -> str:
+def signed(value: float, decimals: int = 1, unknown: str = "\N{EN DASH}") -> str:
     """Write a number with its sign, the minus as a minus: +404.2, −29.0, 0.0."""
     if math.isnan(value):
-        return "\N{EN DASH}"
+        return unknown
     text = f"{value:+,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
     return text if any(digit in text for digit in "123456789") else text[1:]
 
@@ -146,9 +166,21 @@ def percents(low: float, high: float) -> str:
     return f"{signed(100 * low)} to {percent(high)}"
 
 
-def number(value: float, decimals: int = 1) -> str:
+def number(value: float, decimals: int = 1, unknown: str = "\N{EN DASH}") -> str:
     """Write a number, the minus as a minus."""
-    return signed(value, decimals).removeprefix("+")
+    return signed(value, decimals, unknown).removeprefix("+")
+
+
+def interval(low: float, high: float, write: Callable[..., str] = number, **how: int) -> str:
+    """Write an interval, "61.2 to 70.3"; nothing where there is none."""
+    return "" if math.isnan(low) else f"{write(low, **how)} to {write(high, **how)}"
+
+
+def p_value(p: float | None, unknown: str = "\N{EN DASH}") -> str:
+    """Write a p value: "< 0.001", else to three decimals."""
+    if p is None or math.isnan(p):
+        return unknown
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def with_unit(text: str, unit: str) -> str:
@@ -156,9 +188,59 @@ def with_unit(text: str, unit: str) -> str:
     return f"{text} ({unit})" if unit else text
 
 
-def tick(value: float) -> str:
-    """Write a tick's value with as many decimals as it has: 2,500, 0.05, −20."""
+def tick(value: float, _: int | None = None) -> str:
+    """Write a tick's value with as many decimals as it has: 2,500, 0.05, −20.
+
+    Matplotlib's axes take it as their formatter and give it the tick's number, too.
+    """
     return f"{round(value, 10):,.10g}".replace("-", "\N{MINUS SIGN}")
+
+
+def write_right(axes: Axes, points: float, y: float, text: str, **look) -> None:
+    """Write to the right of the axes, `points` from their edge to the end of the text."""
+    axes.annotate(
+        text, (1, y), xycoords=axes.get_yaxis_transform(), xytext=(points, 0), ha="right",
+        textcoords="offset points", va="center_baseline", size=SMALL, **look,
+    )  # fmt: skip
+
+
+def plain_ticks(axes: Axes) -> None:
+    """Write the ticks of both axes with as many decimals as they have."""
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(tick)
+
+
+def log_ticks(axes: Axes, wide: float) -> None:
+    """Give a logarithmic x axis round ticks: 1, 2, 5 of a decade, or 1 of one `wide` times or more."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    low, high = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < wide * low else (1,)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    plain_ticks(axes)
+
+
+def part_cells(axes: Axes, rows: Iterable[float], columns: Iterable[float], width: float) -> None:
+    """Part the cells of a map by white lines at these places, without ticks and spines."""
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    axes.set_xticks(list(columns), minor=True)
+    axes.set_yticks(list(rows), minor=True)
+    axes.grid(which="minor", color="white", lw=width)
+    axes.tick_params(which="minor", length=0)
+
+
+def token_ticks(axes: Axes, first: float, last: float, steps: tuple[int, ...]) -> None:
+    """Give an axis of tokens, on a log scale, ticks at `steps` of each decade, in millions."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    decades = range(math.floor(math.log10(first)), math.ceil(math.log10(last)) + 1)
+    steps = steps if len(decades) < 5 else (1,)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator([n * 10.0**d for d in decades for n in steps]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(lambda tokens, _: tick(tokens / 1e6))
 
 
 def notes(figure: Figure, sentences: Iterable[str]) -> None:
@@ -190,17 +272,40 @@ def dashes(place: int, count: int) -> tuple[float, tuple[float, float]]:
     return (4.0 * ((turns - place) % turns), (4.0, 4.0 * (turns - 1)))
 
 
-def empty(sentences: Iterable[str]) -> Figure:
+def nothing_run(sentences: Iterable[str]) -> Figure:
     """Draw the figure of an experiment of which nothing was run: it says so."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH, 0.6), layout="constrained")
-    figure.text(0.5, 0.9, "Nothing of this was run.", ha="center", va="top", size=9)
-    notes(figure, sentences)
-    return figure
+    drawn = figure(0.6)
+    drawn.text(0.5, 0.9, "Nothing of this was run.", ha="center", va="top", size=9)
+    notes(drawn, sentences)
+    return drawn
 
 
-def save(figure: Figure, paths: Iterable[str | Path], data: DataFrame | None = None) -> None:
+def write(
+    out: Files,
+    data: DataFrame,
+    draw: Callable[..., Figure],
+    *given,
+    empty: Iterable[str] | None = None,
+) -> None:
+    """Draw a figure in this style and write it and its data.
+
+    Parameters
+    ----------
+    out : iterable of path
+        The figure's files (.pdf, .svg, .png) and that of its data (.csv).
+    data : DataFrame
+        The data.
+    draw : callable
+        Returns the figure when called with `given`.
+    empty : iterable of str, optional
+        If given and there are no data, the figure says that nothing was run, and these sentences.
+    """
+    with use():
+        is_empty = empty is not None and not len(data)
+        save(nothing_run(empty) if is_empty else draw(*given), out, data)
+
+
+def save(figure: Figure, paths: Files, data: DataFrame | None = None) -> None:
     """Write a figure to every path, by its ending (.pdf, .svg, .png), the same bytes every time.
 
     Paths that end in .csv get its `data`.

@@ -5,13 +5,14 @@ package more. pandas' Styler needs that package too, and lines under a cell writ
 """
 
 import html
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from recency.errors import InputError
+from recency.figures.paths import Files
 from recency.files import atomic
 
 CSS = """
@@ -53,15 +54,49 @@ class Cell:
     left: bool = False
 
 
+Row = list[Cell | str]
+
+
 @dataclass(frozen=True)
 class Table:
-    """Header rows, rows (a rule stands above those in `rules`, by index), sentences beneath."""
+    """A header, rows (a rule stands above those in `rules`, by index), sentences beneath.
+
+    The header is a row, whose first `left` columns, or those of these names, are set left; or
+    several rows. A text is a cell; in a row it is set left where its column's last header cell is.
+    """
 
     title: str
-    header: list[list[Cell]]
-    rows: list[list[Cell]]
+    header: Row | list[Row]
+    rows: list[Row]
     notes: list[str]
     rules: tuple[int, ...] = ()
+    left: int | Collection[str] = 1
+
+    def __post_init__(self):
+        several = isinstance(self.header[0], list)
+        top = self.header if several else [header(self.header, self.left)]
+        top = [[c if isinstance(c, Cell) else Cell(c) for c in row] for row in top]
+        left = [cell.left for cell in top[-1] for _ in range(cell.span)]
+        object.__setattr__(self, "header", top)
+        object.__setattr__(self, "rows", [_cells(row, left) for row in self.rows])
+
+
+def _cells(row: Row, left: list[bool]) -> list[Cell]:
+    """Return a row's texts as cells, set left where their columns are."""
+    cells: list[Cell] = []
+    for cell in row:
+        column = sum(before.span for before in cells)
+        cells.append(cell if isinstance(cell, Cell) else Cell(cell, left=left[column]))
+    return cells
+
+
+def header(texts: Iterable[str], left: int | Collection[str] = 1) -> list[Cell]:
+    """Return a header row: the first `left` columns are set left, or those of these names."""
+    by_name = not isinstance(left, int)
+    return [
+        Cell(text, left=text in left if by_name else index < left)
+        for index, text in enumerate(texts)
+    ]
 
 
 def body(table: Table) -> str:
@@ -192,7 +227,7 @@ def tex(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in text)
 
 
-def write(out: Iterable[str | Path], table: Table, data: pd.DataFrame) -> None:
+def write(out: Files, table: Table, data: pd.DataFrame) -> None:
     """Write `data` to the .csv of `out`, the table to its .html and .tex."""
     for path in map(Path, out):
         with atomic(path) as temporary:

@@ -3,27 +3,21 @@
 The seeds of an LM stand in its one panel, a line each: without a bias their heads are not the same ones.
 """
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
+from matplotlib.figure import Figure
 
 from recency.evaluations.dependencies import figure as figure_attention_heads
 from recency.figures import comparison, style
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import File, Files
 
 PRODUCT = {
-    "makes": {
-        "out": ("figure_attention_by_distance", "Attention by distance"),
-    },
+    "makes": {"out": ("figure_attention_by_distance", "Attention by distance")},
     "reads": ["by_distance", "by_head"],
     "settings": ["lms=variants"],
 }
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SUMMARY = ["layer", "head", "slope", "queries", "windows", "entropy_bits", "relative_entropy",
            "own", "first", "ahead", "mean_distance", "total_variation"]  # fmt: skip
@@ -36,15 +30,11 @@ def shown_layers(layers: int) -> list[int]:
     return sorted({round(each) for each in np.linspace(1, layers, min(layers, LAYERS))})
 
 
-def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str]) -> "Figure":
+def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str]) -> Figure:
     """Draw cumulative attention over distance (log), a line a head and seed, dashed if it were uniform."""
-    from matplotlib import colormaps
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
     chosen = {lm.lm: shown_layers(int(heads[heads.lm == lm.lm].layer.max())) for lm in lms}
     columns = max(len(layers) for layers in chosen.values())
-    figure = Figure(figsize=(style.WIDTH, 0.85 + 1.35 * len(lms)), layout="constrained")
+    figure = style.figure(0.85 + 1.35 * len(lms))
     grid = figure.subplots(len(lms), columns, squeeze=False, sharex=True, sharey=True)
     most = int(heads["head"].max())
     colours = [colormaps["viridis"](0.9 * h / max(1, most - 1)) for h in range(most)]
@@ -72,14 +62,12 @@ def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str
         axes.set_xlabel("distance (tokens)")
         axes.set_ylim(0, 1.03)
     handles = [
-        Line2D([], [], color=colours[h], lw=1.1, label=head_name(heads, h + 1)) for h in range(most)
+        style.handle(color=colours[h], lw=1.1, label=head_name(heads, h + 1)) for h in range(most)
     ]
-    handles.append(
-        Line2D([], [], color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="all tokens alike")
-    )
+    handles.append(style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="all tokens alike"))
     if (rows.distance < 0).any():
         label = "what is ahead alone"
-        handles.append(Line2D([], [], color=style.GREY, lw=0.9, ls=AHEAD, label=label))
+        handles.append(style.handle(color=style.GREY, lw=0.9, ls=AHEAD, label=label))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(4 if heads.slope.notna().any() else 7, len(handles)),
                   columnspacing=1.2, handletextpad=0.5, borderpad=0.2)  # fmt: skip
     style.notes(figure, words)
@@ -130,13 +118,7 @@ def sentences(heads: pd.DataFrame, lms: list[LM]) -> list[str]:
     return lines
 
 
-def main(
-    *,
-    by_distance: Iterable[str | Path],
-    by_head: Iterable[str | Path],
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-) -> None:
+def main(*, by_distance: Files, by_head: Files, out: Files, lms: Described) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png) with the heads' summaries as .csv.
 
     `by_distance` and `by_head` are attention_by_distance's files in the order of `lms`, whose
@@ -154,10 +136,9 @@ def main(
     rows, heads = both
     heads["label"] = heads.lm.map({lm.lm: lm.label for lm in models})
     several = ["variant"] if heads.groupby("lm").variant.nunique().max() > 1 else []
-    with style.use():
-        figure = draw(rows, heads, models, sentences(heads, models))
-        style.save(figure, out, heads[["lm", "label", *several, *SUMMARY]])
+    data = heads[["lm", "label", *several, *SUMMARY]]
+    style.write(out, data, draw, rows, heads, models, sentences(heads, models))
 
 
-def _summary(path: str | Path) -> pd.DataFrame:
+def _summary(path: File) -> pd.DataFrame:
     return comparison.table(path, SUMMARY)[SUMMARY]

@@ -11,6 +11,7 @@ import pandas as pd
 
 from recency.files import atomic
 from recency.progress import progress
+from recency.scoring.lm_spec import LMSpec
 
 #: Sums of `Totals.sums`, in its order.
 SUMS = ("entropy", "relative_entropy", "own", "first", "ahead", "total_variation")
@@ -76,16 +77,9 @@ class Totals:
 
 def main(
     words: str | Path,
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: str | Path,
     summary: str | Path,
-    lm: str,
-    bias: dict | None = None,
-    bos: bool | str = True,
-    stride: int | None = None,
-    threads: int = 1,
-    allow_pickle: bool = False,
 ) -> None:
     """Write attention by distance (parquet) and what each head does on the whole (CSV).
 
@@ -95,23 +89,18 @@ def main(
     value, over queries that see two tokens or more), own (mass on the own token), first (on the
     text's or window's first input, over later queries), ahead (mass on what is ahead; 0 of causal
     LMs), mean_distance (tokens, either way) and total_variation
-    to the same network without the bias (where `bias` is put on at inference; 0 same, 1 disjoint).
+    to the same network without the bias (where the LM has one at inference; 0 same, 1 disjoint).
     """
-    from recency import processor
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token
-    from recency.scoring.surprisal import load
     from recency.scoring.windows import window_of
 
-    processor.use(threads)
     table = pd.read_parquet(words)
-    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
-    unbiased = (
-        load(model, tokenizer, allow_pickle=allow_pickle).network if bias is not None else None
-    )
+    opened = lm.open()
+    unbiased = None if lm.bias is None else lm.open(biased=False).network
     for each in filter(None, (opened.network, unbiased)):
         network.with_weights(each)
-    start = None if opened.masked else begin_token(opened, bos)
+    start = None if opened.masked else begin_token(opened, lm.bos)
     known = network.heads(opened.network)
     layers = known[-1].layer
     width = len(known) // layers
@@ -119,11 +108,11 @@ def main(
     windows = [
         window
         for text in texts
-        for window in network.cut(text, opened.network, start, stride, opened.around)
+        for window in network.cut(text, opened.network, start, lm.stride, opened.around)
     ]
     longest = max(len(window.ids) for window in windows)
     totals = Totals(layers, width, min(longest, window_of(opened.network)), opened.masked)
-    shown = progress(len(windows), f"attention by distance of {lm}", "windows")
+    shown = progress(len(windows), f"attention by distance of {lm.name}", "windows")
     for number, window in enumerate(windows, 1):
         plain = {}
         if unbiased is not None:

@@ -1,35 +1,26 @@
 """Attention over one sentence, a panel for each head: heads × first layers, LMs side by side."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency.figures import comparison, style
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import Files
 
 PRODUCT = {
-    "makes": {
-        "out": ("figure_attention_maps", "Attention over a sentence"),
-    },
+    "makes": {"out": ("figure_attention_maps", "Attention over a sentence")},
     "reads": ["maps"],
     "settings": ["lms=drawn_lms", "layers"],
 }
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COLUMNS = ["layer", "head", "query", "key", "query_token", "key_token", "attention"]
 TALLEST = 8.2  # inches, of all panels: with title and notes the figure fits a page
 APART = 1.2 * style.SMALL / 72  # inches from one token's name to the next
 
 
-def draw(rows: pd.DataFrame, lms: list[LM], layers: int, words: list[str]) -> "Figure":
+def draw(rows: pd.DataFrame, lms: list[LM], layers: int, words: list[str]) -> Figure:
     """Draw a row a head and a column an LM and layer; queries downwards, keys to the right."""
-    from matplotlib.figure import Figure
-
     columns = [
         (lm, layer)
         for lm in lms
@@ -39,7 +30,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], layers: int, words: list[str]) -> "F
     length = int(rows["query"].max()) + 1
     width = (style.WIDTH - 1.1) / len(columns)
     height = min(width, TALLEST / heads)
-    figure = Figure(figsize=(style.WIDTH, heads * height + 1.25), layout="constrained")
+    figure = style.figure(heads * height + 1.25)
     figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0, hspace=0)
     grid = figure.subplots(heads, len(columns), squeeze=False)
     for column, (lm, layer) in zip(grid.T, columns):
@@ -60,7 +51,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], layers: int, words: list[str]) -> "F
         axes.set_xticks(places[: len(own)][right], own[right], rotation=90)
     bar = figure.colorbar(image, ax=grid, location="bottom", aspect=60, pad=0.01, shrink=0.5)
     bar.set_label("attention", size=style.SMALL)
-    bar.ax.xaxis.set_major_formatter(lambda value, _: style.tick(value))
+    bar.ax.xaxis.set_major_formatter(style.tick)
     style.notes(figure, words)
     return figure
 
@@ -98,21 +89,12 @@ def sentences(rows: pd.DataFrame, lms: list[LM], layers: int) -> list[str]:
     return lines + [f"All tokens of {', '.join(labels)}: {text}" for text, labels in read.items()]
 
 
-def main(
-    *, maps: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping], layers: int
-) -> None:
+def main(*, maps: Files, out: Files, lms: Described, layers: int) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png, and what it shows as .csv).
 
     `maps` are attention_map's files in the order of `lms`; the first `layers` are drawn.
     """
     models, _ = comparison.records(lms, [])
-    rows = pd.concat(
-        [
-            pd.read_parquet(path, columns=COLUMNS).assign(lm=lm.lm, label=lm.label)
-            for lm, path in zip(models, maps, strict=True)
-        ],
-        ignore_index=True,
-    )
-    with style.use():
-        figure = draw(rows, models, layers, sentences(rows, models, layers))
-        style.save(figure, out, rows[rows.layer <= layers][["lm", "label", *COLUMNS]])
+    rows = comparison.joined(models, (pd.read_parquet(path, columns=COLUMNS) for path in maps))
+    data = rows[rows.layer <= layers][["lm", "label", *COLUMNS]]
+    style.write(out, data, draw, rows, models, layers, sentences(rows, models, layers))

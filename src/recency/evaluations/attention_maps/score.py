@@ -7,17 +7,13 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.files import atomic
+from recency.scoring.lm_spec import LMSpec
 
 
 def main(
     text: str,
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: str | Path,
-    lm: str,
-    bias: dict | None = None,
-    bos: bool | str = True,
-    allow_pickle: bool = False,
 ) -> None:
     """Write layer, head (both from 1), query, key, query_token, key_token and attention.
 
@@ -28,16 +24,15 @@ def main(
     from recency.scoring import alignment
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token
-    from recency.scoring.surprisal import load
 
-    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
+    opened = lm.open()
     network.with_weights(opened.network)
-    start = None if opened.masked else begin_token(opened, bos)
+    start = None if opened.masked else begin_token(opened, lm.bos)
     aligned = alignment.align(text.split(), opened.tokenizer, kind=opened.kind)
     windows = network.cut(aligned, opened.network, start, None, opened.around)
     if len(windows) > 1:
         raise InputError(
-            f"sentences: {text[:40]!r} has {len(aligned.ids)} tokens, more than {lm} reads at once"
+            f"sentences: {text[:40]!r} has {len(aligned.ids)} tokens, more than {lm.name} reads at once"
         )
     maps: dict[int, np.ndarray] = {}
     network.each_layer(

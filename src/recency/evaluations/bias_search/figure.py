@@ -1,32 +1,28 @@
 """What a search of a bias's parameters tried: their gain in log-likelihood over the unbiased LM."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency.figures import comparison, style
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from recency.figures.paths import File, Files
 
 GAIN = "Log-likelihood above\nthe unbiased LM's (nats)"
 
 
-def draw(trials: pd.DataFrame, best: Mapping[str, Any], words: list[str]) -> "Figure":
+def draw(trials: pd.DataFrame, best: Mapping[str, Any], words: list[str]) -> Figure:
     """Draw two parameters as a plane coloured by the gain, others each against the gain."""
-    from matplotlib.figure import Figure
-
     names = list(best["searched"])
     points = [("best", "*", best["bias"], best["loglik"] - best["unbiased"])]
     for (name, known), marker in zip(best["marked"].items(), "DsPX" * len(best["marked"])):
         if known["loglik"] is not None and set(names) <= set(known["bias"]):
             points.append((name, marker, known["bias"], known["loglik"] - best["unbiased"]))
     plane = len(names) == 2
-    size = (style.WIDTH * (0.8 if plane else 1), 3.4 if plane else 2.6)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = style.figure(3.4 if plane else 2.6, style.WIDTH * (0.8 if plane else 1))
     grid = (
         [figure.subplots()]
         if plane
@@ -85,16 +81,9 @@ def sentences(
     return words + ([f"trials without a fit: {failed}"] if failed else [])
 
 
-def main(
-    *,
-    trials: str | Path,
-    best: str | Path,
-    out: Iterable[str | Path],
-    labels: Mapping[str, str] = {},
-) -> None:
+def main(*, trials: File, best: File, out: Files, labels: Mapping[str, str] = {}) -> None:
     """Draw trials.csv and best.json of a search to `out` (.pdf, .svg, .png, .csv)."""
     found = json.loads(Path(best).read_text())
     rows = comparison.table(trials, ["trial", *found["searched"], "loglik"])
     rows["gain"] = rows.loglik.astype(float) - found["unbiased"]
-    with style.use():
-        style.save(draw(rows, found, sentences(rows, found, labels)), out, rows)
+    style.write(out, rows, draw, rows, found, sentences(rows, found, labels))

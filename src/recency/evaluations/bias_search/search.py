@@ -22,53 +22,43 @@ from recency.progress import progress
 from recency.regression import fit as regression
 from recency.regression.inputs import Inputs
 from recency.scoring import surprisal
+from recency.scoring.lm_spec import LMSpec
 
 
 def main(
     words: Sequence[str | Path],
     fit: Sequence[str | Path],
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out_trials: str | Path,
     out_best: str | Path,
     *,
     responses: Sequence[Mapping[str, Any]],
     search: Mapping[str, Any],
-    lm: str,
     unigram: Sequence[str | Path] = (),
     mark: Mapping[str, Mapping[str, Any]] | None = None,
-    bos: bool | str = True,
-    stride: int | None = None,
-    scoring: Mapping[str, Any] | None = None,
     code: Mapping[str, str] | None = None,
-    threads: int = 1,
-    allow_pickle: bool = False,
 ) -> None:
     """Write a row a trial (trial, the parameters, loglik; CSV), and the best of them (JSON).
 
     `words`, `fit` and, where a design asks for it, `unigram` are listed in the order of `responses`
     (dataset, measure, and the `design` itself, of `engine: ols`), whose log-likelihoods (nats) are
     summed. `search` has form, parameters, trials, seed, and maybe layers; `mark` are biases that
-    are evaluated beside it. `model`, an unbiased network, and the settings of scoring are those of
-    `surprisal`. Values are kept as they come in a file beside `out_trials`, with all that they
+    are evaluated beside it. The LM is opened without a bias. Values are kept as they come in a file beside `out_trials`, with all that they
     depend on (`code` too): a search that was killed repeats its proposals and goes on.
     """
     import optuna
 
-    from recency import processor
-
-    processor.use(threads)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    settings = {"bos": bos, "stride": stride, "scoring": dict(scoring or {})}
-    files = [*words, *fit, *unigram, *_files(model), *([tokenizer] if tokenizer else [])]
+    settings = {"bos": lm.bos, "stride": lm.stride, "scoring": dict(lm.scoring)}
+    files = [*words, *fit, *unigram, *_files(lm.model), *filter(None, [lm.tokenizer])]
     specification = settings | {
-        "lm": lm,
+        "lm": lm.name,
         "responses": [dict(response) for response in responses],
         "files": {Path(path).name + _digest(path): None for path in map(Path, files)},
-        "model": "" if _files(model) else str(model),
+        "model": "" if _files(lm.model) else str(lm.model),
         "code": dict(code or {}),
     }
-    opened = surprisal.load(model, tokenizer, allow_pickle=allow_pickle)
+    opened = lm.open(biased=False)
 
     def evaluate(bias: Mapping[str, Any] | None) -> float | None:
         if bias is not None:
@@ -80,10 +70,10 @@ def main(
     fixed = {key: search[key] for key in ("form", "layers") if key in search}
     fixed |= {k: v for k, v in search["parameters"].items() if not isinstance(v, list)}
     bounds = {k: tuple(v) for k, v in search["parameters"].items() if isinstance(v, list)}
-    shown = progress(search["trials"], f"search on {lm}", "trials")
+    shown = progress(search["trials"], f"search on {lm.name}", "trials")
     unbiased = value(None)  # before a bias is put on
     if unbiased is None:
-        raise InputError(f"search on {lm}: its own surprisal has no fit; see the log for why")
+        raise InputError(f"search on {lm.name}: its own surprisal has no fit; see the log for why")
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=search["seed"]))
     space = distributions(search["form"], bounds)
     rows, best = [], None
@@ -100,11 +90,11 @@ def main(
         shown.update(number + 1, f"best log-likelihood {best['loglik']:.2f}" if best else "")
     if best is None:
         raise InputError(
-            f"search on {lm}: none of the {len(rows)} trials could be fitted, see the log for why; "
+            f"search on {lm.name}: none of the {len(rows)} trials could be fitted, see the log for why; "
             "the bounds of its `parameters` may be out of reach"
         )
     record = {
-        "lm": lm,
+        "lm": lm.name,
         "bias": fixed | {name: best[name] for name in bounds},
         "trial": best["trial"],
         "loglik": best["loglik"],

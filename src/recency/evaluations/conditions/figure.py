@@ -1,16 +1,16 @@
 """Mean response and mean surprisal by condition, with 95 % intervals over stimuli."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency.evaluations.conditions.means import RESPONSE
 from recency.evaluations.conditions.table import read
 from recency.figures import comparison, style
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_conditions", "Responses and surprisal by condition")},
@@ -18,14 +18,11 @@ PRODUCT = {
     "settings": ["lms", "measure"],
 }
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 _HEIGHT = 2.3  # inches of a region's panels
 _SPREAD = 0.2  # of the distance of two conditions, over which LMs are spread
 
 
-def draw(rows: pd.DataFrame, lms: list[LM]) -> "Figure":
+def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
     """Draw a row for each region: the response by condition, and the surprisal of each LM.
 
     Parameters
@@ -35,12 +32,8 @@ def draw(rows: pd.DataFrame, lms: list[LM]) -> "Figure":
     lms : list of LM
         The LMs, in their order.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     looks, regions = style.looks(lms, apart=True), list(pd.unique(rows["region"]))
-    figure = Figure(figsize=(style.WIDTH, _HEIGHT * len(regions) + 0.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(_HEIGHT * len(regions) + 0.6)
     grid = figure.subplots(len(regions), 2, squeeze=False)
     for (left, right), region in zip(grid, regions, strict=True):
         part = rows[rows["region"] == region]
@@ -74,28 +67,12 @@ def _line(axes, rows: pd.DataFrame, places: Mapping, shift: float, how: Mapping)
     axes.errorbar(x, mean, ends, lw=1, elinewidth=0.9, capsize=2, ms=5, **how)
 
 
-def main(
-    *,
-    conditions: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    measure: str,
-) -> None:
+def main(*, conditions: File, out: Files, lms: Described, measure: str) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values).
 
-    Parameters
-    ----------
-    conditions : path
-        The CSV of `means.main`.
-    out : iterable of path
-        The files.
-    lms : iterable of mapping
-        The LMs, described.
-    measure : str
-        The response's measure.
+    `conditions` is the CSV of `means.main`, `lms` have lm and label, `measure` is the response's.
     """
     lms = list(lms)
     rows = read(conditions, lms, measure)
     models, _ = comparison.records(lms, [])
-    with style.use():
-        style.save(draw(rows, models), out, rows)
+    style.write(out, rows, draw, rows, models)

@@ -5,14 +5,14 @@ Differences from the first condition are paired over stimuli.
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.evaluations.maze.contrasts import paired
+from recency.figures.paths import File, write_csv
 from recency.figures.style import UNITS
-from recency.files import atomic
 from recency.names import hint
 from recency.reading.response_names import EVENT, RESPONSES
 
@@ -104,22 +104,17 @@ def _half_width(values: np.ndarray) -> float:
 
 def _difference(own: pd.Series, first: pd.Series, is_first: bool) -> tuple:
     """Return difference, pairs, t and p against the first condition, paired over stimuli."""
-    from scipy.stats import ttest_1samp
-
     difference = (own - first).dropna().to_numpy()
     if is_first or not len(difference):
         return math.nan, 0, math.nan, math.nan
-    if len(difference) < 2 or np.ptp(difference) == 0:
-        return float(difference.mean()), len(difference), math.nan, math.nan
-    test = ttest_1samp(difference, 0.0)
-    return float(difference.mean()), len(difference), float(test.statistic), float(test.pvalue)
+    return float(difference.mean()), len(difference), *paired(difference)
 
 
 def main(
-    words: str | Path,
-    observations: Sequence[str | Path],
-    surprisals: Sequence[str | Path],
-    out: str | Path,
+    words: File,
+    observations: Sequence[File],
+    surprisals: Sequence[File],
+    out: File,
     lms: Sequence[Mapping],
     by: str = "condition",
     stimulus: str = "stimulus",
@@ -162,5 +157,4 @@ def main(
         scored = pd.read_parquet(path, columns=["word_id", "surprisal_bits"]).set_index("word_id")
         bits = scored["surprisal_bits"].reindex(known["word_id"]).to_numpy(dtype=float)
         rows += summarised(regions.assign(**{lm["lm"]: surprisal(bits, regions)}), lm["lm"], "bits")
-    with atomic(out) as part:
-        pd.DataFrame(rows, columns=COLUMNS).to_csv(part, index=False, lineterminator="\n")
+    write_csv(out, pd.DataFrame(rows, columns=COLUMNS))

@@ -1,15 +1,14 @@
 """Mean response and mean surprisal by condition, and their differences from the first condition."""
 
 import math
-from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import pandas as pd
 
 from recency.evaluations.conditions.means import COLUMNS, RESPONSE
-from recency.evaluations.reading_times.table_significance import write_p
 from recency.figures import comparison, style, tables
-from recency.figures.tables import Cell, Table
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
+from recency.figures.tables import Cell, Row, Table
 
 PRODUCT = {
     "makes": {"out": ("table_conditions", "Responses and surprisal by condition")},
@@ -24,16 +23,8 @@ NOTE = (
 )
 
 
-def labels_of(lms: Iterable[Mapping], measure: str) -> dict[str, str]:
-    """Return the label of the response and of each LM.
-
-    Parameters
-    ----------
-    lms : iterable of mapping
-        With the keys lm and label.
-    measure : str
-        The response's measure.
-    """
+def labels_of(lms: Described, measure: str) -> dict[str, str]:
+    """Return the label of the response and of each LM."""
     return {RESPONSE: measure} | {lm["lm"]: lm["label"] for lm in lms}
 
 
@@ -52,59 +43,48 @@ def layout(rows: pd.DataFrame, title: str) -> Table:
     above = [Cell(span=3 if several else 2)]
     above += [Cell(style.with_unit(v.label, v.unit), span=2) for v in variables.itertuples()]
     header = [*([Cell("Region", left=True)] if several else []), Cell("Condition", left=True)]
-    header += [Cell("Stimuli"), *[Cell("mean"), Cell("difference")] * len(variables)]
+    header += ["Stimuli", *["mean", "difference"] * len(variables)]
     grid, rules, before = [], [], None
     for (region, condition), part in rows.groupby(["region", "condition"], sort=False):
         by_variable = part.set_index("variable")
         if before not in (None, region):
             rules.append(len(grid))
         before = region
-        cells = [Cell(region.replace("_", " "), left=True)] if several else []
-        cells += [Cell(str(condition), left=True), Cell(str(part["stimuli"].max()))]
+        cells = [region.replace("_", " ")] if several else []
+        cells += [str(condition), str(part["stimuli"].max())]
         for name in variables["variable"]:
-            cells += (
-                _cells(by_variable.loc[name]) if name in by_variable.index else [Cell(), Cell()]
-            )
+            cells += _cells(by_variable.loc[name]) if name in by_variable.index else ["", ""]
         grid.append(cells)
     return Table(title, [above, header], grid, [NOTE], tuple(rules))
 
 
-def _cells(row: pd.Series) -> list[Cell]:
+def _cells(row: pd.Series) -> Row:
     decimals = 0 if row.unit == "ms" else 2
     ends = f"{style.number(row.low, decimals)} to {style.number(row.high, decimals)}"
     mean = Cell(style.number(row["mean"], decimals), () if math.isnan(row.low) else (ends,))
     if math.isnan(row.difference):
-        return [mean, Cell()]
-    told = () if math.isnan(row.p) else (f"p {write_p(row.p)}",)
+        return [mean, ""]
+    told = () if math.isnan(row.p) else (f"p {style.p_value(row.p)}",)
     return [mean, Cell(style.signed(row.difference, decimals), told)]
 
 
 def main(
     *,
-    conditions: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
+    conditions: File,
+    out: Files,
+    lms: Described,
     measure: str,
     title: str = "Responses and surprisal by condition",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex).
 
-    Parameters
-    ----------
-    conditions : path
-        The CSV of `means.main`.
-    out : iterable of path
-        The files.
-    lms : iterable of mapping
-        With the keys lm and label.
-    measure, title : str
-        The response's measure, and the table's title.
+    `conditions` is the CSV of `means.main`, `lms` have lm and label, `measure` is the response's.
     """
     rows = read(conditions, lms, measure)
     tables.write(out, layout(rows, title), rows)
 
 
-def read(path: str | Path, lms: Iterable[Mapping], measure: str) -> pd.DataFrame:
+def read(path: File, lms: Described, measure: str) -> pd.DataFrame:
     """Return `means.COLUMNS` with labels, as text where they are names."""
     rows = comparison.table(path, COLUMNS)
     rows["region"] = rows["region"].fillna("").astype(str)
@@ -114,7 +94,7 @@ def read(path: str | Path, lms: Iterable[Mapping], measure: str) -> pd.DataFrame
     return rows
 
 
-def summary(path: str | Path) -> Table:
+def summary(path: File) -> Table:
     """Return the table of the summary, from this table's CSV."""
     rows = comparison.table(path, ["label", *COLUMNS])
     for name in ("region", "unit", "condition"):

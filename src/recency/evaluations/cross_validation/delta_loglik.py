@@ -7,41 +7,30 @@ at 0; delta_loglik_marginal: each fold's levels drawn anew together. The 95 % in
 
 import json
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from recency.errors import InputError
-from recency.evaluations.reading_times.delta_loglik import (
-    INTERVALS,
-    contributions,
-    intervals,
-)
-from recency.files import atomic
+from recency.evaluations.reading_times.delta_loglik import INTERVALS, contributions, intervals
+from recency.figures.paths import File, write_csv
 
 NAMES = ("lm", "label", "dataset", "measure", "design")
 COLUMNS = [
-    *NAMES,
-    *("by", "folds", "seed", "unit", "base", "n", "delta_loglik", "delta_loglik_per_observation"),
-    *(
-        "delta_loglik_at_zero",
-        "delta_loglik_marginal",
-        *INTERVALS,
-        "folds_better",
-        "converged",
-        "note",
-    ),
+    *(*NAMES, "by", "folds", "seed", "unit", "base", "n"),
+    *("delta_loglik", "delta_loglik_per_observation"),
+    *("delta_loglik_at_zero", "delta_loglik_marginal", *INTERVALS),
+    *("folds_better", "converged", "note"),
 ]
 
 
 def main(
-    full: Sequence[str | PathLike],
-    base: Sequence[str | PathLike],
-    full_observations: Sequence[str | PathLike],
-    base_observations: Sequence[str | PathLike],
-    out: str | PathLike,
+    full: Sequence[File],
+    base: Sequence[File],
+    full_observations: Sequence[File],
+    base_observations: Sequence[File],
+    out: File,
     *,
     cells: Sequence[Mapping[str, str]],
     replicates: int = 10_000,
@@ -57,11 +46,10 @@ def main(
         row = {key: cell[key] for key in NAMES} | compare(full[index], base[index])
         parts = contributions(full_observations[index], base_observations[index])
         rows.append(row | intervals(parts, replicates, seed))
-    with atomic(out) as path:
-        pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False, lineterminator="\n")
+    write_csv(out, pd.DataFrame(rows, columns=COLUMNS))
 
 
-def compare(full: str | PathLike, base: str | PathLike) -> dict[str, Any]:
+def compare(full: File, base: File) -> dict[str, Any]:
     """Return the figures of one row from the two JSON files."""
     with_lm, without_lm = (json.loads(Path(path).read_text()) for path in (full, base))
     for key in ("by", "folds", "seed", "n", "unit"):

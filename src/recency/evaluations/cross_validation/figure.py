@@ -1,24 +1,21 @@
 """ΔLogLik on held-out folds as points with intervals: a panel a response, a row an LM."""
 
 import math
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from recency.evaluations.cross_validation import table
 from recency.figures import style
-from recency.figures.comparison import LM, Response
+from recency.figures.comparison import LM, Described, Response
+from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_cross_validation", "Cross-validated ΔLogLik of each LM")},
     "reads": ["cross_validation", "not_run"],
     "settings": ["lms", "responses", "baseline"],
 }
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COLUMNS = 3
 #: cluster → how far above a row its interval stands, and how wide its line is.
@@ -27,17 +24,12 @@ INTERVALS = {"subject": (-0.13, 2.4), "sentence": (0.13, 1.0)}
 
 def draw(
     rows: pd.DataFrame, lms: list[LM], responses: list[Response], baseline: str, words: list[str]
-) -> "Figure":
+) -> Figure:
     """Draw the panels, each on its own scale; a dashed line stands at the baseline's ΔLogLik."""
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     looks, shown = style.looks(lms), [lm for lm in lms if (rows.lm == lm.lm).any()]
     wide = min(COLUMNS, len(responses))
     deep = math.ceil(len(responses) / wide)
-    size = (style.WIDTH, 0.8 + deep * (0.65 + 0.24 * len(shown)))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = style.figure(0.8 + deep * (0.65 + 0.24 * len(shown)))
     grid = figure.subplots(deep, wide, sharey=True, squeeze=False).ravel()
     for axes, response in zip(grid, responses, strict=False):
         block = rows[rows.response == response.label].set_index("lm")
@@ -60,7 +52,7 @@ def draw(
         axes.set_title(f"{response.label}\n{unit}n = {first.n:,}", size=8.5)
         axes.set_xlabel(f"ΔLogLik of {table.PER:,} obs. (nats)")
         axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+        axes.xaxis.set_major_formatter(style.tick)
         axes.grid(axis="x")
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
@@ -70,11 +62,11 @@ def draw(
         axes.remove()
     label = next((lm.label for lm in lms if lm.lm == baseline), baseline)
     handles = [
-        Line2D([], [], color=style.GREY, lw=width, label=f"95 % interval by {cluster}")
+        style.handle(color=style.GREY, lw=width, label=f"95 % interval by {cluster}")
         for cluster, (_, width) in INTERVALS.items()
     ]
     handles.append(
-        Line2D([], [], color=style.GREY, ls=(0, (4, 2)), lw=0.9, label=f"baseline: {label}")
+        style.handle(color=style.GREY, ls=(0, (4, 2)), lw=0.9, label=f"baseline: {label}")
     )
     figure.legend(handles=handles, loc="outside upper left", ncols=3)
     style.notes(figure, [f"ΔLogLik{table.over(rows)}, on {table.folds(rows)}", *words])
@@ -83,17 +75,15 @@ def draw(
 
 def main(
     *,
-    cross_validation: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    cross_validation: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
     baseline: str,
-    not_run: str | Path | None = None,
+    not_run: File | None = None,
 ) -> None:
     """Draw the panels to `out` (.pdf, .svg, .png, .csv)."""
     rows, models, done, words = table.read(cross_validation, lms, responses, not_run)
     ends = [f"per_{end}_{cluster}" for cluster in INTERVALS for end in ("low", "high")]
     data = rows[["lm", "label", "response", "unit", "n", "per_delta_loglik", *ends]]
-    with style.use():
-        figure = draw(rows, models, done, baseline, words) if len(rows) else style.empty(words)
-        style.save(figure, out, data)
+    style.write(out, data, draw, rows, models, done, baseline, words, empty=words)

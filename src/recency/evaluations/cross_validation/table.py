@@ -1,16 +1,14 @@
 """ΔLogLik on held-out folds, by response and LM, with its intervals."""
 
-import math
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from recency.errors import InputError
 from recency.evaluations.cross_validation import delta_loglik
 from recency.figures import bases, comparison, style, tables
-from recency.figures.comparison import LM, Response
-from recency.figures.tables import Cell, Table
+from recency.figures.comparison import LM, Described, Response
+from recency.figures.paths import File, Files
+from recency.figures.tables import Table
 
 PRODUCT = {
     "makes": {"out": ("table_cross_validation", "Table of cross-validated ΔLogLik")},
@@ -24,34 +22,19 @@ PER = 1000
 
 
 def read(
-    path: str | Path,
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
-    not_run: str | Path | None,
+    path: File, lms: Described, responses: Described, not_run: File | None
 ) -> tuple[pd.DataFrame, list[LM], list[Response], list[str]]:
     """Read cross_validation.csv with `response` added, and `per`: ΔLogLik of PER observations.
 
     `per_…` of the intervals' ends are added as well. Also returns the LMs, the responses that were
     run, and sentences on those that were not.
     """
-    models, measured = comparison.records(lms, responses)
-    rows = comparison.table(path, delta_loglik.COLUMNS)
-    label = {(r.dataset, r.measure): r.label for r in measured}
-    rows["response"] = [label.get(key) for key in zip(rows.dataset, rows.measure)]
-    rows = rows[rows.response.notna() & rows.lm.isin([model.lm for model in models])]
-    rows = rows.reset_index(drop=True)
-    twice = rows[rows.duplicated(["lm", "response"])]
-    if len(twice):
-        raise InputError(
-            f"{path}: two rows of {twice.lm.iloc[0]} on {twice.response.iloc[0]}; "
-            "give each design an experiment of its own"
-        )
+    columns = delta_loglik.COLUMNS
+    rows, models, done, lost = comparison.read_rows(path, columns, lms, responses, not_run)
+    comparison.refuse_twice(path, rows)
     for name in (*LIKELIHOODS, *delta_loglik.INTERVALS):
         rows[name] = rows[name].astype(float)
         rows[f"per_{name}"] = rows[name] / rows.n * PER
-    done = [r for r in measured if (rows.response == r.label).any()]
-    absent = [r for r in measured if r not in done]
-    lost = comparison.absent_responses(absent, comparison.reasons(not_run))
     return rows, models, done, lost + comparison.failed_fits(rows, "delta_loglik")
 
 
@@ -66,41 +49,25 @@ def over(rows: pd.DataFrame) -> str:
     return bases.over(bases.of(rows.base.dropna()))
 
 
-def interval(row: pd.Series, cluster: str) -> str:
-    """Write an interval, or nothing where there is none."""
-    low, high = row[f"per_low_{cluster}"], row[f"per_high_{cluster}"]
-    if math.isnan(low):
-        return ""
-    return f"{style.number(low, 2)} to {style.number(high, 2)}"
-
-
 def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: str) -> Table:
     """Set the rows out: a block a response, the LMs beneath one another."""
     per = f"ΔLogLik / {PER:,}"
-    names = ["Observations", "LM", "ΔLogLik", per, "by subject", "by sentence", "At 0", "Marginal"]
-    names.append("Folds")
-    header = [Cell("Response", left=True), *(Cell(name, left=name == "LM") for name in names)]
+    header = ["Response", "Observations", "LM", "ΔLogLik", per, "by subject", "by sentence"]
+    header += ["At 0", "Marginal", "Folds"]
+    ends = [[f"per_{end}_{by}" for end in ("low", "high")] for by in ("subject", "sentence")]
+    others = ["per_delta_loglik_at_zero", "per_delta_loglik_marginal"]
     grid, rules = [], []
     for response in done:
         block = rows[rows.response == response.label]
         rules += [len(grid)] if grid else []
         for place, (_, row) in enumerate(block.iterrows()):
             ran = "" if str(row.converged).lower() == "true" else "†"
-            grid.append(
-                [
-                    Cell("" if place else f"{response.label} ({row.unit})", left=True),
-                    Cell("" if place else f"{row.n:,}"),
-                    Cell(row.label, left=True),
-                    Cell(style.number(row.delta_loglik) + ran),
-                    Cell(style.number(row.per_delta_loglik, 2)),
-                    *(Cell(interval(row, cluster)) for cluster in ("subject", "sentence")),
-                    *(
-                        Cell(style.number(row[f"per_delta_loglik_{name}"], 2))
-                        for name in ("at_zero", "marginal")
-                    ),
-                    Cell(f"{row.folds_better} of {row.folds}"),
-                ]
-            )
+            cells = ["" if place else f"{response.label} ({row.unit})"]
+            cells += ["" if place else f"{row.n:,}", row.label]
+            cells += [style.number(row.delta_loglik) + ran, style.number(row.per_delta_loglik, 2)]
+            cells += [style.interval(*row[names], decimals=2) for names in ends]
+            cells += [style.number(value, 2) for value in row[others]]
+            grid.append([*cells, f"{row.folds_better} of {row.folds}"])
     said = []
     if len(rows):
         said = [
@@ -117,7 +84,7 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
         ]
         if (rows.converged.astype(str).str.lower() != "true").any():
             said.append("†: a regression of some fold did not converge")
-    return Table(title, [header], grid, [*said, *notes], tuple(rules))
+    return Table(title, header, grid, [*said, *notes], tuple(rules), left=("Response", "LM"))
 
 
 def summary(path: Path) -> Table:
@@ -129,23 +96,22 @@ def summary(path: Path) -> Table:
     grid = []
     for label, mine in rows.groupby("label", sort=False):
         values = mine.set_index("response").per_delta_loglik.astype(float).reindex(names)
-        grid.append([Cell(label, left=True), *(Cell(style.number(value, 2)) for value in values)])
+        grid.append([label, *(style.number(value, 2) for value in values)])
     notes = (
         [f"ΔLogLik of {PER:,} observations, in nats{over(rows)}, on {folds(rows)}"]
         if len(rows)
         else []
     )
-    header = [Cell("LM", left=True), *(Cell(name) for name in names)]
-    return Table("", [header], grid, notes)
+    return Table("", ["LM", *names], grid, notes)
 
 
 def main(
     *,
-    cross_validation: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
-    not_run: str | Path | None = None,
+    cross_validation: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
+    not_run: File | None = None,
     title: str = "Cross-validated ΔLogLik by response and language model",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""

@@ -2,16 +2,19 @@
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from recency.evaluations.curves import rows as reading
-from recency.figures import style
-from recency.figures.comparison import LM
+from recency.figures import comparison, style
+from recency.figures.comparison import LM, Described
 from recency.figures.intervals import TOTAL
+from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_curves", "Learning curves")},
@@ -19,19 +22,12 @@ PRODUCT = {
     "settings": ["lms=plain_lms", "responses", "baseline=plain_baseline"],
 }
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
-
 ACROSS = 4  # small panels a row
 HEIGHT, LARGE = 1.4, 2.5  # inches of a row of small panels, and of the large ones
 
 
-def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> "Figure":
+def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> Figure:
     """Draw the sum and its difference from the baseline large, below them every other panel."""
-    from matplotlib.figure import Figure
-
     looks, responses = style.looks(lms, apart=True), reading.responses_of(rows)
     large = bool(len(reading.of(rows, "delta_loglik", TOTAL)))
     panels = (
@@ -40,9 +36,9 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
     panels += [(q, "") for q in reading.AXES if q != "delta_loglik" and len(reading.of(rows, q))]
     below = math.ceil(len(panels) / ACROSS)
     heights = [LARGE] * large + [HEIGHT * below] * bool(below)
-    figure = Figure(figsize=(style.WIDTH, sum(heights) + 0.55), layout="constrained")
+    figure = style.figure(sum(heights) + 0.55)
     parts = list(figure.subfigures(len(heights), height_ratios=heights, squeeze=False)[:, 0])
-    named = next(lm.label for lm in lms if lm.lm == baseline)
+    named = comparison.find(lms, baseline).label
     if large:
         left, right = parts.pop(0).subplots(1, 2)
         total = reading.of(rows, "delta_loglik", TOTAL)
@@ -89,7 +85,7 @@ def _explained(rows: pd.DataFrame, baseline: str) -> list[str]:
 
 
 def _lines(
-    axes: "Axes", rows: pd.DataFrame, lms: list[LM], looks: Mapping, value: str, band: bool = False
+    axes: Axes, rows: pd.DataFrame, lms: list[LM], looks: Mapping, value: str, band: bool = False
 ) -> None:
     """Draw a line an LM, and around it the 95 % interval."""
     ends = ("low", "high") if value == "value" else (f"low_{value}", f"high_{value}")
@@ -104,37 +100,26 @@ def _lines(
                   ls=":" if lm.applied == "inference" else "-", lw=1.1, gid=f"{value} {lm.lm}")  # fmt: skip
 
 
-def _count(axes: "Axes", first: float, last: float, large: bool) -> None:
+def _count(axes: Axes, first: float, last: float, large: bool) -> None:
     """Give the axis of tokens round ticks, in millions."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    axes.set_xscale("log")
-    decades = range(math.floor(math.log10(first)), math.ceil(math.log10(last)) + 1)
-    each = (1, 2, 5) if large and len(decades) < 5 else (1,)
-    axes.xaxis.set_major_locator(FixedLocator([n * 10.0**d for d in decades for n in each]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: style.tick(tokens / 1e6)))
+    style.token_ticks(axes, first, last, (1, 2, 5) if large else (1,))
     axes.set_xlim(first * 0.8, last * 1.25)
     if axes.get_yscale() == "linear":
         axes.yaxis.get_major_locator().set_params(nbins=5)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+        axes.yaxis.set_major_formatter(style.tick)
 
 
-def round_ticks(axis: "Axis") -> None:
+def round_ticks(axis: Axis) -> None:
     """Give a logarithmic axis few round ticks."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
     axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    axis.set_major_formatter(style.tick)
     axis.set_minor_locator(NullLocator())
 
 
 def key(lms: list[LM]) -> list:
     """Return the legend's line of each LM."""
-    from matplotlib.lines import Line2D
-
     return [
-        Line2D([], [], color=look.colour, marker=look.marker, mfc=look.face, ms=4,
+        style.handle(color=look.colour, marker=look.marker, mfc=look.face, ms=4,
                ls=":" if lm.applied == "inference" else "-", label=lm.label)
         for lm, look in zip(lms, style.looks(lms, apart=True).values(), strict=True)
     ]  # fmt: skip
@@ -142,15 +127,13 @@ def key(lms: list[LM]) -> list:
 
 def main(
     *,
-    curves: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    curves: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
     baseline: str,
-    not_run: str | Path | None = None,
+    not_run: File | None = None,
 ) -> None:
     """Draw curves.csv to `out` (.pdf, .svg, .png; .csv for all of its rows, labelled)."""
     rows, models, words = reading.read(curves, lms, responses, not_run)
-    with style.use():
-        drawn = draw(rows, models, baseline, words) if len(rows) else style.empty(words)
-        style.save(drawn, out, rows)
+    style.write(out, rows, draw, rows, models, baseline, words, empty=words)

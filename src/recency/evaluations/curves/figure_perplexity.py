@@ -1,16 +1,14 @@
 """ΔLogLik against perplexity along a training: whether a better LM is a better reader still."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency.evaluations.curves import rows as reading
 from recency.evaluations.curves.figure import key, round_ticks
-from recency.figures import labels, style
-from recency.figures.comparison import LM
+from recency.figures import comparison, labels, style
+from recency.figures.comparison import LM, Described
 from recency.figures.intervals import TOTAL
+from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_curves_perplexity", "ΔLogLik against perplexity along a training")},
@@ -18,9 +16,6 @@ PRODUCT = {
     "settings": ["lms=plain_lms", "responses", "baseline=plain_baseline"],
     "when": "fitted",
 }
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COLUMNS = ["lm", "label", "step", "tokens", "perplexity", "delta_loglik", "highest"]
 
@@ -47,16 +42,10 @@ def draw(
     over: str,
     words: list[str],
     unit: str = "token",
-) -> "Figure":
+) -> Figure:
     """Draw a line an LM from right to left, its highest point ringed, steps at the baseline's."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FuncFormatter
-
     looks = style.looks(lms, apart=True)
-    figure = Figure(figsize=(style.WIDTH, 3.9), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(3.9)
     axes = figure.add_subplot()
     axes.set_xscale("log")
     for lm in lms:
@@ -70,16 +59,14 @@ def draw(
     axes.margins(0.09)
     axes.invert_xaxis()  # training goes on to the right
     round_ticks(axes.xaxis)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    axes.yaxis.set_major_formatter(style.tick)
     axes.grid(which="major")
     axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
     axes.set_xlabel(f"Perplexity per {unit} over the words read (log scale, falling)")
-    ring = Line2D(
-        [], [], color=style.GREY, marker="o", mfc="none", ms=9, ls="", label="its highest"
-    )
+    ring = style.handle(color=style.GREY, marker="o", mfc="none", ms=9, ls="", label="its highest")
     handles = [*key(lms), ring]
     figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
-    named = next(lm for lm in lms if lm.lm == baseline)
+    named = comparison.find(lms, baseline)
     style.notes(figure, [f"numbers: steps of the training, at {named.label}", *words])
     places = {(row.lm, row.step): (row.perplexity, row.delta_loglik) for row in points.itertuples()}
     labels.write(
@@ -94,21 +81,17 @@ def draw(
 
 def main(
     *,
-    curves: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    curves: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
     baseline: str,
-    not_run: str | Path | None = None,
+    not_run: File | None = None,
 ) -> None:
     """Draw ΔLogLik against perplexity to `out` (.pdf, .svg, .png, .csv)."""
     rows, models, words = reading.read(curves, lms, responses, not_run)
     points, named = data(rows), reading.responses_of(rows)
     over = named[0] if len(named) == 1 else f"summed over {len(named)} responses"
-    with style.use():
-        drawn = (
-            draw(points, models, baseline, over, words, reading.unit(rows))
-            if len(points)
-            else style.empty(words)
-        )
-        style.save(drawn, out, points)
+    style.write(
+        out, points, draw, points, models, baseline, over, words, reading.unit(rows), empty=words
+    )

@@ -17,7 +17,8 @@ from recency.evaluations.reading_times import delta_loglik
 from recency.evaluations.reading_times.intervals import ALL, Sums
 from recency.evaluations.reading_times.perplexity import scored
 from recency.figures import comparison
-from recency.files import atomic
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files, write_csv
 from recency.stats import bootstrap
 from recency.stats.totals import Draws, FurtherSeeds, held_together
 
@@ -36,18 +37,18 @@ Curves = dict[Point, Draws]
 
 
 def main(
-    out: str | Path,
+    out: File,
     *,
     points: Sequence[Mapping],
     cells: Sequence[Mapping[str, str]] = (),
-    full: Sequence[str | Path] = (),
-    base: Sequence[str | Path] = (),
-    full_observations: Sequence[str | Path] = (),
-    base_observations: Sequence[str | Path] = (),
-    surprisal: Iterable[str | Path] = (),
-    pairs: str | Path | None = None,
-    scores: Sequence[str | Path] = (),
-    attention: Sequence[str | Path] = (),
+    full: Sequence[File] = (),
+    base: Sequence[File] = (),
+    full_observations: Sequence[File] = (),
+    base_observations: Sequence[File] = (),
+    surprisal: Files = (),
+    pairs: File | None = None,
+    scores: Sequence[File] = (),
+    attention: Sequence[File] = (),
     replicates: int = 10_000,
     seed: int = 0,
 ) -> None:
@@ -88,8 +89,7 @@ def main(
         add("accuracy", ("", "", ""), _accuracies(pairs, scores, points, further, replicates, seed))
     for layer, curves in _distances(attention, points, further).items():
         add("mean_distance", ("", layer, ""), curves)
-    with atomic(out) as path:
-        pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False, lineterminator="\n")
+    write_csv(out, pd.DataFrame(rows, columns=COLUMNS))
 
 
 def _rows(
@@ -144,7 +144,7 @@ def _together(along: Sequence[Draws]) -> dict[str, float] | None:
 
 
 def _curves(
-    points: Iterable[Mapping],
+    points: Described,
     values: Iterable[float],
     further: FurtherSeeds,
     drawn: Iterable[np.ndarray] | None = None,
@@ -165,8 +165,8 @@ def _curves(
 
 def _fits(
     cells: Sequence[Mapping[str, str]],
-    full: Sequence[str | Path],
-    base: Sequence[str | Path],
+    full: Sequence[File],
+    base: Sequence[File],
     about: Mapping[str, Mapping],
     replicates: int,
     seed: int,
@@ -192,8 +192,8 @@ def _fits(
 
 def _unconverged(
     cells: Sequence[Mapping[str, str]],
-    full: Sequence[str | Path],
-    base: Sequence[str | Path],
+    full: Sequence[File],
+    base: Sequence[File],
     about: Mapping[str, Mapping],
 ) -> set[tuple]:
     """Return LM, step, dataset, measure and design of points of which some fit did not converge."""
@@ -207,7 +207,7 @@ def _unconverged(
 
 
 def _perplexities(
-    paths: Iterable[str | Path], about: Mapping[str, Mapping], further: FurtherSeeds
+    paths: Files, about: Mapping[str, Mapping], further: FurtherSeeds
 ) -> tuple[str, dict[str, Curves]]:
     """Return dataset → bits per token, "all" for all together; per word where LMs have tokens of their own."""
     totals: dict[str, dict[str, np.ndarray]] = {}
@@ -228,8 +228,8 @@ def _perplexities(
 
 
 def _accuracies(
-    pairs: str | Path,
-    scores: Sequence[str | Path],
+    pairs: File,
+    scores: Sequence[File],
     points: Sequence[Mapping],
     further: FurtherSeeds,
     replicates: int,
@@ -252,7 +252,7 @@ def _accuracies(
 
 
 def _distances(
-    paths: Sequence[str | Path], points: Sequence[Mapping], further: FurtherSeeds
+    paths: Sequence[File], points: Sequence[Mapping], further: FurtherSeeds
 ) -> dict[str, Curves]:
     """Return layer → the mean distance of what its heads attend to, in tokens; of all "all"."""
     tables = [comparison.table(path, ["layer", "mean_distance"]) for path in paths]

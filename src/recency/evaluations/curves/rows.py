@@ -1,15 +1,13 @@
 """curves.csv as the figures and tables of learning curves read it."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-
 import pandas as pd
 
 from recency.evaluations.curves.points import COLUMNS
 from recency.evaluations.reading_times.intervals import ALL
 from recency.figures import comparison
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
 from recency.figures.intervals import TOTAL
+from recency.figures.paths import File
 
 #: quantity → its axis.
 AXES = {
@@ -21,10 +19,7 @@ AXES = {
 
 
 def read(
-    path: str | Path,
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
-    not_run: str | Path | None = None,
+    path: File, lms: Described, responses: Described, not_run: File | None = None
 ) -> tuple[pd.DataFrame, list[LM], list[str]]:
     """Return the rows with their `label` and `response`, the LMs, and sentences on what is missing.
 
@@ -35,7 +30,7 @@ def read(
     rows = comparison.table(path, COLUMNS)
     for column in ("dataset", "measure", "design", "by"):
         rows[column] = rows[column].astype(object).fillna("")
-    labels = {(r.dataset, r.measure): r.label for r in measured} | {(ALL, ALL): TOTAL}
+    labels = comparison.response_labels(measured) | {(ALL, ALL): TOTAL}
     of = dict(zip((lm.lm for lm in models), (lm.label for lm in models)))
     rows.insert(1, "label", rows.lm.map(of))
     keys = zip(rows.dataset, rows.measure)

@@ -4,22 +4,21 @@ import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from recency.figures import style, tables
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 from recency.files import atomic
 from recency.reading import checks as dataset_checks
 from recency.reading import gate
 from recency.reading.checks import Finding
 from recency.reading.contracts import are_to_regions, response_column
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLUMNS = ["measure", "kind", "name", "value"]
 UNITS = {"time_ms": "ms", "amplitude_uv": "µV", "response": ""}
@@ -28,15 +27,15 @@ _COLOUR, _OTHER = "#0072B2", "#999999"
 
 def main(
     *,
-    words: str | Path,
-    responses: Sequence[str | Path],
+    words: File,
+    responses: Sequence[File],
     measures: Sequence[str],
-    out: Iterable[str | Path],
+    out: Files,
     dataset: str,
     label: str | None = None,
     about: Mapping[str, str] | None = None,
     files: Iterable[Mapping[str, str]] = (),
-    unigram: str | Path | Sequence = (),
+    unigram: File | Sequence = (),
 ) -> None:
     """Write the page (.html), what was counted and found (.csv) and the figure (.svg, .png).
 
@@ -117,14 +116,9 @@ def draw(
     frames: Mapping[str, pd.DataFrame],
     values: Mapping[str, str],
     shifts: Mapping[str, pd.DataFrame],
-) -> "Figure":
+) -> Figure:
     """Draw a row for each measure: distribution, mean by word length, r by offset."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    size = (style.WIDTH, 1.55 * len(frames) + 0.35)
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(1.55 * len(frames) + 0.35)
     grid = figure.subplots(len(frames), 3, squeeze=False)
     for row, (measure, frame) in zip(grid, frames.items(), strict=True):
         value = values[measure]
@@ -143,10 +137,8 @@ def draw(
     return figure
 
 
-def _distribution(axes: "Axes", values: pd.Series, value: str) -> None:
+def _distribution(axes: Axes, values: pd.Series, value: str) -> None:
     """Draw a histogram; times above 0 on a log axis, with the share of unfixated words as text."""
-    from matplotlib.ticker import NullLocator
-
     if value == "time_ms":
         real = values[values > 0]
         edges = np.geomspace(max(real.min(), 1e-3), real.max() * 1.0001, 41) if len(real) else 10
@@ -183,7 +175,7 @@ def _log_ticks(low: float, high: float, apart: float = 0.19) -> list[float]:
     return ticks[:: math.ceil(apart * length)]
 
 
-def _by_length(axes: "Axes", words: pd.DataFrame, mean: pd.Series, unit: str) -> None:
+def _by_length(axes: Axes, words: pd.DataFrame, mean: pd.Series, unit: str) -> None:
     """Draw the mean of words of each length, with 95 % of it; lengths of at least 5 words."""
     length = words.word.str.len()
     found = mean.groupby(length).agg(["mean", "std", "count"])
@@ -197,7 +189,7 @@ def _by_length(axes: "Axes", words: pd.DataFrame, mean: pd.Series, unit: str) ->
     axes.locator_params(nbins=5)
 
 
-def _by_offset(axes: "Axes", table: pd.DataFrame) -> None:
+def _by_offset(axes: Axes, table: pd.DataFrame) -> None:
     colours = [_COLOUR if offset == 0 else _OTHER for offset in table.offset]
     axes.bar(table.offset, table.r.fillna(0), color=colours, width=0.7)
     axes.axhline(0, color=style.GREY, lw=0.7)
@@ -228,34 +220,30 @@ def _titled(table: Table) -> str:
 
 
 def _counted(counts: Mapping[str, Mapping[str, float]], values: Mapping[str, str]) -> Table:
-    header = [Cell("", left=True), *(Cell(style.with_unit(m, UNITS[values[m]])) for m in counts)]
+    header = ["", *(style.with_unit(m, UNITS[values[m]]) for m in counts)]
     names = list(dict.fromkeys(name for counted in counts.values() for name in counted))
     rows = [
-        [
-            Cell(name, left=True),
-            *(Cell(_shown(counted.get(name, 0))) for counted in counts.values()),
-        ]
-        for name in names
+        [name, *(_shown(counted.get(name, 0)) for counted in counts.values())] for name in names
     ]
     notes = [
         "the statistics from mean to highest are of responses above 0 where these are times",
         "filters are not yet applied here: counts.csv of the observations has each step's drops",
     ]
-    return Table("Counts", [header], rows, notes, rules=(names.index("mean"),))
+    return Table("Counts", header, rows, notes, rules=(names.index("mean"),))
 
 
 def _aligned(shifts: Mapping[str, pd.DataFrame], frequency: Mapping[str, float]) -> Table:
-    header = [Cell("", left=True), *(Cell(_offset(k)) for k in dataset_checks.OFFSETS)]
+    header = ["", *(_offset(k) for k in dataset_checks.OFFSETS)]
     if frequency:
-        header.append(Cell("unigram surprisal"))
-    header.append(Cell("words"))
+        header.append("unigram surprisal")
+    header.append("words")
     rows = []
     for measure, table in shifts.items():
         best = table.r.idxmax() if table.r.notna().any() else -1
         cells = [Cell(_r(r), bold=at == best) for at, r in table.r.items()]
         if frequency:
-            cells.append(Cell(_r(frequency[measure])))
-        rows.append([Cell(measure, left=True), *cells, Cell(f"{table.n.iloc[0]:,}")])
+            cells.append(_r(frequency[measure]))
+        rows.append([measure, *cells, f"{table.n.iloc[0]:,}"])
     meaning = (
         "correlation of a word's mean response (pauses above the 99th percentile cut to it, "
         "unfixated words 0) with the length of the word so many places on, the highest in bold"
@@ -267,7 +255,7 @@ def _aligned(shifts: Mapping[str, pd.DataFrame], frequency: Mapping[str, float])
     notes = [meaning, reading]
     if not frequency:
         notes.append("the correlation with frequency comes with the study's unigram surprisal")
-    return Table("Words and times", [header], rows, notes)
+    return Table("Words and times", header, rows, notes)
 
 
 def _provenance(about: Mapping[str, str], files: list[Mapping[str, str]]) -> str:
@@ -275,9 +263,9 @@ def _provenance(about: Mapping[str, str], files: list[Mapping[str, str]]) -> str
         f"<p class='note'>{html.escape(name)}: {html.escape(text)}</p>"
         for name, text in about.items()
     ]
-    header = [Cell(name, left=True) for name in ("File", "From", "Checksum")]
-    rows = [[Cell(f.get(k, ""), left=True) for k in ("role", "from", "checksum")] for f in files]
-    listed = tables.body(Table("Files", [header], rows, [])) if rows else ""
+    header = ["File", "From", "Checksum"]
+    rows = [[f.get(k, "") for k in ("role", "from", "checksum")] for f in files]
+    listed = tables.body(Table("Files", header, rows, [], left=3)) if rows else ""
     return "\n".join(["<h2>Provenance</h2>", *lines, listed])
 
 

@@ -1,29 +1,24 @@
 """What each head gives to each kind of dependency (Clark et al. 2025, Figure 5), with its control."""
 
-from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from recency.figures import comparison, style
-from recency.figures.comparison import LM
-from recency.figures.tables import Cell, Table
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import File, Files
+from recency.figures.tables import Table
 
 PRODUCT = {
-    "makes": {
-        "out": ("figure_attention_heads", "Attention from heads to dependents"),
-    },
+    "makes": {"out": ("figure_attention_heads", "Attention from heads to dependents")},
     "reads": ["heads"],
     "settings": ["lms"],
     "published": "dependencies",
     "summary": ("figure_attention_heads.csv", "{title}"),
 }
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAMES = {
     "first_argument": "First argument",
@@ -44,15 +39,13 @@ def name(slope: float, head: int) -> str:
     return str(fraction) if fraction == Fraction(slope) else f"{slope:.3g}"
 
 
-def draw(rows: pd.DataFrame, lms: list[LM], words: list[str]) -> "Figure":
+def draw(rows: pd.DataFrame, lms: list[LM], words: list[str]) -> Figure:
     """Draw one row of panels an LM and one column a kind of dependency, of one scale."""
-    from matplotlib.figure import Figure
-
     kinds = [kind for kind in NAMES if (rows.type == kind).any()]
     lms = [lm for lm in lms if (rows.lm == lm.lm).any()]
     bars = _as_bars(rows)
     height = 0.75 + 1.55 * len(lms) if bars else 0.75 + 2.0 * len(lms)
-    figure = Figure(figsize=(style.WIDTH, height), layout="constrained")
+    figure = style.figure(height)
     grid = figure.subplots(len(lms), len(kinds), squeeze=False)
     highest = np.maximum(rows.attention, rows.control + rows.high).groupby(rows.type).max()
     for row, lm in zip(grid, lms):
@@ -99,31 +92,28 @@ def _bars(axes, panel: pd.DataFrame, look: style.Look) -> None:
         axes.annotate(f"layer {layer}", (places.mean(), 1), xycoords=("data", "axes fraction"),
                       ha="center", va="top", size=style.SMALL, color=style.GREY)  # fmt: skip
     axes.grid(axis="y")
-    axes.yaxis.set_major_formatter(lambda value, _: style.tick(value))
+    axes.yaxis.set_major_formatter(style.tick)
 
 
-def _map(figure: "Figure", axes, panel: pd.DataFrame) -> None:
+def _map(figure: Figure, axes, panel: pd.DataFrame) -> None:
     """Draw layers × heads, coloured by how much more the dependency gets than its control."""
     values = panel.pivot(index="layer", columns="head", values="difference")
     most = np.abs(values.to_numpy()).max() or 1
     image = axes.imshow(values, cmap="PuOr_r", vmin=-most, vmax=most, aspect="auto")
-    figure.colorbar(image, ax=axes, label="attention − control", format=lambda v, _: style.tick(v))
+    figure.colorbar(image, ax=axes, label="attention − control", format=style.tick)
     for axis, names in ((axes.xaxis, values.columns), (axes.yaxis, values.index)):
         step = -(-len(names) // 6)
         axis.set_ticks(range(0, len(names), step), names[::step])
     axes.set_xlabel("head")
 
 
-def _key(figure: "Figure") -> None:
+def _key(figure: Figure) -> None:
     """Draw the legend of the bars."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     handles = [
         Patch(facecolor="#b0b0b0", edgecolor="#808080", label="dependencies"),
         Patch(facecolor="white", edgecolor="#808080", hatch="//////", label="below random places"),
-        Line2D([], [], color="black", lw=1.6, label="random places, same distance"),
-        Line2D([], [], color="black", lw=0.9, marker="|", ms=8, ls="", label="95 % of the difference"),
+        style.handle(color="black", lw=1.6, label="random places, same distance"),
+        style.handle(color="black", lw=0.9, marker="|", ms=8, ls="", label="95 % of the difference"),
     ]  # fmt: skip
     figure.legend(handles=handles, loc="outside upper left", ncols=4,
                   columnspacing=1.1, handletextpad=0.6, borderpad=0.2)  # fmt: skip
@@ -183,48 +173,37 @@ def _strongest(mine: pd.DataFrame, lm: LM, published: pd.DataFrame) -> str:
     return f"{start if same else start.replace('where ', '')}: {'; '.join(others)}"
 
 
-def main(
-    *,
-    heads: Iterable[str | Path],
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    published: str | Path | None = None,
-) -> None:
+def main(*, heads: Files, out: Files, lms: Described, published: File | None = None) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png, and its data as .csv).
 
     `heads` are attention_heads' summaries in the order of `lms`; `published` has dependency, count
     and the slopes of the strongest heads of each layer, as the paper's text says them.
     """
     models, _ = comparison.records(lms, [])
-    tables = [comparison.table(path, COLUMNS) for path in heads]
-    rows = pd.concat(
-        [t[COLUMNS].assign(lm=lm.lm, label=lm.label) for lm, t in zip(models, tables, strict=True)],
-        ignore_index=True,
-    )
+    rows = comparison.joined(models, (comparison.table(path, COLUMNS)[COLUMNS] for path in heads))
     there = None
     if published is not None:
         there = comparison.table(published, ["dependency", "count"]).set_index("dependency")
-    with style.use():
-        figure = draw(rows, models, sentences(rows, models, there))
-        style.save(figure, out, rows[["lm", "label", *COLUMNS]])
+    style.write(
+        out, rows[["lm", "label", *COLUMNS]], draw, rows, models, sentences(rows, models, there)
+    )
 
 
-def summary(path: str | Path) -> Table:
+def summary(path: File) -> Table:
     """Give the strongest head for each kind of dependency, with its control, by LM."""
     rows = comparison.table(path, ["lm", "label", *COLUMNS])
     grid = []
     for label, mine in rows.groupby("label", sort=False):
-        cells = [Cell(label, left=True)]
+        cells = [label]
         for kind in NAMES:
             ours = mine[mine.type == kind].sort_values("attention")
             if ours.empty:
-                cells.append(Cell("\N{EN DASH}"))
+                cells.append("\N{EN DASH}")
                 continue
             best = ours.iloc[-1]
             head = name(best.slope, best["head"])
             text = f"{best.attention:.3f} ({best.control:.3f}), {head} in layer {best.layer}"
-            cells.append(Cell(text))
+            cells.append(text)
         grid.append(cells)
     notes = ["the head that attends to dependents most (in parentheses to random places as far)"]
-    header = [Cell("LM", left=True), *(Cell(each) for each in NAMES.values())]
-    return Table("", [header], grid, notes)
+    return Table("", ["LM", *NAMES.values()], grid, notes)

@@ -17,6 +17,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
+from recency.scoring.lm_spec import LMSpec
 from recency.stats.multiple_tests import holm
 
 PLACEMENTS = 999  # random draws of a place for every dependency
@@ -92,17 +93,10 @@ def gather(attention, made: Shapes) -> tuple[np.ndarray, np.ndarray]:
 def main(
     words: str | Path,
     dependencies: str | Path,
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: str | Path,
     summary: str | Path,
-    lm: str,
     seed: int,
-    bias: dict | None = None,
-    bos: bool | str = True,
-    stride: int | None = None,
-    threads: int = 1,
-    allow_pickle: bool = False,
 ) -> None:
     """Write each dependency's attention by layer and head (parquet), and the means (CSV).
 
@@ -110,18 +104,15 @@ def main(
     attention and control (the mean over its random places). `summary`: see `means`. A dependency
     whose words no window holds together, or with a word that has no token, is left out and counted.
     """
-    from recency import processor
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token
-    from recency.scoring.surprisal import load
 
-    processor.use(threads)
     table, pairs = pd.read_parquet(words), pd.read_parquet(dependencies)
-    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
+    opened = lm.open()
     if opened.masked:
-        raise InputError(f"{lm} is a masked LM; attention heads are compared for causal ones")
+        raise InputError(f"{lm.name} is a masked LM; attention heads are compared for causal ones")
     network.with_weights(opened.network)
-    start = begin_token(opened, bos)
+    start = begin_token(opened, lm.bos)
     shift = int(start is not None)
     known, kinds = network.heads(opened.network), list(dict.fromkeys(pairs.type))
     layers = known[-1].layer
@@ -132,7 +123,7 @@ def main(
     distance = np.full(len(pairs), np.nan)
     chosen = table[table["item"].isin(pairs["item"])]
     items, texts = chosen.groupby("item", sort=False), opened.texts(chosen)
-    shown, cuts = progress(len(items), f"attention heads of {lm}", "texts"), 0
+    shown, cuts = progress(len(items), f"attention heads of {lm.name}", "texts"), 0
     for number, (item, rows) in enumerate(items):
         text = texts[item]
         places = list(network.tokens_of_words(text, shift))
@@ -140,7 +131,7 @@ def main(
         first = int(rows.word_id.iloc[0])
         head = [places[each - first] for each in pairs["head"].to_numpy()[mine]]
         dependent = [places[each - first] for each in pairs.dependent.to_numpy()[mine]]
-        windows = network.cut(text, opened.network, start, stride)
+        windows = network.cut(text, opened.network, start, lm.stride)
         cuts += len(windows)
         for place, window in enumerate(windows):
             chosen = [

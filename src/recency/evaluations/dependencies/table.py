@@ -1,18 +1,14 @@
 """How many dependencies there are by each reading of the trees, beside the paper's counts."""
 
-from collections.abc import Iterable
-from pathlib import Path
-
 import pandas as pd
 
 from recency.evaluations.dependencies.figure import NAMES
 from recency.figures import comparison, style, tables
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
-    "makes": {
-        "out": ("table_dependencies", "Dependencies"),
-    },
+    "makes": {"out": ("table_dependencies", "Dependencies")},
     "reads": ["counts"],
     "published": "dependencies",
 }
@@ -29,8 +25,8 @@ NOTES = [
 def layout(rows: pd.DataFrame, published: pd.Series, source: str) -> Table:
     """Set out one row a reading, and the paper's."""
     header = [
-        [Cell(""), *(Cell(text, span=2) for text in NAMES.values())],
-        [Cell("Reading", left=True), *[Cell("tokens"), Cell("words")] * len(NAMES)],
+        ["", *(Cell(text, span=2) for text in NAMES.values())],
+        [Cell("Reading", left=True), *["tokens", "words"] * len(NAMES)],
     ]
     grid = []
     for reading, counts in rows.groupby("reading", sort=False):
@@ -46,7 +42,7 @@ def layout(rows: pd.DataFrame, published: pd.Series, source: str) -> Table:
     notes = list(NOTES)
     if len(published):
         paper = [Cell(f"{int(published[k]):,}" if k in published else "–", span=2) for k in NAMES]
-        grid.append([Cell("published", left=True), *paper])
+        grid.append(["published", *paper])
         notes.append(f"published: {source}; below each count: its difference from it")
     rules = (len(grid) - 1,) if len(published) else ()
     return Table("Dependencies", header, grid, notes, rules)
@@ -54,9 +50,9 @@ def layout(rows: pd.DataFrame, published: pd.Series, source: str) -> Table:
 
 def main(
     *,
-    counts: str | Path,
-    out: Iterable[str | Path],
-    published: str | Path | None = None,
+    counts: File,
+    out: Files,
+    published: File | None = None,
     source: str = "Clark et al. (2025), section 7.1",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""

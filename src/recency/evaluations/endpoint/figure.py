@@ -1,34 +1,28 @@
 """Rule figure_endpoint: power and size of candidate endpoints, by factor of the simulation."""
 
-from collections.abc import Iterable
-from os import PathLike
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from recency.evaluations.endpoint import names
 from recency.evaluations.endpoint.simulate import ALPHA, DEFAULT, INTERVALS
 from recency.figures import style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from recency.figures.paths import File, Files
 
 POWER, SIZE = "#0072B2", "#D55E00"
 ROW = 0.165
 """Inches of a row."""
 
 
-def main(candidates: str | PathLike, out: Iterable[str | PathLike]) -> None:
+def main(candidates: File, out: Files) -> None:
     """Draw simulate_endpoint's table, and write the rows that are drawn with the figure."""
     rows = pd.read_csv(candidates)
     rows = rows[[INTERVALS[row.data][0] == row.interval for row in rows.itertuples()]]
-    with style.use():
-        style.save(draw(rows), out, data=rows)
+    style.write(out, rows, draw, rows)
 
 
-def draw(rows: pd.DataFrame) -> "Figure":
+def draw(rows: pd.DataFrame) -> Figure:
     """Draw a row for each candidate, and a panel for each factor that varies.
 
     Parameters
@@ -36,14 +30,10 @@ def draw(rows: pd.DataFrame) -> "Figure":
     rows
         Columns of recency.evaluations.endpoint.simulate.COLUMNS, one interval by candidate.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     candidates = names.order(list(zip(rows.baseline, rows.likelihood, rows.data, strict=True)))
     factors = [name for name in names.FACTORS if rows.setting.str.startswith(f"{name}=").any()]
     factors = factors or ["subjects"]
-    figure = Figure(figsize=(style.WIDTH, ROW * (len(candidates) + 3) + 0.9), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(ROW * (len(candidates) + 3) + 0.9)
     panels = figure.subplots(1, len(factors), sharey=True, squeeze=False)[0]
     heights = _heights(candidates)
     for axes, factor in zip(panels, factors, strict=True):
@@ -90,7 +80,7 @@ def _heights(candidates: list[tuple[str, str, str]]) -> np.ndarray:
 
 
 def _draw_factor(
-    axes: "Axes",
+    axes: Axes,
     rows: pd.DataFrame,
     candidates: list[tuple[str, str, str]],
     heights: np.ndarray,
@@ -111,11 +101,9 @@ def _draw_factor(
     return values
 
 
-def _legend(figure: "Figure") -> None:
-    from matplotlib.lines import Line2D
-
+def _legend(figure: Figure) -> None:
     handles = [
-        Line2D([], [], marker="o", color=POWER, ls="", ms=4.5, label="power (LM a is closer)"),
-        Line2D([], [], marker="|", color=SIZE, ls="", ms=6, mew=1.3, label="size (equally close)"),
+        style.handle(marker="o", color=POWER, ls="", ms=4.5, label="power (LM a is closer)"),
+        style.handle(marker="|", color=SIZE, ls="", ms=6, mew=1.3, label="size (equally close)"),
     ]
     figure.legend(handles=handles, loc="outside upper right", ncols=2)

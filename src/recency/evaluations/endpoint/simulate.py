@@ -8,7 +8,6 @@ study, and a claim is judged by its interval as the verdict does (recency.stats.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pandas as pd
 
 from recency.evaluations.endpoint import candidates
 from recency.evaluations.endpoint.candidates import CANDIDATES, PER, TESTS
-from recency.files import atomic
+from recency.figures.paths import File, write_csv
 from recency.progress import progress
 from recency.simulation.repeats import Finished, in_processes
 from recency.simulation.studies import Settings
@@ -61,8 +60,8 @@ class Setting:
 
 
 def main(
-    out_candidates: str | PathLike,
-    out_tests: str | PathLike,
+    out_candidates: File,
+    out_tests: File,
     *,
     closeness: Mapping[str, float],
     readers: Mapping[str, Any],
@@ -113,16 +112,9 @@ def main(
     finished = Finished(path.with_name(f".{path.stem}.state.jsonl"), specification)
     every = grid(readers, vary, repeats)
     left = [setting for setting in every if setting.name not in finished.results]
+    shared = dict(closeness), seed, draws, permutations
     jobs = [
-        (
-            setting.settings,
-            dict(closeness),
-            repeat,
-            seed,
-            draws,
-            permutations,
-            repeat < crossed_fixed,
-        )
+        (setting.settings, repeat, *shared, repeat < crossed_fixed)
         for setting in left
         for repeat in range(setting.repeats)
     ]
@@ -142,8 +134,7 @@ def main(
     ):
         rows = [row for setting in every for row in finished.results[setting.name][key]]
         frame = pd.DataFrame(rows, columns=columns)
-        with atomic(out) as temporary:
-            frame.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
+        write_csv(out, frame, float_format="%.6g")
     finished.remove()
 
 
@@ -167,8 +158,8 @@ def grid(
 
 def measured(
     settings: Settings,
-    closeness: Mapping[str, float],
     repeat: int,
+    closeness: Mapping[str, float],
     seed: int,
     draws: int,
     permutations: int,

@@ -1,15 +1,14 @@
 """Rule table_endpoint: bias, size, power and coverage of candidate endpoints."""
 
 import math
-from collections.abc import Iterable
-from os import PathLike
 
 import pandas as pd
 
 from recency.evaluations.endpoint import names
 from recency.evaluations.endpoint.simulate import DEFAULT, PER
 from recency.figures import style, tables
-from recency.figures.tables import Cell, Table
+from recency.figures.paths import File, Files
+from recency.figures.tables import Cell, Row, Table
 
 INTERVALS = {"two_way": "two-way", "given_fits": "given fits"}
 TESTS = {
@@ -24,7 +23,7 @@ HEADER = (
 )
 
 
-def main(candidates: str | PathLike, tests: str | PathLike, out: Iterable[str | PathLike]) -> None:
+def main(candidates: File, tests: File, out: Files) -> None:
     """Set simulate_endpoint's tables; the CSV has all settings of the candidates."""
     rows = pd.read_csv(candidates)
     tables.write(out, layout(rows, pd.read_csv(tests)), rows)
@@ -48,7 +47,7 @@ def layout(rows: pd.DataFrame, tests: pd.DataFrame) -> Table:
     rules.append(len(grid))
     for test, of_test in tests.groupby("test", sort=False):
         about = ("", "held-out", "squared errors", f"permutation, {TESTS[test]}")
-        grid.append([Cell(text, left=True) for text in about] + _row(of_test))
+        grid.append(list(about) + _row(of_test))
     first = rows[rows.setting == DEFAULT].iloc[0]
     notes = [
         (
@@ -71,11 +70,10 @@ def layout(rows: pd.DataFrame, tests: pd.DataFrame) -> Table:
         *names.NOTES,
     ]
     title = "Bias, size, power and coverage of candidate endpoints"
-    header = [Cell(name, left=index < 4) for index, name in enumerate(HEADER)]
-    return Table(title, [header], grid, notes, tuple(rules))
+    return Table(title, HEADER, grid, notes, tuple(rules), left=4)
 
 
-def _row(rows: pd.DataFrame) -> list[Cell]:
+def _row(rows: pd.DataFrame) -> Row:
     """Return the figures of a candidate or a test."""
     default = rows[rows.setting == DEFAULT].iloc[0]
     figures = [""] * 3
@@ -88,7 +86,7 @@ def _row(rows: pd.DataFrame) -> list[Cell]:
     ]
     figures += [_percent(rows["size"].max())]
     figures.append(f"{100 * rows.power.min():.0f} to {_percent(rows.power.max())}")
-    return [Cell(text) for text in figures]
+    return list(figures)
 
 
 def _percent(share: float) -> str:

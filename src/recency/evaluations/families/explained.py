@@ -1,12 +1,11 @@
 """Variance that surprisal explains, by response and LM, beside what readers and words explain."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency.evaluations.families.gaps import paired
 from recency.evaluations.families.shares import (
@@ -18,9 +17,10 @@ from recency.evaluations.families.shares import (
     READERS,
     read,
 )
-from recency.evaluations.reading_times.table_significance import write_p
 from recency.figures import comparison, style, tables
-from recency.figures.tables import Cell, Table
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
+from recency.figures.tables import Table
 
 PRODUCT = {
     "makes": {
@@ -32,9 +32,6 @@ PRODUCT = {
     "published": "explained",
     "when": "mixed",
 }
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NOTE = (
     "percent of the variance of the responses fitted, of an analysis of variance of type I: readers first, then what is known of the "
@@ -52,44 +49,38 @@ COLOURS = {
 
 def main(
     *,
-    fitted: Iterable[str | Path],
-    fits: Iterable[str | Path],
-    out: Iterable[str | Path],
-    figure: Iterable[str | Path],
-    cells: Iterable[Mapping],
-    responses: Iterable[Mapping],
-    published: str | Path | None = None,
+    fitted: Files,
+    fits: Files,
+    out: Files,
+    figure: Files,
+    cells: Described,
+    responses: Described,
+    published: File | None = None,
     title: str = "Families",
 ) -> None:
     """Write the table (.csv tidy, .html, .tex) and the figure (.pdf, .svg, .png, .csv)."""
     rows = read(fitted, fits, cells, responses)
     known = None if published is None else pd.read_csv(published)
     tables.write(out, layout(rows, known, responses, title), rows)
-    with style.use():
-        style.save(draw(rows), figure, rows)
+    style.write(figure, rows, draw, rows)
 
 
 def layout(
-    rows: pd.DataFrame, published: pd.DataFrame | None, responses: Iterable[Mapping], title: str
+    rows: pd.DataFrame, published: pd.DataFrame | None, responses: Described, title: str
 ) -> Table:
     """Set out a row an LM, a column a response, the largest share first, and paired tests."""
     wide = rows.pivot(index="label", columns="response", values=LM)
     wide = wide.reindex(list(dict.fromkeys(rows.label)))
     order = list(wide.mean().sort_values(ascending=False).index)
-    header = [Cell("", left=True), *(Cell(name) for name in order)]
     grid = [
-        [Cell(label, left=True), *(Cell(style.number(wide[name][label], 2)) for name in order)]
-        for label in wide.index
+        [label, *(style.number(wide[name][label], 2) for name in order)] for label in wide.index
     ]
     notes = [NOTE, *tests(wide, order, published, responses)]
-    return Table(f"{title}: variance that surprisal explains", [header], grid, notes)
+    return Table(f"{title}: variance that surprisal explains", ["", *order], grid, notes)
 
 
 def tests(
-    wide: pd.DataFrame,
-    order: list[str],
-    published: pd.DataFrame | None,
-    responses: Iterable[Mapping],
+    wide: pd.DataFrame, order: list[str], published: pd.DataFrame | None, responses: Described
 ) -> list[str]:
     """Say paired tests of a column with the next or, of `published`, of the pairs that it has."""
     compared = [(more, less, "") for more, less in pairwise(order)]
@@ -105,7 +96,7 @@ def tests(
     for more, less, beside in compared:
         t, p, n = paired(wide[more], wide[less])
         if not math.isnan(t):
-            said = f"{more} over {less}: paired t({n - 1}) = {style.number(t, 2)} (p {write_p(p)})"
+            said = f"{more} over {less}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)})"
             told.append(said + SHARED + beside)
     return told
 
@@ -117,15 +108,10 @@ def _of_measures(measured: Iterable, more: str, less: str) -> list[tuple[str, st
     return [(a.label, b.label) for a, b in own or pairs]
 
 
-def draw(rows: pd.DataFrame) -> "Figure":
+def draw(rows: pd.DataFrame) -> Figure:
     """Draw a bar an LM, a panel a response, its shares one after the other."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     responses, lms = list(dict.fromkeys(rows.response)), list(dict.fromkeys(rows.label))
-    size = (style.WIDTH, 0.8 + (0.5 + 0.19 * len(lms)) * len(responses))
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(0.8 + (0.5 + 0.19 * len(lms)) * len(responses))
     panels = figure.subplots(len(responses), 1, squeeze=False)[:, 0]
     for axes, response in zip(panels, responses, strict=True):
         mine = rows[rows.response == response].set_index("label").reindex(lms[::-1])

@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency.evaluations.families import gaps as computing
 from recency.evaluations.families.gaps import WITH, WITHOUT
 from recency.evaluations.families.table import told
 from recency.figures import style
+from recency.figures.comparison import Described
 from recency.figures.encoding import OTHERS, STYLES
+from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_families", "ΔLogLik by perplexity within families")},
@@ -19,29 +20,20 @@ PRODUCT = {
     "settings": ["groups", "responses", "one_for_seeds"],
 }
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 TITLES = {WITHOUT: "without part of speech", WITH: "with part of speech"}
 BROKEN = {design: title.replace(" part", "\npart") for design, title in TITLES.items()}
 ONE_BELOW_ANOTHER = 4
 """Responses; of more, two are beside each other."""
 
 
-def draw(rows: pd.DataFrame, sentences: list[str]) -> "Figure":
+def draw(rows: pd.DataFrame, sentences: list[str]) -> Figure:
     """Draw a panel a response and design, those of a response beside each other, the responses of many in pairs."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
     designs = [name for name in (WITHOUT, WITH) if name in set(rows.design)]
     responses, families = list(dict.fromkeys(rows.response)), list(dict.fromkeys(rows.family))
     looks = [look for name, look in STYLES.items() if name != "none"] + list(OTHERS)
     across = 1 if len(responses) <= ONE_BELOW_ANOTHER else 2
     down = math.ceil(len(responses) / across)
-    figure = Figure(figsize=(style.WIDTH, 0.9 + 2.1 * down), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(0.9 + 2.1 * down)
     grid = figure.subplots(down, across * len(designs), squeeze=False, sharex=True)
     for place, response in enumerate(responses):
         line, first = place // across, place % across * len(designs)
@@ -56,11 +48,7 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> "Figure":
                 colour, marker = looks[number % len(looks)]
                 mine = here[here.family == family].sort_values("perplexity")
                 axes.plot(mine.perplexity, mine.delta_loglik, marker, color=colour, ls="-", lw=1, ms=5, gid=f"{family} {design}")  # fmt: skip
-            low, high = axes.get_xlim()
-            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
-            axes.xaxis.set_minor_locator(NullLocator())
-            for axis in (axes.xaxis, axes.yaxis):
-                axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+            style.log_ticks(axes, 100)
             axes.grid(which="major")
             if column == first:
                 axes.set_ylabel(f"ΔLogLik (nats),\n{response}")
@@ -75,7 +63,7 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> "Figure":
     handles = []
     for number, family in enumerate(families):
         colour, marker = looks[number % len(looks)]
-        handles.append(Line2D([], [], color=colour, marker=marker, ms=5, lw=1, label=family))
+        handles.append(style.handle(color=colour, marker=marker, ms=5, lw=1, label=family))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(4, len(handles)))
     style.notes(figure, sentences)
     return figure
@@ -83,16 +71,15 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> "Figure":
 
 def main(
     *,
-    delta_loglik: str | Path,
-    perplexity: str | Path,
-    out: Iterable[str | Path],
+    delta_loglik: File,
+    perplexity: File,
+    out: Files,
     groups: Mapping[str, Iterable[str]],
-    responses: Iterable[Mapping],
-    beside: Iterable[str | Path] = (),
+    responses: Described,
+    beside: Files = (),
     one_for_seeds: Mapping[str, str] | None = None,
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the points)."""
     rows = computing.points(delta_loglik, perplexity, groups, responses, beside, one_for_seeds)
-    with style.use():
-        shown = draw(rows, told(computing.gaps(rows), None)) if len(rows) else style.empty([])
-        style.save(shown, out, rows)
+    sentences = told(computing.gaps(rows), None) if len(rows) else []
+    style.write(out, rows, draw, rows, sentences, empty=sentences)

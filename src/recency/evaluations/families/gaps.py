@@ -6,13 +6,15 @@ worse, and the gap grows where nouns and verbs have slopes of surprisal of their
 
 import math
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from recency.evaluations.maze import contrasts
 from recency.evaluations.reading_times.perplexity import compared
 from recency.figures import comparison
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
 from recency.stats.correlations import correlation
 
 WITHOUT, WITH = "without", "with"
@@ -23,11 +25,11 @@ GAPS = ["design", "family", "dataset", "measure", "response", "lms", "gap", "bes
 
 
 def points(
-    delta_loglik: str | Path,
-    perplexity: str | Path,
+    delta_loglik: File,
+    perplexity: File,
     groups: Mapping[str, Iterable[str]],
-    responses: Iterable[Mapping],
-    beside: Iterable[str | Path] = (),
+    responses: Described,
+    beside: Files = (),
     one_for_seeds: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """Return a row (POINTS) for each LM of a family, response and design.
@@ -37,7 +39,7 @@ def points(
     (`unit`), of several seeds the geometric mean.
     """
     _, measured = comparison.records([], responses)
-    names = {(r.dataset, r.measure): r.label for r in measured}
+    names = comparison.response_labels(measured)
     known, unit, _ = compared(perplexity)
     known["lm"] = known.lm.map(lambda lm: (one_for_seeds or {}).get(lm, lm))
     known = np.exp(np.log(known.perplexity).groupby([known.lm, known.dataset]).mean())
@@ -86,13 +88,8 @@ def published_gaps(table: pd.DataFrame) -> pd.DataFrame:
 
 def paired(a: pd.Series, b: pd.Series) -> tuple[float, float, int]:
     """Return t of the paired differences a − b, its two-sided p, and the pairs (those of equal index)."""
-    from scipy.stats import ttest_1samp
-
-    difference = (a - b).dropna()
-    if len(difference) < 2 or np.ptp(difference) == 0:
-        return math.nan, math.nan, len(difference)
-    found = ttest_1samp(difference, 0.0)
-    return float(found.statistic), float(found.pvalue), len(difference)
+    difference = (a - b).dropna().to_numpy()
+    return (*contrasts.paired(difference), len(difference))
 
 
 def widened(found: pd.DataFrame) -> tuple[float, float, int]:

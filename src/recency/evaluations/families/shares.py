@@ -5,7 +5,7 @@ fitted to, with its fixed terms. Readers come first, so that all terms are of ti
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,8 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.figures import comparison
+from recency.figures.comparison import Described
+from recency.figures.paths import Files
 from recency.regression import predictor_names as names
 from recency.stats.shares import sequential
 
@@ -55,15 +57,10 @@ def grouped(shares: Mapping[str, float]) -> dict[str, float]:
     return found
 
 
-def read(
-    fitted: Iterable[str | Path],
-    fits: Iterable[str | Path],
-    cells: Iterable[Mapping],
-    responses: Iterable[Mapping],
-) -> pd.DataFrame:
+def read(fitted: Files, fits: Files, cells: Described, responses: Described) -> pd.DataFrame:
     """Return a row (COLUMNS, percent) for each cell; files are in the order of `cells`."""
     _, measured = comparison.records([], responses)
-    labels = {(r.dataset, r.measure): r.label for r in measured}
+    labels = comparison.response_labels(measured)
     rows = []
     for data, fit, cell in zip(fitted, fits, cells, strict=True):
         record, frame = json.loads(Path(fit).read_text(encoding="utf-8")), pd.read_parquet(data)

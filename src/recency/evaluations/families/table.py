@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import pandas as pd
 
 from recency.evaluations.families import gaps as computing
 from recency.evaluations.families.gaps import GAPS, WITH, WITHOUT
-from recency.evaluations.reading_times.table_significance import write_p
 from recency.figures import style, tables
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
@@ -28,14 +28,14 @@ NOTES = [
 
 def main(
     *,
-    delta_loglik: str | Path,
-    perplexity: str | Path,
-    out: Iterable[str | Path],
+    delta_loglik: File,
+    perplexity: File,
+    out: Files,
     groups: Mapping[str, Iterable[str]],
-    responses: Iterable[Mapping],
-    beside: Iterable[str | Path] = (),
+    responses: Described,
+    beside: Files = (),
     one_for_seeds: Mapping[str, str] | None = None,
-    published: str | Path | None = None,
+    published: File | None = None,
     title: str = "Families",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""
@@ -48,18 +48,18 @@ def main(
 def layout(found: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:
     """Set out a row a family and response, then the published gaps."""
     designs = [name for name in (WITHOUT, WITH) if name in set(found.design)]
-    header = [Cell("", left=True), Cell("", left=True)]
-    header += [Cell(TITLES[name] if len(designs) > 1 else "gap") for name in designs]
-    header += [Cell(f"ρ, {TITLES[name]}" if len(designs) > 1 else "ρ") for name in designs]
+    several = len(designs) > 1
+    header = ["", "", *(TITLES[name] if several else "gap" for name in designs)]
+    header += [f"ρ, {TITLES[name]}" if several else "ρ" for name in designs]
     grid = []
     for (family, response), mine in found.groupby(["family", "response"], sort=False):
         each = mine.set_index("design")
-        cells = [Cell(family, left=True), Cell(response, left=True)]
+        cells = [family, response]
         for name in designs:
             there = name in each.index
             which = f"{each.best[name]} over {each.worst[name]}" if there else ""
             cells.append(Cell(style.number(each.gap[name]) if there else "", (which,)))
-        cells += [Cell(style.number(each.rho.get(name, math.nan), 2)) for name in designs]
+        cells += [style.number(each.rho.get(name, math.nan), 2) for name in designs]
         grid.append(cells)
     rules = []
     if published is not None and len(designs) == 2:
@@ -67,10 +67,10 @@ def layout(found: pd.DataFrame, published: pd.DataFrame | None, title: str) -> T
         known = computing.published_gaps(published).set_index("design")
         for family, corpus in dict.fromkeys(zip(known.family, known.response, strict=True)):
             mine = known.gap[(known.family == family) & (known.response == corpus)]
-            cells = [Cell(f"published: {family}", left=True), Cell(corpus, left=True)]
-            cells += [Cell(style.number(mine[name], 0)) for name in (WITHOUT, WITH)]
-            grid.append([*cells, Cell(), Cell()])
-    return Table(title, [header], grid, [*NOTES, *told(found, published)], rules=tuple(rules))
+            cells = [f"published: {family}", corpus]
+            cells += [style.number(mine[name], 0) for name in (WITHOUT, WITH)]
+            grid.append([*cells, "", ""])
+    return Table(title, header, grid, [*NOTES, *told(found, published)], rules=tuple(rules), left=2)
 
 
 def told(found: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
@@ -87,7 +87,7 @@ def told(found: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
         said = f"gaps are {'wider' if t > 0 else 'narrower'} with part of speech"
     else:
         said = "gaps with part of speech cannot be told from those without"
-    return [f"{said}: paired t({n - 1}) = {style.number(t, 2)} (p {write_p(p)}){beside}"]
+    return [f"{said}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)}){beside}"]
 
 
 def _published(gaps: pd.DataFrame) -> str:
@@ -96,4 +96,4 @@ def _published(gaps: pd.DataFrame) -> str:
     if math.isnan(t):
         return ""
     which = "wider" if t > 0 else "narrower"
-    return f"; published t({n - 1}) = {style.number(t, 1)} (p {write_p(p)}), {which} with it"
+    return f"; published t({n - 1}) = {style.number(t, 1)} (p {style.p_value(p)}), {which} with it"

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from recency.errors import InputError
+from recency.figures.paths import File
 from recency.text.utf8 import lines
 
 SENTENCES = ("sentence", "sentence1", "sentence2")
@@ -35,7 +36,7 @@ class Encoded:
     cut: int
 
 
-def read(paths: Iterable[tuple[str, str | Path]], task: Mapping) -> Part:
+def read(paths: Iterable[tuple[str, File]], task: Mapping) -> Part:
     """Return the examples of a part's files, each with its role (train, dev, dev_too), in order.
 
     Raises InputError, with file and line, for a missing column, an unknown label, an empty sentence,

@@ -1,15 +1,17 @@
 """GLUE, a dot a run: the study's figure, and beside it what the last epoch's answers are worth."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from recency.evaluations.glue import runs as run_files
 from recency.evaluations.glue.runs import MEASURES
 from recency.figures import style
 from recency.figures.comparison import LM
+from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_glue", "GLUE, run by run")},
@@ -18,24 +20,16 @@ PRODUCT = {
     "published": "glue",
 }
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 SPREAD = 0.5  # of a row's height: how far apart its runs are drawn
 FIGURES = {"accuracy": "best epoch, % right", "mse": "best epoch, squared error"}
 
 
-def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], known: pd.DataFrame) -> "Figure":
+def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], known: pd.DataFrame) -> Figure:
     """Draw a row of two panels a task, LMs from top to bottom; hollow dots ended on one answer."""
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import MaxNLocator
-
     looks = style.looks(lms)
     here = [task for task in tasks if not task["not_run"]]
     height = len(here) * (0.55 + 0.17 * len(lms)) + 0.5
-    figure = Figure(figsize=(style.WIDTH, height), layout="constrained")
+    figure = style.figure(height)
     grid = figure.subplots(len(here), 2, squeeze=False, sharey=True)
     for (left, right), task in zip(grid, here, strict=True):
         mine = rows[rows.task == task["task"]]
@@ -56,23 +50,21 @@ def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], known: pd.Data
         left.xaxis.set_major_locator(MaxNLocator(6))
         right.set_xlim(min(-0.1, 1.1 * mine.beside.min()), 1.04)
     marks = [
-        Line2D([], [], color=style.GREY, marker="o", ms=4, lw=0, label="a run"),
-        Line2D([], [], color=style.GREY, marker="o", ms=4, lw=0, mfc="white",
+        style.handle(color=style.GREY, marker="o", ms=4, lw=0, label="a run"),
+        style.handle(color=style.GREY, marker="o", ms=4, lw=0, mfc="white",
                label="one that ended on one answer for all"),
-        Line2D([], [], color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="one answer for all"),
+        style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="one answer for all"),
     ]  # fmt: skip
     if len(known):
         marks.append(
-            Line2D(
-                [], [], color=style.GREY, marker="|", ms=9, mew=1.2, lw=0, label="published, base"
-            )
+            style.handle(color=style.GREY, marker="|", ms=9, mew=1.2, lw=0, label="published, base")
         )
     figure.legend(handles=marks, loc="outside upper left", ncols=2, handletextpad=0.4)
     style.notes(figure, [f"not run: {task['not_run']}" for task in tasks if task["not_run"]])
     return figure
 
 
-def _panel(axes: "Axes", rows: pd.DataFrame, column: str, lms: list[LM], looks: Mapping) -> None:
+def _panel(axes: Axes, rows: pd.DataFrame, column: str, lms: list[LM], looks: Mapping) -> None:
     """Draw each LM's runs, side by side across its row."""
     for place, lm in enumerate(lms):
         own = rows[rows.lm == lm.lm]
@@ -91,15 +83,13 @@ def _panel(axes: "Axes", rows: pd.DataFrame, column: str, lms: list[LM], looks: 
 
 def main(
     *,
-    runs: Iterable[str | Path],
-    out: Iterable[str | Path],
+    runs: Files,
+    out: Files,
     variants: list[Mapping],
     tasks: list[Mapping],
-    published: str | Path | None = None,
+    published: File | None = None,
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv with a row a run)."""
     models = run_files.lms_of(variants)
     rows = run_files.read(runs, variants, tasks)
-    with style.use():
-        figure = draw(rows, models, tasks, run_files.published(published, tasks, models))
-        style.save(figure, out, rows)
+    style.write(out, rows, draw, rows, models, tasks, run_files.published(published, tasks, models))

@@ -17,14 +17,14 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from recency import processor
 from recency.errors import InputError
 from recency.evaluations import kept
 from recency.evaluations.glue import examples, scores
 from recency.evaluations.glue.examples import Encoded
 from recency.files import atomic
 from recency.progress import progress
-from recency.scoring.surprisal import Model, load
+from recency.scoring.lm_spec import LMSpec
+from recency.scoring.surprisal import Model
 from recency.scoring.windows import window_of
 
 RECIPE_EPOCHS = 10  # that a task's `updates` are of
@@ -54,16 +54,11 @@ class Classifier(nn.Module):
 
 def main(
     files: Mapping[str, str | Path],
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: str | Path,
-    lm: str,
     name: str,
     task: Mapping,
     settings: Mapping,
-    bias: dict | None = None,
-    threads: int = 1,
-    allow_pickle: bool = False,
     code: Mapping[str, str] | None = None,
 ) -> None:
     """Write `scores.RUN`, a row a seed and epoch: losses, what dev says, and the sizes of the data.
@@ -73,25 +68,26 @@ def main(
     `majority_f1` are what one answer for all comes to. Runs that are done are kept beside `out` until all are, so that a killed
     job goes on.
     """
-    processor.use(threads)
-    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
+    opened = lm.open()
     if not opened.masked:
-        raise InputError(f"{lm} is a causal LM; GLUE fine-tunes masked ones: name these in `lms`")
+        raise InputError(
+            f"{lm.name} is a causal LM; GLUE fine-tunes masked ones: name these in `lms`"
+        )
     pad = opened.around.pad
-    train, dev = parts(files, task, settings, opened, f"{name} under {lm}")
+    train, dev = parts(files, task, settings, opened, f"{name} under {lm.name}")
     state = kept.beside(out)
     specification = {
-        "lm": [bias, kept.digest(Path(model) / "model.safetensors")],
+        "lm": [lm.bias, kept.digest(Path(lm.model) / "model.safetensors")],
         "files": {role: kept.digest(path) for role, path in files.items()},
         "task": dict(task),
         "settings": {key: settings[key] for key in settings if key != "seeds"},
         "code": dict(code or {}),
     }
     done = kept.read(state, specification, "runs")
-    shown = progress(len(settings["seeds"]) * settings["epochs"], f"{name}: {lm}", "epochs")
+    shown = progress(len(settings["seeds"]) * settings["epochs"], f"{name}: {lm.name}", "epochs")
     for number, seed in enumerate(settings["seeds"]):
         if str(seed) not in done:
-            done[str(seed)] = run(opened, train, dev, task, settings, seed, pad, f"{lm}, {name}",
+            done[str(seed)] = run(opened, train, dev, task, settings, seed, pad, f"{lm.name}, {name}",
                                   lambda epoch, number=number: shown.update(
                                       number * settings["epochs"] + epoch))  # fmt: skip
             kept.write(state, specification, done)

@@ -1,26 +1,24 @@
 """Fine-tuning runs as figures and tables read them: one row a run, and what an LM's runs come to."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 
 import pandas as pd
 
 from recency.evaluations.glue.scores import RUN as COLUMNS
 from recency.figures import comparison
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import File, Files
 
 MEASURES = {"matthews": "Matthews", "f1": "F1", "pearson": "Pearson"}
 
 
-def lms_of(variants: Iterable[Mapping]) -> list[LM]:
+def lms_of(variants: Described) -> list[LM]:
     """Return the LMs in order, one for all of its seeds."""
     once = {each["lm"]: each for each in variants}
     return comparison.records(once.values(), [])[0]
 
 
-def read(
-    runs: Iterable[str | Path], variants: Iterable[Mapping], tasks: Iterable[Mapping]
-) -> pd.DataFrame:
+def read(runs: Files, variants: Described, tasks: Described) -> pd.DataFrame:
     """Return a row a run from rule fine_tune's files, LM by LM and task by task.
 
     Columns: lm, label, variant (the LM of one seed of its own), task, seed (of the fine-tuning),
@@ -66,7 +64,7 @@ def summed(rows: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index()
 
 
-def published(path: str | Path | None, tasks: Iterable[Mapping], lms: Iterable[LM]) -> pd.DataFrame:
+def published(path: File | None, tasks: Described, lms: Iterable[LM]) -> pd.DataFrame:
     """Return what was published of LMs of the same label: lm, size, task, value; task "ppl" as well.
 
     `path` is a CSV of size, model, ppl and a column a task's label.

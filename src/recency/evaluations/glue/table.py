@@ -1,7 +1,6 @@
 """GLUE and perplexity, LM by LM, beside the published: what was learned, and what is one answer for all."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -10,6 +9,7 @@ from recency.evaluations.glue import runs as run_files
 from recency.evaluations.glue.runs import MEASURES
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import LM
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
@@ -25,7 +25,7 @@ COLUMNS = ["lm", "label", "task", "figure", "measure", "runs", "best", "low", "h
            "published_base", "published_large"]  # fmt: skip
 
 
-def perplexities(curves: Iterable[str | Path], trained: list[str]) -> dict[str, float]:
+def perplexities(curves: Files, trained: list[str]) -> dict[str, float]:
     """Return LM of one seed → exp of its last validation loss, of those that have one."""
     found = {}
     for lm, path in zip(trained, curves, strict=True):
@@ -40,26 +40,14 @@ def tidy(
 ) -> pd.DataFrame:
     """Return COLUMNS for each LM and task, "ppl" first; a task that was not run has its reason."""
     rows = [run_files.summed(runs), ppl]
-    for task in tasks:
-        if task["not_run"]:
-            rows.append(
-                pd.DataFrame(
-                    {
-                        "lm": lm.lm,
-                        "label": lm.label,
-                        "task": task["task"],
-                        "measure": task["measure"],
-                        "not_run": task["not_run"],
-                    }
-                    for lm in lms
-                )
-            )
+    for task in (task for task in tasks if task["not_run"]):
+        absent = pd.DataFrame({"lm": [lm.lm for lm in lms], "label": [lm.label for lm in lms]})
+        rows.append(absent.assign(**{key: task[key] for key in ("task", "measure", "not_run")}))
     found = pd.concat([each for each in rows if len(each)], ignore_index=True)
     for size in ("base", "large"):
         own = known[known["size"] == size].set_index(["lm", "task"]).value
-        found[f"published_{size}"] = own.reindex(
-            pd.MultiIndex.from_frame(found[["lm", "task"]])
-        ).to_numpy()
+        keys = pd.MultiIndex.from_frame(found[["lm", "task"]])
+        found[f"published_{size}"] = own.reindex(keys).to_numpy()
     order = {name: place for place, name in enumerate(["ppl", *(t["task"] for t in tasks)])}
     lm_order = {lm.lm: place for place, lm in enumerate(lms)}
     found = found.assign(a=found.lm.map(lm_order), b=found.task.map(order)).sort_values(["a", "b"])
@@ -76,19 +64,17 @@ def layout(title: str, rows: pd.DataFrame, tasks: list[Mapping], training: Mappi
     of = rows.set_index(["lm", "task"], drop=False)
     have = [("ppl", "Perplexity")] if (rows.task == "ppl").any() else []
     have += [(task["task"], task["label"]) for task in tasks]
-    single = [Cell("one answer for all", left=True)]
+    single = ["one answer for all"]
     for task, _ in have:
         known = rows[(rows.task == task) & rows.majority.notna()]
-        single.append(_single(known.iloc[0]) if len(known) else Cell())
+        single.append(_single(known.iloc[0]) if len(known) else "")
     grid = [single]
     for lm, label in rows[["lm", "label"]].drop_duplicates().itertuples(index=False):
-        cells = [Cell(label, left=True)]
-        cells += [
-            _cell(of.loc[(lm, task)]) if (lm, task) in of.index else Cell("–") for task, _ in have
-        ]
+        cells = [label]
+        cells += [_cell(of.loc[(lm, task)]) if (lm, task) in of.index else "–" for task, _ in have]
         grid.append(cells)
-    header = [Cell("LM", left=True), *(Cell(label) for _, label in have)]
-    return Table(f"{title}: GLUE", [header], grid, notes(rows, tasks, training), (1,))
+    header = ["LM", *(label for _, label in have)]
+    return Table(f"{title}: GLUE", header, grid, notes(rows, tasks, training), (1,))
 
 
 def _single(row: pd.Series) -> Cell:
@@ -163,7 +149,7 @@ def notes(rows: pd.DataFrame, tasks: list[Mapping], training: Mapping) -> list[s
     return lines
 
 
-def summary(path: str | Path) -> Table:
+def summary(path: File) -> Table:
     """Set the figures and how many runs ended on one answer, for the summary."""
     rows = comparison.table(path, COLUMNS)
     rows = rows[(rows.task != "ppl") & rows.best.notna()]
@@ -171,28 +157,27 @@ def summary(path: str | Path) -> Table:
     grid = []
     for label, own in rows.groupby("label", sort=False):
         by = own.set_index("task")
-        cells = [Cell(label, left=True)]
+        cells = [label]
         for name in names:
             row = by.loc[name]
             ended = f" ({row.ended:.0f}/{row.runs:.0f} one answer)" if row.ended else ""
-            cells.append(Cell(written(row.best, row.figure) + ended))
+            cells.append(written(row.best, row.figure) + ended)
         grid.append(cells)
-    header = [Cell("LM", left=True), *(Cell(name) for name in names)]
     said = "best epoch's percent right (STS-B: squared error), mean over runs"
-    return Table("", [header], grid, [said])
+    return Table("", ["LM", *names], grid, [said])
 
 
 def main(
     *,
-    runs: Iterable[str | Path],
-    curves: Iterable[str | Path],
-    out: Iterable[str | Path],
+    runs: Files,
+    curves: Files,
+    out: Files,
     variants: list[Mapping],
     trained: list[str],
     tasks: list[Mapping],
     training: Mapping,
     title: str,
-    published: str | Path | None = None,
+    published: File | None = None,
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `runs` are fine_tune's, LM by LM."""
     models = run_files.lms_of(variants)

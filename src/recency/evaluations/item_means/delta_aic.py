@@ -6,13 +6,12 @@ with the response (C), and ΔAIC against the baseline (D). All are over the word
 
 import math
 from collections.abc import Mapping, Sequence
-from os import PathLike
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.files import atomic
+from recency.figures.paths import File, write_csv
 from recency.regression.inputs import Inputs
 from recency.regression.prediction import read_fit, rows_for
 from recency.regression.predictors import Rows
@@ -26,16 +25,16 @@ CRITERIA = ["loglik", "bic", "delta_bic"]
 
 
 def main(
-    fits: Sequence[str | PathLike],
-    words: Sequence[str | PathLike],
-    observations: Sequence[str | PathLike],
-    surprisal: Sequence[str | PathLike],
-    out: str | PathLike,
+    fits: Sequence[File],
+    words: Sequence[File],
+    observations: Sequence[File],
+    surprisal: Sequence[File],
+    out: File,
     *,
     cells: Sequence[Mapping[str, str]],
     baseline: str,
-    unigram: Sequence[str | PathLike] = (),
-    others: Sequence[str | PathLike] = (),
+    unigram: Sequence[File] = (),
+    others: Sequence[File] = (),
     named: Sequence[Mapping[str, str]] = (),
 ) -> None:
     """Write COLUMNS (CSV), one row for each of `cells` (lm, dataset, measure, design), in order.
@@ -81,8 +80,7 @@ def main(
         if "bic" in table:
             table.loc[group.index, "delta_bic"] = group.bic - at.bic[place]
     table["relative_likelihood"] = np.exp(-table.delta_aic.abs() / 2)
-    with atomic(out) as path:
-        table[columns].to_csv(path, index=False, lineterminator="\n")
+    write_csv(out, table[columns])
 
 
 def described(rows: Rows) -> dict[str, float]:

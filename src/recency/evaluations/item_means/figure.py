@@ -1,26 +1,20 @@
 """Surprisal and fit of each LM on each corpus, in four panels (de Varda & Marelli 2024, Figure 2)."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from recency.evaluations.item_means import table as table_delta_aic
 from recency.figures import style
-from recency.figures.comparison import LM, Response
+from recency.figures.comparison import LM, Described, Response
+from recency.figures.paths import File, Files
 
 PRODUCT = {
-    "makes": {
-        "out": ("figure_delta_aic", "Surprisal, and ΔAIC of each LM"),
-    },
+    "makes": {"out": ("figure_delta_aic", "Surprisal, and ΔAIC of each LM")},
     "reads": ["delta_aic", "not_run"],
     "settings": ["lms", "responses", "baseline"],
     "published": "delta_aic",
 }
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PANELS = {
     "mean_surprisal_nats": ("A", "Mean surprisal of a word (nats)"),
@@ -33,16 +27,11 @@ HEIGHT = 0.34  # inches a response
 
 def draw(
     rows: pd.DataFrame, lms: list[LM], responses: list[Response], baseline: str, words: list[str]
-) -> "Figure":
+) -> Figure:
     """Draw the panels: responses downwards, a marker an LM; `words` are sentences for the foot."""
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     looks, names = style.looks(lms), [response.label for response in responses]
     step = min(0.26, 0.7 / len(lms))
-    size = (style.WIDTH, 1.6 + 2 * HEIGHT * max(len(names), 3))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = style.figure(1.6 + 2 * HEIGHT * max(len(names), 3))
     grid = figure.subplots(2, 2, sharey=True)
     baseline_label = next((lm.label for lm in lms if lm.lm == baseline), baseline)
     for axes, (column, (letter, title)) in zip(grid.flat, PANELS.items(), strict=True):
@@ -66,14 +55,14 @@ def draw(
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+        axes.xaxis.set_major_formatter(style.tick)
         axes.grid(axis="x")
     handles = [
-        Line2D([], [], marker=look.marker, mfc=look.face, mec=look.colour, ls="", label=lm.label)
+        style.handle(marker=look.marker, mfc=look.face, mec=look.colour, ls="", label=lm.label)
         for lm, look in ((lm, looks[lm.lm]) for lm in lms)
     ]
     if rows.published.notna().any():
-        handles.append(Line2D([], [], marker="|", color="black", ms=9, ls="", label="published"))
+        handles.append(style.handle(marker="|", color="black", ms=9, ls="", label="published"))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 4))
     style.notes(figure, words)
     return figure
@@ -81,17 +70,15 @@ def draw(
 
 def main(
     *,
-    delta_aic: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    delta_aic: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
     baseline: str,
-    published: str | Path | None = None,
-    not_run: str | Path | None = None,
+    published: File | None = None,
+    not_run: File | None = None,
 ) -> None:
     """Draw the four panels to `out` (.pdf, .svg, .png, .csv)."""
     rows, models, done, words = table_delta_aic.read(delta_aic, lms, responses, not_run, published)
     data = rows[["lm", "label", "response", "n", *PANELS, "published"]]
-    with style.use():
-        figure = draw(rows, models, done, baseline, words) if len(rows) else style.empty(words)
-        style.save(figure, out, data)
+    style.write(out, data, draw, rows, models, done, baseline, words, empty=words)

@@ -1,21 +1,18 @@
 """ΔAIC of each LM against the baseline, published beside reproduced (de Varda & Marelli 2024)."""
 
 import math
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from recency.errors import InputError
 from recency.evaluations.item_means import delta_aic
 from recency.figures import comparison, papers, style, tables
-from recency.figures.comparison import LM, Response
+from recency.figures.comparison import LM, Described, Response
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
-    "makes": {
-        "out": ("table_delta_aic", "Table of ΔAIC"),
-    },
+    "makes": {"out": ("table_delta_aic", "Table of ΔAIC")},
     "reads": ["delta_aic", "not_run"],
     "settings": ["lms", "responses", "baseline"],
     "published": "delta_aic",
@@ -41,11 +38,11 @@ def reading(delta: float) -> str:
 
 
 def read(
-    path: str | Path,
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
-    not_run: str | Path | None,
-    published: str | Path | None = None,
+    path: File,
+    lms: Described,
+    responses: Described,
+    not_run: File | None,
+    published: File | None = None,
 ) -> tuple[pd.DataFrame, list[LM], list[Response], list[str]]:
     """Read delta_aic.csv with `label`, `response`, `published` and `n_published` added.
 
@@ -53,23 +50,14 @@ def read(
     responses that were run, and sentences on those that were not. `published` is a CSV as
     recency.figures.papers reads it, with corpus_measure (labels), n_words and delta_aic.
     """
-    models, measured = comparison.records(lms, responses)
-    rows = comparison.table(path, delta_aic.COLUMNS)
-    label = {(r.dataset, r.measure): r.label for r in measured}
-    rows["response"] = [label.get(key) for key in zip(rows.dataset, rows.measure)]
+    columns = delta_aic.COLUMNS
+    rows, models, done, lost = comparison.read_rows(path, columns, lms, responses, not_run)
+    comparison.refuse_twice(path, rows)
     rows["label"] = rows.lm.map({model.lm: model.label for model in models})
-    rows = rows[rows.response.notna() & rows.label.notna()]
-    twice = rows[rows.duplicated(["lm", "response"])]
-    if len(twice):
-        raise InputError(
-            f"{path}: two rows of {twice.lm.iloc[0]} on {twice.response.iloc[0]}; "
-            "give each design an experiment of its own"
-        )
-    done = [r for r in measured if (rows.response == r.label).any()]
-    rank = {name: place for place, name in enumerate(label.values())}
-    within = {model.label: place for place, model in enumerate(models)}
-    places = [(rank[r], within[m]) for r, m in zip(rows.response, rows.label)]
-    rows = rows.iloc[sorted(range(len(rows)), key=places.__getitem__)].reset_index(drop=True)
+    by_response = {response.label: rank for rank, response in enumerate(done)}
+    by_lm = {model.lm: rank for rank, model in enumerate(models)}
+    order = rows.assign(a=rows.response.map(by_response), b=rows.lm.map(by_lm))
+    rows = rows.loc[order.sort_values(["a", "b"]).index].reset_index(drop=True)
     rows["published"], rows["n_published"] = math.nan, pd.NA
     if published is not None:
         there = papers.rows(published, models, ["corpus_measure", "n_words", "delta_aic"])
@@ -78,8 +66,6 @@ def read(
         sizes = there.drop_duplicates("corpus_measure").set_index("corpus_measure").n_words
         rows["published"] = [values.get(key, math.nan) for key in zip(rows.lm, rows.response)]
         rows["n_published"] = [sizes.get(name, pd.NA) for name in rows.response]
-    absent = [r for r in measured if r not in done]
-    lost = comparison.absent_responses(absent, comparison.reasons(not_run))
     return rows, models, done, lost + comparison.failed_fits(rows, "aic")
 
 
@@ -95,11 +81,7 @@ def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, sour
         "ΔAIC",
     ]
     names += [*(["published"] * beside), "Relative likelihood"]
-    header = [
-        Cell("Response", left=True),
-        *(Cell(name, left=name == "LM") for name in names),
-        Cell("Reading", left=True),
-    ]
+    header = ["Response", *names, "Reading"]
     grid, rules = [], []
     for response, block in rows.groupby("response", sort=False):
         rules += [len(grid)] if grid else []
@@ -109,17 +91,17 @@ def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, sour
             known = pd.notna(row.n_published)
             size = f"published {row.n_published:,}" if known and not place else ""
             cells = [
-                Cell("" if place else response, left=True),
+                "" if place else response,
                 Cell("" if place else f"{row.n:,}", (size,) if size else ()),
-                Cell(row.label, left=True),
-                *(Cell(style.number(row[name], 2)) for name in ("loglik", "bic") if whole),
+                row.label,
+                *(style.number(row[name], 2) for name in ("loglik", "bic") if whole),
                 Cell(style.number(row.aic, 2), bold=row.aic == best),
-                Cell("" if own else style.signed(row.delta_aic, 2)),
+                "" if own else style.signed(row.delta_aic, 2),
             ]
             if beside:
-                cells.append(Cell("" if own else style.signed(row.published, 2)))
+                cells.append("" if own else style.signed(row.published, 2))
             likelihood = "" if own or pd.isna(row.aic) else f"{row.relative_likelihood:.3g}"
-            cells += [Cell(likelihood), Cell("" if own else reading(row.delta_aic), left=True)]
+            cells += [likelihood, "" if own else reading(row.delta_aic)]
             grid.append(cells)
     what = "observations" if whole else "words"
     compared = f"ΔAIC: AIC minus that of {baseline_label(rows, baseline)} on the same {what}; "
@@ -128,7 +110,14 @@ def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, sour
     first = [compared + "below 0 the LM fits better; the lowest AIC of a response in bold", judged]
     if beside:
         first.append(f"published: {source}")
-    return Table(title, [header], grid, [*first, *lengths(rows, baseline), *notes], tuple(rules))
+    return Table(
+        title,
+        header,
+        grid,
+        [*first, *lengths(rows, baseline), *notes],
+        tuple(rules),
+        left=("Response", "LM", "Reading"),
+    )
 
 
 def baseline_label(rows: pd.DataFrame, baseline: str) -> str:
@@ -153,33 +142,27 @@ def summary(path: Path) -> Table:
     rows = comparison.table(path, ["label", "response", "n", "delta_aic"])
     names = list(dict.fromkeys(rows.response))
     what = "observations" if "loglik" in rows else "words"
-    grid = [
-        [
-            Cell(what, left=True),
-            *(Cell(f"{n:,}") for n in rows.groupby("response").n.first()[names]),
-        ]
-    ]
+    grid = [[what, *(f"{n:,}" for n in rows.groupby("response").n.first()[names])]]
     for label, mine in rows.groupby("label", sort=False):
         delta = mine.set_index("response").delta_aic.reindex(names)
         if (delta != 0).any():  # the baseline's own are 0
-            grid.append([Cell(label, left=True), *(Cell(style.signed(each, 2)) for each in delta)])
+            grid.append([label, *(style.signed(each, 2) for each in delta)])
     notes = [
         f"ΔAIC against the baseline on all {what}: below 0 the LM fits better. All are fitted: there "
         + "is no held-out partition, so nothing is tested on one"
     ]
-    header = [Cell("LM", left=True), *(Cell(name) for name in names)]
-    return Table("", [header], grid, notes)
+    return Table("", ["LM", *names], grid, notes)
 
 
 def main(
     *,
-    delta_aic: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    delta_aic: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
     baseline: str,
-    published: str | Path | None = None,
-    not_run: str | Path | None = None,
+    published: File | None = None,
+    not_run: File | None = None,
     source: str = "de Varda & Marelli (2024), Section 4 and Figure 2 D",
     title: str = "AIC by corpus and language model",
 ) -> None:

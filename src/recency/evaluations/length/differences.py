@@ -1,19 +1,19 @@
 """Perplexity at each length, and paired differences from the training length, by document."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.figures.paths import Files
 from recency.stats import bootstrap
 
 REPLICATES = 10_000
 KEY = ["document", "place"]
 
 
-def read(lengths: Iterable[str | Path], variants: Iterable[Mapping], trained: int) -> pd.DataFrame:
+def read(lengths: Files, variants: Iterable[Mapping], trained: int) -> pd.DataFrame:
     """Return a row an LM and length from rule length_perplexity's files, LM by LM.
 
     Columns: lm, label, networks, length, ppl, difference (of mean nats from the length `trained`, of

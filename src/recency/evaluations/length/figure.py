@@ -1,15 +1,16 @@
 """Perplexity by length, a line an LM, which ends where an LM has no positions."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from recency.evaluations.length import differences
 from recency.figures import comparison, ends, style
 from recency.figures.comparison import LM
+from recency.figures.paths import Files
 
 PRODUCT = {
     "makes": {"out": ("figure_length", "Perplexity by length")},
@@ -17,19 +18,13 @@ PRODUCT = {
     "settings": ["variants", "length_settings"],
 }
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 LINES = ("-", (0, (4, 1.5)), (0, (1.5, 1)), (0, (6, 1, 1.5, 1)))
 
 
-def draw(rows: pd.DataFrame, lms: list[LM], trained: int) -> "Figure":
+def draw(rows: pd.DataFrame, lms: list[LM], trained: int) -> Figure:
     """Draw perplexity over length, both logarithmic; bands are the paired differences' intervals."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
     looks, seen = style.looks(lms), {}
-    figure = Figure(figsize=(style.WIDTH, max(3.0, 0.17 * len(lms) + 1.6)), layout="constrained")
+    figure = style.figure(max(3.0, 0.17 * len(lms) + 1.6))
     axes = figure.add_subplot()
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
@@ -53,9 +48,9 @@ def draw(rows: pd.DataFrame, lms: list[LM], trained: int) -> "Figure":
                   textcoords="offset points", va="top", size=style.SMALL, color=style.GREY)  # fmt: skip
     axes.xaxis.set_major_locator(FixedLocator(sorted(rows.length.unique())))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: style.tick(y)))
-    axes.yaxis.set_minor_formatter(FuncFormatter(lambda y, _: style.tick(y)))
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    axes.yaxis.set_major_formatter(style.tick)
+    axes.yaxis.set_minor_formatter(style.tick)
     axes.set_xlabel("Length (tokens)")
     axes.set_ylabel("Perplexity of masked tokens")
     axes.grid()
@@ -64,15 +59,8 @@ def draw(rows: pd.DataFrame, lms: list[LM], trained: int) -> "Figure":
     return figure
 
 
-def main(
-    *,
-    lengths: Iterable[str | Path],
-    out: Iterable[str | Path],
-    variants: list[Mapping],
-    length_settings: Mapping,
-) -> None:
+def main(*, lengths: Files, out: Files, variants: list[Mapping], length_settings: Mapping) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values)."""
     models, _ = comparison.records({each["lm"]: each for each in variants}.values(), [])
     rows = differences.read(lengths, variants, length_settings["trained"])
-    with style.use():
-        style.save(draw(rows, models, length_settings["trained"]), out, rows)
+    style.write(out, rows, draw, rows, models, length_settings["trained"])

@@ -16,35 +16,29 @@ import pandas as pd
 from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
+from recency.scoring.lm_spec import LMSpec
 
 COLUMNS = ["document", "place", "length", "nats"]
 
 
 def main(
     text: str | Path,
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: str | Path,
-    lm: str,
     lengths: Sequence[int],
     documents: int | None,
     share: float,
     seed: int,
-    bias: dict | None = None,
-    threads: int = 1,
-    allow_pickle: bool = False,
 ) -> None:
     """Write COLUMNS: each masked token (its document, its place there) at each length, in nats.
 
     Nats are missing of lengths beyond a table of learned positions, which the log says.
     """
-    from recency import processor
-    from recency.scoring.surprisal import load
-
-    processor.use(threads)
-    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
+    opened = lm.open()
     if not opened.masked:
-        raise InputError(f"{lm} is a causal LM; `length` is for masked ones: name these in `lms`")
+        raise InputError(
+            f"{lm.name} is a causal LM; `length` is for masked ones: name these in `lms`"
+        )
     around = opened.around
     room = max(lengths) - len(around.before) - len(around.after)
     if min(lengths) - max(lengths) + room < 1:
@@ -54,11 +48,11 @@ def main(
     kept = long_enough(text, opened.tokenizer, room, documents)
     places = drawn(len(kept), room, share, seed)
     known = reach(opened.network)
-    shown = progress(len(lengths) * len(kept), f"perplexity by length under {lm}", "documents")
+    shown = progress(len(lengths) * len(kept), f"perplexity by length under {lm.name}", "documents")
     tables = []
     for number, length in enumerate(sorted(lengths)):
         if length > known:
-            print(f"{lm}: {length} tokens are more than its {known} learned positions; no value",
+            print(f"{lm.name}: {length} tokens are more than its {known} learned positions; no value",
                   file=sys.stderr)  # fmt: skip
             nats = [np.full(len(each), np.nan) for each in places]
         else:

@@ -1,13 +1,14 @@
 """Perplexity by length, and how much better or worse than at the training length."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from recency.evaluations.length import differences
 from recency.figures import comparison, style, tables
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
@@ -23,12 +24,11 @@ COLUMNS = ["label", "length", "ppl"]
 def layout(title: str, rows: pd.DataFrame, trained: int) -> Table:
     """Set a row an LM and a column a length, the change from the training length beneath."""
     lengths = sorted(map(int, rows.length.unique()))
-    header = [Cell("LM", left=True)]
-    header += [Cell(f"{each:,}" + " (trained)" * (each == trained)) for each in lengths]
+    header = ["LM", *(f"{each:,}" + " (trained)" * (each == trained) for each in lengths)]
     grid = []
     for label, own in rows.groupby("label", sort=False):
         by = own.set_index("length")
-        grid.append([Cell(label, left=True), *(_cell(by.loc[n], n == trained) for n in lengths)])
+        grid.append([label, *(_cell(by.loc[n], n == trained) for n in lengths)])
     first = rows.iloc[0]
     size = f"{first.tokens:,} masked tokens of {first.documents} documents"
     notes = [
@@ -39,21 +39,21 @@ def layout(title: str, rows: pd.DataFrame, trained: int) -> Table:
         notes.append("of several networks, nats are averaged token by token")
     if rows.ppl.isna().any():
         notes.append("no positions: the network has learned none so far out, and cannot be asked")
-    return Table(f"{title}: perplexity by length", [header], grid, notes)
+    return Table(f"{title}: perplexity by length", header, grid, notes)
 
 
-def _cell(row: pd.Series, trained: bool) -> Cell:
+def _cell(row: pd.Series, trained: bool) -> Cell | str:
     if np.isnan(row.ppl):
-        return Cell("no positions")
+        return "no positions"
     if trained or np.isnan(row.difference):
-        return Cell(f"{row.ppl:,.1f}")
+        return f"{row.ppl:,.1f}"
     below = [style.percent(np.expm1(row.difference))]
     if not np.isnan(row.low):
         below.append(style.percents(*np.expm1([row.low, row.high])))
     return Cell(f"{row.ppl:,.1f}", tuple(below))
 
 
-def summary(path: str | Path) -> Table:
+def summary(path: File) -> Table:
     """Set the perplexities, for the summary."""
     rows = comparison.table(path, COLUMNS)
     lengths = sorted(rows.length.unique())
@@ -61,18 +61,12 @@ def summary(path: str | Path) -> Table:
     for label, own in rows.groupby("label", sort=False):
         by = own.set_index("length").ppl
         values = ["–" if np.isnan(by[each]) else f"{by[each]:,.1f}" for each in lengths]
-        grid.append([Cell(label, left=True), *map(Cell, values)])
-    header = [Cell("LM", left=True), *(Cell(f"{each:,} tokens") for each in lengths)]
-    return Table("", [header], grid, [])
+        grid.append([label, *values])
+    return Table("", ["LM", *(f"{each:,} tokens" for each in lengths)], grid, [])
 
 
 def main(
-    *,
-    lengths: Iterable[str | Path],
-    out: Iterable[str | Path],
-    variants: Iterable[Mapping],
-    length_settings: Mapping,
-    title: str,
+    *, lengths: Files, out: Files, variants: Described, length_settings: Mapping, title: str
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `lengths` are score's, LM by LM."""
     trained = length_settings["trained"]

@@ -4,7 +4,7 @@ The thesis's chapter 11: an LM chooses the word of less surprisal; a tie is no c
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from recency.errors import InputError
 from recency.evaluations.maze import contrasts as contrasting
-from recency.files import atomic
+from recency.figures.paths import File, Files, write_csv
 from recency.reading import filters
 from recency.scoring.foils import COLUMN, FOIL
 from recency.stats import bootstrap
@@ -26,18 +26,18 @@ NO_FOILS = "its surprisals have none of the foils"
 
 
 def main(
-    words: str | Path,
-    surprisals: Iterable[str | Path],
-    out: str | Path,
-    out_contrasts: str | Path,
+    words: File,
+    surprisals: Files,
+    out_choices: File,
+    out_contrasts: File,
     lms: Sequence[Mapping],
     baseline: str,
     by: str,
     filter: str | None = None,
     condition: str | None = None,
     contrasts: Sequence[Mapping] = (),
-    choices: str | Path | None = None,
-    times: Sequence[str | Path] = (),
+    choices: File | None = None,
+    times: Sequence[File] = (),
     seed: int = 0,
 ) -> None:
     """Write maze.csv (COLUMNS; levels overall, condition, position, not run) and the contrasts.
@@ -100,16 +100,12 @@ def main(
             if name != READERS and level == "overall":
                 row["perplexity"] = 2 ** np.nanmean(bits[name][0][kept])
             rows.append(row)
-    with atomic(out) as part:
-        pd.DataFrame(rows, columns=COLUMNS).to_csv(part, index=False, lineterminator="\n")
+    write_csv(out_choices, pd.DataFrame(rows, columns=COLUMNS))
     values = {name: plain for name, (plain, _) in bits.items()}
     if times:
         values = {READERS: contrasting.reading_times(times, len(table))} | values
     found = contrasting.tested(table[kept], {k: v[kept] for k, v in values.items()}, contrasts, by)
-    with atomic(out_contrasts) as part:
-        found.assign(label=found.lm.map(told | {READERS: "readers"})).to_csv(
-            part, index=False, lineterminator="\n"
-        )
+    write_csv(out_contrasts, found.assign(label=found.lm.map(told | {READERS: "readers"})))
 
 
 def _bits(path: Path, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,19 +6,19 @@ than the subject noun in another one": a region, what should be higher and what 
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.figures.paths import File
 from recency.reading import filters
 
 COLUMNS = ["contrast", "contrast_label", "lm", "items", "difference", "t", "p", "passed"]
 LEVEL = 0.05
 
 
-def reading_times(parts: Sequence[str | Path], size: int) -> np.ndarray:
+def reading_times(parts: Sequence[File], size: int) -> np.ndarray:
     """Return each word's log time (words,), a mean over subjects, less the subject's own mean.
 
     `parts` are observations; words that nobody's times are of are NaN.
@@ -30,10 +30,7 @@ def reading_times(parts: Sequence[str | Path], size: int) -> np.ndarray:
 
 
 def tested(
-    words: pd.DataFrame,
-    values: Mapping[str, np.ndarray],
-    contrasts: Sequence[Mapping],
-    by: str,
+    words: pd.DataFrame, values: Mapping[str, np.ndarray], contrasts: Sequence[Mapping], by: str
 ) -> pd.DataFrame:
     """Return the rows (COLUMNS) of each contrast and of each lm in `values` (words,).
 
@@ -61,10 +58,10 @@ def tested(
 
 
 def paired(difference: np.ndarray) -> tuple[float, float]:
-    """Return Student's t of paired differences (n,) and its two-sided p; NaN where they are all alike."""
+    """Return Student's t of paired differences (n,) and its two-sided p; NaN where too few or all alike."""
     from scipy.stats import ttest_1samp
 
-    if np.ptp(difference) == 0:
+    if len(difference) < 2 or np.ptp(difference) == 0:
         return math.nan, math.nan
     found = ttest_1samp(difference, 0.0)
     return float(found.statistic), float(found.pvalue)

@@ -1,15 +1,12 @@
 """How often LMs find the word likelier than its foil, overall and by condition, beside readers."""
 
 import math
-from collections.abc import Iterable
-from pathlib import Path
 
 import pandas as pd
 
 from recency.evaluations.maze.choices import COLUMNS, READERS
-from recency.evaluations.minimal_pairs.table import span
-from recency.evaluations.reading_times.table_significance import write_p
 from recency.figures import comparison, style, tables
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 from recency.stats.correlations import correlation
 
@@ -36,7 +33,7 @@ def order(rows: pd.DataFrame) -> list[str]:
     return sorted(overall.lm, key=lambda lm: lm != READERS)
 
 
-def published(path: str | Path | None, quantity: str) -> str:
+def published(path: File | None, quantity: str) -> str:
     """Write a published correlation, "published −0.56 (p = 0.036)"; nothing where there is none."""
     if path is None:
         return ""
@@ -44,10 +41,10 @@ def published(path: str | Path | None, quantity: str) -> str:
     if quantity not in rows.index:
         return ""
     value, p = rows.value[quantity], rows.p[quantity]
-    return f"; published {style.number(float(value), 2)} (p {write_p(float(p))})"
+    return f"; published {style.number(float(value), 2)} (p {style.p_value(float(p))})"
 
 
-def with_perplexity(rows: pd.DataFrame, path: str | Path | None) -> str:
+def with_perplexity(rows: pd.DataFrame, path: File | None) -> str:
     """Say how accuracy goes with perplexity over the LMs."""
     overall = rows[(rows.level == "overall") & (rows.lm != READERS)]
     found = correlation(overall.accuracy, overall.perplexity)
@@ -57,7 +54,7 @@ def with_perplexity(rows: pd.DataFrame, path: str | Path | None) -> str:
         )
     return (
         f"Spearman's ρ of accuracy and perplexity over {found.n} LMs: {style.number(found.value, 2)} "
-        f"(p {write_p(found.p)}){published(path, OF_ACCURACY)}"
+        f"(p {style.p_value(found.p)}){published(path, OF_ACCURACY)}"
     )
 
 
@@ -69,10 +66,10 @@ def not_run(rows: pd.DataFrame) -> list[str]:
 
 def main(
     *,
-    maze: str | Path,
-    out: Iterable[str | Path],
+    maze: File,
+    out: Files,
     baseline: str,
-    published: str | Path | None = None,
+    published: File | None = None,
     title: str = "Word or foil",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex), readers first, then the best LM."""
@@ -81,7 +78,7 @@ def main(
 
 
 def layout(
-    rows: pd.DataFrame, baseline: str, path: str | Path | None = None, title: str = "Word or foil"
+    rows: pd.DataFrame, baseline: str, path: File | None = None, title: str = "Word or foil"
 ) -> Table:
     """Set out a row an LM: overall, its difference from the baseline, then by condition."""
     conditions = list(dict.fromkeys(rows.group[rows.level == "condition"]))
@@ -91,37 +88,32 @@ def layout(
         mine = rows[rows.lm == lm]
         overall = mine[mine.level == "overall"].iloc[0]
         cells = [
-            Cell(overall.label, left=True),
-            Cell(style.number(overall.accuracy), (span(overall.low, overall.high),)),
+            overall.label,
+            Cell(style.number(overall.accuracy), (style.interval(overall.low, overall.high),)),
         ]
         if lm in (READERS, baseline):
-            cells.append(Cell())
+            cells.append("")
         else:
-            gap = (span(overall.difference_low, overall.difference_high, signed=True),)
+            gap = (style.interval(overall.difference_low, overall.difference_high, style.signed),)
             cells.append(Cell(style.signed(overall.difference), gap))
         blank = lm == READERS
-        cells.append(Cell("" if blank else style.number(overall.margin_bits, 2)))
-        cells.append(Cell("" if blank else style.number(overall.perplexity, 0)))
+        cells.append("" if blank else style.number(overall.margin_bits, 2))
+        cells.append("" if blank else style.number(overall.perplexity, 0))
         each = mine[mine.level == "condition"].set_index("group").accuracy
-        cells += [Cell(style.number(each.get(name, math.nan))) for name in conditions]
+        cells += [style.number(each.get(name, math.nan)) for name in conditions]
         grid.append(cells)
-    titles = [Cell(text, left=index == 0) for index, text in enumerate(header)]
     words = int(rows.words[rows.level == "overall"].max())
     notes = [f"{words:,} words with a foil", *NOTES, with_perplexity(rows, path), *not_run(rows)]
-    return Table(title, [titles], grid, notes, rules=(1,) if READERS in set(rows.lm) else ())
+    return Table(title, header, grid, notes, rules=(1,) if READERS in set(rows.lm) else ())
 
 
-def summary(path: str | Path) -> Table:
+def summary(path: File) -> Table:
     """Return the overall column of this table's CSV, for the summary."""
     rows = comparison.table(path, COLUMNS)
-    header = [Cell("", left=True), Cell("Words chosen (%)"), Cell("Perplexity")]
+    header = ["", "Words chosen (%)", "Perplexity"]
     overall = rows[rows.level == "overall"].set_index("lm")
     grid = [
-        [
-            Cell(row.label, left=True),
-            Cell(style.number(row.accuracy)),
-            Cell("" if math.isnan(row.perplexity) else style.number(row.perplexity, 0)),
-        ]
+        [row.label, style.number(row.accuracy), style.number(row.perplexity, 0, unknown="")]
         for row in (overall.loc[lm] for lm in order(rows))
     ]
-    return Table("", [header], grid, [with_perplexity(rows, None), *not_run(rows)])
+    return Table("", header, grid, [with_perplexity(rows, None), *not_run(rows)])

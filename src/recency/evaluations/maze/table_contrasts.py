@@ -1,8 +1,6 @@
 """Contrasts between words, in readers' times and each LM's surprisal: paired t over items."""
 
 import math
-from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import pandas as pd
 
@@ -11,8 +9,9 @@ from recency.evaluations.maze.choices import READERS
 from recency.evaluations.maze.contrasts import COLUMNS, LEVEL
 from recency.evaluations.maze.table import not_run
 from recency.evaluations.maze.table import published as as_published
-from recency.evaluations.reading_times.table_significance import write_p
 from recency.figures import comparison, style, tables
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 from recency.stats.correlations import correlation
 
@@ -43,11 +42,11 @@ def mark(t: float, p: float) -> str:
 
 def main(
     *,
-    contrasts: str | Path,
-    maze: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    published: str | Path | None = None,
+    contrasts: File,
+    maze: File,
+    out: Files,
+    lms: Described,
+    published: File | None = None,
     title: str = "Contrasts",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex): a row a contrast, a column readers and each LM."""
@@ -60,36 +59,32 @@ def main(
 
 
 def layout(
-    rows: pd.DataFrame,
-    choices: pd.DataFrame,
-    shown: list[str],
-    path: str | Path | None,
-    title: str,
+    rows: pd.DataFrame, choices: pd.DataFrame, shown: list[str], path: File | None, title: str
 ) -> Table:
     """Set out a row a contrast, and last how many each passes."""
     labels = rows.drop_duplicates("lm").set_index("lm").label
-    header = [Cell("", left=True), Cell("Items"), *(Cell(labels[lm]) for lm in shown)]
+    header = ["", "Items", *(labels[lm] for lm in shown)]
     grid = []
     for _, mine in rows.groupby("contrast", sort=False):
         each = mine.set_index("lm")
-        cells = [Cell(mine.contrast_label.iloc[0], left=True), Cell(str(mine["items"].max()))]
+        cells = [mine.contrast_label.iloc[0], str(mine["items"].max())]
         for lm in shown:
             row = each.loc[lm]
             size = f"{style.signed(row.difference, 2)} {row['mark']}".strip()
-            told = "" if math.isnan(row.t) else f"t = {style.number(row.t, 2)}, p {write_p(row.p)}"
+            told = (
+                ""
+                if math.isnan(row.t)
+                else f"t = {style.number(row.t, 2)}, p {style.p_value(row.p)}"
+            )
             cells.append(Cell(size, (told,), bold=bool(row.passed)))
         grid.append(cells)
     passed = rows.groupby("lm").passed.sum()
-    grid.append([Cell("passed", left=True), Cell(), *(Cell(str(passed[lm])) for lm in shown)])
-    notes = [
-        NOTE,
-        with_perplexity(passed, choices, path),
-        *not_run(choices),
-    ]
-    return Table(title, [header], grid, notes, rules=(len(grid) - 1,))
+    grid.append(["passed", "", *(str(passed[lm]) for lm in shown)])
+    notes = [NOTE, with_perplexity(passed, choices, path), *not_run(choices)]
+    return Table(title, header, grid, notes, rules=(len(grid) - 1,))
 
 
-def with_perplexity(passed: pd.Series, choices: pd.DataFrame, path: str | Path | None) -> str:
+def with_perplexity(passed: pd.Series, choices: pd.DataFrame, path: File | None) -> str:
     """Say how the number of contrasts passed goes with perplexity over the LMs."""
     perplexity = choices[choices.level == "overall"].set_index("lm").perplexity
     lms = [lm for lm in passed.index if lm != READERS]
@@ -102,5 +97,5 @@ def with_perplexity(passed: pd.Series, choices: pd.DataFrame, path: str | Path |
         )
     return (
         f"Pearson's r of contrasts passed and perplexity over {found.n} LMs: "
-        f"{style.number(found.value, 2)} (p {write_p(found.p)}){beside}"
+        f"{style.number(found.value, 2)} (p {style.p_value(found.p)}){beside}"
     )

@@ -1,17 +1,17 @@
 """What a replaced word changes so many words further on, a line an LM."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from recency.evaluations.measured_memory.half_life import Memory, measured
 from recency.evaluations.measured_memory.stated import UNITS
 from recency.figures import comparison, ends, style
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import Files
 
 PRODUCT = {
     "makes": {"out": ("figure_measured_memory", "What is left of a word further on")},
@@ -19,19 +19,13 @@ PRODUCT = {
     "settings": ["lms=variants"],
 }
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 COLUMNS = ["place", "distance", "change_bits"]
 SINGLE = 8  # words: every distance up to this is a point, then a half octave is
 SMALLEST = 1e-4  # bits: what is below is not drawn
 TOGETHER = 10  # LMs in one panel at most, where they can be told apart by when the bias applies
 
 
-def read(
-    memories: Iterable[str | Path], lms: Iterable[Mapping]
-) -> tuple[dict[str, Memory], list[LM]]:
+def read(memories: Files, lms: Described) -> tuple[dict[str, Memory], list[LM]]:
     """Return LM → its memory, and the LMs, from the files of rule measured_memory in the order of `lms`.
 
     The seeds of an LM stand there by its one name; its memory is their mean.
@@ -104,15 +98,12 @@ def panels(lms: list[LM]) -> dict[str, list[LM]]:
     return {"In training and inference": trained, "At inference alone": [*plain, *added]}
 
 
-def draw(memories: dict[str, Memory], lms: list[LM]) -> "Figure":
+def draw(memories: dict[str, Memory], lms: list[LM]) -> Figure:
     """Draw mean |change| over distance, both logarithmic, and each LM's half-life at its line's end."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
-
     shown = [lm for lm in lms if memories[lm.lm].effect.max() > SMALLEST]
     together = panels(shown)
     heights = [max(3.2, 0.17 * len(group) + 1.2) for group in together.values()]
-    figure = Figure(figsize=(style.WIDTH, sum(heights)), layout="constrained")
+    figure = style.figure(sum(heights))
     every = figure.subplots(
         len(together), sharex=True, sharey=True, squeeze=False, height_ratios=heights
     )[:, 0]
@@ -124,8 +115,7 @@ def draw(memories: dict[str, Memory], lms: list[LM]) -> "Figure":
     for axes, (title, group) in zip(every, together.items(), strict=True):
         ends_of.append(lines(axes, memories, group))
         axes.set_title(title, loc="left")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: style.tick(x)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: style.tick(y)))
+        style.plain_ticks(axes)
         axes.set_ylabel("Mean change of surprisal (bits)")
         axes.grid()
     looks = style.looks(lms)
@@ -137,7 +127,7 @@ def draw(memories: dict[str, Memory], lms: list[LM]) -> "Figure":
     return figure
 
 
-def lines(axes: "Axes", memories: dict[str, Memory], lms: list[LM]) -> list[tuple[float, float]]:
+def lines(axes: Axes, memories: dict[str, Memory], lms: list[LM]) -> list[tuple[float, float]]:
     """Draw each LM's line with its interval; return where they end."""
     looks, last = style.looks(lms), []
     for lm in lms:
@@ -153,23 +143,15 @@ def lines(axes: "Axes", memories: dict[str, Memory], lms: list[LM]) -> list[tupl
     return last
 
 
-def main(
-    *, memories: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping]
-) -> None:
+def main(*, memories: Files, out: Files, lms: Described) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for each distance's mean and interval)."""
     found, models = read(memories, lms)
-    data = pd.concat(
+    columns = ["lm", "label", "distance", "change_bits", "low", "high"]
+    parts = [
         pd.DataFrame(
-            {
-                "lm": lm.lm,
-                "label": lm.label,
-                "distance": found[lm.lm].distance.astype(int),
-                "change_bits": found[lm.lm].effect,
-                "low": found[lm.lm].low,
-                "high": found[lm.lm].high,
-            }
+            {"distance": m.distance, "change_bits": m.effect, "low": m.low, "high": m.high}
         )
-        for lm in models
-    )
-    with style.use():
-        style.save(draw(found, models), out, data)
+        for m in (found[lm.lm] for lm in models)
+    ]
+    data = comparison.joined(models, parts)[columns].astype({"distance": int})
+    style.write(out, data, draw, found, models)

@@ -1,54 +1,41 @@
 """ΔLogLik against the measured half-life of each LM's memory, for every kind of network."""
 
 import math
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from recency.evaluations.measured_memory.figure import bound, read, summary_columns
 from recency.evaluations.measured_memory.half_life import Memory
 from recency.evaluations.measured_memory.stated import stated
 from recency.evaluations.reading_times.figure_perplexity import series
-from recency.figures import bases, comparison, encoding, labels, style
+from recency.figures import comparison, encoding, labels, style
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import Comparison
+from recency.figures.comparison import Comparison, Described
 from recency.figures.intervals import TOTAL, Intervals, against, columns, explained
+from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_half_life", "ΔLogLik by half-life of the memory")},
-    "reads": [
-        "memories",
-        "delta_loglik",
-        "intervals=delta_loglik_intervals",
-        "not_run",
-    ],
+    "reads": ["memories", "delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
     "settings": ["lms=ranked", "variants", "responses", "baseline=ranked_baseline"],
     "when": "ranked",
 }
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 def draw(
     result: Comparison, known: Intervals, memories: Mapping[str, Memory], baseline: str
-) -> "Figure":
+) -> Figure:
     """Draw the scatter, half-lives on a logarithmic axis, with intervals both ways."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FuncFormatter, NullFormatter
-
     lives = {lm: m.half_life for lm, m in memories.items() if m.is_identified}
     lms = [lm for lm in result.lms if lm.lm in lives]
     looks, totals = style.looks(result.lms), result.totals
-    figure = Figure(figsize=(style.WIDTH, 3.2 + 0.1 * min(len(lms), 19)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(3.2 + 0.1 * min(len(lms), 19))
     axes = figure.add_subplot()
     axes.set_xscale("log")
-    first = next((lm for lm in lms if lm.lm == baseline), None)
+    first = comparison.find(lms, baseline)
     if first:
         axes.axhline(totals[baseline], color=encoding.BASELINE, ls=(0, (4, 2)), lw=1, zorder=1.2)
     bars = []
@@ -86,23 +73,19 @@ def draw(
         names = {"biased attention": None, "": None}
         kinds = {names.get(lm.memory, lm.memory) or lm.kind: looks[lm.lm] for lm in lms}
         handles = [
-            Line2D([], [], ls="", marker=look.marker, color=look.colour, mfc=look.face, label=kind)
+            style.handle(ls="", marker=look.marker, color=look.colour, mfc=look.face, label=kind)
             for kind, look in sorted(kinds.items())
         ]
         figure.legend(handles=handles, loc="outside upper left", ncols=4, columnspacing=1.2,
                       handletextpad=0.3)  # fmt: skip
     axes.margins(0.14)
     axes.xaxis.set_minor_formatter(NullFormatter())
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    style.plain_ticks(axes)
     axes.grid()
-    many = len(result.summed)
-    over = result.summed[0] if many == 1 else f"summed over {many} responses"
-    axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
+    axes.set_ylabel(f"ΔLogLik (nats),\n{result.summed_over}")
     axes.set_xlabel("Half-life of the memory, measured (words, log scale)")
-    told = [bases.SHORT.get(result.base, ""), explained(known, first and first.label)]
     absent = [lm for lm in result.lms if lm.lm in memories and lm not in lms]
-    notes = ["; ".join(filter(None, told)), *result.missing]
+    notes = [result.note(explained(known, first and first.label)), *result.missing]
     if absent:
         ends = {lm.lm: bound(memories[lm.lm]) for lm in absent}
         listed = [lm.label + (f" ({ends[lm.lm]})" if ends[lm.lm] else "") for lm in absent]
@@ -114,29 +97,22 @@ def draw(
         notes.append("broad bars: the tokens of a window")
     style.notes(figure, notes)
     if lms:
-        labels.write(
-            axes,
-            {lm.lm: (lives[lm.lm], totals[lm.lm]) for lm in lms},
-            {lm.lm: lm.label for lm in lms},
-            {lm.lm: style.shade(looks[lm.lm].colour) for lm in lms},
-            chains,
-            bars,
-            [totals[baseline]] if first else [],
-        )
+        across = [totals[baseline]] if first else []
+        labels.name_lms(axes, lms, looks, lives, totals, lines=chains, bars=bars, across=across)
     return figure
 
 
 def main(
     *,
-    memories: Iterable[str | Path],
-    delta_loglik: str | Path,
-    intervals: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    variants: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    memories: Files,
+    delta_loglik: File,
+    intervals: File,
+    out: Files,
+    lms: Described,
+    variants: Described,
+    responses: Described,
     baseline: str,
-    not_run: str | Path | None = None,
+    not_run: File | None = None,
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv with the half-lives measured and stated).
 
@@ -160,6 +136,4 @@ def main(
         for lm in result.lms
         if lm.lm in shown
     )
-    with style.use():
-        figure = draw(result, known, shown, baseline) if shown else style.empty(result.missing)
-        style.save(figure, out, data)
+    style.write(out, data, draw, result, known, shown, baseline, empty=result.missing)

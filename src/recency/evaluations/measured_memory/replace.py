@@ -29,12 +29,7 @@ class Replaced:
 
 
 def replaced(
-    words: pd.DataFrame,
-    tokens: np.ndarray,
-    places: int,
-    reach: int,
-    before: int,
-    seed: int,
+    words: pd.DataFrame, tokens: np.ndarray, places: int, reach: int, before: int, seed: int
 ) -> Replaced:
     """Draw `places` words of `words` (contract 1), and for each another word of the same texts.
 

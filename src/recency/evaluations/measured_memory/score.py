@@ -14,7 +14,8 @@ from recency.evaluations.measured_memory.replace import changes
 from recency.evaluations.measured_memory.stated import QUANTILES, UNITS
 from recency.files import atomic
 from recency.progress import progress
-from recency.scoring.surprisal import load, score_words
+from recency.scoring.lm_spec import LMSpec
+from recency.scoring.surprisal import score_words
 
 COLUMNS = ["item", "word"]
 
@@ -38,50 +39,37 @@ def unit_half_lives(network) -> list[float] | None:
 
 def main(
     words: str | Path,
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: str | Path,
-    lm: str,
     places: int,
     reach: int,
     before: int,
     seed: int,
-    bias: dict | None = None,
-    bos: bool | str = True,
-    stride: int | None = None,
-    scoring: dict | None = None,
-    threads: int = 1,
-    allow_pickle: bool = False,
 ) -> None:
     """Write place, distance (words, 1 the next one) and change_bits to a Parquet file.
 
     Of a memory whose units fade it has the quartiles of their half-lives as well, in its metadata.
 
     `places` words of the texts are replaced, one at a time, with `before` words of context before
-    each; of `reach` words behind it surprisal is compared. The other settings are those of
-    `recency.scoring.surprisal`.
+    each; of `reach` words behind it surprisal is compared.
     """
-    from recency import processor
-
-    processor.use(threads)
     table = pd.read_parquet(words)
     table = table[[*COLUMNS, *({"space_after"} & set(table))]]
-    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
-    shown = progress(1, f"memory of {lm}", "windows")
+    opened = lm.open()
+    shown = progress(1, f"memory of {lm.name}", "windows")
 
     def report(done: int, total: int) -> None:
         shown.total = total
         shown.update(done)
 
     def score(texts: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        settings = dict(scoring or {})
-        result = score_words(texts, opened, bos=bos, stride=stride, report=report, **settings)
+        result = score_words(texts, opened, report=report, **lm.reading)
         return result.table["surprisal_bits"].to_numpy(float), result.table["tokens"].to_numpy()
 
     found = changes(table, tokens_of(table, opened), score, places, reach, before, seed)
     if found.place.nunique() < 2:
         raise InputError(
-            f"{lm}: no word could be replaced by one of as many tokens; take longer texts"
+            f"{lm.name}: no word could be replaced by one of as many tokens; take longer texts"
         )
     if units := unit_half_lives(opened.network):
         found.attrs[UNITS] = units

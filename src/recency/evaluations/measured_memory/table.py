@@ -1,16 +1,14 @@
 """The half-life of each LM's memory, measured from outside."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
 from recency.evaluations.measured_memory.figure import bound, read, summary_columns, words
 from recency.evaluations.measured_memory.half_life import Memory
 from recency.figures import tables
-from recency.figures.comparison import LM
-from recency.figures.tables import Cell, Table
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import Files
+from recency.figures.tables import Table
 
 PRODUCT = {
     "makes": {"out": ("table_measured_memory", "Half-lives of the LMs' memories")},
@@ -59,45 +57,28 @@ def order_by_half_life(memories: dict[str, Memory], lms: list[LM]) -> list[LM]:
 
 def layout(memories: dict[str, Memory], lms: list[LM]) -> Table:
     """Set out one row per LM, the longest half-life first."""
-    header = [
-        [
-            *(Cell("LM"), Cell("Next word (bits)"), Cell("Half-life (words)")),
-            *(Cell("Floor (bits)"), Cell("Half within (words)"), Cell("Replaced")),
-        ]
-    ]
-    rows = [
-        [
-            Cell(lm.label, left=True),
-            Cell(f"{memory.effect[0]:.2f}"),
-            Cell(interval(memory)),
-            Cell("–" if np.isnan(memory.floor) else f"{memory.floor:.3f}"),
-            Cell(half_within(memory)),
-            Cell(f"{memory.places:,}"),
-        ]
-        for lm in order_by_half_life(memories, lms)
-        for memory in [memories[lm.lm]]
-    ]
+    texts = ["LM", "Next word (bits)", "Half-life (words)", "Floor (bits)", "Half within (words)"]
+    header = [*texts, "Replaced"]
+    rows = []
+    for lm in order_by_half_life(memories, lms):
+        memory = memories[lm.lm]
+        floor = "–" if np.isnan(memory.floor) else f"{memory.floor:.3f}"
+        row = [lm.label, f"{memory.effect[0]:.2f}", interval(memory), floor]
+        rows.append([*row, half_within(memory), f"{memory.places:,}"])
     return Table("Measured memory", header, rows, NOTES)
 
 
-def main(
-    *, memories: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping]
-) -> None:
+def main(*, memories: Files, out: Files, lms: Described) -> None:
     """Write the table to `out` (.csv, .html, .tex)."""
     summaries, models = read(memories, lms)
-    data = pd.DataFrame(
-        {
-            "lm": lm.lm,
-            "label": lm.label,
-            "half_life_words": memory.half_life,
-            "low": memory.half_life_low,
-            "high": memory.half_life_high,
-            "next_word_bits": memory.effect[0],
-            "half_within_words": memory.half_within,
-            "places": memory.places,
-        }
-        | {name: value for name, value in summary_columns(memory).items() if name in ADDED}
-        for lm in models
-        for memory in [summaries[lm.lm]]
-    )
+    rows = []
+    for lm in models:
+        memory = summaries[lm.lm]
+        row = {"lm": lm.lm, "label": lm.label, "half_life_words": memory.half_life}
+        row |= {"low": memory.half_life_low, "high": memory.half_life_high}
+        row |= {"next_word_bits": memory.effect[0], "half_within_words": memory.half_within}
+        row["places"] = memory.places
+        columns = summary_columns(memory).items()
+        rows.append(row | {name: value for name, value in columns if name in ADDED})
+    data = pd.DataFrame(rows)
     tables.write(out, layout(summaries, models), data)

@@ -1,17 +1,18 @@
 """What each LM remembers beside how well it predicts, by the kind of its memory; the kinds tested."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import pandas as pd
 
 from recency.evaluations.measured_memory.figure import read, summary_columns, words
 from recency.evaluations.measured_memory.stated import Stated, stated
 from recency.evaluations.measured_memory.table import half_within, interval
-from recency.evaluations.reading_times.table_significance import write_p
+from recency.evaluations.reading_times import table_significance
 from recency.figures import comparison, style, tables
 from recency.figures import intervals as interval_files
+from recency.figures.comparison import Described
 from recency.figures.intervals import TOTAL, columns
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
@@ -73,22 +74,14 @@ def rows(result, known, memories, models) -> pd.DataFrame:
 
 def layout(data: pd.DataFrame, base: str) -> Table:
     """Set out a row an LM, a rule between kinds."""
-    header = ["LM", "Kind of memory", "Half-life (words)", "Half within (words)"]
-    header += ["Stated (tokens)", "ΔLogLik (nats)"]
+    texts = ["LM", "Kind of memory", "Half-life (words)", "Half within (words)", "Stated (tokens)"]
+    header = [*texts, "ΔLogLik (nats)"]
     grid, rules = [], []
     for number, row in enumerate(data.itertuples(index=False)):
         if number and row.kind != data.kind[number - 1]:
             rules.append(number)
-        grid.append(
-            [
-                Cell(row.label, left=True),
-                Cell(row.kind or "–", left=True),
-                Cell(row.half_life),
-                Cell(row.half_within),
-                Cell(row.stated),
-                Cell(style.signed(row.delta_loglik)),
-            ]
-        )
+        grid.append([row.label, row.kind or "–", row.half_life, row.half_within, row.stated])
+        grid[-1].append(style.signed(row.delta_loglik))
     notes = [
         "Half-life: of an exponential with a floor, fitted to the measured effect, with its 95 % "
         + "interval; > or <: a bound where it is not identified",
@@ -97,26 +90,21 @@ def layout(data: pd.DataFrame, base: str) -> Table:
         "Stated: ln 2/m of a slope for all heads, ln 2/−ln α of a fading state, of units the median and the quartiles",
         *filter(None, [base]),
     ]
-    return Table("Memory and ΔLogLik", [[Cell(each) for each in header]], grid, notes, tuple(rules))
+    return Table("Memory and ΔLogLik", header, grid, notes, tuple(rules), left=2)
 
 
 def tested(tests: pd.DataFrame, names: Mapping[tuple[str, str], str]) -> Table:
     """Set out the tests of each two kinds, those over all responses first."""
-    grid, pooled = [], int((tests.dataset == "all").sum())
-    for row in tests.itertuples(index=False):
-        sure = row.p_holm < 0.05
-        grid.append(
-            [
-                Cell(names.get((row.dataset, row.measure), row.dataset), left=True),
-                Cell(row.lm_a, bold=sure and row.mse_a < row.mse_b, left=True),
-                Cell(row.lm_b, bold=sure and row.mse_b < row.mse_a, left=True),
-                Cell(style.signed(row.difference, 2)),
-                *(Cell(write_p(p)) for p in (row.p, row.p_subject, row.p_sentence)),
-                Cell(write_p(row.p_holm), bold=sure),
-                Cell(f"{row.n:,.0f}"),
-            ]
-        )
-    header = [
+    pooled = int((tests.dataset == "all").sum())
+    grid = [
+        table_significance.name_sides(row, names.get((row.dataset, row.measure), row.dataset))
+        + [style.signed(row.difference, 2)]
+        + [style.p_value(p) for p in (row.p, row.p_subject, row.p_sentence)]
+        + [Cell(style.p_value(row.p_holm), bold=row.p_holm < table_significance.ALPHA)]
+        + [f"{row.n:,.0f}"]
+        for row in tests.itertuples(index=False)
+    ]
+    texts = [
         "Response",
         "Kind A",
         "Kind B",
@@ -125,23 +113,23 @@ def tested(tests: pd.DataFrame, names: Mapping[tuple[str, str], str]) -> Table:
         "p, by subject",
         "p, by sentence",
     ]
-    header = [Cell(each, left=place < 3) for place, each in enumerate([*header, "p (Holm)", "n"])]
-    return Table("Kinds of memory, on the held-out partition", [header], grid, TESTS,
-                 (pooled,) if 0 < pooled < len(tests) else ())  # fmt: skip
+    rules = (pooled,) if 0 < pooled < len(tests) else ()
+    title = "Kinds of memory, on the held-out partition"
+    return Table(title, [*texts, "p (Holm)", "n"], grid, TESTS, rules, left=3)
 
 
 def main(
     *,
-    memories: Iterable[str | Path],
-    delta_loglik: str | Path,
-    intervals: str | Path,
-    kinds: str | Path,
-    out: Iterable[str | Path],
-    out_kinds: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    variants: Iterable[Mapping],
-    responses: Iterable[Mapping],
-    not_run: str | Path | None = None,
+    memories: Files,
+    delta_loglik: File,
+    intervals: File,
+    kinds: File,
+    out: Files,
+    out_kinds: Files,
+    lms: Described,
+    variants: Described,
+    responses: Described,
+    not_run: File | None = None,
 ) -> None:
     """Write the LMs' table to `out` and the kinds' to `out_kinds` (.csv, .html, .tex)."""
     lms, responses = list(lms), list(responses)
@@ -152,7 +140,7 @@ def main(
     tables.write(out, layout(data, result.base), data)
     tests = comparison.table(kinds, ["lm_a", "lm_b", "dataset", "measure", "p_holm"])
     tests = tests.iloc[(tests.dataset != "all").argsort(kind="stable")].reset_index(drop=True)
-    names = {(r.dataset, r.measure): r.label for r in measured} | {("all", "all"): "all responses"}
+    names = comparison.response_labels(measured) | {("all", "all"): "all responses"}
     tables.write(
         out_kinds, tested(tests, names), tests.rename(columns={"lm_a": "kind_a", "lm_b": "kind_b"})
     )

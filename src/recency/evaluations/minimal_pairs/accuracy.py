@@ -8,13 +8,12 @@ are no independent evidence on grammar: beside what pairs show stands what parad
 import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.files import atomic
+from recency.figures.paths import File, write_csv
 from recency.stats.multiple_tests import holm
 from recency.stats.permutation import permutation_p
 from recency.stats.proportions import wilson
@@ -33,11 +32,11 @@ DRAWS = 10_000
 
 
 def main(
-    pairs: str | Path,
-    scores: Sequence[str | Path],
+    pairs: File,
+    scores: Sequence[File],
     lms: Sequence[Mapping],
     baseline: str,
-    out: str | Path,
+    out: File,
     seed: int = 0,
 ) -> None:
     """Write a row for each LM, sum of tokens, and paradigm, phenomenon, and overall.
@@ -81,13 +80,10 @@ def main(
                 for row, value in zip(tested, holm([row[p] for row in tested]), strict=True):
                     row[f"{p}_holm"] = value
         rows += family
-    with atomic(out) as path:
-        pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False, lineterminator="\n")
+    write_csv(out, pd.DataFrame(rows, columns=COLUMNS))
 
 
-def judge(
-    path: str | Path, pairs: pd.DataFrame, lm: str
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def judge(path: File, pairs: pd.DataFrame, lm: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return, for each sum that an LM has, which pairs it has right, and which are ties (n,).
 
     A tie is wrong: nothing was preferred.

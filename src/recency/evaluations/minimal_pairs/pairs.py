@@ -5,12 +5,13 @@ import gzip
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from recency.errors import InputError
+from recency.figures.paths import File, Files
 from recency.files import atomic
 from recency.text.utf8 import decoded
 
@@ -31,7 +32,7 @@ Row = tuple[int, dict[str, str]]
 """A line's number in its file, and its values by the names of `KEYS`."""
 
 
-def main(files: Iterable[str | Path], out: str | Path, labels: Mapping[str, str] = {}) -> None:
+def main(files: Files, out: File, labels: Mapping[str, str] = {}) -> None:
     """Write the pairs of all files, in order, to one Parquet file.
 
     `labels` maps a phenomenon or field, as the files write it, to what it is counted and shown as.
@@ -54,7 +55,7 @@ def main(files: Iterable[str | Path], out: str | Path, labels: Mapping[str, str]
         pairs[COLUMNS].astype({"pair": "int32"}).to_parquet(path, index=False, compression="zstd")
 
 
-def read(path: str | Path, labels: Mapping[str, str] = {}) -> pd.DataFrame:
+def read(path: File, labels: Mapping[str, str] = {}) -> pd.DataFrame:
     r"""Read a file of pairs: columns paradigm, phenomenon, field, good, bad.
 
     JSON lines have all of `KEYS`, as BLiMP's files do; a table (.tsv) may lack `OPTIONAL`, and

@@ -16,7 +16,8 @@ from recency.files import atomic
 from recency.progress import progress
 from recency.scoring import alignment, ngram
 from recency.scoring.begin_token import begin_note
-from recency.scoring.surprisal import Model, load, score_texts
+from recency.scoring.lm_spec import LMSpec
+from recency.scoring.surprisal import Model, score_texts
 
 #: Settings of `scoring` that say how a word is summed; a sentence has no use for them.
 OF_WORDS = ("correction", "first_word")
@@ -27,37 +28,25 @@ Sums = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def main(
     pairs: str | Path,
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: str | Path,
-    lm: str,
-    bias: dict | None = None,
-    bos: bool | str = True,
-    stride: int | None = None,
-    scoring: Mapping = {},
-    threads: int = 1,
-    allow_pickle: bool = False,
 ) -> None:
     """Write pair, good_bits, bad_bits, good_rest_bits, bad_rest_bits, good_tokens, bad_tokens.
 
     `*_bits` is null where the LM has no begin token, `*_rest_bits` (without the first token) of a
-    masked LM, whose first token is predicted like any other. `model` is a folder, a Hub name or an
-    n-gram model's file; the settings are those of surprisal.py.
+    masked LM, whose first token is predicted like any other.
     """
     table = pd.read_parquet(pairs, columns=["pair", "good", "bad"])
     codes, sentences = pd.factorize(pd.concat([table["good"], table["bad"]]))
     sentences = list(sentences)
-    if ngram.is_ngram(model):
-        sums = score_ngram(sentences, model, bool(bos))
+    if ngram.is_ngram(lm.model):
+        sums = score_ngram(sentences, lm.model, bool(lm.bos))
     else:
-        from recency import processor
-
-        processor.use(threads)
-        shown = progress(len(sentences), f"{Path(pairs).stem} under {lm}", "sentences")
-        opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
+        shown = progress(len(sentences), f"{Path(pairs).stem} under {lm.name}", "sentences")
+        opened = lm.open()
         if not opened.masked:
-            print(f"{lm}: {begin_note(opened, bos)}", file=sys.stderr)
-        sums = score(sentences, opened, bos, stride, scoring, shown.update)
+            print(f"{lm.name}: {begin_note(opened, lm.bos)}", file=sys.stderr)
+        sums = score(sentences, opened, lm.bos, lm.stride, lm.scoring, shown.update)
     result = {"pair": table["pair"]}
     names = ("bits", "rest_bits", "tokens")
     for name, values in zip(names, sums, strict=True):

@@ -2,20 +2,17 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import pandas as pd
 
 from recency.evaluations.minimal_pairs.accuracy import COLUMNS, CONVENTIONS
-from recency.evaluations.reading_times.table_significance import write_p
 from recency.figures import comparison, style, tables
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
-    "makes": {
-        "out": ("table_minimal_pairs", "Accuracy on minimal pairs"),
-    },
+    "makes": {"out": ("table_minimal_pairs", "Accuracy on minimal pairs")},
     "reads": ["accuracy=pair_accuracy"],
     "settings": ["lms", "baseline", "training_words"],
     "published": "minimal_pairs",
@@ -27,7 +24,7 @@ QUANTITY = "mean BLiMP accuracy (%)"
 WINDOW = "fixed window (best)"
 
 
-def read(accuracy: str | Path, lms: Iterable[Mapping]) -> tuple[list[LM], pd.DataFrame]:
+def read(accuracy: File, lms: Described) -> tuple[list[LM], pd.DataFrame]:
     """Read pair_accuracy.csv; return the LMs in it and its rows without paradigms."""
     rows = comparison.table(accuracy, COLUMNS)
     models, _ = comparison.records(lms, [])
@@ -42,7 +39,7 @@ def ranked(models: Iterable[LM], shown: pd.DataFrame) -> list[LM]:
 
 
 def beside(
-    path: str | Path | None, words: str, models: Iterable[LM], overall: pd.Series, baseline: str
+    path: File | None, words: str, models: Iterable[LM], overall: pd.Series, baseline: str
 ) -> dict[str, float]:
     """Return the published accuracy (percent) of LMs: the baseline's, and that of the best window.
 
@@ -60,11 +57,11 @@ def beside(
 
 def main(
     *,
-    accuracy: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
+    accuracy: File,
+    out: Files,
+    lms: Described,
     baseline: str,
-    published: str | Path | None = None,
+    published: File | None = None,
     training_words: str = "",
     title: str = "Accuracy on minimal pairs (%)",
     source: str = "the working-memory study, section 4.1",
@@ -104,27 +101,23 @@ def layout(
     grid = []
     for lm in models:
         row = overall.loc[lm.lm]
-        below = [span(row.low_paradigms, row.high_paradigms)]
+        below = [style.interval(row.low_paradigms, row.high_paradigms)]
         below += [f"published {style.number(known[lm.lm], 0)}"] if lm.lm in known else []
         best = row.accuracy == overall.accuracy.max()
-        cells = [
-            Cell(lm.label, left=True),
-            Cell(style.number(row.accuracy), tuple(below), bold=bool(best)),
-        ]
+        cells = [lm.label, Cell(style.number(row.accuracy), tuple(below), bold=bool(best))]
         if lm.lm == baseline:
-            cells += [Cell()] * 3
+            cells += [""] * 3
         else:
-            gap = (span(row.difference_low, row.difference_high, signed=True),)
+            gap = (style.interval(row.difference_low, row.difference_high, style.signed),)
             cells.append(Cell(style.signed(row.difference), gap))
             for p in ("p_pairs_holm", "p_paradigms_holm"):
-                cells.append(Cell(write_p(row[p]), bold=bool(row[p] < 0.05)))
-        cells += [Cell(style.number(by_tokens.loc[lm.lm, each])) for each in both]
+                cells.append(Cell(style.p_value(row[p]), bold=bool(row[p] < 0.05)))
+        cells += [style.number(by_tokens.loc[lm.lm, each]) for each in both]
         for name in wide.columns:
             value = wide.loc[lm.lm, name]
             cells.append(Cell(style.number(value), bold=bool(value == wide[name].max())))
         grid.append(cells)
-    titles = [Cell(text, left=index == 0) for index, text in enumerate(header)]
-    return Table(title, [titles], grid, notes(models, rows, overall, known, source))
+    return Table(title, header, grid, notes(models, rows, overall, known, source))
 
 
 def notes(
@@ -157,25 +150,24 @@ def notes(
     return lines
 
 
-def summary(path: str | Path) -> Table:
+def summary(path: File) -> Table:
     """Rank LMs by their overall accuracy, from this table's CSV, for the summary."""
     rows = comparison.table(path, COLUMNS)
     rows = rows[rows.compared & (rows.level == "overall")].sort_values("accuracy", ascending=False)
-    header = [Cell("", left=True), Cell("LM", left=True), Cell("Accuracy (%)")]
-    header += [Cell("\N{MINUS SIGN} baseline"), Cell("p, paradigms (Holm)")]
+    header = ["", "LM", "Accuracy (%)", "\N{MINUS SIGN} baseline", "p, paradigms (Holm)"]
     grid = [
         [
-            Cell(str(rank), left=True),
-            Cell(row.label, left=True),
-            Cell(style.number(row.accuracy)),
-            Cell("" if math.isnan(row.difference) else style.signed(row.difference)),
-            Cell("" if math.isnan(row.difference) else write_p(row.p_paradigms_holm)),
+            str(rank),
+            row.label,
+            style.number(row.accuracy),
+            style.signed(row.difference, unknown=""),
+            "" if math.isnan(row.difference) else style.p_value(row.p_paradigms_holm),
         ]
         for rank, row in enumerate(rows.itertuples(), 1)
     ]
     first = rows.iloc[0]
     size = f"{first.pairs:,.0f} pairs of {first.paradigms:.0f} paradigms; 50 is chance"
-    return Table("", [header], grid, [size])
+    return Table("", header, grid, [size], left=2)
 
 
 def conventions(models: Iterable[LM], overall: pd.DataFrame) -> list[str]:
@@ -188,9 +180,3 @@ def conventions(models: Iterable[LM], overall: pd.DataFrame) -> list[str]:
         return [f"surprisal is summed over {next(iter(by_sum))}"]
     each = "; ".join(f"{', '.join(labels)}: {what}" for what, labels in by_sum.items())
     return [f"surprisal is summed over other tokens for other LMs, which do not compare: {each}"]
-
-
-def span(low: float, high: float, signed: bool = False) -> str:
-    """Write an interval: "61.2 to 70.3"; nothing where there is none."""
-    write = style.signed if signed else style.number
-    return "" if math.isnan(low) else f"{write(low)} to {write(high)}"

@@ -13,6 +13,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.files import atomic
 from recency.names import nearest as nearest_names
+from recency.scoring.lm_spec import LMSpec
 
 COLUMNS = ["lm", "space", "word", "rank", "neighbour", "value"]
 #: Spaces, and what is measured in each.
@@ -59,23 +60,18 @@ def nearest(matrix: np.ndarray, row: int, rows: np.ndarray, count: int, space: s
 
 
 def main(
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: str | Path,
-    lm: str,
     words: Sequence[str],
     neighbours: int,
-    allow_pickle: bool = False,
 ) -> None:
     """Write COLUMNS, the nearest first; InputError names a word that the vocabulary has not."""
-    from recency.scoring.surprisal import load
-
-    opened = load(model, tokenizer, allow_pickle=allow_pickle)
+    opened = lm.open(biased=False)
     known = entries(opened.tokenizer)
     for word in words:
         if word not in known:
             raise InputError(
-                f"nearest_words → words: the vocabulary of {lm} has no {nearest_names(word, known)}"
+                f"nearest_words → words: the vocabulary of {lm.name} has no {nearest_names(word, known)}"
             )
     names = {number: word for word, number in known.items()}
     rows = np.array(sorted(names))
@@ -84,7 +80,7 @@ def main(
         for word in words:
             near, values = nearest(matrix, known[word], rows, neighbours, space)
             found += [
-                (lm, space, word, rank, names[int(each)], float(value))
+                (lm.name, space, word, rank, names[int(each)], float(value))
                 for rank, (each, value) in enumerate(zip(near, values, strict=True), 1)
             ]
     with atomic(out) as part:

@@ -1,12 +1,11 @@
 """The words nearest to some, by embedding and by memory (Table 3.2 of the thesis)."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-
 import pandas as pd
 
 from recency.figures import comparison, tables
-from recency.figures.tables import Cell, Table
+from recency.figures.comparison import Described
+from recency.figures.paths import Files
+from recency.figures.tables import Table
 
 PRODUCT = {
     "makes": {"out": ("table_nearest_words", "Nearest words")},
@@ -19,24 +18,18 @@ SAID = {"U": "by U: cosine of embeddings", "C": "by C: Euclidean distance of mem
 def layout(data: pd.DataFrame, title: str) -> Table:
     """Set out a row an LM, space and word, its neighbours from left to right."""
     count = int(data["rank"].max())
-    header = [Cell(text, left=True) for text in ("LM", "By", "Word", "Nearest words")]
+    header = ["LM", "By", "Word", "Nearest words"]
     grid, rules = [], []
     for (label, space, word), own in data.groupby(["label", "space", "word"], sort=False):
-        if grid and (grid[-1][0].text, grid[-1][1].text) != (label, space):
+        if grid and grid[-1][:2] != [label, space]:
             rules.append(len(grid))
         listed = ", ".join(own.sort_values("rank").neighbour[:count])
-        grid.append([Cell(each, left=True) for each in (label, space, word, listed)])
+        grid.append([label, space, word, listed])
     notes = [SAID[space] for space in SAID if (data.space == space).any()]
-    return Table(f"{title}: nearest words", [header], grid, notes, tuple(rules))
+    return Table(f"{title}: nearest words", header, grid, notes, tuple(rules), left=4)
 
 
-def main(
-    *,
-    neighbours: Iterable[str | Path],
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    title: str,
-) -> None:
+def main(*, neighbours: Files, out: Files, lms: Described, title: str) -> None:
     """Write the table to `out` (.csv, .html, .tex); `neighbours` are score's files, one an LM."""
     models, _ = comparison.records(lms, [])
     labels = {lm.lm: lm.label for lm in models}

@@ -1,28 +1,22 @@
 """Rule figure_power: the smallest detectable lead by subjects, sentences and training seeds."""
 
-from collections.abc import Iterable
-from os import PathLike
-from typing import TYPE_CHECKING
-
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency.figures import style
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from recency.figures.paths import File, Files
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = "osD^vp"
 
 
-def main(sizes: str | PathLike, out: Iterable[str | PathLike]) -> None:
+def main(sizes: File, out: Files) -> None:
     """Draw simulate_power's table, and write it with the figure."""
     table = pd.read_csv(sizes)
-    with style.use():
-        style.save(draw(table), out, data=table)
+    style.write(out, table, draw, table)
 
 
-def draw(rows: pd.DataFrame) -> "Figure":
+def draw(rows: pd.DataFrame) -> Figure:
     """Draw detectable leads by number of subjects: a line by sentences, a panel by seeds.
 
     Parameters
@@ -30,13 +24,8 @@ def draw(rows: pd.DataFrame) -> "Figure":
     rows
         Columns of recency.evaluations.power.simulate.COLUMNS.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
-
     seeds = sorted(set(rows.seeds))
-    figure = Figure(figsize=(style.WIDTH, 2.8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(2.8)
     panels = figure.subplots(1, len(seeds), sharey=True, squeeze=False)[0]
     for axes, many in zip(panels, seeds, strict=True):
         lines = rows[rows.seeds == many].groupby("sentences", sort=True)
@@ -59,7 +48,7 @@ def draw(rows: pd.DataFrame) -> "Figure":
         axes.set_xlabel("subjects")
         axes.set_xscale("log")
         axes.set_xticks(sorted(set(rows.subjects)))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
         axes.minorticks_off()
         axes.set_ylim(0, 1.08 * max(rows.detectable_per_1000.max(), rows.lead_per_1000.max()))
         axes.grid(axis="y")

@@ -11,14 +11,13 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from recency.files import atomic
+from recency.figures.paths import File, write_csv
 from recency.progress import progress
 from recency.simulation.repeats import Finished, in_processes
 from recency.simulation.studies import Settings, simulate
@@ -49,7 +48,7 @@ COLUMNS = [
 
 
 def main(
-    out: str | PathLike,
+    out: File,
     *,
     subjects: Sequence[int],
     sentences: Sequence[int],
@@ -126,8 +125,7 @@ def main(
         for size in sizes
     ]
     table = pd.DataFrame(rows, columns=COLUMNS)
-    with atomic(out) as temporary:
-        table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
+    write_csv(out, table, float_format="%.6g")
     for line in sentences_of(table, name):
         print(line, flush=True)
         print(line, file=sys.stderr)

@@ -1,24 +1,17 @@
 """How much of a sentence's tree each layer holds: all edges, and one small panel a relation."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency.figures import comparison, style
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import Files
 
 PRODUCT = {
-    "makes": {
-        "out": ("figure_probe", "Trees in the layers"),
-    },
+    "makes": {"out": ("figure_probe", "Trees in the layers")},
     "reads": ["probes"],
     "settings": ["lms", "baseline", "relations"],
 }
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COLUMNS = ["network", "layer", "relation", "n", "uuas", "spearman", "dev_loss", "epochs"]
 ACROSS = 4  # panels of relations in a row
@@ -26,28 +19,20 @@ DASHED = (0, (4, 2))
 FEW = 4  # LMs whose untrained twins fit into the small panels as well
 
 
-def read(probes: Iterable[str | Path], lms: list[LM]) -> pd.DataFrame:
+def read(probes: Files, lms: list[LM]) -> pd.DataFrame:
     """Return structural_probe's tables under one another, with columns lm and label."""
-    rows = pd.concat(
-        [
-            comparison.table(path, COLUMNS)[COLUMNS].assign(lm=lm.lm, label=lm.label)
-            for lm, path in zip(lms, probes, strict=True)
-        ],
-        ignore_index=True,
-    )
+    rows = comparison.joined(lms, (comparison.table(path, COLUMNS)[COLUMNS] for path in probes))
     return rows.astype({"layer": "Int64", "epochs": "Int64"})
 
 
 def draw(
     rows: pd.DataFrame, lms: list[LM], baseline: str, relations: list[str], words: list[str]
-) -> "Figure":
+) -> Figure:
     """Draw UUAS and Spearman by layer, above UUAS of each relation that the treebank has."""
-    from matplotlib.figure import Figure
-
     shown = [each for each in relations if (rows.relation == each).any()]
     lines = -(-len(shown) // ACROSS)
     height = 2.6 + 1.45 * lines + 0.2 * (len(lms) // 4)
-    figure = Figure(figsize=(style.WIDTH, height), layout="constrained")
+    figure = style.figure(height)
     above, below = figure.subfigures(2, 1, height_ratios=(2.2, 0.2 + 1.45 * lines))
     uuas, spearman = above.subplots(1, 2)
     every = rows[rows.relation == "all"]
@@ -86,8 +71,6 @@ def _panel(axes, rows: pd.DataFrame, value: str, lms: list[LM], baseline: str, f
 
     Dashed stands each network's untrained twin, or with `fresh` false the baseline's alone.
     """
-    from matplotlib.lines import Line2D
-
     looks, handles = style.looks(lms, apart=True), []
     for lm in lms:
         mine = rows[rows.lm == lm.lm].sort_values("layer")
@@ -105,11 +88,11 @@ def _panel(axes, rows: pd.DataFrame, value: str, lms: list[LM], baseline: str, f
                 label=f"{lm.label}, untrained",
             )  # fmt: skip
     if (rows.network == "untrained").any():
-        handles.append(Line2D([], [], color=style.GREY, lw=0.9, ls=DASHED, label="untrained"))
+        handles.append(style.handle(color=style.GREY, lw=0.9, ls=DASHED, label="untrained"))
     neighbours = rows.loc[rows.network == "adjacent words", value].mean()
     handles.append(axes.axhline(neighbours, color=style.GREY, lw=1, ls=":", label="adjacent words"))
     axes.xaxis.get_major_locator().set_params(integer=True, nbins=7, min_n_ticks=1)
-    axes.yaxis.set_major_formatter(lambda value, _: style.tick(value))
+    axes.yaxis.set_major_formatter(style.tick)
     axes.grid()
     return handles
 
@@ -128,20 +111,12 @@ def sentences(rows: pd.DataFrame, relations: list[str]) -> list[str]:
     return lines
 
 
-def main(
-    *,
-    probes: Iterable[str | Path],
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    baseline: str,
-    relations: list[str],
-) -> None:
+def main(*, probes: Files, out: Files, lms: Described, baseline: str, relations: list[str]) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png, and all relations as .csv).
 
     `probes` are structural_probe's files in the order of `lms`.
     """
     models, _ = comparison.records(lms, [])
     rows = read(probes, models)
-    with style.use():
-        figure = draw(rows, models, baseline, relations, sentences(rows, relations))
-        style.save(figure, out, rows[["lm", "label", *COLUMNS]])
+    data, words = rows[["lm", "label", *COLUMNS]], sentences(rows, relations)
+    style.write(out, data, draw, rows, models, baseline, relations, words)

@@ -15,6 +15,7 @@ from recency.evaluations import kept
 from recency.evaluations.probe import trees
 from recency.files import atomic
 from recency.progress import progress
+from recency.scoring.lm_spec import LMSpec
 
 COLUMNS = ["network", "layer", "relation", "n", "uuas", "spearman", "dev_loss", "epochs"]
 SPLITS = ("train", "dev", "test")
@@ -23,20 +24,13 @@ TRAINED, UNTRAINED, ADJACENT = "trained", "untrained", "adjacent words"
 
 def main(
     treebank: str | Path,
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: str | Path,
-    lm: str,
     settings: dict,
     architecture: dict | None = None,
-    bias: dict | None = None,
-    bos: bool | str = True,
-    stride: int | None = None,
     seed: int = 0,
-    threads: int = 1,
     memory_gb: float = 4.0,
     code: dict[str, str] | None = None,
-    allow_pickle: bool = False,
 ) -> None:
     """Write COLUMNS for each network, layer and relation ("all" first), measured on test.
 
@@ -46,40 +40,37 @@ def main(
     the rows of all relations. Layers done are kept beside `out` until all are, so that a killed job
     goes on.
     """
-    from recency import processor
     from recency.scoring import hidden_states
     from recency.scoring.begin_token import begin_token
-    from recency.scoring.surprisal import load
 
-    processor.use(threads)
-    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
+    opened = lm.open()
     tables = split(pd.read_parquet(treebank), settings["sentences"], settings["seed"], treebank)
     texts = {name: align(table, opened, name) for name, table in tables.items()}
     for name in SPLITS:
         tables[name], texts[name] = usable(tables[name], texts[name], name)
     banks = {name: trees.Trees.of(table) for name, table in tables.items()}
-    start = None if opened.masked else begin_token(opened, bos)
+    start = None if opened.masked else begin_token(opened, lm.bos)
     networks = {TRAINED: opened.network}
     if settings["untrained"]:
-        networks[UNTRAINED] = hidden_states.untrained(opened.network, architecture, bias, seed)
+        networks[UNTRAINED] = hidden_states.untrained(opened.network, architecture, lm.bias, seed)
 
     state = kept.beside(out)
     specification = {
         "settings": settings,
         "lm": [
             architecture,
-            bias,
-            bos,
-            stride,
+            lm.bias,
+            lm.bos,
+            lm.stride,
             seed,
-            kept.digest(Path(model) / "model.safetensors"),
+            kept.digest(Path(lm.model) / "model.safetensors"),
         ],
         "treebank": kept.digest(treebank),
         "code": dict(code or {}),
     }
     done = kept.read(state, specification, "layers")
     every = list(range(hidden_states.layers_of(opened.network) + 1))
-    shown = progress(len(networks) * len(every), f"structural probe of {lm}", "layers")
+    shown = progress(len(networks) * len(every), f"structural probe of {lm.name}", "layers")
     shown.update(len(done))
     words = sum(len(table) for table in tables.values())
     layer_gb = words * opened.network.config.hidden_size * 4 / 1e9
@@ -89,13 +80,13 @@ def main(
         for group in (left[k : k + at_once] for k in range(0, len(left), at_once)):
             found = {
                 part: hidden_states.of_words(
-                    network, texts[part], group, start, stride, around=opened.around
+                    network, texts[part], group, start, lm.stride, around=opened.around
                 )
                 for part in SPLITS
             }
             for number, layer in enumerate(group):
                 own = {part: found[part][number] for part in SPLITS}
-                said = f"{lm}, {name}, layer {layer}"
+                said = f"{lm.name}, {name}, layer {layer}"
                 rows = probe(own, banks, settings, layer, opened.network.device, said)
                 done[f"{name} {layer}"] = rows.assign(network=name, layer=layer).to_dict("records")
                 kept.write(state, specification, done)

@@ -1,19 +1,15 @@
 """The structural probe at each LM's best layer, chosen on dev, beside its embeddings and controls."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-
 import pandas as pd
 
 from recency.evaluations.probe.figure import COLUMNS, read
 from recency.figures import comparison, tables
-from recency.figures.comparison import LM
-from recency.figures.tables import Cell, Table
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import Files
+from recency.figures.tables import Cell, Row, Table
 
 PRODUCT = {
-    "makes": {
-        "out": ("table_probe", "Table of trees in the layers"),
-    },
+    "makes": {"out": ("table_probe", "Table of trees in the layers")},
     "reads": ["probes"],
     "settings": ["lms", "relations"],
 }
@@ -36,9 +32,7 @@ def best_layers(rows: pd.DataFrame) -> pd.Series:
 def layout(rows: pd.DataFrame, lms: list[LM], relations: list[str]) -> Table:
     """Set out neighbours, then of each LM its best layer, its embeddings and the untrained layer."""
     relations = [each for each in relations if (rows.relation == each).any()]
-    header = [
-        [Cell("Network"), Cell("Layer"), Cell("UUAS"), Cell("Spearman"), *map(Cell, relations)]
-    ]
+    header = ["Network", "Layer", "UUAS", "Spearman", *relations]
     best = best_layers(rows)
     neighbours = rows[(rows.lm == lms[0].lm) & (rows.network == "adjacent words")]
     grid, rules = [_row("adjacent words", None, neighbours, relations)], []
@@ -58,26 +52,20 @@ def layout(rows: pd.DataFrame, lms: list[LM], relations: list[str]) -> Table:
 
 def _row(
     label: str, layer: int | None, part: pd.DataFrame, relations: list[str], bold: bool = False
-) -> list[Cell]:
+) -> Row:
     """Set out one network's layer."""
     value = part.set_index("relation")
     shares = [value.uuas.get(each, float("nan")) for each in relations]
     return [
         Cell(label, left=True, bold=bold),
-        Cell("–" if layer is None else str(layer)),
+        "–" if layer is None else str(layer),
         Cell(f"{100 * value.uuas['all']:.1f}", bold=bold),
-        Cell(f"{value.spearman['all']:.3f}"),
-        *(Cell("–" if pd.isna(share) else f"{100 * share:.1f}") for share in shares),
+        f"{value.spearman['all']:.3f}",
+        *("–" if pd.isna(share) else f"{100 * share:.1f}" for share in shares),
     ]
 
 
-def main(
-    *,
-    probes: Iterable[str | Path],
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    relations: list[str],
-) -> None:
+def main(*, probes: Files, out: Files, lms: Described, relations: list[str]) -> None:
     """Write the table to `out` (.csv tidy, with all layers; .html, .tex).
 
     `probes` are structural_probe's files in the order of `lms`.

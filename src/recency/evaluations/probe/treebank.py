@@ -1,15 +1,15 @@
 """Rule treebank: the splits of a treebank in one table."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pandas as pd
 
+from recency.figures.paths import File
 from recency.files import atomic
 from recency.reading.formats import conllu
 
 
-def main(files: Mapping[str, str | Path], out: str | Path) -> None:
+def main(files: Mapping[str, File], out: File) -> None:
     """Write split, sentence, position, word, head, relation, upos and space_after of each word.
 
     `files` is split → path; sentences count from 1 within a split. See `conllu.read`.

@@ -4,24 +4,20 @@ The thesis's chapter 7 asked whether a person or a machine wrote what follows th
 a person … 0 clearly a machine), and took the ratio of the 3s to the 0s as an LM's score.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.files import atomic
+from recency.figures.paths import File, Files, write_csv
 
 ORIGINAL = "original"
 
 
 def main(
-    continuations: Iterable[str | Path],
-    out: str | Path,
-    out_key: str | Path,
-    lms: Sequence[Mapping],
-    seed: int,
+    continuations: Files, out_blind: File, out_key: File, lms: Sequence[Mapping], seed: int
 ) -> None:
     """Write the sheet for judges (id, context, continuation, rating) and its key (id, text, lm, complete).
 
@@ -46,8 +42,7 @@ def main(
     rows["rating"] = ""
     rows["continuation"] += np.where(rows.complete, "", " …")
     for path, columns in (
-        (out, ["id", "context", "continuation", "rating"]),
+        (out_blind, ["id", "context", "continuation", "rating"]),
         (out_key, ["id", "text", "lm", "complete"]),
     ):
-        with atomic(path) as part:
-            rows[columns].to_csv(part, index=False, lineterminator="\n")
+        write_csv(path, rows[columns])

@@ -14,6 +14,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.files import atomic
 from recency.scoring import ngram, ngram_ranks
+from recency.scoring.lm_spec import LMSpec
 from recency.scoring.word_pieces import pieces
 
 COLUMNS = ["text", "place", "word", "token", "nats", "log_rank", "top_1"]
@@ -47,47 +48,35 @@ def chosen(words: pd.DataFrame, sentences: int, least: int, seed: int) -> pd.Dat
 
 def main(
     words: str | Path,
-    model: str | Path,
-    tokenizer: str | Path | None,
-    out: str | Path,
+    lm: LMSpec,
+    out_ranks: str | Path,
     out_continuations: str | Path,
-    lm: str,
     sentences: int,
     least: int,
     kept: int,
     longest: int,
     temperature: float,
     seed: int,
-    bias: dict | None = None,
-    bos: bool | str = True,
-    stride: int | None = None,
-    scoring: dict | None = None,
     text_rule: str = "displayed",
-    threads: int = 1,
-    allow_pickle: bool = False,
 ) -> None:
     """Write COLUMNS (a row a token behind the first `kept` words; nats) and CONTINUATIONS.
 
     `place` counts a word in its sentence from 1. Each sentence is a text by itself, behind the begin
-    token. The settings of the LM are those of `recency.scoring.surprisal`.
+    token.
     """
     texts = chosen(pd.read_parquet(words), sentences, least, seed)
     place = texts.groupby("item", sort=False).cumcount().to_numpy() + 1
     contexts = [list(each["word"]) for _, each in texts.groupby("item", sort=False)]
-    if ngram.is_ngram(model):
-        rows, note = _of_ngrams(contexts, model, bool(bos), text_rule), NONE_OF_NGRAMS
+    if ngram.is_ngram(lm.model):
+        rows, note = _of_ngrams(contexts, lm.model, bool(lm.bos), text_rule), NONE_OF_NGRAMS
         said = [("", "")] * len(contexts)
     else:
-        rows, said, note = _of_network(
-            texts, contexts, kept, longest, temperature, seed, lm, threads,
-            {"model": model, "tokenizer": tokenizer, "bias": bias, "allow_pickle": allow_pickle},
-            {"bos": bos, "stride": stride, **(scoring or {})},
-        )  # fmt: skip
+        rows, said, note = _of_network(texts, contexts, kept, longest, temperature, seed, lm)
         rows["place"] = place[rows.pop("row")]
     rows = rows[rows["place"] > kept]
     if note:
-        print(f"{lm}: {note}", file=sys.stderr)
-    with atomic(out) as part:
+        print(f"{lm.name}: {note}", file=sys.stderr)
+    with atomic(out_ranks) as part:
         rows[COLUMNS].to_parquet(part, index=False, compression="zstd")
     table = pd.DataFrame(
         {
@@ -118,23 +107,21 @@ def _of_ngrams(contexts, model, bos: bool, text_rule: str) -> pd.DataFrame:
 
 
 def _of_network(
-    texts, contexts, kept, longest, temperature, seed, lm, threads, opening, settings
+    texts, contexts, kept, longest, temperature, seed, lm: LMSpec
 ) -> tuple[pd.DataFrame, list, str]:
     """Score sentences by a network, and let a causal one go on from their first words."""
-    from recency import processor
     from recency.progress import progress
-    from recency.scoring.surprisal import load, score_words
+    from recency.scoring.surprisal import score_words
 
-    processor.use(threads)
-    opened = load(**opening)
-    shown = progress(1, f"ranks of {lm}", "windows")
+    opened = lm.open()
+    shown = progress(1, f"ranks of {lm.name}", "windows")
 
     def report(done: int, total: int) -> None:
         shown.total = total
         shown.update(done)
 
     asked = {"measures": ["log_rank", "top_1"], "tokens": True, "unit": "nats", "report": report}
-    found = score_words(texts, opened, **settings, **asked).tokens
+    found = score_words(texts, opened, **lm.reading, **asked).tokens
     rows = pd.DataFrame(
         {
             "text": found["item"].astype(int),
@@ -150,7 +137,7 @@ def _of_network(
         return rows, [("", "")] * len(contexts), NONE_OF_MASKED
     from recency.scoring.generation import continuations
 
-    told = progress(len(contexts), f"continuations of {lm}", "sentences")
+    told = progress(len(contexts), f"continuations of {lm.name}", "sentences")
     first = [each[:kept] for each in contexts]
-    said = continuations(opened, first, longest, temperature, seed, settings["bos"], told.update)
+    said = continuations(opened, first, longest, temperature, seed, lm.bos, told.update)
     return rows, said, ""

@@ -1,15 +1,15 @@
 """Mean log rank and top-1 beside perplexity, behind the first words of sentences; published beside."""
 
 import math
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.evaluations.minimal_pairs.table import span
 from recency.figures import comparison, style, tables
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 from recency.stats import bootstrap
 from recency.stats.correlations import correlation
@@ -22,16 +22,8 @@ PRODUCT = {
     "summary": ("table_rank_metrics.csv", "{title}: ranks of the words that come"),
 }
 
-COLUMNS = [
-    "lm",
-    "label",
-    "texts",
-    "words",
-    "tokens",
-    "perplexity",
-    "perplexity_low",
-    "perplexity_high",
-]
+COLUMNS = ["lm", "label", "texts", "words", "tokens"]
+COLUMNS += ["perplexity", "perplexity_low", "perplexity_high"]
 COLUMNS += ["mean_log_rank", "log_rank_low", "log_rank_high", "top_1", "top_1_low", "top_1_high"]
 COLUMNS += ["word_perplexity", "word_top_1"]
 PUBLISHED = ["model", "perplexity", "mean_log_rank", "top_1", "score"]
@@ -74,10 +66,10 @@ def _percent(share: float) -> float:
 
 def main(
     *,
-    ranks: Iterable[str | Path],
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    published: str | Path | None = None,
+    ranks: Files,
+    out: Files,
+    lms: Described,
+    published: File | None = None,
     title: str = "Ranks",
     seed: int = 0,
 ) -> None:
@@ -104,25 +96,24 @@ def layout(
         header.append("Human score")
     grid = []
     for row in rows.sort_values("word_perplexity").itertuples():
-        cells = [Cell(row.label, left=True)]
+        cells = [row.label]
         for name, decimals, limits in (
             ("perplexity", 1, "perplexity"),
             ("mean_log_rank", 2, "log_rank"),
             ("top_1", 1, "top_1"),
         ):
             low, high = (getattr(row, f"{limits}_{end}") for end in ("low", "high"))
-            within = span(low, high) if decimals == 1 else _span(low, high)
+            within = style.interval(low, high, decimals=decimals)
             cells.append(Cell(style.number(getattr(row, name), decimals), (within,)))
-        cells += [Cell(style.number(row.word_perplexity)), Cell(style.number(row.word_top_1))]
-        grid.append(cells + [Cell()] * (published is not None))
+        cells += [style.number(row.word_perplexity), style.number(row.word_top_1)]
+        grid.append(cells + [""] * (published is not None))
     rules = ()
     if published is not None:
         rules = (len(grid),)
         for row in published.itertuples():
-            cells = [Cell(f"published: {row.model}", left=True), Cell(), Cell(style.number(row.mean_log_rank, 2))]  # fmt: skip
-            cells += [Cell(style.number(row.top_1)), Cell(style.number(row.perplexity)), Cell()]
-            grid.append([*cells, Cell(style.number(row.score, 2))])
-    titles = [Cell(text, left=index == 0) for index, text in enumerate(header)]
+            cells = [f"published: {row.model}", "", style.number(row.mean_log_rank, 2)]  # fmt: skip
+            cells += [style.number(row.top_1), style.number(row.perplexity), ""]
+            grid.append([*cells, style.number(row.score, 2)])
     notes = [*NOTES, *agreement(rows)]
     if published is not None:
         notes.append(
@@ -132,7 +123,7 @@ def layout(
         notes.append(
             f"not run: {', '.join(lost)} (neither a network nor an ARPA file: nothing ranks its words)"
         )
-    return Table(title, [titles], grid, notes, rules=rules)
+    return Table(title, header, grid, notes, rules=rules)
 
 
 def agreement(rows: pd.DataFrame) -> list[str]:
@@ -145,21 +136,16 @@ def agreement(rows: pd.DataFrame) -> list[str]:
     return [f"Spearman's ρ with perplexity over {rank.n} LMs: {values}"]
 
 
-def _span(low: float, high: float) -> str:
-    return "" if math.isnan(low) else f"{style.number(low, 2)} to {style.number(high, 2)}"
-
-
-def summary(path: str | Path) -> Table:
+def summary(path: File) -> Table:
     """Set out this table's CSV in short, for the summary."""
     rows = comparison.table(path, COLUMNS).sort_values("word_perplexity")
-    header = [Cell("", left=True), Cell("Perplexity"), Cell("Log rank"), Cell("Top-1 (%)")]
     grid = [
         [
-            Cell(row.label, left=True),
-            Cell(style.number(row.perplexity)),
-            Cell(style.number(row.mean_log_rank, 2)),
-            Cell(style.number(row.top_1)),
+            row.label,
+            style.number(row.perplexity),
+            style.number(row.mean_log_rank, 2),
+            style.number(row.top_1),
         ]
         for row in rows.itertuples()
     ]
-    return Table("", [header], grid, agreement(rows))
+    return Table("", ["", "Perplexity", "Log rank", "Top-1 (%)"], grid, agreement(rows))

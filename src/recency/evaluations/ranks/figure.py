@@ -8,16 +8,18 @@ coefficients and of theta.
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency.errors import InputError
 from recency.figures import bases, comparison, style, tables
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
 from recency.figures.intervals import nats
-from recency.figures.tables import Cell, Table
+from recency.figures.paths import File, Files
+from recency.figures.tables import Table
 from recency.stats import bootstrap
 
 PRODUCT = {
@@ -30,15 +32,12 @@ PRODUCT = {
     "summary": ("table_ranks.csv", "{title}: ranks, subjects drawn anew"),
 }
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 SEED = 1
 """Of the draws of seeds."""
 
 
 def totals(
-    full: Sequence[str | Path], base: Sequence[str | Path], cells: Sequence[Mapping[str, Any]]
+    full: Sequence[File], base: Sequence[File], cells: Sequence[Mapping[str, Any]]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return ΔLogLik by draw and LM, over all responses, and notes; the first draw are the data.
 
@@ -116,12 +115,10 @@ def percent(share: float) -> str:
     return "" if not share else "<1" if share < 0.005 else f"{100 * share:.0f}"
 
 
-def draw(rows: pd.DataFrame, words: Iterable[str]) -> "Figure":
+def draw(rows: pd.DataFrame, words: Iterable[str]) -> Figure:
     """Draw a square for each LM and rank, the darker the more often, its share of draws in per cent."""
-    from matplotlib.figure import Figure
-
     found, many = shares(rows), len(rows)
-    figure = Figure(figsize=(style.WIDTH, 0.75 + 0.24 * many), layout="constrained")
+    figure = style.figure(0.75 + 0.24 * many)
     axes = figure.add_subplot()
     axes.imshow(found, cmap="Blues", vmin=0, vmax=1.15, aspect="auto", gid="shares")
     if many <= 12:
@@ -133,44 +130,28 @@ def draw(rows: pd.DataFrame, words: Iterable[str]) -> "Figure":
     axes.set_xticks(range(many), range(1, many + 1))
     axes.set_yticks(range(many), rows.label)
     axes.set_xlabel("Rank (per cent of draws)")
-    axes.tick_params(length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
-    axes.set_xticks(np.arange(many + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(many + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color="white", lw=1.5)
-    axes.tick_params(which="minor", length=0)
+    edges = np.arange(many + 1) - 0.5
+    style.part_cells(axes, edges, edges, 1.5)
     style.notes(figure, words)
     return figure
 
 
 def layout(rows: pd.DataFrame, baseline: str | None, title: str, notes: list[str]) -> Table:
     """Set the rows out, best LM first."""
-    heads = [
-        "",
-        "LM",
-        "ΔLogLik",
-        "95 %",
-        "Ranks",
-        *(["above " + baseline] if baseline else []),
-        "First",
-    ]
-    header = [Cell(head, left=head in ("", "LM")) for head in heads]
+    above = [f"above {baseline}"] if baseline else []
+    heads = ["", "LM", "ΔLogLik", "95 %", "Ranks", *above, "First"]
     grid = []
     for row in rows.itertuples(index=False):
-        cells = [Cell(str(row.rank), left=True), Cell(row.label, left=True)]
-        cells += [
-            Cell(style.number(row.delta_loglik)),
-            Cell(f"{nats(row.low)} to {nats(row.high)}"),
-        ]
+        cells = [str(row.rank), row.label]
+        cells += [style.number(row.delta_loglik), f"{nats(row.low)} to {nats(row.high)}"]
         low, high = row.low_rank, row.high_rank
-        cells.append(Cell(str(low) if low == high else f"{low} to {high}"))
+        cells.append(str(low) if low == high else f"{low} to {high}")
         if baseline:
             known = row.above_baseline is not None and not pd.isna(row.above_baseline)
-            cells.append(Cell(f"{100 * row.above_baseline:.0f} %" if known else ""))
-        cells.append(Cell(f"{percent(row.rank_1) or 0} %"))
+            cells.append(f"{100 * row.above_baseline:.0f} %" if known else "")
+        cells.append(f"{percent(row.rank_1) or 0} %")
         grid.append(cells)
-    return Table(title, [header], grid, notes)
+    return Table(title, heads, grid, notes, left=("", "LM"))
 
 
 def told(draws: int, over: str, seeds: int) -> list[str]:
@@ -191,16 +172,16 @@ def summary(path: Path) -> Table:
 
 def main(
     *,
-    full: Sequence[str | Path],
-    base: Sequence[str | Path],
-    figure: Iterable[str | Path],
-    table: Iterable[str | Path],
+    full: Sequence[File],
+    base: Sequence[File],
+    figure: Files,
+    table: Files,
     cells: Sequence[Mapping[str, Any]],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    lms: Described,
+    responses: Described,
     baseline: str | None = None,
     over: str = "",
-    not_run: str | Path | None = None,
+    not_run: File | None = None,
     title: str = "Ranks of the language models",
 ) -> None:
     """Draw `figure` (.pdf, .svg, .png, .csv) and write `table` (.csv, .html, .tex).
@@ -218,8 +199,7 @@ def main(
     missing = [*lost, *comparison.absent_responses(absent, comparison.reasons(not_run))]
     seeds = len({cell.get("seed") for cell in cells})
     said = told(int(rows.draws.iloc[0]), over, seeds)
-    with style.use():
-        style.save(draw(rows, [*said, *missing]), figure, rows)
+    style.write(figure, rows, draw, rows, [*said, *missing])
     reference = next((lm.label for lm in models if lm.lm == baseline), None)
     notes = [
         f"ΔLogLik in nats{bases.over(over)}, over all responses, best first; {said[0].split('; ')[-1]}",

@@ -8,12 +8,12 @@ which have the same conditional modes.
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from recency.figures.paths import File
 from recency.files import atomic
 from recency.mixed.cells import Cells
 from recency.mixed.cross_products import Products
@@ -46,7 +46,7 @@ def draws(names: list[str], replicates: int, seed: int, dataset: str) -> np.ndar
 
 def main(
     inputs: Inputs,
-    out: str | PathLike,
+    out: File,
     *,
     lm: str,
     design: Mapping[str, Any],

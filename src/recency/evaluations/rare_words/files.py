@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from recency.errors import InputError
+from recency.figures.paths import File
 from recency.text.utf8 import lines
 
 #: What may part columns; the first of them that a line has does, else blanks do.
 SEPARATORS = "\t;:,"
 
 
-def read_pairs(path: str | Path) -> list[tuple[str, str, float]]:
+def read_pairs(path: File) -> list[tuple[str, str, float]]:
     """Read word, word and rating a line, parted by tabs, semicolons, colons, commas or blanks; # begins notes.
 
     A first line without a number is a header, further columns are left out. Raises InputError, with
@@ -47,7 +48,7 @@ def read_pairs(path: str | Path) -> list[tuple[str, str, float]]:
     return found
 
 
-def read_vectors(path: str | Path) -> tuple[list[str], np.ndarray]:
+def read_vectors(path: File) -> tuple[list[str], np.ndarray]:
     """Read a .vec file, a word and its numbers a line, perhaps behind a line with both counts.
 
     Returns words and vectors (n, width) float32; of a word that stands twice the first counts, which

@@ -9,6 +9,7 @@ from recency.evaluations.rare_words.files import read_pairs, read_vectors
 from recency.files import atomic
 from recency.networks.string_similarity import SIMILARITIES
 from recency.networks.swordss import Index, made
+from recency.scoring.lm_spec import LMSpec
 
 COLUMNS = ["similarity", "spearman", "pairs", "known_pairs", "spearman_known", "made_words"]
 WITHOUT = "without"
@@ -57,17 +58,14 @@ def _spearman(a: pd.Series, b: pd.Series) -> float:
 
 def of_network(
     pairs: str | Path,
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: str | Path,
     neighbours: int,
-    allow_pickle: bool = False,
 ) -> None:
     """Write COLUMNS for the words that an LM's embedding table has, each an entry of its own."""
     from recency.evaluations.nearest_words.score import entries
-    from recency.scoring.surprisal import load
 
-    opened = load(model, tokenizer, allow_pickle=allow_pickle)
+    opened = lm.open(biased=False)
     known = entries(opened.tokenizer)
     matrix = opened.network.get_input_embeddings().weight.detach().double().numpy()
     _write(out, evaluate(read_pairs(pairs), list(known), matrix[list(known.values())], neighbours))

@@ -1,13 +1,14 @@
 """How made vectors of rare words agree with people's ratings (Tables 5.3 and 5.4 of the thesis)."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
 from recency.figures import comparison, tables
-from recency.figures.tables import Cell, Table
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
+from recency.figures.tables import Cell, Row, Table
 from recency.networks.string_similarity import SIMILARITIES
 
 PRODUCT = {
@@ -27,9 +28,7 @@ NOTES = [
 ]
 
 
-def collected(
-    scores: Iterable[str | Path], labels: Iterable[str], sets: Iterable[Mapping]
-) -> pd.DataFrame:
+def collected(scores: Files, labels: Iterable[str], sets: Described) -> pd.DataFrame:
     """Return COLUMNS of every set of pairs, LMs first, then vectors, those that are not here too.
 
     `scores` are files of the LMs that `labels` name, then of the vectors here, a set after another.
@@ -49,7 +48,7 @@ def collected(
     return pd.concat(found, ignore_index=True).reindex(columns=COLUMNS)
 
 
-def with_published(data: pd.DataFrame, path: str | Path) -> pd.DataFrame:
+def with_published(data: pd.DataFrame, path: File) -> pd.DataFrame:
     """Fill in what was published of vectors of these labels over these sets of pairs."""
     values = pd.read_csv(path, dtype={"similarity": str})
     values = values.set_index(["pairs", "label", "similarity"]).spearman
@@ -59,7 +58,7 @@ def with_published(data: pd.DataFrame, path: str | Path) -> pd.DataFrame:
 
 def layout(data: pd.DataFrame, title: str) -> Table:
     """Set a row for each LM or file of vectors, a column for each similarity, a set after another."""
-    header = [Cell("Vectors", left=True), Cell("Words made"), *(Cell(name) for name in NAMES)]
+    header = ["Vectors", "Words made", *NAMES]
     grid, rules, notes = [], [], list(NOTES)
     for name, rows in data.groupby("set", sort=False):
         rules.append(len(grid))
@@ -73,13 +72,13 @@ def layout(data: pd.DataFrame, title: str) -> Table:
                 f"{name}, {whose}: both words of {have:,.0f} of {pairs:,.0f} pairs have a vector"
             )
         notes += [f"{name}, not run: {each}" for each in dict.fromkeys(rows["not_run"].dropna())]
-    return Table(f"{title}: vectors of words", [header], grid, notes, tuple(rules))
+    return Table(f"{title}: vectors of words", header, grid, notes, tuple(rules))
 
 
-def _row(label: str, own: pd.DataFrame) -> list[Cell]:
+def _row(label: str, own: pd.DataFrame) -> Row:
     """Set an LM's ρ by similarity, the published beneath."""
     made = own.made_words.dropna()
-    cells = [Cell(label, left=True), Cell(f"{made.max():,.0f}" if len(made) else "not run")]
+    cells = [label, (f"{made.max():,.0f}" if len(made) else "not run")]
     for name in NAMES:
         value, published = own.spearman.get(name, np.nan), own.published.get(name, np.nan)
         below = () if np.isnan(published) else (f"published {published:g}",)
@@ -89,12 +88,12 @@ def _row(label: str, own: pd.DataFrame) -> list[Cell]:
 
 def main(
     *,
-    scores: Iterable[str | Path],
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    sets: Iterable[Mapping],
+    scores: Files,
+    out: Files,
+    lms: Described,
+    sets: Described,
     title: str,
-    published: str | Path | None = None,
+    published: File | None = None,
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex); `scores` as `collected` takes them."""
     models, _ = comparison.records(lms, [])

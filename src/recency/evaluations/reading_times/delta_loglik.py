@@ -8,11 +8,9 @@ over these; each seed's values are in a table of their own. `base` is what the b
 the fits themselves say: the fixed effects of interest alone (`fixed`), or everything of the LM (`all`).
 """
 
-import csv
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ import pandas as pd
 from recency.endpoints import CROSSED, ENDPOINTS, IN_SAMPLE
 from recency.errors import InputError
 from recency.evaluations.reading_times.intervals import CLUSTERS, Draws, Sums, table
+from recency.figures.paths import File, write_csv
 from recency.files import atomic
 from recency.stats.crossed_samples import Scores, Tables
 
@@ -40,20 +39,20 @@ INTERVALS = [f"{end}_{cluster}" for cluster in CLUSTERS for end in ("low", "high
 
 
 def main(
-    full: Sequence[str | PathLike],
-    base: Sequence[str | PathLike],
-    out: str | PathLike,
+    full: Sequence[File],
+    base: Sequence[File],
+    out: File,
     *,
     cells: Sequence[Mapping[str, str]],
     endpoint: str = "conditional",
     bootstrap: str | None = None,
-    full_observations: Sequence[str | PathLike] = (),
-    base_observations: Sequence[str | PathLike] = (),
-    full_crossed: Sequence[str | PathLike] = (),
-    base_crossed: Sequence[str | PathLike] = (),
-    out_subjects: str | PathLike | None = None,
-    out_intervals: str | PathLike | None = None,
-    out_seeds: str | PathLike | None = None,
+    full_observations: Sequence[File] = (),
+    base_observations: Sequence[File] = (),
+    full_crossed: Sequence[File] = (),
+    base_crossed: Sequence[File] = (),
+    out_subjects: File | None = None,
+    out_intervals: File | None = None,
+    out_seeds: File | None = None,
     baselines: Mapping[str, str] | None = None,
     apart: Mapping[str, str] | None = None,
     replicates: int = 10_000,
@@ -115,9 +114,9 @@ def main(
     for place, found in drawn.items():
         rows[place] |= _text(found.ends())
     by_cluster = INTERVALS if any(isinstance(d, Draws) for d in drawn.values()) else []
-    _write(out, [*COLUMNS, *by_cluster], rows.values())
+    write_csv(out, pd.DataFrame(rows.values(), columns=[*COLUMNS, *by_cluster], dtype=object))
     if out_seeds is not None:
-        _write(out_seeds, BY_SEED, each)
+        write_csv(out_seeds, pd.DataFrame(each, columns=BY_SEED, dtype=object))
     if out_subjects is not None:
         subjects = [by_subject(part, cell) for part, cell in zip(parts, cells, strict=True)]
         keys = ["lm", "dataset", "measure", "design", "subject"]
@@ -127,9 +126,7 @@ def main(
                 path, compression="zstd", index=False
             )
     if out_intervals is not None:
-        with atomic(out_intervals) as path:
-            found = table(drawn, baselines or {}, apart)
-            found.to_csv(path, index=False, lineterminator="\n")
+        write_csv(out_intervals, table(drawn, baselines or {}, apart))
 
 
 def over_seeds(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -158,13 +155,6 @@ def _mean(values: pd.Series) -> float:
     return values.mean(skipna=False)
 
 
-def _write(out: str | PathLike, columns: Sequence[str], rows: Iterable[Mapping]) -> None:
-    with atomic(out) as path, path.open("w", newline="") as file:
-        table = csv.DictWriter(file, columns, lineterminator="\n", extrasaction="ignore")
-        table.writeheader()
-        table.writerows(rows)
-
-
 def _place(cell: Mapping[str, str]) -> tuple[str, tuple[str, str, str]]:
     """Return a cell's LM and response."""
     return cell["lm"], (cell["dataset"], cell["measure"], cell["design"])
@@ -178,9 +168,7 @@ def _text(ends: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def read_parts(
-    endpoint: str, full: Sequence[str | PathLike], base: Sequence[str | PathLike]
-) -> list[pd.DataFrame]:
+def read_parts(endpoint: str, full: Sequence[File], base: Sequence[File]) -> list[pd.DataFrame]:
     """Return the parts of ΔLogLik by an endpoint of each pair of files, of observations or cells.
 
     Columns: subject, sentence, n (observations), delta_loglik. For `crossed` a row is a cell (a
@@ -191,9 +179,7 @@ def read_parts(
     return [read(*pair, *more) for pair in zip(full, base, strict=True)]
 
 
-def contributions(
-    full: str | PathLike, base: str | PathLike, endpoint: str = "conditional"
-) -> pd.DataFrame:
+def contributions(full: File, base: File, endpoint: str = "conditional") -> pd.DataFrame:
     """Return each observation's part of ΔLogLik: subject, sentence, word_id, n (1), delta_loglik."""
     with_lm, without_lm = _scored(full, endpoint), _scored(base, endpoint)
     names = ["subject", "sentence", "word_id"]
@@ -203,7 +189,7 @@ def contributions(
     return with_lm[names].assign(n=1, delta_loglik=parts[0] - parts[1])
 
 
-def _scored(path: str | PathLike, endpoint: str) -> pd.DataFrame:
+def _scored(path: File, endpoint: str) -> pd.DataFrame:
     """Read the observations that an endpoint scores: the fitted ones, or the others."""
     frame = pd.read_parquet(path)
     if "partition" not in frame:
@@ -212,7 +198,7 @@ def _scored(path: str | PathLike, endpoint: str) -> pd.DataFrame:
     return frame[scored].reset_index(drop=True)
 
 
-def crossed_parts(full: str | PathLike, base: str | PathLike) -> pd.DataFrame:
+def crossed_parts(full: File, base: File) -> pd.DataFrame:
     """Return each cell's part of ΔLogLik by the crossed bootstrap."""
     with_lm, without_lm = pd.read_parquet(full), pd.read_parquet(base)
     names = ["subject", "unit", "n"]
@@ -248,9 +234,7 @@ def by_subject(parts: pd.DataFrame, cell: Mapping[str, str]) -> pd.DataFrame:
     return table
 
 
-def compare(
-    full: str | PathLike, base: str | PathLike, endpoint: str = "conditional"
-) -> dict[str, Any]:
+def compare(full: File, base: File, endpoint: str = "conditional") -> dict[str, Any]:
     """Return the values of one row from the two JSON files."""
     with_lm, without_lm = (json.loads(Path(path).read_text()) for path in (full, base))
     for partition in ("exploratory", "fit"):

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from pathlib import Path
 
 from recency.evaluations.reading_times import table_significance
 from recency.figures.comparison import Comparison
 from recency.figures.intervals import TOTAL, Interval, Intervals
+from recency.figures.paths import File
 from recency.stats import claims
 from recency.stats.crossed_samples import BY
 
@@ -102,7 +102,7 @@ class Evidence:
         return claims.SUPPORTED in (self.claim(lm, other), self.claim(other, lm))
 
 
-def tests(permutation: str | Path | None) -> dict[tuple[str, str], Test]:
+def tests(permutation: File | None) -> dict[tuple[str, str], Test]:
     """Read the tests over all responses from permutation.csv; none without it."""
     if permutation is None:
         return {}

@@ -5,14 +5,17 @@ import os
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.patheffects import Normal, Stroke
+from matplotlib.ticker import MaxNLocator
 
-from recency.figures import bases, comparison, style
+from recency.figures import comparison, style
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import LM, Comparison, Response
+from recency.figures.comparison import LM, Comparison, Described, Response
 from recency.figures.encoding import BASELINE
 from recency.figures.intervals import (
     TOTAL,
@@ -24,6 +27,7 @@ from recency.figures.intervals import (
     made_by,
     over_baseline,
 )
+from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {
@@ -38,10 +42,6 @@ PRODUCT = {
     ],
     "settings": ["lms", "responses", "baseline"],
 }
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 DASHES = (0, (4, 2))
 
@@ -70,11 +70,8 @@ def _shared(labels: list[str]) -> str:
     return re.sub(r"\W+$", "", start)
 
 
-def key(figure: "Figure", lms: list[LM], kind: str, lines: list[tuple[str, str]]) -> None:
+def key(figure: Figure, lms: list[LM], kind: str, lines: list[tuple[str, str]]) -> None:
     """Draw the legend: what fill means, and each dashed line (biases are in the row labels)."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     grey, handles = "#808080", []
     words = {"inference": "bias at inference only", "training": "bias in training and inference"}
     for applied, text in words.items():
@@ -86,9 +83,9 @@ def key(figure: "Figure", lms: list[LM], kind: str, lines: list[tuple[str, str]]
             handles.append(Patch(facecolor=face, edgecolor=grey, label=text))
         else:
             face = "white" if hollow else grey
-            handles.append(Line2D([], [], color=grey, marker="o", mfc=face, ls="", label=text))
+            handles.append(style.handle(color=grey, marker="o", mfc=face, ls="", label=text))
     for text, colour in lines:
-        handles.append(Line2D([], [], color=colour, ls=DASHES, lw=1, label=text))
+        handles.append(style.handle(color=colour, ls=DASHES, lw=1, label=text))
     if handles:
         figure.legend(
             handles=handles, loc="outside upper left", ncols=min(4, len(handles)),
@@ -102,16 +99,14 @@ def bars(
     baseline: str | None,
     lost: str | None = None,
     seeds: pd.DataFrame | None = None,
-) -> "Figure":
+) -> Figure:
     """Draw total ΔLogLik as one bar an LM, and beside it the difference from the baseline.
 
     Both have their 95 % intervals; `lost` is the label of a baseline that was not run. `seeds` are
     ΔLogLik of each seed, as intervals.by_seed reads them: a small mark each.
     """
-    from matplotlib.figure import Figure
-
     totals, looks = result.totals, style.looks(result.lms)
-    baseline_lm = next((lm for lm in result.lms if lm.lm == baseline), None)
+    baseline_lm = comparison.find(result.lms, baseline)
     compared = baseline_lm is not None and len(result.lms) > 1
     rows, y = {}, 0.0
     for _, group in rows_of(result.lms):
@@ -119,7 +114,7 @@ def bars(
             rows[lm.lm] = y
             y += 1
         y += 0.35  # a gap between biases
-    figure = Figure(figsize=(style.WIDTH, 1.15 + 0.19 * y), layout="constrained")
+    figure = style.figure(1.15 + 0.19 * y)
     grid = figure.subplots(1, 2 if compared else 1, sharey=True, squeeze=False)[0]
     axes = grid[0]
     for lm in result.lms:
@@ -150,32 +145,27 @@ def bars(
         panel.grid(axis="x")
         widest = max(abs(end) for end in panel.get_xlim())
         panel.locator_params(axis="x", nbins=4 if widest >= 1000 else 5)
-        panel.xaxis.set_major_formatter(lambda value, _: style.tick(value))
+        panel.xaxis.set_major_formatter(style.tick)
     dashed = [(f"baseline: {baseline_lm.label}", BASELINE)] if compared else []
     key(figure, result.lms, "bars", dashed)
-    many = len(result.summed)
-    over = result.summed[0] if many == 1 else f"summed over {many} responses"
     size = result.observations[result.summed].sum()
     how = f"lines: 95 % intervals, {made_by(known)}"
     if seeds is not None and len(seeds):
         how += f"; LMs are means of {result.seeds} seeds, small marks are seeds"
-    base = bases.SHORT.get(result.base, "")
-    said = "; ".join(filter(None, [f"{over} ({size:,} observations)", base, how]))
+    said = f"{result.summed_over} ({size:,} observations); {result.note(how)}"
     style.notes(figure, [said, *sentences(result, lost)])
     return figure
 
 
-def _marks(axes: "Axes", values: Iterable[float], y: float, colour: str, lm: str) -> None:
+def _marks(axes: Axes, values: Iterable[float], y: float, colour: str, lm: str) -> None:
     """Draw the seeds of an LM as small marks beneath its row's middle."""
     for number, value in enumerate(values):
         axes.plot(value, y + 0.27, "o", ms=2.4, mfc=style.tint(colour, 0.4), mec="white", mew=0.4,
                   zorder=4.5, gid=f"seed {number} {lm}")  # fmt: skip
 
 
-def interval_line(axes: "Axes", low: float, high: float, y: float, colour: str, gid: str) -> None:
+def interval_line(axes: Axes, low: float, high: float, y: float, colour: str, gid: str) -> None:
     """Draw an interval as a line across, with ends; nothing where there is none."""
-    from matplotlib.patheffects import Normal, Stroke
-
     if not math.isnan(low):
         edge = [Stroke(linewidth=2.2, foreground="white"), Normal()]  # seen on dark bars, too
         line = {"color": colour, "lw": 0.9, "zorder": 4, "path_effects": edge, "gid": gid}
@@ -184,7 +174,7 @@ def interval_line(axes: "Axes", low: float, high: float, y: float, colour: str, 
 
 
 def _differences(
-    axes: "Axes",
+    axes: Axes,
     result: Comparison,
     known: Intervals,
     rows: Mapping[str, float],
@@ -202,22 +192,13 @@ def _differences(
 
 
 def _values(
-    axes: "Axes", result: Comparison, known: Intervals, rows: Mapping[str, float], compared: bool
+    axes: Axes, result: Comparison, known: Intervals, rows: Mapping[str, float], compared: bool
 ) -> None:
     """Write the values in columns at the right, where no bar or line crosses them.
 
     A difference is bold where its interval excludes zero.
     """
-    from matplotlib.transforms import blended_transform_factory
-
     decimals = 0 if result.totals.abs().max() >= 1000 else 1
-    column = blended_transform_factory(axes.transAxes, axes.transData)
-
-    def write(points: float, y: float, text: str, **look) -> None:
-        """Write to the right of the axes, `points` from their edge to the end of the text."""
-        axes.annotate(text, (1, y), xycoords=column, xytext=(points, 0), ha="right",
-                      textcoords="offset points", va="center_baseline", size=style.SMALL, **look)  # fmt: skip
-
     intervals = [
         known.paired.get((lm, TOTAL)) if compared else known.own.get((lm, TOTAL)) for lm in rows
     ]
@@ -227,32 +208,29 @@ def _values(
     heads += [(90, "\N{MINUS SIGN} baseline"), (90 + wide, "95 %")] if compared else []
     heads += [(42 + wide, "95 %")] if not compared else []
     for points, text in heads:
-        write(points, -0.95, text, color=style.GREY)
+        style.write_right(axes, points, -0.95, text, color=style.GREY)
     for lm in result.lms:
-        write(42, rows[lm.lm], style.number(result.totals[lm.lm], decimals))
+        style.write_right(axes, 42, rows[lm.lm], style.number(result.totals[lm.lm], decimals))
         if not compared:
-            write(42 + wide, rows[lm.lm], ends(known.own.get((lm.lm, TOTAL))))
+            style.write_right(axes, 42 + wide, rows[lm.lm], ends(known.own.get((lm.lm, TOTAL))))
         elif found := known.paired.get((lm.lm, TOTAL)):
             weight = "bold" if found.excludes_zero else "normal"
-            write(90, rows[lm.lm], style.signed(found.value, decimals), weight=weight)
-            write(90 + wide, rows[lm.lm], ends(found), weight=weight)
+            style.write_right(
+                axes, 90, rows[lm.lm], style.signed(found.value, decimals), weight=weight
+            )
+            style.write_right(axes, 90 + wide, rows[lm.lm], ends(found), weight=weight)
 
 
 def panels(
     result: Comparison, known: Intervals, baseline: str | None, lost: str | None = None
-) -> "Figure":
+) -> Figure:
     """Draw ΔLogLik as dots, one panel a response, one row a bias, each panel on its own scale."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
     looks, rows = style.looks(result.lms), rows_of(result.lms)
-    baseline_lm = next((lm for lm in result.lms if lm.lm == baseline), None)
+    baseline_lm = comparison.find(result.lms, baseline)
     count = len(result.responses)
     columns = min(count, 4 if count <= 8 else 5)
     deep = math.ceil(count / columns)
-    figure = Figure(
-        figsize=(style.WIDTH, 0.7 + deep * (0.7 + 0.17 * len(rows))), layout="constrained"
-    )
+    figure = style.figure(0.7 + deep * (0.7 + 0.17 * len(rows)))
     grid = figure.subplots(deep, columns, sharey=True, squeeze=False).ravel()
     for axes, response in zip(grid, result.responses):
         values = result.delta[response.label]
@@ -260,19 +238,11 @@ def panels(
             axes.axvline(values[baseline_lm.lm], color=BASELINE, ls=DASHES, lw=1, zorder=1)
         for row, (_, group) in enumerate(rows):
             # Two variants stand a little apart in height, so that equal values stay two dots.
-            heights = (
-                [row]
-                if len(group) == 1
-                else [row - 0.22 + 0.44 * i / (len(group) - 1) for i in range(len(group))]
-            )
-            colour = looks[group[0].lm].colour
-            axes.plot(
-                [values[lm.lm] for lm in group],
-                heights,
-                color=style.tint(colour, 0.5),
-                lw=2,
-                zorder=2,
-            )
+            apart = 0.44 / max(1, len(group) - 1)
+            first = row - 0.22 * (len(group) > 1)
+            heights = [first + apart * number for number in range(len(group))]
+            pale = style.tint(looks[group[0].lm].colour, 0.5)
+            axes.plot([values[lm.lm] for lm in group], heights, color=pale, lw=2, zorder=2)
             for lm, y in zip(group, heights):
                 look = looks[lm.lm]
                 low, high = against(known, result, lm.lm, response.label)
@@ -282,7 +252,7 @@ def panels(
         axes.set_title(_title(response, result.observations[response.label], columns), size=8.5)
         axes.grid(axis="both")
         axes.xaxis.set_major_locator(MaxNLocator(12 // columns, min_n_ticks=2))
-        axes.xaxis.set_major_formatter(lambda value, _: style.tick(value))
+        axes.xaxis.set_major_formatter(style.tick)
         axes.margins(x=0.12)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
@@ -292,15 +262,10 @@ def panels(
         axes.remove()
     for axes in grid[max(0, count - columns) : count]:
         axes.set_xlabel("ΔLogLik (nats)")
-    key(
-        figure,
-        result.lms,
-        "dots",
-        [(f"baseline: {baseline_lm.label}", BASELINE)] if baseline_lm else [],
-    )
+    dashed = [(f"baseline: {baseline_lm.label}", BASELINE)] if baseline_lm else []
+    key(figure, result.lms, "dots", dashed)
     how = explained(known, baseline_lm and baseline_lm.label)
-    how = "; ".join(filter(None, [bases.SHORT.get(result.base, ""), how]))
-    style.notes(figure, [how, *sentences(result, lost, totals=False)])
+    style.notes(figure, [result.note(how), *sentences(result, lost, totals=False)])
     return figure
 
 
@@ -349,15 +314,15 @@ def data(result: Comparison, known: Intervals) -> pd.DataFrame:
 
 def main(
     *,
-    delta_loglik: str | Path,
-    intervals: str | Path,
-    total: Iterable[str | Path],
-    by_response: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    delta_loglik: File,
+    intervals: File,
+    total: Files,
+    by_response: Files,
+    lms: Described,
+    responses: Described,
     baseline: str | None = None,
-    not_run: str | Path | None = None,
-    by_seed: str | Path | None = None,
+    not_run: File | None = None,
+    by_seed: File | None = None,
 ) -> None:
     """Draw totals and panels to the .pdf, .svg, .png of `total` and `by_response`, data to .csv.
 
@@ -371,14 +336,6 @@ def main(
         (row["label"] for row in lms if row["lm"] == baseline and baseline not in run), None
     )
     rows, seeds = data(result, known), interval_files.by_seed(by_seed, result)
-    with style.use():
-        drawn = [
-            (bars(result, known, baseline, lost, seeds), total, rows[rows.response == TOTAL])
-            if len(result.totals)
-            else (style.empty(result.missing), total, rows[:0]),
-            (panels(result, known, baseline, lost), by_response, rows[rows.response != TOTAL])
-            if len(result.lms)
-            else (style.empty(result.missing), by_response, rows[:0]),
-        ]
-        for figure, paths, numbers in drawn:
-            style.save(figure, paths, numbers)
+    given, is_total = (result, known, baseline, lost), rows.response == TOTAL
+    style.write(total, rows[is_total], bars, *given, seeds, empty=result.missing)
+    style.write(by_response, rows[~is_total], panels, *given, empty=result.missing)

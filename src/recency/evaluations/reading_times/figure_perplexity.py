@@ -2,23 +2,22 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
 from recency.evaluations.reading_times import perplexity as computing
-from recency.figures import bases, comparison, labels, style
+from recency.figures import comparison, labels, style
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import LM, Comparison
+from recency.figures.comparison import LM, Comparison, Described
 from recency.figures.encoding import BASELINE
-from recency.figures.intervals import TOTAL, Intervals, against, columns, explained
+from recency.figures.intervals import TOTAL, Intervals, against, explained
+from recency.figures.paths import File, Files
 
 PRODUCT = {
-    "makes": {
-        "out": ("figure_perplexity", "ΔLogLik against perplexity"),
-    },
+    "makes": {"out": ("figure_perplexity", "ΔLogLik against perplexity")},
     "reads": [
         "delta_loglik",
         "intervals=delta_loglik_intervals",
@@ -28,9 +27,6 @@ PRODUCT = {
     ],
     "settings": ["lms", "responses", "baseline", "seeds"],
 }
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def series(lms: Iterable[LM]) -> list[list[LM]]:
@@ -52,26 +48,20 @@ def draw(
     baseline: str | None = None,
     seeds: pd.DataFrame | None = None,
     unit: str = "token",
-) -> "Figure":
+) -> Figure:
     """Draw the scatter; `perplexity` is by lm and per `unit`, `words` are sentences for the foot.
 
     `seeds` has lm, perplexity and delta_loglik of each seed, a small mark each.
 
     The baseline is a dashed line across, which an LM's interval crosses unless it differs.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
-
     lms = [lm for lm in result.lms if lm.lm in perplexity.index]
     looks, totals = style.looks(result.lms), result.totals
-    figure = Figure(figsize=(style.WIDTH, 3.2 + 0.1 * min(len(lms), 19)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(3.2 + 0.1 * min(len(lms), 19))
     axes = figure.add_subplot()
     axes.set_xscale("log")
     handles = {}  # by label: networks of several seeds have one
-    first_lm = next((lm for lm in lms if lm.lm == baseline), None)
+    first_lm = comparison.find(lms, baseline)
     if first_lm and len(lms) > 1:
         axes.axhline(totals[first_lm.lm], color=BASELINE, ls=(0, (4, 2)), lw=1, zorder=1.2)
     for lm in lms:
@@ -94,8 +84,7 @@ def draw(
         if len(group) > 1:
             suffix = {"training": "-TI", "inference": "-I"}.get(first.applied, "")
             label = f"{first.kind}{suffix}"
-            handles[label] = Line2D(
-                [], [], color=look.colour, lw=1, marker=look.marker, mfc=look.face,
+            handles[label] = style.handle(color=look.colour, lw=1, marker=look.marker, mfc=look.face,
                 ls="-" if suffix != "-I" else ":", label=label,
             )  # fmt: skip
     for applied, text in (
@@ -104,10 +93,10 @@ def draw(
     ):
         if any(lm.applied == applied for lm in lms):
             face = "white" if applied == "inference" else "#808080"
-            handles[text] = Line2D([], [], color="#808080", marker="o", mfc=face, ls="", label=text)
+            handles[text] = style.handle(color="#808080", marker="o", mfc=face, ls="", label=text)
     if first_lm and len(lms) > 1:
         label = f"baseline: {first_lm.label}"
-        handles[label] = Line2D([], [], color=BASELINE, ls=(0, (4, 2)), lw=1, label=label)
+        handles[label] = style.handle(color=BASELINE, ls=(0, (4, 2)), lw=1, label=label)
     if handles:
         figure.legend(handles=[*handles.values()], loc="outside upper left", ncols=min(len(handles), 3 if len(handles) < 4 else 2),
                       columnspacing=1.4, handletextpad=0.6, borderpad=0.2)  # fmt: skip
@@ -120,39 +109,31 @@ def draw(
         axes.set_xticks([tick for tick in ticks if low < tick < high])
         axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    style.plain_ticks(axes)
     axes.set_xlim(low, high)
     axes.grid(which="major")
-    many = len(result.summed)
-    over = result.summed[0] if many == 1 else f"summed over {many} responses"
-    axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
+    axes.set_ylabel(f"ΔLogLik (nats),\n{result.summed_over}")
     axes.set_xlabel(f"Perplexity per {unit} over the words read (log scale)")
     how = explained(known, first_lm and first_lm.label)
-    style.notes(figure, ["; ".join(filter(None, [bases.SHORT.get(result.base, ""), how])), *words])
-    labels.write(
-        axes,
-        {lm.lm: (perplexity[lm.lm], totals[lm.lm]) for lm in lms},
-        {lm.lm: lm.label for lm in lms},
-        {lm.lm: style.shade(looks[lm.lm].colour) for lm in lms},
-        [[lm.lm for lm in group] for group in series(lms)],
-        [(perplexity[lm.lm], *against(known, result, lm.lm, TOTAL)) for lm in lms],
-        [totals[first_lm.lm]] if first_lm and len(lms) > 1 else [],
-    )
+    style.notes(figure, [result.note(how), *words])
+    lines = [[lm.lm for lm in group] for group in series(lms)]
+    bars = [(perplexity[lm.lm], *against(known, result, lm.lm, TOTAL)) for lm in lms]
+    across = [totals[first_lm.lm]] if first_lm and len(lms) > 1 else []
+    labels.name_lms(axes, lms, looks, perplexity, totals, lines=lines, bars=bars, across=across)
     return figure
 
 
 def main(
     *,
-    delta_loglik: str | Path,
-    intervals: str | Path,
-    perplexity: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    delta_loglik: File,
+    intervals: File,
+    perplexity: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
     baseline: str | None = None,
-    not_run: str | Path | None = None,
-    by_seed: str | Path | None = None,
+    not_run: File | None = None,
+    by_seed: File | None = None,
     seeds: Mapping[str, str] | None = None,
 ) -> None:
     """Draw total ΔLogLik against perplexity over all datasets to `out` (.pdf, .svg, .png, .csv).
@@ -176,20 +157,5 @@ def main(
         words.append(f"no perplexity of {', '.join(lost)}")
     words += about
     shown = [lm for lm in result.lms if lm.lm in values.index and len(result.totals)]
-    data = pd.DataFrame(
-        [
-            {"lm": lm.lm, "label": lm.label, "bias": lm.kind, "applied": lm.applied}
-            | {"perplexity": values[lm.lm], "delta_loglik": result.totals[lm.lm]}
-            | columns(known, lm.lm, TOTAL)
-            for lm in shown
-        ],
-        columns=["lm", "label", "bias", "applied", "perplexity", "delta_loglik"]
-        + list(columns(known, "", "")),
-    )
-    with style.use():
-        figure = (
-            draw(result, known, values, words, baseline, marks, unit)
-            if shown
-            else style.empty(words)
-        )
-        style.save(figure, out, data)
+    data = interval_files.of_totals(known, result, shown, perplexity=values)
+    style.write(out, data, draw, result, known, values, words, baseline, marks, unit, empty=words)

@@ -1,30 +1,26 @@
 """ΔLogLik against the slope that all heads share, mixed slopes dashed (Clark et al. 2025, Figure 4)."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import NullLocator
 
 from recency.evaluations.reading_times.figure_delta_loglik import sentences
-from recency.figures import bases, comparison, encoding, style
+from recency.figures import comparison, encoding, style
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import Comparison
-from recency.figures.intervals import TOTAL, Intervals, against, columns, explained
+from recency.figures.comparison import Comparison, Described
+from recency.figures.intervals import TOTAL, Intervals, against, explained
+from recency.figures.paths import File, Files
 
 PRODUCT = {
-    "makes": {
-        "out": ("figure_slopes", "ΔLogLik by slope"),
-    },
+    "makes": {"out": ("figure_slopes", "ΔLogLik by slope")},
     "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
     "settings": ["lms", "responses"],
     "when": "slopes",
 }
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def name(slope: float) -> str:
@@ -33,17 +29,13 @@ def name(slope: float) -> str:
     return str(fraction) if fraction == Fraction(slope) else f"{slope:.4g}"
 
 
-def draw(result: Comparison, known: Intervals, slopes: Mapping[str, float]) -> "Figure":
+def draw(result: Comparison, known: Intervals, slopes: Mapping[str, float]) -> Figure:
     """Draw a line each for -I and -TI over the slopes (by lm), and a dashed line for every other LM.
 
     Dashes of lines that coincide fill each other's gaps. The others' intervals stand at the right.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.patheffects import withStroke
-    from matplotlib.ticker import NullLocator
-
     looks, totals = style.looks(result.lms), result.totals
-    figure = Figure(figsize=(style.WIDTH, 4.2), layout="constrained")
+    figure = style.figure(4.2)
     axes = figure.add_subplot()
     axes.set_xscale("log", base=2)
     uniform = sorted((lm for lm in result.lms if lm.lm in slopes), key=lambda lm: slopes[lm.lm])
@@ -91,19 +83,16 @@ def draw(result: Comparison, known: Intervals, slopes: Mapping[str, float]) -> "
     ticks = sorted({slopes[lm.lm] for chain in chains for lm in chain})
     axes.set_xticks(ticks, [name(tick) for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(lambda value, _: style.tick(value))
+    axes.yaxis.set_major_formatter(style.tick)
     axes.grid(axis="y")
     axes.margins(x=0.09, y=0.12)
-    many = len(result.summed)
-    over = result.summed[0] if many == 1 else f"summed over {many} responses"
-    axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
+    axes.set_ylabel(f"ΔLogLik (nats),\n{result.summed_over}")
     axes.set_xlabel("Slope of every attention head, per token of distance (log scale)")
     figure.legend(
         loc="outside upper left", ncols=3, columnspacing=1.4, borderpad=0.2, handlelength=3
     )
     unbiased = next((lm.label for lm in across if lm.applied == "none"), None)
-    how = "; ".join(filter(None, [bases.SHORT.get(result.base, ""), explained(known, unbiased)]))
-    style.notes(figure, [how, *sentences(result)])
+    style.notes(figure, [result.note(explained(known, unbiased)), *sentences(result)])
     decimals = 0 if totals.abs().max() >= 1000 else 1
     for slope in ticks:  # the upper point's value stands above it, the others' below theirs
         points = [lm.lm for chain in chains for lm in chain if slopes[lm.lm] == slope]
@@ -121,31 +110,19 @@ def draw(result: Comparison, known: Intervals, slopes: Mapping[str, float]) -> "
 
 def main(
     *,
-    delta_loglik: str | Path,
-    intervals: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
-    not_run: str | Path | None = None,
+    delta_loglik: File,
+    intervals: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
+    not_run: File | None = None,
 ) -> None:
     """Draw total ΔLogLik by slope to `out` (.pdf, .svg, .png, .csv)."""
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
     known = interval_files.read(intervals, result)
     slopes = {lm.lm: s for lm in result.lms if (s := encoding.slope(lm.bias)) is not None}
     shown = result.lms if len(result.totals) else []
-    data = pd.DataFrame(
-        [
-            {"lm": lm.lm, "label": lm.label, "bias": lm.kind, "applied": lm.applied}
-            | {"slope": slopes.get(lm.lm), "delta_loglik": result.totals[lm.lm]}
-            | columns(known, lm.lm, TOTAL)
-            for lm in shown
-        ],
-        columns=["lm", "label", "bias", "applied", "slope", "delta_loglik"]
-        + list(columns(known, "", "")),
-    )
-    with style.use():
-        if any(lm.lm in slopes for lm in shown):
-            figure = draw(result, known, slopes)
-        else:
-            figure = style.empty(result.missing)
-        style.save(figure, out, data)
+    data = interval_files.of_totals(known, result, shown, slope=slopes)
+    any_slope = any(lm.lm in slopes for lm in shown)
+    drawing = (draw, result, known, slopes) if any_slope else (style.nothing_run, result.missing)
+    style.write(out, data, *drawing)

@@ -5,15 +5,14 @@ The regression with both LMs' terms is set beside each LM's own full model, whic
 squared errors on the held-out one. The added LM's by-group slopes count as its own.
 """
 
-import csv
-import math
 import zlib
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from typing import Any
 
+import pandas as pd
+
 from recency.evaluations.reading_times import delta_loglik, permutation
-from recency.files import atomic
+from recency.figures.paths import File, write_csv
 from recency.stats.bootstrap import interval
 from recency.stats.multiple_tests import holm
 
@@ -29,24 +28,24 @@ COLUMNS = [
 
 
 def main(
-    held_out: Sequence[str | PathLike],
-    words: Sequence[str | PathLike],
-    surprisal_a: Sequence[str | PathLike],
-    surprisal_b: Sequence[str | PathLike],
-    fit_a: Sequence[str | PathLike],
-    fit_b: Sequence[str | PathLike],
-    fit_both: Sequence[str | PathLike],
-    observations_a: Sequence[str | PathLike],
-    observations_b: Sequence[str | PathLike],
-    observations_both: Sequence[str | PathLike],
-    out: str | PathLike,
+    held_out: Sequence[File],
+    words: Sequence[File],
+    surprisal_a: Sequence[File],
+    surprisal_b: Sequence[File],
+    fit_a: Sequence[File],
+    fit_b: Sequence[File],
+    fit_both: Sequence[File],
+    observations_a: Sequence[File],
+    observations_b: Sequence[File],
+    observations_both: Sequence[File],
+    out: File,
     *,
-    unigram: Sequence[str | PathLike] = (),
+    unigram: Sequence[File] = (),
     comparisons: Sequence[Mapping[str, str]],
     permutations: int = 10_000,
     seed: int = 0,
     replicates: int = 10_000,
-    others: Sequence[str | PathLike] = (),
+    others: Sequence[File] = (),
     named: Sequence[Mapping[str, str]] = (),
 ) -> None:
     """Write two rows of COLUMNS (CSV) for each of `comparisons`: b added to a, and a added to b.
@@ -90,20 +89,10 @@ def main(
             rows.append(row | {"n_held_out": tested.pop("n")} | tested)
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
         row["p_holm"] = p
-    with atomic(out) as path, path.open("w", newline="") as file:
-        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        table.writeheader()
-        for row in rows:
-            table.writerow({key: _text(value) for key, value in row.items()})
+    write_csv(out, pd.DataFrame(rows, columns=COLUMNS, dtype=object))
 
 
 def _seed(row: Mapping[str, Any], seed: int) -> int:
     """Give each row its own seed, whatever else is in the table."""
     names = "\t".join(row[key] for key in NAMES)
     return seed * 2**34 + zlib.crc32(names.encode()) * 4
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else repr(float(value))
-    return value

@@ -1,20 +1,19 @@
 """Perplexity of each LM on the reading-time corpora, from its surprisal (Clark et al. 2025, Figure 6)."""
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.figures.comparison import table
-from recency.files import atomic
+from recency.figures.comparison import Described, table
+from recency.figures.paths import File, Files, write_csv
 
 COLUMNS = ["lm", "label", "dataset", "tokens", "bits_per_token", "perplexity"]
 COLUMNS += ["words", "word_perplexity"]
 
 
-def scored(surprisal: str | Path) -> tuple[float, int, int]:
+def scored(surprisal: File) -> tuple[float, int, int]:
     """Return total bits, tokens and words of a surprisal parquet.
 
     Words without surprisal (nothing stood before them) are left out, and so are their tokens.
@@ -32,7 +31,7 @@ def scored(surprisal: str | Path) -> tuple[float, int, int]:
     return float(bits.sum()), int(rows.tokens.sum()), len(rows)
 
 
-def main(*, surprisal: Iterable[str | Path], lms: Iterable[Mapping], out: str | Path) -> None:
+def main(*, surprisal: Files, lms: Described, out: File) -> None:
     """Write perplexity.csv: a row per LM and dataset, and one of all datasets ("all") per LM.
 
     `surprisal` are paths …/{lm}/{dataset}.parquet; every LM needs the same datasets, so that
@@ -59,11 +58,10 @@ def main(*, surprisal: Iterable[str | Path], lms: Iterable[Mapping], out: str | 
             if tokens:
                 mean, of_words = bits / tokens, (words, 2.0 ** (bits / words))
                 rows.append((lm, label, dataset, tokens, mean, 2.0**mean, *of_words))
-    with atomic(out) as temporary:
-        pd.DataFrame(rows, columns=COLUMNS).to_csv(temporary, index=False, lineterminator="\n")
+    write_csv(out, pd.DataFrame(rows, columns=COLUMNS))
 
 
-def compared(perplexity: str | Path) -> tuple[pd.DataFrame, str, list[str]]:
+def compared(perplexity: File) -> tuple[pd.DataFrame, str, list[str]]:
     """Return lm, dataset and perplexity of perplexity.csv, what it is per, and sentences on it.
 
     It is per token where all LMs have as many tokens of each dataset, and per word where any has

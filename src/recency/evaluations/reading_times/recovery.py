@@ -2,21 +2,19 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from recency.errors import InputError
 from recency.figures import comparison, style
-from recency.figures.comparison import LM
-from recency.files import atomic
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import File, Files
 
 Z95 = 1.959963984540054
 INTERCEPT = "(Intercept)"
@@ -72,7 +70,7 @@ def standardised(truth: Mapping, scaling: Mapping[str, Mapping[str, float]]) -> 
     }
 
 
-def compare(truth: Mapping, fits: Iterable[Mapping], labels: Mapping[str, str]) -> pd.DataFrame:
+def compare(truth: Mapping, fits: Described, labels: Mapping[str, str]) -> pd.DataFrame:
     """Give one row an effect and fit, in ms: the truth, the estimate, its 95 % interval.
 
     The truth of every LM is the effect of one sd of the readers' own surprisal, whose scaling is
@@ -120,12 +118,8 @@ def compare(truth: Mapping, fits: Iterable[Mapping], labels: Mapping[str, str]) 
     return pd.DataFrame(rows, columns=COLUMNS).astype({"covered": "boolean"})
 
 
-def draw(table: pd.DataFrame, reader: str, lms: list[LM], notes: list[str]) -> "Figure":
+def draw(table: pd.DataFrame, reader: str, lms: list[LM], notes: list[str]) -> Figure:
     """Draw a panel for each fixed effect, LMs below one another, and one of the spreads."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
     order = list(dict.fromkeys(table.lm))
     looks = style.looks(lms)
     fixed = table[table.part == "fixed"]
@@ -135,9 +129,7 @@ def draw(table: pd.DataFrame, reader: str, lms: list[LM], notes: list[str]) -> "
     across = 3 if len(terms) % 3 == 0 else 4
     down = math.ceil(len(terms) / across)
     heights = [max(0.19 * len(order), 0.5)] * down + [0.16 * len(spreads)]
-    size = (style.WIDTH, sum(heights) + 0.72 * len(heights) + 0.3)
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(sum(heights) + 0.72 * len(heights) + 0.3)
     grid = figure.add_gridspec(down + 1, across, height_ratios=heights)
     for index, term in enumerate(terms):
         axes = figure.add_subplot(grid[index // across, index % across])
@@ -152,8 +144,8 @@ def draw(table: pd.DataFrame, reader: str, lms: list[LM], notes: list[str]) -> "
     _spreads(axes, spreads)
     axes.set_title(f"Standard deviations, {spreads.label.iloc[0]}", loc="left")
     handles = [
-        Line2D([], [], color="black", ls=(0, (4, 2)), lw=1, label="put in"),
-        Line2D([], [], color=style.GREY, marker="o", ls="-", label="found, with 95 % interval"),
+        style.handle(color="black", ls=(0, (4, 2)), lw=1, label="put in"),
+        style.handle(color=style.GREY, marker="o", ls="-", label="found, with 95 % interval"),
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=2)
     if reader in order:
@@ -163,7 +155,7 @@ def draw(table: pd.DataFrame, reader: str, lms: list[LM], notes: list[str]) -> "
     return figure
 
 
-def _effect(axes: "Axes", rows: pd.DataFrame, looks: Mapping) -> None:
+def _effect(axes: Axes, rows: pd.DataFrame, looks: Mapping) -> None:
     axes.axvline(rows.truth.iloc[0], color="black", lw=1, ls=(0, (4, 2)), zorder=1)
     for height, (lm, row) in enumerate(rows.iterrows()):
         look = looks[lm]
@@ -176,10 +168,8 @@ def _effect(axes: "Axes", rows: pd.DataFrame, looks: Mapping) -> None:
     axes.grid(axis="x")
 
 
-def _spreads(axes: "Axes", rows: pd.DataFrame) -> None:
+def _spreads(axes: Axes, rows: pd.DataFrame) -> None:
     """Draw standard deviations of subjects, sentences and residual on one log axis."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
     names = {"sentence sd": "sentence", "residual sd": "residual"}
     labels = [
         names.get(row.part, f"subject: {NAMES.get(row.term, row.term).lower()}")
@@ -190,7 +180,7 @@ def _spreads(axes: "Axes", rows: pd.DataFrame) -> None:
     axes.plot(rows.truth.astype(float), heights, "|", color="black", ms=10, mew=1.4, zorder=3)
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks(heights, labels)
@@ -199,13 +189,7 @@ def _spreads(axes: "Axes", rows: pd.DataFrame) -> None:
     axes.grid(axis="x")
 
 
-def main(
-    *,
-    truth: str | Path,
-    fits: Iterable[str | Path],
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping] = (),
-) -> None:
+def main(*, truth: File, fits: Files, out: Files, lms: Described = ()) -> None:
     """Compare full fits with the truth; `out` has a .csv and figures (.pdf, .svg, .png).
 
     `lms` are mappings of lm, label, bias and applied, as for the other figures.
@@ -221,13 +205,6 @@ def main(
         for fit in every
     ]
     table = compare(known, found, {lm.lm: lm.label for lm in shown})
-    paths = [Path(path) for path in out]
-    for path in paths:
-        if path.suffix == ".csv":
-            with atomic(path) as part:
-                table.to_csv(part, index=False, lineterminator="\n")
-    with style.use():
-        done = {fit["lm"] for fit in found}
-        notes = [f"Not fitted: {lm.label}." for lm in shown if lm.lm not in done]
-        figure = draw(table, known["reader"], shown, notes)
-        style.save(figure, [path for path in paths if path.suffix != ".csv"])
+    done = {fit["lm"] for fit in found}
+    notes = [f"Not fitted: {lm.label}." for lm in shown if lm.lm not in done]
+    style.write(out, table, draw, table, known["reader"], shown, notes)

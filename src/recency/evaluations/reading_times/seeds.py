@@ -7,13 +7,11 @@ sentences and S seeds has a part that only more seeds lower and one that only mo
 Intervals follow the rule of recency.stats.totals, with sentences as the resampling unit.
 """
 
-import csv
 import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik
-from recency.files import atomic
+from recency.figures.paths import File, write_csv
 
 COLUMNS = [
     *("lm", "against", "dataset", "measure", "design", "seeds", "sentences", "delta_loglik"),
@@ -41,9 +39,9 @@ class Components:
 
 
 def main(
-    full: Sequence[str | PathLike],
-    base: Sequence[str | PathLike],
-    out: str | PathLike,
+    full: Sequence[File],
+    base: Sequence[File],
+    out: File,
     *,
     cells: Sequence[Mapping[str, Any]],
     endpoint: str = "conditional",
@@ -71,20 +69,18 @@ def main(
                 "give each one of its own"
             )
         seeds[cell["seed"]] = sums
-    with atomic(out) as path, path.open("w", newline="") as file:
-        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        table.writeheader()
-        for response, by_lm in by_response.items():
-            names = dict(zip(("dataset", "measure", "design"), response, strict=True))
-            for lm, seeds in by_lm.items():
-                values = np.array([seeds[seed] for seed in sorted(seeds)])
-                table.writerow({"lm": lm, "against": "", **names, **row(values)})
-            for a, b in itertools.combinations(by_lm, 2):
-                shared = sorted(by_lm[a].keys() & by_lm[b].keys())
-                if not shared:
-                    continue
+    rows = []
+    for response, by_lm in by_response.items():
+        names = dict(zip(("dataset", "measure", "design"), response, strict=True))
+        for lm, seeds in by_lm.items():
+            values = np.array([seeds[seed] for seed in sorted(seeds)])
+            rows.append({"lm": lm, "against": "", **names, **row(values)})
+        for a, b in itertools.combinations(by_lm, 2):
+            shared = sorted(by_lm[a].keys() & by_lm[b].keys())
+            if shared:
                 values = np.array([by_lm[a][seed] - by_lm[b][seed] for seed in shared])
-                table.writerow({"lm": a, "against": b, **names, **row(values)})
+                rows.append({"lm": a, "against": b, **names, **row(values)})
+    write_csv(out, pd.DataFrame(rows, columns=COLUMNS, dtype=object))
 
 
 def components(values: np.ndarray) -> Components:
@@ -178,7 +174,4 @@ def row(values: np.ndarray) -> dict[str, Any]:
         "low": total - half,
         "high": total + half,
     }
-    text = {
-        name: "" if math.isnan(value) else repr(float(value)) for name, value in figures.items()
-    }
-    return {"seeds": S, "sentences": I, **text}
+    return {"seeds": S, "sentences": I, **{name: float(x) for name, x in figures.items()}}

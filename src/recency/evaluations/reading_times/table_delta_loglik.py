@@ -1,22 +1,19 @@
 """ΔLogLik by LM and response, published beside reproduced (Clark et al. 2025, Table 2)."""
 
 import math
-from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import pandas as pd
 
 from recency.endpoints import ENDPOINTS
 from recency.figures import bases, comparison, papers, style, tables
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import Comparison
+from recency.figures.comparison import Comparison, Described
 from recency.figures.intervals import TOTAL, Intervals, columns, ends
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
-    "makes": {
-        "out": ("table_delta_loglik", "Table of ΔLogLik"),
-    },
+    "makes": {"out": ("table_delta_loglik", "Table of ΔLogLik")},
     "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
     "settings": ["lms", "responses", "baseline"],
     "published": "delta_loglik",
@@ -50,18 +47,8 @@ def data(result: Comparison, known: Intervals, published: pd.DataFrame) -> pd.Da
             row |= {"published_base": over, "published_endpoint": by}
             converged = (lm.lm, label) not in result.unconverged
             rows.append(row | columns(known, lm.lm, label) | {"converged": converged})
-    names = [
-        "lm",
-        "label",
-        "response",
-        "base",
-        "endpoint",
-        "reproduced",
-        "published_base",
-        "published_endpoint",
-        "published",
-        "difference",
-    ]
+    names = ["lm", "label", "response", "base", "endpoint", "reproduced", "published_base"]
+    names += ["published_endpoint", "published", "difference"]
     return pd.DataFrame(rows, columns=[*names, *columns(known, "", ""), "converged"])
 
 
@@ -86,9 +73,9 @@ def layout(
         groups[-1][1].append(response.measure)
     named = comparison.dataset_labels(result.responses)
     total = [TOTAL] if len(result.totals) else []
-    top = [Cell("")] + [Cell(named[key], span=len(measures)) for key, measures in groups]
-    names = [Cell("LM", left=True)] + [Cell(m) for _, measures in groups for m in measures]
-    header = [top + [Cell("") for _ in total], names + [Cell(name) for name in total]]
+    top = [""] + [Cell(named[key], span=len(measures)) for key, measures in groups]
+    names = tables.header(["LM", *(m for _, measures in groups for m in measures)])
+    header = [top + ["" for _ in total], names + list(total)]
 
     value = rows.set_index(["lm", "response"])
     reference = next((lm.label for lm in result.lms if lm.lm == baseline), None)
@@ -109,10 +96,7 @@ def layout(
             if below:
                 there = not math.isnan(row.published)
                 lines += (
-                    [
-                        style.number(row.published),
-                        "" if math.isnan(row.difference) else style.signed(row.difference),
-                    ]
+                    [style.number(row.published), style.signed(row.difference, unknown="")]
                     if there
                     else ["", ""]
                 )
@@ -149,14 +133,14 @@ def layout(
 
 def main(
     *,
-    delta_loglik: str | Path,
-    intervals: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    delta_loglik: File,
+    intervals: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
     baseline: str | None = None,
-    published: str | Path | None = None,
-    not_run: str | Path | None = None,
+    published: File | None = None,
+    not_run: File | None = None,
     source: str = "Clark et al. (2025), Table 2",
     title: str = "ΔLogLik by language model and response",
 ) -> None:

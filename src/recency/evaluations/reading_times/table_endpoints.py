@@ -5,8 +5,7 @@ reproduced values most like them?
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,8 +13,9 @@ import pandas as pd
 from recency.endpoints import CROSSED, ENDPOINTS
 from recency.evaluations.reading_times.delta_loglik import KEYS
 from recency.figures import bases, comparison, papers, style, tables
-from recency.figures.comparison import Comparison
-from recency.figures.tables import Cell, Table
+from recency.figures.comparison import Comparison, Described
+from recency.figures.paths import File, Files
+from recency.figures.tables import Table
 
 PRODUCT = {
     "makes": {"out": ("table_endpoints", "Table of ΔLogLik by other endpoints")},
@@ -34,16 +34,13 @@ SEVERAL = 3
 
 
 def candidates(
-    delta_loglik: str | Path, beside: Sequence[str | Path], **asked
+    delta_loglik: File, beside: Sequence[File], **asked
 ) -> dict[tuple[str, str], pd.DataFrame]:
     """Return (base, endpoint) → ΔLogLik of each LM (rows) and response (columns), in nats."""
     found: dict[tuple[str, str], pd.DataFrame] = {}
     for path in (delta_loglik, *beside):
         result = comparison.read(path, **asked)
-        labels = {(r.dataset, r.measure): r.label for r in result.responses}
-        rows = pd.read_csv(path)
-        rows["response"] = [labels.get(key) for key in zip(rows.dataset, rows.measure, strict=True)]
-        rows = rows[rows.response.notna() & rows.lm.isin([lm.lm for lm in result.lms])]
+        rows = comparison.with_responses(pd.read_csv(path), result.responses, result.lms)
         columns = {name: name.removeprefix("delta_loglik_") for name in KEYS}
         if set(rows.endpoint) == {CROSSED}:
             columns = {"delta_loglik": CROSSED} | columns
@@ -75,19 +72,13 @@ def agreement(
         theirs = theirs.astype(float)
         within = [_correlation(*pair) for pair in zip(ours.T, theirs.T, strict=True)]
         within = [r for r in within if math.isfinite(r)]
-        rows.append(
-            {
-                "base": base,
-                "endpoint": endpoint,
-                "cells": len(a),
-                "correlation": _correlation(a, b),
-                "correlation_within": float(np.nanmean(within))
-                if len(lms) >= SEVERAL
-                else math.nan,
-                "rms_difference": float(np.sqrt(np.mean((a - b) ** 2))) if len(a) else math.nan,
-                "mean_difference": float(np.mean(a - b)) if len(a) else math.nan,
-            }
-        )
+        row = {"base": base, "endpoint": endpoint, "cells": len(a)}
+        row["correlation"] = _correlation(a, b)
+        enough = len(lms) >= SEVERAL
+        row["correlation_within"] = float(np.nanmean(within)) if enough else math.nan
+        row["rms_difference"] = float(np.sqrt(np.mean((a - b) ** 2))) if len(a) else math.nan
+        row["mean_difference"] = float(np.mean(a - b)) if len(a) else math.nan
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -125,15 +116,14 @@ def layout(
     """Return a row a candidate: the totals of the LMs, and how near it is to published values."""
     heads = ["Baseline", "Likelihood", *(lm.label for lm in result.lms)]
     heads += ["ρ"] + (["r", "r within", "RMS"] if near is not None else [])
-    header = [[Cell(head, left=place < 2) for place, head in enumerate(heads)]]
     ranking, rows = None, []
     for place, ((base, endpoint), table) in enumerate(found.items()):
         totals = table[result.summed].sum(axis=1, skipna=False)
         ranking = totals if ranking is None else ranking
         same = _correlation(ranking.rank().to_numpy(), totals.rank().to_numpy())
-        row = [Cell(base, left=True), Cell(TITLES.get(endpoint, endpoint), left=True)]
-        row += [Cell(style.number(totals[lm.lm])) for lm in result.lms]
-        row.append(Cell("" if math.isnan(same) else style.number(same, 2)))
+        row = [base, TITLES.get(endpoint, endpoint)]
+        row += [style.number(totals[lm.lm]) for lm in result.lms]
+        row.append(style.number(same, 2, unknown=""))
         if near is not None:
             of = near.iloc[place]
             for name, digits in (
@@ -141,7 +131,7 @@ def layout(
                 ("correlation_within", 2),
                 ("rms_difference", 1),
             ):
-                row.append(Cell("" if math.isnan(of[name]) else style.number(of[name], digits)))
+                row.append("" if math.isnan(of[name]) else style.number(of[name], digits))
         rows.append(row)
     notes = [
         "ΔLogLik in nats, summed over the responses that every LM has; the first row ranks the LMs",
@@ -153,18 +143,18 @@ def layout(
             f"r, RMS: correlation and root mean square difference (nats) from the published values of "
             f"{int(near.cells.max())} LMs × responses; r within: mean correlation among LMs, by response"
         )
-    return Table(title, header, rows, notes + result.missing)
+    return Table(title, heads, rows, notes + result.missing, left=2)
 
 
 def main(
     *,
-    delta_loglik: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
-    beside: Sequence[str | Path] = (),
-    published: str | Path | None = None,
-    not_run: str | Path | None = None,
+    delta_loglik: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
+    beside: Sequence[File] = (),
+    published: File | None = None,
+    not_run: File | None = None,
     title: str = "ΔLogLik by baseline model and likelihood",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `published` is an LM × response CSV."""

@@ -1,17 +1,12 @@
 """What either of two LMs adds to the other in one regression: ΔLogLik and permutation tests."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-
-import pandas as pd
-
 from recency.figures import comparison, style, tables
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
-    "makes": {
-        "out": ("table_nested", "Language models beside one another"),
-    },
+    "makes": {"out": ("table_nested", "Language models beside one another")},
     "reads": ["nested"],
     "settings": ["lms", "responses"],
     "when": "nested",
@@ -27,37 +22,32 @@ P = {"p": "p", "p_subject": "p, by subject", "p_sentence": "p, by sentence", "p_
 
 def main(
     *,
-    nested: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    nested: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
     title: str = "What a language model adds to another",
 ) -> None:
     """Write the comparisons to `out` (.csv, .html, .tex), the two ways of each below one another."""
     models, measured = comparison.records(lms, responses)
     labels = {lm.lm: lm.label for lm in models}
-    names = {(r.dataset, r.measure): r.label for r in measured}
+    names = comparison.response_labels(measured)
     rows = comparison.table(nested, sorted(COLUMNS))
     grid = []
     for row in rows.itertuples(index=False):
         sure = row.low_sentence > 0 or row.high_sentence < 0
-        low, high = style.number(row.low_sentence), style.number(row.high_sentence)
+        ends = (style.interval(row.low_sentence, row.high_sentence),)
         grid.append(
-            [
-                Cell(names.get((row.dataset, row.measure), row.dataset), left=True),
-                Cell(labels.get(row.added, row.added), left=True),
-                Cell(labels.get(row.over, row.over), left=True),
-                Cell(style.number(row.delta_loglik), (f"{low} to {high}",), bold=bool(sure)),
-                Cell(style.number(row.delta_loglik_fit)),
-                Cell(style.signed(row.difference, 2)),
-                *(
-                    Cell(_p(getattr(row, key)), bold=key == "p_holm" and row.p_holm < 0.05)
-                    for key in P
-                ),
+            [names.get((row.dataset, row.measure), row.dataset)]
+            + [labels.get(row.added, row.added), labels.get(row.over, row.over)]
+            + [Cell(style.number(row.delta_loglik), ends, bold=bool(sure))]
+            + [style.number(row.delta_loglik_fit), style.signed(row.difference, 2)]
+            + [
+                Cell(style.p_value(getattr(row, p)), bold=p == "p_holm" and row.p_holm < 0.05)
+                for p in P
             ]
         )
-    header = [Cell(text, left=True) for text in ("Response", "Added", "to")]
-    header += [Cell("ΔLogLik"), Cell("in the fit"), Cell("ΔMSE"), *map(Cell, P.values())]
+    header = ["Response", "Added", "to", "ΔLogLik", "in the fit", "ΔMSE", *(P.values())]
     times = ", ".join(f"{int(n):,}" for n in sorted(rows.permutations.dropna().unique()))
     notes = [
         "ΔLogLik in nats, of the regression with both language models over the one without the "
@@ -74,11 +64,4 @@ def main(
         which = "; ".join(f"{r.added} to {r.over}, {r.dataset}" for r in odd.itertuples())
         notes.append(f"not converged: {which}")
     rules = tuple(range(2, len(grid), 2))
-    tables.write(out, Table(title, [header], grid, notes, rules), rows)
-
-
-def _p(p: float) -> str:
-    """Write a p value: "< 0.001", else to three decimals."""
-    if pd.isna(p):
-        return "\N{EN DASH}"
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    tables.write(out, Table(title, header, grid, notes, rules, left=3), rows)

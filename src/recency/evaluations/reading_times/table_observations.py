@@ -1,19 +1,18 @@
 """Observations per partition, published beside reproduced (Clark et al. 2025, Table 1)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from recency.errors import InputError
 from recency.figures import comparison, style, tables
-from recency.figures.comparison import Response
+from recency.figures.comparison import Described, Response
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
-    "makes": {
-        "out": ("table_observations", "Observations"),
-    },
+    "makes": {"out": ("table_observations", "Observations")},
     "reads": ["counts", "not_run"],
     "settings": ["responses"],
     "published": "observations",
@@ -22,7 +21,7 @@ PRODUCT = {
 PARTITIONS = {"fit": "Fit", "exploratory": "Exploratory", "held_out": "Held-out"}
 
 
-def sizes(counts: Iterable[str | Path]) -> dict[str, dict[str, int]]:
+def sizes(counts: Files) -> dict[str, dict[str, int]]:
     """Read the partitions' sizes from …/observations/{dataset}.{measure}/counts.csv, by folder."""
     found = {}
     for path in map(Path, counts):
@@ -66,20 +65,16 @@ def layout(rows: pd.DataFrame, missing: list[str], title: str, source: str) -> T
     """Set the rows out: per partition reproduced, published and the difference."""
     beside = rows.published.notna().any()
     kinds = ["reproduced", "published", "difference"] if beside else ["reproduced"]
-    header = [[Cell("Response", left=True), *(Cell(text) for text in PARTITIONS.values())]]
+    header = ["Response", *PARTITIONS.values()]
     if beside:
         tops = [Cell(text, span=3) for text in PARTITIONS.values()]
-        header = [[Cell("")] + tops, [Cell("Response", left=True)] + [Cell(k) for k in kinds * 3]]
+        header = [[""] + tops, tables.header(["Response", *kinds * 3])]
     value = rows.set_index(["response", "partition"])
     labels = list(dict.fromkeys(rows.response))
     grid = [
         [
-            Cell(label, left=True),
-            *(
-                Cell(write(value.loc[(label, name), kind], kind))
-                for name in PARTITIONS
-                for kind in kinds
-            ),
+            label,
+            *(write(value.loc[(label, name), kind], kind) for name in PARTITIONS for kind in kinds),
         ]
         for label in labels
     ]
@@ -102,11 +97,11 @@ def write(value: int, kind: str) -> str:
 
 def main(
     *,
-    counts: Iterable[str | Path],
-    out: Iterable[str | Path],
-    responses: Iterable[Mapping],
-    published: str | Path | None = None,
-    not_run: str | Path | None = None,
+    counts: Files,
+    out: Files,
+    responses: Described,
+    published: File | None = None,
+    not_run: File | None = None,
     source: str = "Clark et al. (2025), Table 1",
     title: str = "Observations in each partition",
 ) -> None:

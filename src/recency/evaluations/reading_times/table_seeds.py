@@ -1,15 +1,12 @@
 """ΔLogLik of LMs trained from several seeds, and how much of its uncertainty is the seeds'."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-
 from recency.figures import comparison, style, tables
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
-    "makes": {
-        "out": ("table_seeds", "ΔLogLik by seed"),
-    },
+    "makes": {"out": ("table_seeds", "ΔLogLik by seed")},
     "reads": ["seeds"],
     "settings": ["lms=lms_but_for_seed", "responses"],
     "when": "seeds",
@@ -27,16 +24,16 @@ FIGURES = {
 
 def main(
     *,
-    seeds: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    seeds: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
     title: str = "ΔLogLik over seeds",
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex) from seeds.csv; `lms` are one for all seeds."""
     models, measured = comparison.records(lms, responses)
     labels = {lm.lm: lm.label for lm in models}
-    names = {(r.dataset, r.measure): r.label for r in measured}
+    names = comparison.response_labels(measured)
     rows = comparison.table(seeds, ["lm", "against", "dataset", "measure", *FIGURES])
     rows["against"] = rows.against.fillna("")
     grid, rules, before = [], [], None
@@ -48,20 +45,11 @@ def main(
         name = labels.get(row.lm, row.lm)
         if row.against:
             name += f" \N{MINUS SIGN} {labels.get(row.against, row.against)}"
-        line = [Cell(names[row.dataset, row.measure], left=True), Cell(name, left=True)]
-        line.append(Cell(f"{row.seeds}"))
-        sure = row.low > 0 or row.high < 0
-        line.append(
-            Cell(
-                style.number(row.delta_loglik),
-                (f"{style.number(row.low)} to {style.number(row.high)}",),
-                bold=bool(sure),
-            )
-        )
-        line += [Cell(style.number(getattr(row, key))) for key in list(FIGURES)[2:]]
-        grid.append(line)
-    header = [Cell("Response", left=True), Cell("LM, or two", left=True)]
-    header += [Cell(text) for text in FIGURES.values()]
+        sure, ends = row.low > 0 or row.high < 0, (style.interval(row.low, row.high),)
+        line = [names[row.dataset, row.measure], name, f"{row.seeds}"]
+        line.append(Cell(style.number(row.delta_loglik), ends, bold=bool(sure)))
+        grid.append(line + [style.number(getattr(row, key)) for key in list(FIGURES)[2:]])
+    header = ["Response", "LM, or two", *FIGURES.values()]
     notes = [
         "ΔLogLik in nats on the exploratory partition, the mean over seeds, with its 95 % interval "
         + "beneath; in bold where the interval excludes zero",
@@ -71,4 +59,4 @@ def main(
         + "over seeds, by source; SE has both, and the residual's",
         "of two LMs: the difference, over the seeds that both have",
     ]
-    tables.write(out, Table(title, [header], grid, notes, tuple(rules)), rows)
+    tables.write(out, Table(title, header, grid, notes, tuple(rules), left=2), rows)

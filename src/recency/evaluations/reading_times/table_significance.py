@@ -1,97 +1,73 @@
 """Permutation tests of squared errors on the held-out partition, with Holm's correction."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import pandas as pd
 
 from recency.figures import comparison, style, tables
-from recency.figures.tables import Cell, Table
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
+from recency.figures.tables import Cell, Row, Table
 
 PRODUCT = {
-    "makes": {
-        "out": ("table_significance", "Permutation tests"),
-    },
+    "makes": {"out": ("table_significance", "Permutation tests")},
     "reads": ["permutation", "not_run"],
     "settings": ["lms", "responses"],
     "when": "tested",
 }
 
-COLUMNS = {
-    "lm_a",
-    "lm_b",
-    "dataset",
-    "measure",
-    "n",
-    "mse_a",
-    "mse_b",
-    "difference",
-    "permutations",
-}
-P = {
-    "p": "p",
-    "p_holm": "p (Holm)",
-    "p_subject": "p, by subject",
-    "p_sentence": "p, by sentence",
-}
+COLUMNS = ("lm_a", "lm_b", "dataset", "measure", "n", "mse_a", "mse_b")
+COLUMNS += ("difference", "permutations")
+P = {"p": "p", "p_holm": "p (Holm)", "p_subject": "p, by subject", "p_sentence": "p, by sentence"}
+BOLD = ("p", "p_holm")
+NUMBERS = ("n", "MSE A", "MSE B", "difference")
+ALPHA = 0.05
 
 
-def write_p(p: float) -> str:
-    """Write a p value: "< 0.001", else to three decimals."""
-    if pd.isna(p):
-        return "\N{EN DASH}"
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def read(permutation: str | Path) -> pd.DataFrame:
+def read(permutation: File) -> pd.DataFrame:
     """Read permutation.csv, the tests over all responses (`pooled`) first."""
     rows = comparison.table(permutation, [*COLUMNS, *P])
     rows["pooled"] = rows.dataset == "all"
     return rows.sort_values("pooled", ascending=False, kind="stable", ignore_index=True)
 
 
+def name_sides(row, response: str, labels: Mapping[str, str] | None = None) -> Row:
+    """Name the response and both sides of a test, in bold that which has less error reliably."""
+    sides = ((row.lm_a, row.mse_a < row.mse_b), (row.lm_b, row.mse_b < row.mse_a))
+    is_sure = bool(row.p_holm < ALPHA)
+    return [response] + [
+        Cell((labels or {}).get(name, name), bold=is_sure and bool(less), left=True)
+        for name, less in sides
+    ]
+
+
 def main(
     *,
-    permutation: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
-    not_run: str | Path | None = None,
+    permutation: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
+    not_run: File | None = None,
     title: str = "Significance of differences between language models",
 ) -> None:
     """Write the tests to `out` (.csv, .html, .tex), those over all responses first."""
     models, measured = comparison.records(lms, responses)
     labels = {lm.lm: lm.label for lm in models}
-    names = {(r.dataset, r.measure): r.label for r in measured} | {("all", "all"): "all responses"}
+    names = comparison.response_labels(measured) | {("all", "all"): "all responses"}
     rows = read(permutation)
-    grid = []
-    for row in rows.itertuples(index=False):
-        found = row.p_holm < 0.05
-        bold = {"p": found, "p_holm": found}
-        grid.append(
-            [
-                Cell(
-                    names.get((row.dataset, row.measure), f"{row.dataset} {row.measure}"), left=True
-                ),
-                Cell(
-                    labels.get(row.lm_a, row.lm_a), bold=found and row.mse_a < row.mse_b, left=True
-                ),
-                Cell(
-                    labels.get(row.lm_b, row.lm_b), bold=found and row.mse_b < row.mse_a, left=True
-                ),
-                *(Cell(write_p(getattr(row, p)), bold=bool(bold.get(p, False))) for p in P),
-                Cell(f"{row.n:,.0f}"),
-                Cell(style.number(row.mse_a)),
-                Cell(style.number(row.mse_b)),
-                Cell(style.signed(row.difference, 2)),
-            ]
+    grid = [
+        name_sides(
+            row, names.get((row.dataset, row.measure), f"{row.dataset} {row.measure}"), labels
         )
+        + [Cell(style.p_value(getattr(row, p)), bold=p in BOLD and row.p_holm < ALPHA) for p in P]
+        + [f"{row.n:,.0f}", style.number(row.mse_a), style.number(row.mse_b)]
+        + [style.signed(row.difference, 2)]
+        for row in rows.itertuples(index=False)
+    ]
     pooled = int(rows.pooled.sum())
     single = len(rows) - pooled
     rules = (pooled,) if pooled and single else ()
-    numbers = [*P.values(), "n", "MSE A", "MSE B", "difference"]
-    header = [[Cell(text, left=True) for text in ("Response", "LM A", "LM B")]]
-    header[0] += [Cell(text) for text in numbers]
+    header = ["Response", "LM A", "LM B", *P.values(), *NUMBERS]
     times = ", ".join(f"{int(n):,}" for n in sorted(rows.permutations.dropna().unique()))
     notes = [
         f"two-sided permutation tests of squared errors on the held-out partition ({times or 'no'} "
@@ -106,4 +82,4 @@ def main(
     tested = set(zip(rows.dataset, rows.measure))
     absent = [r for r in measured if (r.dataset, r.measure) not in tested] if single else []
     notes += comparison.absent_responses(absent, comparison.reasons(not_run))
-    tables.write(out, Table(title, header, grid, notes, rules), rows.drop(columns="pooled"))
+    tables.write(out, Table(title, header, grid, notes, rules, 3), rows.drop(columns="pooled"))

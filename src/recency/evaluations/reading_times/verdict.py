@@ -8,17 +8,17 @@ held-out partition is reported next to the interval and does not decide.
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 import pandas as pd
 
 from recency.evaluations.reading_times.evidence import ALPHA, Evidence, Test, detectable, tests
 from recency.figures import bases, comparison
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import Comparison
+from recency.figures.comparison import Comparison, Described
 from recency.figures.intervals import TOTAL, Interval, clusters, ends, nats
+from recency.figures.paths import File
 from recency.files import atomic
 from recency.stats import claims
 from recency.stats.groups import groups, letters
@@ -343,17 +343,17 @@ def answer(
 
 def main(
     *,
-    delta_loglik: str | Path,
-    intervals: str | Path,
-    out: str | Path,
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    delta_loglik: File,
+    intervals: File,
+    out: File,
+    lms: Described,
+    responses: Described,
     baseline: str,
     baselines: Mapping[str, str],
     simulated: Sequence[str] = (),
     smallest_effect: Mapping[str, float | None] | None = None,
-    permutation: str | Path | None = None,
-    not_run: str | Path | None = None,
+    permutation: File | None = None,
+    not_run: File | None = None,
     accepted: Sequence[str] = (),
 ) -> None:
     """Write verdict.json.

@@ -1,10 +1,8 @@
 """The verdict of an experiment as HTML: its sentences, and the table that ranks the LMs."""
 
 import html
-import math
 from collections.abc import Mapping
 
-from recency.evaluations.reading_times import table_significance
 from recency.figures import style
 from recency.figures.intervals import clusters, nats
 from recency.figures.tables import Cell, Table
@@ -62,28 +60,24 @@ def ranking(verdict: Mapping) -> Table:
     heads = ["LM", *["Group"] * grouped, *["Claim"] * bool(compared), *["p", "Holm"] * tested]
     heads += [f"\N{MINUS SIGN} {baseline}", "95 %"] * bool(compared)
     texts = ("LM", "Group", "Claim")
-    header = [Cell(head, left=head in texts) for head in (*heads, "ΔLogLik", "95 %")]
+    header = [*heads, "ΔLogLik", "95 %"]
     grid = []
     for row in rows:
         pair = row["over_baseline"]
-        cells = [Cell(row["label"], left=True), *[Cell(row["group"], left=True)] * grouped]
+        cells = [row["label"], *[row["group"]] * grouped]
         if pair is None:
-            cells += [Cell()] * (2 * tested + 3 * bool(compared))
+            cells += [""] * (2 * tested + 3 * bool(compared))
         else:
-            cells.append(Cell(pair["claim"], left=True))
-            cells += [Cell(_p(pair[key])) for key in ("p", "p_holm")] * tested
+            cells.append(pair["claim"])
+            cells += [style.p_value(pair[key]) for key in ("p", "p_holm")] * tested
             other = pair["against_label"]
             below = () if other == baseline else (f"against {other}",)
             cells.append(Cell(style.signed(pair["value"]), below, bold=bool(pair["separated"])))
-            cells.append(Cell(_ends(pair)))
+            cells.append(_ends(pair))
         own = row["delta_loglik"]
-        cells += [Cell(style.number(own["value"])), Cell(_ends(own))] if own else [Cell(), Cell()]
+        cells += [style.number(own["value"]), _ends(own)] if own else ["", ""]
         grid.append(cells)
-    return Table("", [header], grid, notes(verdict) + list(verdict["missing"]))
-
-
-def _p(p: float | None) -> str:
-    return table_significance.write_p(math.nan if p is None else p)
+    return Table("", header, grid, notes(verdict) + list(verdict["missing"]), left=texts)
 
 
 def _ends(found: Mapping) -> str:

@@ -18,7 +18,8 @@ from recency.evaluations.report import answer
 from recency.evaluations.report.prose import paragraphs
 from recency.evaluations.report.style import CSS
 from recency.figures import comparison, tables
-from recency.figures.tables import Cell, Table
+from recency.figures.paths import File, Files
+from recency.figures.tables import Table
 from recency.files import atomic
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -34,13 +35,13 @@ PACKAGES = (
 
 def main(
     *,
-    out: str | Path,
-    shown: Iterable[str | Path],
-    verdicts: Iterable[str | Path],
-    others: Iterable[str | Path],
-    not_run: str | Path,
-    checks: Iterable[str | Path] = (),
-    histories: Iterable[str | Path] = (),
+    out: File,
+    shown: Files,
+    verdicts: Files,
+    others: Files,
+    not_run: File,
+    checks: Files = (),
+    histories: Files = (),
     study: str,
     notes: Sequence[str],
     experiments: Sequence[Mapping],
@@ -152,17 +153,12 @@ def _made(
     if corpora:
         yield "<h3>Corpora</h3>"
         rows = [
-            [
-                Cell(each["label"], left=True),
-                Cell(each["measures"], left=True),
-                Cell(each["cite"], left=True),
-                Cell(each["licence"], left=True),
-                Cell("not run" if each["dataset"] in absent else "", left=True),
-            ]
+            [*(each[key] for key in ("label", "measures", "cite", "licence"))]
+            + ["not run" if each["dataset"] in absent else ""]
             for each in corpora
         ]
         heads = ("Corpus", "Measures", "Cite", "Licence", "")
-        yield tables.body(Table("", [[Cell(head, left=True) for head in heads]], rows, []))
+        yield tables.body(Table("", list(heads), rows, [], left=heads))
         linked = [each for each in corpora if each["check"] and each["dataset"] not in absent]
         pages = ", ".join(
             f"<a href='{_address(each['check'])}'>{html.escape(each['label'])}</a>"
@@ -234,15 +230,15 @@ def _links(path: Path, folder: Path) -> str:
     return f"<p class='files'>{links}</p>"
 
 
-def _address(path: str | Path) -> str:
+def _address(path: File) -> str:
     """Return a path as a relative address."""
     return "./" + html.escape(quote(str(path)))
 
 
 def _listed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return rows of text as a table."""
-    grid = [[Cell(text, left=True) for text in row] for row in rows]
-    return tables.body(Table("", [[Cell(head, left=True) for head in heads]], grid, []))
+    grid = [list(row) for row in rows]
+    return tables.body(Table("", list(heads), grid, [], left=heads))
 
 
 def _versions() -> str:
@@ -252,11 +248,11 @@ def _versions() -> str:
     return ", ".join(found)
 
 
-def _read(path: str | Path) -> dict:
+def _read(path: File) -> dict:
     return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
-def _summary(section: Mapping[str, str], path: str | Path, title: str) -> str:
+def _summary(section: Mapping[str, str], path: File, title: str) -> str:
     """Return what another evaluation comes to, as its module sets it, in an experiment of this title."""
     module = plugins.load("recency.evaluations", section["module"], "evaluation", "summary")
     heading = section["heading"]

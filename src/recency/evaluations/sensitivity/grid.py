@@ -7,20 +7,19 @@ is above the baseline, whose own ΔLogLik is in the table.
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency import grids
 from recency.evaluations.reading_times.intervals import ALL
 from recency.figures import comparison, style, tables
-from recency.figures.comparison import LM, Response
+from recency.figures.comparison import LM, Described, Response
 from recency.figures.intervals import nats
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
-from recency.files import atomic
 
 PRODUCT = {
     "makes": {
@@ -31,18 +30,12 @@ PRODUCT = {
     "settings": ["grid", "lms=plain_lms", "responses", "title", "baseline=plain_baseline"],
 }
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 DASHES = (0, (4, 2))
 ROW = 0.17  # inches: a line of the settings under the figure
 
 
 def data(
-    delta_loglik: str | Path,
-    intervals: str | Path,
-    grid: Mapping[str, Mapping],
-    lms: list[LM],
+    delta_loglik: File, intervals: File, grid: Mapping[str, Mapping], lms: list[LM]
 ) -> pd.DataFrame:
     """Give one row a fit: lm, label, dataset, measure, the settings as text, ΔLogLik, convergence.
 
@@ -82,7 +75,7 @@ def data(
     return pd.DataFrame(rows)
 
 
-def _cells_of(settings: Mapping, lms: Iterable[Mapping]) -> list[dict]:
+def _cells_of(settings: Mapping, lms: Described) -> list[dict]:
     """Return the settings of a fit: for an LM that has some of them not, with every value of others."""
     others = [lm for lm in lms if "fixed" not in lm]
     fixed = settings.get("fixed", []) if others else []
@@ -110,20 +103,11 @@ def of_response(rows: pd.DataFrame, response: Response, settings: list[str]) -> 
     return part.set_index([*settings, "lm"])[["delta_loglik", "low", "high", "converged"]]
 
 
-def value(found: pd.DataFrame, cell: tuple[str, ...], lm: str) -> tuple[float, bool]:
-    """Return an LM's ΔLogLik in a cell, NaN where it has none, and whether its fit converged."""
+def fit_of(found: pd.DataFrame, cell: tuple[str, ...], lm: str) -> pd.Series:
+    """Return an LM's ΔLogLik in a cell, its interval and convergence; NaN where it has none."""
     key = (*cell, lm) if cell else lm
-    if key not in found.index:
-        return float("nan"), True
-    row = found.loc[key]
-    return float(row.delta_loglik), bool(row.converged)
-
-
-def ends_of(found: pd.DataFrame, cell: tuple[str, ...], lm: str) -> tuple[float, float]:
-    """Return the interval of an LM's difference from the baseline in a cell, NaN where none is."""
-    key = (*cell, lm) if cell else lm
-    row = found.loc[key] if key in found.index else None
-    return (math.nan, math.nan) if row is None else (float(row.low), float(row.high))
+    absent = {"delta_loglik": math.nan, "low": math.nan, "high": math.nan, "converged": True}
+    return found.loc[key] if key in found.index else pd.Series(absent)
 
 
 def layout(
@@ -135,25 +119,23 @@ def layout(
     """
     settings = varied(rows)
     header = [
-        [Cell("") for _ in settings] + [Cell(r.label, span=len(lms)) for r in responses],
+        ["" for _ in settings] + [Cell(r.label, span=len(lms)) for r in responses],
         [Cell(grids.SETTINGS[key], left=True) for key in settings]
-        + [Cell(lm.label) for _ in responses for lm in lms],
+        + [lm.label for _ in responses for lm in lms],
     ]
     tabled = {response: of_response(rows, response, settings) for response in responses}
     grid, won = [], dict.fromkeys(itertools.product(responses, lms), 0)
     every = cells(rows, settings)
     for cell in every:
-        line = [Cell(text, left=True) for text in cell]
+        line = list(cell)
         for response in responses:
-            found = {lm: value(tabled[response], cell, lm.lm) for lm in lms}
-            known = [delta for delta, _ in found.values() if not math.isnan(delta)]
-            for lm, (delta, converged) in found.items():
-                best = bool(known) and delta == max(known)
-                won[response, lm] += best
-                low, high = ends_of(tabled[response], cell, lm.lm)
-                between = "" if math.isnan(low) else f"{nats(low)} to {nats(high)}"
-                text = style.number(delta) + ("" if converged else "†")
-                line.append(Cell(text, (between,), bold=low > 0 or high < 0))
+            fits = {lm: fit_of(tabled[response], cell, lm.lm) for lm in lms}
+            highest = pd.Series([fit.delta_loglik for fit in fits.values()]).max()
+            for lm, fit in fits.items():
+                won[response, lm] += fit.delta_loglik == highest
+                text = style.number(fit.delta_loglik) + ("" if fit.converged else "†")
+                below = (style.interval(fit.low, fit.high, nats),)
+                line.append(Cell(text, below, bold=fit.low > 0 or fit.high < 0))
         grid.append(line)
     notes = [
         "ΔLogLik in nats on the exploratory partition; beneath, the 95 % interval of the difference "
@@ -178,33 +160,25 @@ def constant(rows: pd.DataFrame) -> str:
 
 
 def draw(
-    rows: pd.DataFrame,
-    lms: list[LM],
-    baseline: LM,
-    responses: list[Response],
-    missing: list[str],
-) -> "Figure":
+    rows: pd.DataFrame, lms: list[LM], baseline: LM, responses: list[Response], missing: list[str]
+) -> Figure:
     """Draw a panel for each response, one column a cell, the settings beneath."""
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
     settings, looks = varied(rows), style.looks(lms)
     others = [lm for lm in lms if lm is not baseline]
     every = cells(rows, settings)
     kinds = [(key, each) for key in settings for each in rows[key].drop_duplicates()]
     heights = [1.3] * len(responses) + [ROW * max(1, len(kinds)) + 0.1]
-    figure = Figure(figsize=(style.WIDTH, sum(heights) + 0.7), layout="constrained")
+    figure = style.figure(sum(heights) + 0.7)
     panels = figure.subplots(len(heights), sharex=True, height_ratios=heights, squeeze=False)[:, 0]
     for axes, response in zip(panels, responses, strict=False):
         found = of_response(rows, response, settings)
-        reference = [value(found, cell, baseline.lm)[0] for cell in every]
+        fits = {lm.lm: [fit_of(found, cell, lm.lm) for cell in every] for lm in lms}
+        reference = np.array([fit.delta_loglik for fit in fits[baseline.lm]])
         for place, lm in enumerate(others):
-            look = looks[lm.lm]
+            look, shown = looks[lm.lm], fits[lm.lm]
             xs = np.arange(len(every)) + 0.6 * ((place + 0.5) / len(others) - 0.5)  # side by side
-            deltas = [
-                value(found, cell, lm.lm)[0] - b for cell, b in zip(every, reference, strict=True)
-            ]
-            low, high = np.array([ends_of(found, cell, lm.lm) for cell in every]).T
+            deltas = [fit.delta_loglik for fit in shown] - reference
+            low, high = np.array([(fit.low, fit.high) for fit in shown]).T
             axes.vlines(xs, low, high, color=look.colour, lw=0.7, zorder=1.5,
                         gid=f"intervals {response.label} {lm.lm}")  # fmt: skip
             axes.plot(xs, deltas, look.marker, mfc=look.face, mec=look.colour,
@@ -214,7 +188,7 @@ def draw(
         axes.set_ylabel("ΔLogLik above\nbaseline (nats)")
         axes.grid(axis="y")
         axes.tick_params(axis="x", length=0)
-        axes.yaxis.set_major_formatter(lambda y, _: style.tick(y))
+        axes.yaxis.set_major_formatter(style.tick)
     matrix = panels[-1]
     for row, (key, each) in enumerate(kinds):
         at = [x for x, cell in enumerate(every) if cell[settings.index(key)] == each]
@@ -229,12 +203,12 @@ def draw(
     for side in ("left", "bottom"):
         matrix.spines[side].set_visible(False)
     handles = [
-        Line2D([], [], color=look.colour, marker=look.marker, mfc=look.face, ls="", label=lm.label)
+        style.handle(color=look.colour, marker=look.marker, mfc=look.face, ls="", label=lm.label)
         for lm in others
         if (look := looks[lm.lm])
     ]
     named = f"baseline: {baseline.label}"
-    handles.append(Line2D([], [], color=looks[baseline.lm].colour, ls=DASHES, lw=1, label=named))
+    handles.append(style.handle(color=looks[baseline.lm].colour, ls=DASHES, lw=1, label=named))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
     sure = "lines: 95 % intervals, subjects or sentences drawn anew, whichever is wider"
     lines = [note for note in (sure, constant(rows), *missing) if note]
@@ -247,14 +221,14 @@ def draw(
 
 def main(
     *,
-    delta_loglik: str | Path,
-    intervals: str | Path,
-    not_run: str | Path | None,
-    figure: Iterable[str | Path],
-    table: Iterable[str | Path],
+    delta_loglik: File,
+    intervals: File,
+    not_run: File | None,
+    figure: Files,
+    table: Files,
     grid: Mapping[str, Mapping],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
+    lms: Described,
+    responses: Described,
     title: str,
     baseline: str,
 ) -> None:
@@ -273,14 +247,5 @@ def main(
     if (ALL, ALL) in there:
         measured = [Response(ALL, ALL, "Responses that all LMs have, summed"), *measured]
     tables.write(table, layout(rows, models, measured, title, missing), rows)
-    baseline_lm = next(lm for lm in models if lm.lm == baseline)
-    with style.use():
-        paths = [Path(path) for path in figure]
-        style.save(
-            draw(rows, models, baseline_lm, measured, missing),
-            [p for p in paths if p.suffix != ".csv"],
-        )
-    for path in paths:
-        if path.suffix == ".csv":
-            with atomic(path) as temporary:
-                rows.to_csv(temporary, index=False, lineterminator="\n")
+    baseline_lm = comparison.find(models, baseline)
+    style.write(figure, rows, draw, rows, models, baseline_lm, measured, missing)

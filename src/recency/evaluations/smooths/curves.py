@@ -7,7 +7,6 @@ two standard errors wide on either side, as mgcv draws them.
 
 import json
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.evaluations.reading_times.delta_loglik import INTERVALS, contributions, intervals
-from recency.files import atomic
+from recency.figures.paths import File, write_csv
 
 NAMES = ("lm", "label", "dataset", "measure", "design")
 COLUMNS = [
@@ -31,13 +30,13 @@ BAND = 2.0
 
 
 def main(
-    full: Sequence[str | PathLike],
-    linear: Sequence[str | PathLike],
-    base: Sequence[str | PathLike],
-    full_observations: Sequence[str | PathLike],
-    linear_observations: Sequence[str | PathLike],
-    out: str | PathLike,
-    out_curves: str | PathLike,
+    full: Sequence[File],
+    linear: Sequence[File],
+    base: Sequence[File],
+    full_observations: Sequence[File],
+    linear_observations: Sequence[File],
+    out: File,
+    out_curves: File,
     *,
     cells: Sequence[Mapping[str, Any]],
     replicates: int = 10_000,
@@ -71,8 +70,7 @@ def main(
             described = fits[0]["predictors"][predictor]
             curves += [place | each for each in points(smooth, described, line)]
     for path, table, columns in ((out, rows, COLUMNS), (out_curves, curves, CURVES)):
-        with atomic(path) as part:
-            pd.DataFrame(table, columns=columns).to_csv(part, index=False, lineterminator="\n")
+        write_csv(path, pd.DataFrame(table, columns=columns))
 
 
 def compared(full: Mapping, linear: Mapping, base: Mapping) -> dict[str, Any]:

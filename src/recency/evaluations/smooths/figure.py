@@ -1,25 +1,22 @@
 """Each smooth with its band beside the linear fit: a column an LM, a row a response and predictor."""
 
 import textwrap
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from recency.evaluations.smooths import curves as made
-from recency.evaluations.smooths import table
 from recency.figures import comparison, style
-from recency.figures.comparison import LM, Response
+from recency.figures.comparison import LM, Described, Response
+from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_smooths", "The effect of surprisal, smooth and straight")},
     "reads": ["smooths", "curves=smooth_curves", "not_run"],
     "settings": ["lms", "responses=additive_responses"],
 }
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 HEIGHT = 1.55  # inches a row
 PANEL = 1.55  # inches, the least width of a panel
@@ -41,21 +38,16 @@ def draw(
     lms: list[LM],
     responses: list[Response],
     words: list[str],
-) -> "Figure":
+) -> Figure:
     """Draw the panels; those of a row share their scales."""
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     looks, shown = style.looks(lms), [lm for lm in lms if (points.lm == lm.lm).any()]
     panels = [
         (response, predictor)
         for response in responses
         for predictor in dict.fromkeys(points[points.response == response.label].predictor)
     ]
-    size = (max(style.WIDTH, PANEL * len(shown) + 0.6), 0.7 + HEIGHT * len(panels))
-    figure = Figure(figsize=size, layout="constrained")
+    width = max(style.WIDTH, PANEL * len(shown) + 0.6)
+    figure = style.figure(0.7 + HEIGHT * len(panels), width)
     grid = figure.subplots(len(panels), len(shown), sharex="row", sharey="row", squeeze=False)
     for across, (response, predictor) in zip(grid, panels, strict=True):
         mine = points[(points.response == response.label) & (points.predictor == predictor)]
@@ -96,16 +88,15 @@ def draw(
             axes.set_xlabel(axis_label(predictor))
             axes.xaxis.set_major_locator(MaxNLocator(4))
             axes.yaxis.set_major_locator(MaxNLocator(4))
-            for along in (axes.xaxis, axes.yaxis):
-                along.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+            style.plain_ticks(axes)
         unit = style.UNITS.get(str(rows[rows.response == response.label].unit.iloc[0]), "")
         name = "\n".join(textwrap.wrap(response.label, 18))
         across[0].set_ylabel(f"{name}\neffect ({unit})")
     for axes, lm in zip(grid[0], shown, strict=True):
         axes.set_title("\n".join(textwrap.wrap(lm.label, 16)), size=9)
     handles = [
-        Line2D([], [], color="black", label="smooth"),
-        Line2D([], [], color=style.GREY, ls=(0, (4, 2)), label="line"),
+        style.handle(color="black", label="smooth"),
+        style.handle(color=style.GREY, ls=(0, (4, 2)), label="line"),
         Patch(
             color=style.GREY,
             alpha=0.3,
@@ -125,17 +116,15 @@ def draw(
 
 def main(
     *,
-    smooths: str | Path,
-    curves: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
-    responses: Iterable[Mapping],
-    not_run: str | Path | None = None,
+    smooths: File,
+    curves: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
+    not_run: File | None = None,
 ) -> None:
     """Draw the panels to `out` (.pdf, .svg, .png, .csv)."""
-    rows, models, done, words = table.read(smooths, lms, responses, not_run)
-    points = table.labelled(comparison.table(curves, made.CURVES), done)
-    points = points[points.lm.isin([model.lm for model in models])]
-    with style.use():
-        drawn = draw(rows, points, models, done, words) if len(points) else style.empty(words)
-        style.save(drawn, out, points)
+    columns = made.COLUMNS
+    rows, models, done, words = comparison.read_rows(smooths, columns, lms, responses, not_run)
+    points = comparison.with_responses(comparison.table(curves, made.CURVES), done, models)
+    style.write(out, points, draw, rows, points, models, done, words, empty=words)

@@ -1,23 +1,18 @@
 """How alike states are so many words apart, beside those of the words in random order."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency.figures import comparison, ends, style
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import Files
 
 PRODUCT = {
     "makes": {"out": ("figure_temporal_correlation", "What states keep")},
     "reads": ["correlations"],
     "settings": ["lms=variants"],
 }
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COLUMNS = ["layer", "distance", "correlation", "shuffled", "pairs"]
 STEP = 1.15  # the ratio of a point's ends
@@ -35,14 +30,10 @@ def points(rows: pd.DataFrame) -> pd.DataFrame:
     return means.assign(distance=np.exp(means.distance))
 
 
-def draw(tables: list[pd.DataFrame], lms: list[LM]) -> "Figure":
+def draw(tables: list[pd.DataFrame], lms: list[LM]) -> Figure:
     """Draw the last layer of each LM, dotted of the words in random order."""
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FuncFormatter
-
     looks = style.looks(lms)
-    figure = Figure(figsize=(style.WIDTH, max(3.2, 0.17 * len(lms) + 1.2)), layout="constrained")
+    figure = style.figure(max(3.2, 0.17 * len(lms) + 1.2))
     axes = figure.add_subplot()
     axes.set_xscale("log")
     last = []
@@ -51,22 +42,20 @@ def draw(tables: list[pd.DataFrame], lms: list[LM]) -> "Figure":
         axes.plot(line.distance, line.correlation, color=colour, lw=1.1)
         axes.plot(line.distance, line.shuffled, color=colour, lw=0.9, ls=(0, (1, 2)))
         last.append((line.distance.iloc[-1], line.correlation.iloc[-1]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    axes.xaxis.set_major_formatter(style.tick)
     axes.set_xlabel("Distance (words)")
     axes.set_ylabel("Mean cosine of states")
     axes.grid()
     ends.name(axes, [lm.label for lm in lms], last, [looks[lm.lm].colour for lm in lms])
     handles = [
-        Line2D([], [], color=style.GREY, lw=1.1, label="text"),
-        Line2D([], [], color=style.GREY, lw=0.9, ls=(0, (1, 2)), label="words in random order"),
+        style.handle(color=style.GREY, lw=1.1, label="text"),
+        style.handle(color=style.GREY, lw=0.9, ls=(0, (1, 2)), label="words in random order"),
     ]
     axes.legend(handles=handles, loc="upper right")
     return figure
 
 
-def main(
-    *, correlations: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping]
-) -> None:
+def main(*, correlations: Files, out: Files, lms: Described) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for what is drawn, of all layers).
 
     The seeds of an LM stand in `lms` by its one name, and their mean is drawn.
@@ -83,6 +72,5 @@ def main(
         for lm, table in zip(models, tables, strict=True)
         for layer, rows in table.groupby("layer")
     )
-    with style.use():
-        columns = ["lm", "label", "layer", "distance", "correlation", "shuffled"]
-        style.save(draw(tables, models), out, data[columns])
+    columns = ["lm", "label", "layer", "distance", "correlation", "shuffled"]
+    style.write(out, data[columns], draw, tables, models)

@@ -13,7 +13,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
-from recency.scoring.surprisal import load
+from recency.scoring.lm_spec import LMSpec
 
 
 def correlations(
@@ -45,42 +45,35 @@ def shuffled(words: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 def main(
     words: str | Path,
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: str | Path,
-    lm: str,
     reach: int,
     seed: int,
-    bias: dict | None = None,
-    bos: bool | str = True,
-    stride: int | None = None,
-    threads: int = 1,
-    allow_pickle: bool = False,
 ) -> None:
     """Write layer, distance (words), correlation, shuffled and pairs to a CSV.
 
     Layer l is what leaves layer l, a mean over a word's tokens; `shuffled` is the same of the
-    words in random order. The other settings are those of `recency.scoring.surprisal`.
+    words in random order.
     """
-    from recency import processor
     from recency.scoring import hidden_states
     from recency.scoring.begin_token import begin_token
 
-    processor.use(threads)
     table = pd.read_parquet(words)
-    opened = load(model, tokenizer, bias, allow_pickle=allow_pickle)
-    start = None if opened.masked else begin_token(opened, bos)
+    opened = lm.open()
+    start = None if opened.masked else begin_token(opened, lm.bos)
     layers = list(range(1, hidden_states.layers_of(opened.network) + 1))
     found = []
     for number, version in enumerate((table, shuffled(table, seed))):
         texts = list(opened.texts(version).values())
-        shown = progress(1, f"states of {lm}{', words shuffled' if number else ''}", "windows")
+        shown = progress(1, f"states of {lm.name}{', words shuffled' if number else ''}", "windows")
 
         def report(done: int, total: int, shown=shown) -> None:
             shown.total = total
             shown.update(done)
 
-        states = hidden_states.of_words(opened.network, texts, layers, start, stride, report=report)
+        states = hidden_states.of_words(
+            opened.network, texts, layers, start, lm.stride, report=report
+        )
         lengths = [text.words for text in texts]
         if max(lengths) < 2:
             raise InputError(f"{words}: no text has two words, so nothing is some words apart")

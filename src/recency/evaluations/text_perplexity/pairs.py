@@ -1,7 +1,6 @@
 """Pairs of LMs: how much higher one's perplexity is than the other's, for other sentences and further seeds."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +8,8 @@ import pandas as pd
 from recency.evaluations.text_perplexity import scored, table
 from recency.evaluations.text_perplexity.scored import Scored
 from recency.figures import style, tables
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 from recency.stats import bootstrap
 from recency.stats.totals import Draws, FurtherSeeds, held_together
@@ -99,7 +100,7 @@ def _by_seed(lm: Scored, text: str) -> dict[str, float]:
     return {seed.seed: float(getattr(seed, text).mean()) for seed in lm.seeds}
 
 
-def with_published(rows: pd.DataFrame, lms: Iterable[Scored], path: str | Path) -> pd.DataFrame:
+def with_published(rows: pd.DataFrame, lms: Iterable[Scored], path: File) -> pd.DataFrame:
     """Fill in the ratios of what was published of LMs of the same labels."""
     values = table.with_published(table.computed(lms), path).set_index("lm")
     for text, column in PUBLISHED.items():
@@ -112,15 +113,14 @@ def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
     """Set a row for each pair and a column for each text: the difference in percent, its interval beneath."""
     texts = [text for text in PUBLISHED if (rows.text == text).any()]
     names = {"test": "Test", "interpolated": f"with {other}"}
-    header = [Cell("LM", left=True), Cell("than", left=True), Cell("Seeds")]
-    header += [Cell(names[text]) for text in texts]
+    header = ["LM", "than", "Seeds", *(names[text] for text in texts)]
     grid = []
     for _, own in rows.groupby(["lm", "other"], sort=False):
         first, of = own.iloc[0], own.set_index("text")
         seeds = dict.fromkeys((first.seeds, first.other_seeds))
-        cells = [Cell(first.label, left=True), Cell(first.other_label, left=True)]
-        cells.append(Cell(" and ".join(map(str, seeds))))
-        grid.append(cells + [_cell(of.loc[text]) if text in of.index else Cell() for text in texts])
+        cells = [first.label, first.other_label]
+        cells.append(" and ".join(map(str, seeds)))
+        grid.append(cells + [_cell(of.loc[text]) if text in of.index else "" for text in texts])
     documents = rows.documents.iloc[0]
     notes = ["How much higher the first one's perplexity is than the second one's"]
     if documents > 1:
@@ -136,13 +136,13 @@ def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
         )
     if rows.ratio.isna().any():
         notes.append("other words: LMs of other tokens have no perplexities to compare")
-    return Table(f"{title}: perplexity, pair by pair", [header], grid, notes)
+    return Table(f"{title}: perplexity, pair by pair", header, grid, notes, left=2)
 
 
 def _cell(row: pd.Series) -> Cell:
     """Set the difference of a pair, its interval and what was published."""
     if np.isnan(row.ratio):
-        return Cell("other words")
+        return "other words"
     below = () if np.isnan(row.low) else (style.percents(row.low - 1, row.high - 1),)
     if not np.isnan(row.published_ratio):
         below += (f"published {style.percent(row.published_ratio - 1)}",)
@@ -155,28 +155,29 @@ def told_apart(row: pd.Series) -> bool:
     return bool(low > 1 or high < 1)
 
 
-def summary(path: str | Path) -> list[str]:
-    """Return the summary's lines of table_perplexity_pairs.csv: the test text alone."""
+def summary(path: File) -> Table:
+    """Return the pairs' differences on the test text, from this table's CSV, for the summary."""
     rows = pd.read_csv(path).query("text == 'test' and ratio > 0")
-    names = [f"{row.label} than {row.other_label}" for row in rows.itertuples()]
-    width = max(map(len, names), default=0)
-    return [
-        f"  {name:{width}}  {style.percent(row.ratio - 1):>9}"
-        + ("" if np.isnan(row.low) else f"  ({style.percents(row.low - 1, row.high - 1)})")
-        + ("" if told_apart(row) else "  not told apart")
-        for name, (_, row) in zip(names, rows.iterrows())
+    grid = [
+        [row.label, row.other_label, Cell(style.percent(row.ratio - 1), bold=told_apart(row))]
+        + [style.interval(row.low - 1, row.high - 1, style.percent)]
+        for _, row in rows.iterrows()
     ]
+    notes = (
+        ["in bold where the interval, simultaneous for all pairs, excludes zero"] if grid else []
+    )
+    return Table("", ["LM", "than", "Perplexity", "95 %"], grid, notes, left=2)
 
 
 def main(
     *,
-    scores: Iterable[str | Path],
-    out: Iterable[str | Path],
-    variants: Iterable[Mapping],
+    scores: Files,
+    out: Files,
+    variants: Described,
     pairs: Iterable[Sequence[str]],
     interpolated_with: str | None,
     title: str,
-    published: str | Path | None = None,
+    published: File | None = None,
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two a variant."""
     lms = scored.read(scores, variants, interpolated_with)

@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from recency.evaluations.text_perplexity.scored import perplexity
-from recency.figures import comparison, tables
-from recency.figures.comparison import LM
-from recency.figures.tables import Cell, Table
+from recency.figures import comparison, style, tables
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import File, Files
+from recency.figures.tables import Cell, Row, Table
 from recency.stats import bootstrap
 
 PRODUCT = {
@@ -33,7 +33,7 @@ NOTES = [
 ]
 
 
-def words_of(text: str | Path) -> tuple[list[str], np.ndarray]:
+def words_of(text: File) -> tuple[list[str], np.ndarray]:
     """Return a text's words with the end of each document, and each one's document."""
     documents = pd.read_parquet(text, columns=["text"])["text"]
     split = [[*document.split(), END] for document in documents]
@@ -42,7 +42,7 @@ def words_of(text: str | Path) -> tuple[list[str], np.ndarray]:
     )
 
 
-def counted(words: Iterable[str], trained_on: str | Path) -> np.ndarray:
+def counted(words: Iterable[str], trained_on: File) -> np.ndarray:
     """Return how often each word stands in the text trained on; NaN of the ends of documents."""
     counts: Counter[str] = Counter()
     for document in pd.read_parquet(trained_on, columns=["text"])["text"]:
@@ -104,10 +104,10 @@ def layout(data: pd.DataFrame, title: str, baseline: str) -> Table:
     names = ["all", *CLASSES]
     here = data[data["text"] == "here"]
     numbers = here.dropna(subset="words").drop_duplicates("class").set_index("class").words
-    header = [Cell("LM", left=True), Cell("Parameters")]
-    header += [Cell({"all": "All words", "more": "11 and more"}.get(name, name)) for name in names]
-    first = [Cell("words of the test", left=True), Cell()]
-    grid = [first + [Cell(f"{numbers.get(name, 0):,.0f}") for name in names]]
+    header = ["LM", "Parameters"]
+    header += [{"all": "All words", "more": "11 and more"}.get(name, name) for name in names]
+    first = ["words of the test", ""]
+    grid = [first + [f"{numbers.get(name, 0):,.0f}" for name in names]]
     base = here[here.lm == baseline].set_index("class").ppl
     for _, own in here.groupby("lm", sort=False):
         grid.append(_row(own, names, base))
@@ -118,18 +118,18 @@ def layout(data: pd.DataFrame, title: str, baseline: str) -> Table:
         for _, own in rows.groupby("label", sort=False):
             grid.append(_row(own, names, base))
     notes += [f"not run: {each}" for each in here["not_run"].dropna()]
-    return Table(f"{title}: perplexity over rare words", [header], grid, notes, tuple(rules))
+    return Table(f"{title}: perplexity over rare words", header, grid, notes, tuple(rules))
 
 
-def _row(own: pd.DataFrame, names: list[str], base: pd.Series) -> list[Cell]:
+def _row(own: pd.DataFrame, names: list[str], base: pd.Series) -> Row:
     """Set an LM's perplexities, and how they relate to the baseline's."""
     parameters, own = own.parameters.iloc[0], own.set_index("class")
-    cells = [Cell(own.label.iloc[0], left=True)]
-    cells.append(Cell("" if np.isnan(parameters) else f"{parameters / 1e6:.1f} M"))
+    cells = [own.label.iloc[0]]
+    cells.append("" if np.isnan(parameters) else f"{parameters / 1e6:.1f} M")
     for name in names:
         row = own.loc[name] if name in own.index else None
         if row is None or np.isnan(row.ppl):
-            cells.append(Cell("not run" if row is not None and row.words > 0 else "–"))
+            cells.append("not run" if row is not None and row.words > 0 else "–")
             continue
         text = f"{row.ppl:,.0f}" if row.ppl >= 1000 else f"{row.ppl:.1f}"
         ratio = (
@@ -139,7 +139,7 @@ def _row(own: pd.DataFrame, names: list[str], base: pd.Series) -> list[Cell]:
     return cells
 
 
-def published_rows(path: str | Path) -> pd.DataFrame:
+def published_rows(path: File) -> pd.DataFrame:
     """Return COLUMNS of what was published, of all words and of those that stand once."""
     values = pd.read_csv(path).melt(
         ["text", "label"], ["ppl", "rw1ppl"], var_name="class", value_name="value"
@@ -148,26 +148,27 @@ def published_rows(path: str | Path) -> pd.DataFrame:
     return values.rename(columns={"value": "ppl"}).reindex(columns=COLUMNS)
 
 
-def summary(path: str | Path) -> list[str]:
-    """Return the summary's lines of table_rare_perplexity.csv."""
+def summary(path: File) -> Table:
+    """Return perplexity over all words and over those seen once, from this table's CSV."""
     rows = pd.read_csv(path).query("text == 'here'")
     wide = rows.pivot_table(index="label", columns="class", values="ppl", sort=False)
-    width = max(map(len, wide.index))
-    return [
-        f"  {label:{width}}  all {row.get('all', np.nan):8.1f}  once {row.get('1', np.nan):12,.0f}"
+    wide = wide.reindex(columns=["all", "1"])
+    grid = [
+        [label, style.number(row["all"]), style.number(row["1"], 0)]
         for label, row in wide.iterrows()
     ]
+    return Table("", ["LM", "All words", "Seen once"], grid, [])
 
 
 def main(
     *,
-    scores: Iterable[str | Path],
-    texts: Iterable[str | Path],
-    out: Iterable[str | Path],
-    variants: Iterable[Mapping],
+    scores: Files,
+    texts: Files,
+    out: Files,
+    variants: Described,
     baseline: str,
     title: str,
-    published: str | Path | None = None,
+    published: File | None = None,
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex).
 

@@ -11,45 +11,38 @@ import pandas as pd
 from recency import history
 from recency.errors import InputError
 from recency.files import atomic
+from recency.scoring.lm_spec import LMSpec
 
 
 def main(
     tokens: str | Path,
     info: str | Path,
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: str | Path,
-    lm: str,
     reset: str = "never",
-    bias: dict | None = None,
-    stride: int | None = None,
-    threads: int = 1,
-    allow_pickle: bool = False,
 ) -> None:
     """Write a row for each token of a corpus, in order; see write.
 
     The text is one, read in one pass or in windows, behind the token that ends documents; with
     `reset` document each document is a text of its own.
     """
-    from recency import processor
     from recency.networks.architectures import parameter_count
     from recency.progress import progress
-    from recency.scoring import causal, surprisal
+    from recency.scoring import causal
 
     if text := history.text_of(info):
-        history.require_unseen(text, text.parent.name, {lm: model})
-    processor.use(threads)
+        history.require_unseen(text, text.parent.name, {lm.name: lm.model})
     facts = json.loads(Path(info).read_text())
     ids, end = np.fromfile(tokens, facts["dtype"]).astype(np.int64), facts["end_of_document"]
     if end is None:
         raise InputError(f"{tokens}: no token ends its documents, so that nothing begins the text")
-    opened = surprisal.load(model, tokenizer, bias, allow_pickle=allow_pickle)
+    opened = lm.open()
     if opened.masked:
         raise InputError(
-            f"{lm} is a masked LM, and `perplexity` is of the next token; `length` has one of masked tokens"
+            f"{lm.name} is a masked LM, and `perplexity` is of the next token; `length` has one of masked tokens"
         )
     cuts = np.flatnonzero(ids == end)[:-1] + 1 if reset == "document" else []
-    shown = progress(1, f"{lm}: {len(ids):,} tokens", "pieces")
+    shown = progress(1, f"{lm.name}: {len(ids):,} tokens", "pieces")
 
     def report(done: int, total: int) -> None:
         shown.total = total
@@ -57,7 +50,7 @@ def main(
 
     texts = np.split(ids, cuts)
     began = time.perf_counter()
-    scores = causal.score(opened.network, texts, opened.kind, end, stride, report=report)
+    scores = causal.score(opened.network, texts, opened.kind, end, lm.stride, report=report)
     speed = len(ids) / (time.perf_counter() - began)
     nats = -np.concatenate([each.log_probability for each in scores])
     unknown = opened.tokenizer.token_to_id(getattr(opened.tokenizer.model, "unk_token", None) or "")

@@ -1,16 +1,16 @@
 """What LMs give a validation and a test text, alone and interpolated with another; the seeds of an LM together."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
 from recency.figures import comparison
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import Files
 from recency.scoring.interpolation import best_shares, mixed
 
 
@@ -64,9 +64,7 @@ class Scored:
         return float(np.mean([of(seed) for seed in self.seeds]))
 
 
-def read(
-    scores: Iterable[str | Path], variants: Iterable[Mapping], other: str | None
-) -> list[Scored]:
+def read(scores: Files, variants: Described, other: str | None) -> list[Scored]:
     """Return each LM with its seeds, from score's files: validation and test text, variant by variant.
 
     `variants` have `lm`, one name for all seeds, `variant` and `seed`. Each training is interpolated with

@@ -1,14 +1,15 @@
 """Perplexity on a test text, alone and interpolated, beside the published; of several seeds their spread."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
 from recency.evaluations.text_perplexity import scored
 from recency.evaluations.text_perplexity.scored import Scored
-from recency.figures import tables
+from recency.figures import style, tables
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
@@ -47,7 +48,7 @@ def computed(lms: Iterable[Scored]) -> pd.DataFrame:
     return pd.DataFrame(rows).reindex(columns=COLUMNS)
 
 
-def with_published(rows: pd.DataFrame, path: str | Path) -> pd.DataFrame:
+def with_published(rows: pd.DataFrame, path: File) -> pd.DataFrame:
     """Fill in what was published of LMs of the same labels."""
     values = pd.read_csv(path).drop_duplicates("label").set_index("label")
     rows["published_ppl"] = rows.label.map(values.ppl)
@@ -63,23 +64,23 @@ def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
     grid = []
     for row in rows.itertuples():
         cells = [
-            Cell(row.label, left=True),
-            Cell(f"{row.parameters / 1e6:.1f} M"),
-            Cell("–" if np.isnan(row.words_per_second) else f"{row.words_per_second:,.0f}"),
-            Cell(f"{row.validation_ppl:.1f}"),
+            row.label,
+            f"{row.parameters / 1e6:.1f} M",
+            "–" if np.isnan(row.words_per_second) else f"{row.words_per_second:,.0f}",
+            f"{row.validation_ppl:.1f}",
             _cell(row.test_ppl, row.test_sd, row.seeds, row.published_ppl),
         ]
         if other:
             spread = (row.interpolated_sd, row.seeds)
             cells.append(_cell(row.interpolated_ppl, *spread, row.published_interpolated_ppl))
-            cells.append(Cell("–" if np.isnan(row.weight) else f"{row.weight:.2f}"))
+            cells.append("–" if np.isnan(row.weight) else f"{row.weight:.2f}")
         grid.append(cells)
     notes = [f"Test text: {rows.words.iloc[0]:,} words with the ends of sentences", *NOTES]
     if other:
         notes.append("Weight: of the LM in the interpolation, by EM on the validation text")
     if rows.seeds.max() > 1:
         notes.append(SEEDS)
-    return Table(f"{title}: perplexity", [[Cell(each) for each in header]], grid, notes)
+    return Table(f"{title}: perplexity", header, grid, notes)
 
 
 def _cell(value: float, sd: float, seeds: int, published: float) -> Cell:
@@ -89,27 +90,32 @@ def _cell(value: float, sd: float, seeds: int, published: float) -> Cell:
     return Cell("–" if np.isnan(value) else f"{value:.1f}", below)
 
 
-def summary(path: str | Path) -> list[str]:
-    """Return the summary's lines of table_perplexity.csv."""
+def summary(path: File) -> Table:
+    """Return perplexity on the test text by LM, from this table's CSV, for the summary."""
     rows = pd.read_csv(path)
-    width = max(map(len, rows.label))
-    return [
-        f"  {row.label:{width}}  {row.test_ppl:8.1f}"
-        + ("" if np.isnan(row.test_sd) else f" ± {row.test_sd:.1f}")
-        + ("" if np.isnan(row.interpolated_ppl) else f"  interpolated {row.interpolated_ppl:.1f}")
-        + ("" if np.isnan(row.interpolated_sd) else f" ± {row.interpolated_sd:.1f}")
+    grid = [
+        [
+            row.label,
+            _with_sd(row.test_ppl, row.test_sd),
+            _with_sd(row.interpolated_ppl, row.interpolated_sd),
+        ]
         for row in rows.itertuples()
     ]
+    return Table("", ["LM", "Test", "Interpolated"], grid, [])
+
+
+def _with_sd(value: float, sd: float) -> str:
+    return style.number(value) + ("" if np.isnan(sd) else f" ± {sd:.1f}")
 
 
 def main(
     *,
-    scores: Iterable[str | Path],
-    out: Iterable[str | Path],
-    variants: Iterable[Mapping],
+    scores: Files,
+    out: Files,
+    variants: Described,
     interpolated_with: str | None,
     title: str,
-    published: str | Path | None = None,
+    published: File | None = None,
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two a variant."""
     rows = computed(scored.read(scores, variants, interpolated_with))

@@ -1,24 +1,17 @@
 """Loss in training: on the text trained on, and on text held out from it."""
 
-import math
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency.figures import comparison, ends, style
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import Files
 
 PRODUCT = {
     "makes": {"out": ("figure_training", "Loss in training")},
     "reads": ["curves"],
     "settings": ["lms=trained"],
 }
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLUMNS = ["step", "tokens", "loss_nats", "validation_nats"]
 PARTS = 50  # of a training, whose mean losses are drawn
@@ -39,17 +32,14 @@ def line(curve: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     return smooth.tokens, smooth.loss_nats
 
 
-def draw(curves: list[pd.DataFrame], lms: list[LM]) -> "Figure":
+def draw(curves: list[pd.DataFrame], lms: list[LM]) -> Figure:
     """Draw a line (validation) and dots (training) for each of `lms`, the seeds of one in one look.
 
     Each is named once, with the mean of its seeds, at the end of its lines.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
     looks = style.looks(lms)
     one = {lm.lm: lm for lm in lms}
-    figure = Figure(figsize=(style.WIDTH, max(3.0, 0.17 * len(one) + 1.2)), layout="constrained")
+    figure = style.figure(max(3.0, 0.17 * len(one) + 1.2))
     axes = figure.add_subplot()
     axes.set_xscale("log")
     for lm, curve in zip(lms, curves, strict=True):
@@ -66,7 +56,9 @@ def draw(curves: list[pd.DataFrame], lms: list[LM]) -> "Figure":
     least = min(least, *(means(curve).loss_nats.min() for curve in curves))  # of text read again
     room = 0.06 * (most - least or 1.0)
     axes.set_ylim(least - room, most + room)
-    _count(axes, min(xs.iloc[0] for xs, _ in lines), max(xs.iloc[-1] for xs, _ in lines))
+    first, end = min(xs.iloc[0] for xs, _ in lines), max(xs.iloc[-1] for xs, _ in lines)
+    style.token_ticks(axes, first, end, (1, 2, 5))
+    axes.set(xlim=(first * 0.85, end * 1.06), xlabel="Tokens seen (millions, log scale)")
     reached = pd.DataFrame(
         [(lm.lm, xs.iloc[-1], ys.iloc[-1]) for lm, (xs, ys) in zip(lms, lines, strict=True)],
         columns=["lm", "tokens", "nats"],
@@ -77,29 +69,14 @@ def draw(curves: list[pd.DataFrame], lms: list[LM]) -> "Figure":
     ends.name(axes, texts, places, [looks[lm].colour for lm in one])
     if validated:
         handles = [
-            Line2D([], [], color=style.GREY, lw=1.2, label="held-out text"),
-            Line2D([], [], color=style.GREY, marker=".", ms=4, lw=0, label="text trained on"),
+            style.handle(color=style.GREY, lw=1.2, label="held-out text"),
+            style.handle(color=style.GREY, marker=".", ms=4, lw=0, label="text trained on"),
         ]
         axes.legend(handles=handles, loc="upper right")
     return figure
 
 
-def _count(axes: "Axes", first: float, last: float) -> None:
-    """Give the axis of tokens a few round ticks, in millions: a decade has 1, 2 and 5."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    decades = range(math.floor(math.log10(first)), math.ceil(math.log10(last)) + 1)
-    each = (1,) if len(decades) > 4 else (1, 2, 5)
-    axes.xaxis.set_major_locator(FixedLocator([n * 10.0**d for d in decades for n in each]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: style.tick(tokens / 1e6)))
-    axes.set_xlim(first * 0.85, last * 1.06)
-    axes.set_xlabel("Tokens seen (millions, log scale)")
-
-
-def main(
-    *, curves: Iterable[str | Path], out: Iterable[str | Path], lms: Iterable[Mapping]
-) -> None:
+def main(*, curves: Files, out: Files, lms: Described) -> None:
     """Draw the training.csv of each network to `out` (.pdf, .svg, .png; .csv for the values drawn).
 
     `lms` has the LM of each, the seeds of one by its one name, and the network itself as `variant`.
@@ -113,5 +90,4 @@ def main(
         curve.assign(lm=lm.lm, label=lm.label, network=each.get("variant", lm.lm))
         for lm, each, curve in zip(models, lms, read, strict=True)
     )
-    with style.use():
-        style.save(draw(read, models), out, data[["lm", "label", "network", *COLUMNS]])
+    style.write(out, data[["lm", "label", "network", *COLUMNS]], draw, read, models)

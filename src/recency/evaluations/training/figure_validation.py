@@ -1,14 +1,14 @@
 """Perplexity of masked tokens of validation text by update: the masked study's Figure 2."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recency.figures import comparison, ends, style
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import Files
 
 PRODUCT = {
     "makes": {"out": ("figure_validation", "Validation perplexity by update")},
@@ -17,14 +17,11 @@ PRODUCT = {
     "when": "masked",
 }
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 LINES = ("-", (0, (4, 1.5)), (0, (1.5, 1)), (0, (6, 1, 1.5, 1)))
 ROOM = 40.0  # × the lowest: what is above, the first updates, is cut off
 
 
-def read(curves: Iterable[str | Path], variants: Iterable[Mapping]) -> pd.DataFrame:
+def read(curves: Files, variants: Described) -> pd.DataFrame:
     """Return lm, label, variant, step and ppl of each validation, from the training.csv of each LM."""
     parts = []
     for path, each in zip(curves, variants, strict=True):
@@ -36,13 +33,10 @@ def read(curves: Iterable[str | Path], variants: Iterable[Mapping]) -> pd.DataFr
     return pd.concat(parts, ignore_index=True)[["lm", "label", "variant", "step", "ppl"]]
 
 
-def draw(rows: pd.DataFrame, lms: list[LM]) -> "Figure":
+def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
     """Draw a line an LM, the geometric mean of its networks, with a band from the lowest to the highest."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
-
     looks, seen = style.looks(lms), {}
-    figure = Figure(figsize=(style.WIDTH, max(3.0, 0.17 * len(lms) + 1.4)), layout="constrained")
+    figure = style.figure(max(3.0, 0.17 * len(lms) + 1.4))
     axes = figure.add_subplot()
     axes.set_yscale("log")
     last, texts = [], []
@@ -58,9 +52,9 @@ def draw(rows: pd.DataFrame, lms: list[LM]) -> "Figure":
         spread = f" ({low.iloc[-1]:,.1f} to {high.iloc[-1]:,.1f})" if own.shape[1] > 1 else ""
         texts.append(f"{lm.label}  {middle.iloc[-1]:,.1f}{spread}")
     axes.set_ylim(rows.ppl.min() / 1.1, min(rows.ppl.max() * 1.1, ROOM * rows.ppl.min()))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: style.tick(y)))
-    axes.yaxis.set_minor_formatter(FuncFormatter(_minor))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    axes.yaxis.set_major_formatter(style.tick)
+    axes.yaxis.set_minor_formatter(_minor)
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     axes.set_xlabel("Updates")
     axes.set_ylabel("Perplexity of masked tokens")
     axes.grid()
@@ -74,11 +68,8 @@ def _minor(value: float, _) -> str:
     return style.tick(value) if first in "25" else ""
 
 
-def main(
-    *, masked_curves: Iterable[str | Path], out: Iterable[str | Path], masked: list[Mapping]
-) -> None:
+def main(*, masked_curves: Files, out: Files, masked: list[Mapping]) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for each validation of each network)."""
     models, _ = comparison.records({each["lm"]: each for each in masked}.values(), [])
     rows = read(masked_curves, masked)
-    with style.use():
-        style.save(draw(rows, models), out, rows)
+    style.write(out, rows, draw, rows, models)

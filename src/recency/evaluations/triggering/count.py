@@ -6,13 +6,12 @@ all places it would be too low where d comes near a document's length.
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.files import atomic
+from recency.figures.paths import File, write_csv
 from recency.stats import bootstrap
 
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -70,33 +69,18 @@ def ratios(counts: dict, pairs: Sequence[Sequence[str]], seed: int = 0) -> pd.Da
     edges, known = counts["edges"], counts["known"]
     frames = []
     for number, (first, second) in enumerate(pairs):
-        columns = np.concatenate(
-            [
-                counts["together"][:, number],
-                counts["apart"],
-                counts["words"][:, [known[first], known[second]]],
-                counts["sizes"][:, None],
-            ],
-            axis=1,
-        )
+        pair = counts["together"][:, number]
+        words = counts["words"][:, [known[first], known[second]]]
+        columns = np.concatenate([pair, counts["apart"], words, counts["sizes"][:, None]], axis=1)
         drawn = _times(bootstrap.draws(columns, REPLICATES, seed), len(edges) - 1)
         low, high = (
             np.nanquantile(drawn, [0.025, 0.975], axis=0) if len(columns) > 1 else (np.nan,) * 2
         )
-        frames.append(
-            pd.DataFrame(
-                {
-                    "first": first,
-                    "second": second,
-                    "distance": edges[:-1],
-                    "distance_to": edges[1:] - 1,
-                    "times": _times(columns.sum(0, keepdims=True), len(edges) - 1)[0],
-                    "low": low,
-                    "high": high,
-                    "together": counts["together"][:, number].sum(0).astype(int),
-                }
-            )
-        )
+        times = _times(columns.sum(0, keepdims=True), len(edges) - 1)[0]
+        where = {"first": first, "second": second}
+        where |= {"distance": edges[:-1], "distance_to": edges[1:] - 1}
+        values = {"times": times, "low": low, "high": high, "together": pair.sum(0).astype(int)}
+        frames.append(pd.DataFrame(where | values))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -108,9 +92,7 @@ def _times(totals: np.ndarray, bins: int) -> np.ndarray:
         return together / apart / (one / size * other / size)
 
 
-def main(
-    text: str | Path, out: str | Path, pairs: Sequence[Sequence[str]], reach: int, seed: int = 0
-) -> None:
+def main(text: File, out: File, pairs: Sequence[Sequence[str]], reach: int, seed: int = 0) -> None:
     """Write the table of `ratios` as a CSV; a word that the text does not have is refused."""
     documents = pd.read_parquet(text, columns=["text"])["text"]
     pairs = [[word.lower().replace("’", "'") for word in pair] for pair in pairs]
@@ -118,5 +100,4 @@ def main(
     for word, number in counts["known"].items():
         if not counts["words"][:, number].any():
             raise InputError(f"triggering → pairs: the text has no word {word!r}; take another one")
-    with atomic(out) as part:
-        ratios(counts, pairs, seed).to_csv(part, index=False, lineterminator="\n")
+    write_csv(out, ratios(counts, pairs, seed))

@@ -1,37 +1,29 @@
 """How much likelier than chance a word is so many words after another one, a line a pair."""
 
-from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from recency.figures import comparison, ends, style
 from recency.figures.encoding import OTHERS, STYLES
+from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_triggering", "Words that trigger words")},
     "reads": ["counts=triggering"],
 }
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 COLUMNS = ["first", "second", "distance", "distance_to", "times", "low", "high", "together"]
 LEAST = 5  # pairs of words: a bin of fewer is not drawn
 LOWEST = 0.3  # times: the axis begins here, since next to nothing follows itself at once
 
 
-def draw(rows: pd.DataFrame) -> "Figure":
+def draw(rows: pd.DataFrame) -> Figure:
     """Draw c_d over distance, both logarithmic, chance as a line at 1."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
     colours = [colour for colour, _ in (*STYLES.values(), *OTHERS)]
     pairs = list(dict.fromkeys(zip(rows["first"], rows["second"])))
-    size = (style.WIDTH, max(3.2, 0.17 * len(pairs) + 1.2))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = style.figure(max(3.2, 0.17 * len(pairs) + 1.2))
     axes = figure.add_subplot()
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -51,8 +43,7 @@ def draw(rows: pd.DataFrame) -> "Figure":
         used.append(colour)
     axes.yaxis.set_major_locator(FixedLocator([0.5, 1, 2, 5, 10, 20, 50, 100]))
     axes.yaxis.set_minor_locator(NullLocator())
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    style.plain_ticks(axes)
     axes.set_xlabel("Distance (words)")
     axes.set_ylabel("Times likelier than chance")
     axes.set_ylim(bottom=LOWEST)
@@ -62,8 +53,7 @@ def draw(rows: pd.DataFrame) -> "Figure":
     return figure
 
 
-def main(*, counts: str | Path, out: Iterable[str | Path]) -> None:
+def main(*, counts: File, out: Files) -> None:
     """Draw triggering.csv to `out` (.pdf, .svg, .png; .csv for the values)."""
     rows = comparison.table(counts, COLUMNS)[COLUMNS]
-    with style.use():
-        style.save(draw(rows), out, rows)
+    style.write(out, rows, draw, rows)

@@ -1,15 +1,16 @@
 """Length and surprisal by type: ρ against perplexity, what explains length, and ρ as the text grows."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from recency.evaluations.word_length.table import labels_of, with_perplexity
 from recency.evaluations.word_length.types import COLUMNS, FREQUENCIES, LARGE, SMALL
 from recency.figures import comparison, ends, labels, style
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {
@@ -21,10 +22,6 @@ PRODUCT = {
     "published": "word_length",
 }
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 #: Shares of the variance of length: column, colour, what the legend says.
 SHARES = (
     ("length_small", "#bdbdbd", "frequency in the text"),
@@ -35,33 +32,19 @@ SHARES = (
 DASHES = {SMALL: (0, (1, 2)), LARGE: (0, (4, 2))}
 
 
-def draw(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str], told: str) -> "Figure":
+def draw(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str], told: str) -> Figure:
     """Draw ρ against perplexity (frequencies as lines across), and the shares as bars."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
     looks = style.looks(lms)
     overall = rows[rows.level == "overall"].set_index("lm")
-    figure = Figure(figsize=(style.WIDTH, max(3.4, 0.2 * len(lms) + 1.2)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(max(3.4, 0.2 * len(lms) + 1.2))
     left, right = figure.subplots(1, 2, width_ratios=[1.2, 1])
     left.set_xscale("log")
-    bars = []
-    for lm in lms:
-        row, look = overall.loc[lm.lm], looks[lm.lm]
-        left.plot([row.perplexity] * 2, [row.low, row.high], "_-", lw=0.9, ms=4,
-                  color=style.tint(look.colour, 0.6))  # fmt: skip
-        left.plot(row.perplexity, row.rho, look.marker, mfc=look.face, mec=look.colour, ms=6)
-        bars.append((row.perplexity, row.low, row.high))
+    points = overall.perplexity, overall.rho
+    bars = labels.draw_lms(left, lms, looks, *points, (overall.low, overall.high))
     for name in FREQUENCIES:
         left.axhline(overall.rho[name], color=style.GREY, lw=1, ls=DASHES[name], label=names[name])
     left.margins(0.16)
-    low, high = left.get_xlim()
-    left.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 30 * low else (1,)))
-    left.xaxis.set_minor_locator(NullLocator())
-    for axis in (left.xaxis, left.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    style.log_ticks(left, 30)
     left.set_xlabel("Perplexity of a word (log scale)")
     left.set_ylabel("Spearman's ρ, length and surprisal")
     left.grid(which="major")
@@ -69,19 +52,12 @@ def draw(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str], told: str)
     figure.legend(handles=left.get_legend_handles_labels()[0] + right.get_legend_handles_labels()[0],
                   loc="outside upper left", ncols=3)  # fmt: skip
     style.notes(figure, [told])
-    labels.write(
-        left,
-        {lm.lm: (overall.perplexity[lm.lm], overall.rho[lm.lm]) for lm in lms},
-        {lm.lm: lm.label for lm in lms},
-        {lm.lm: style.shade(looks[lm.lm].colour) for lm in lms},
-        [[lm.lm] for lm in lms],
-        bars,
-        [overall.rho[name] for name in FREQUENCIES],
-    )
+    across = [overall.rho[name] for name in FREQUENCIES]
+    labels.name_lms(left, lms, looks, *points, bars=bars, across=across)
     return figure
 
 
-def _stack(axes: "Axes", overall: pd.DataFrame, lms: list[LM]) -> None:
+def _stack(axes: Axes, overall: pd.DataFrame, lms: list[LM]) -> None:
     """Draw the shares of the variance of length that the terms explain, a bar an LM."""
     shown = sorted((lm for lm in lms), key=lambda lm: overall.perplexity[lm.lm], reverse=True)
     places, begin = range(len(shown)), [0.0] * len(shown)
@@ -95,15 +71,10 @@ def _stack(axes: "Axes", overall: pd.DataFrame, lms: list[LM]) -> None:
     axes.grid(axis="x")
 
 
-def draw_growth(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str]) -> "Figure":
+def draw_growth(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str]) -> Figure:
     """Draw ρ over the first words of the text, doubling; frequencies dotted and dashed."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
-
     looks = style.looks(lms)
-    figure = Figure(figsize=(style.WIDTH, max(3.4, 0.17 * len(lms) + 1.5)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(max(3.4, 0.17 * len(lms) + 1.5))
     axes = figure.add_subplot()
     axes.set_xscale("log", base=2)
     sizes, last, colours = rows[rows.level == "size"], [], []
@@ -114,8 +85,7 @@ def draw_growth(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str]) -> 
         axes.plot(line["size"], line.rho, color=colour, lw=1.1, ls=DASHES.get(name, "-"), gid=name)
         last.append((line["size"].iloc[-1], line.rho.iloc[-1]))
         colours.append(colour)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: style.tick(value)))
+    style.plain_ticks(axes)
     axes.set_xlabel("Words of the text (log scale)")
     axes.set_ylabel("Spearman's ρ, length and surprisal")
     axes.grid()
@@ -125,12 +95,12 @@ def draw_growth(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str]) -> 
 
 def main(
     *,
-    lengths: str | Path,
-    out: Iterable[str | Path],
-    growth: Iterable[str | Path],
-    lms: Iterable[Mapping],
+    lengths: File,
+    out: Files,
+    growth: Files,
+    lms: Described,
     frequency_of: str,
-    published: str | Path | None = None,
+    published: File | None = None,
 ) -> None:
     """Draw both figures (.pdf, .svg, .png; .csv for the values)."""
     lms = list(lms)
@@ -138,10 +108,7 @@ def main(
     models, _ = comparison.records(lms, [])
     known = None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
     sizes = rows[rows.level == "size"]
-    with style.use():
-        shown = draw(rows, models, names, with_perplexity(rows, known))
-        style.save(shown, out, rows[rows.level == "overall"])
-        told = ["The text is too short to be looked at as it grows"]
-        style.save(
-            draw_growth(rows, models, names) if len(sizes) else style.empty(told), growth, sizes
-        )
+    lost = ["The text is too short to be looked at as it grows"]
+    overall = rows[rows.level == "overall"]
+    style.write(out, overall, draw, rows, models, names, with_perplexity(rows, known))
+    style.write(growth, sizes, draw_growth, rows, models, names, empty=lost)

@@ -1,14 +1,13 @@
 """Length against surprisal and frequency by type: ρ, Steiger's test, shares and slopes; published beside."""
 
 import math
-from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import pandas as pd
 
-from recency.evaluations.reading_times.table_significance import write_p
 from recency.evaluations.word_length.types import COLUMNS, FREQUENCIES, LARGE, SMALL
 from recency.figures import comparison, style, tables
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 from recency.stats.correlations import correlation
 
@@ -30,7 +29,7 @@ NOTES = [
 ]
 
 
-def labels_of(lms: Iterable[Mapping], frequency_of: str) -> dict[str, str]:
+def labels_of(lms: Described, frequency_of: str) -> dict[str, str]:
     """Return the label of each LM and of both frequencies."""
     own = {lm["lm"]: lm["label"] for lm in lms}
     return own | {SMALL: "frequency in the text", LARGE: f"frequency in {frequency_of}"}
@@ -43,22 +42,22 @@ def with_perplexity(rows: pd.DataFrame, published: pd.DataFrame | None) -> str:
     beside = ""
     if published is not None and OF_PERPLEXITY in set(published.lm):
         row = published.set_index("lm").loc[OF_PERPLEXITY]
-        beside = f"; published {style.number(row.rho, 2)} (p {write_p(row.p)})"
+        beside = f"; published {style.number(row.rho, 2)} (p {style.p_value(row.p)})"
     if math.isnan(found.value):
         return f"ρ and perplexity: too few LMs for a correlation{beside}"
     return (
         f"Spearman's ρ of that ρ with the perplexity of a word over {found.n} LMs: {style.number(found.value, 2)} "
-        f"(p {write_p(found.p)}){beside}"
+        f"(p {style.p_value(found.p)}){beside}"
     )
 
 
 def main(
     *,
-    lengths: str | Path,
-    out: Iterable[str | Path],
-    lms: Iterable[Mapping],
+    lengths: File,
+    out: Files,
+    lms: Described,
     frequency_of: str,
-    published: str | Path | None = None,
+    published: File | None = None,
     title: str = "Length by type",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex), frequencies first, then the highest ρ."""
@@ -79,21 +78,21 @@ def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Ta
     for lm in order:
         row = overall.loc[lm]
         cells = [
-            Cell(row.label, left=True),
-            Cell(style.number(row.rho, 3), (_span(row.low, row.high),)),
+            row.label,
+            Cell(style.number(row.rho, 3), (style.interval(row.low, row.high, decimals=2),)),
         ]
-        cells.append(Cell(style.number(common.get(lm, math.nan), 3)))
+        cells.append(style.number(common.get(lm, math.nan), 3))
         tested = not math.isnan(row.steiger_t)
         cells += [
             Cell(style.signed(row.steiger_t, 2) if tested else "", bold=bool(row.steiger_p < 0.05)),
-            Cell(write_p(row.steiger_p) if tested else ""),
+            style.p_value(row.steiger_p) if tested else "",
         ]
         if lm in FREQUENCIES:
-            cells += [Cell()] * 7
+            cells += [""] * 7
         else:
-            cells.append(Cell(style.number(row.perplexity, 0)))
+            cells.append(style.number(row.perplexity, 0))
             shares = ("small", "large", "surprisal", "large_surprisal")
-            cells += [Cell(style.number(100 * row[f"length_{each}"])) for each in shares]
+            cells += [style.number(100 * row[f"length_{each}"]) for each in shares]
             for each in ("surprisal", "frequency"):
                 spread = f"± {style.number(row[f'slope_{each}_se'], 2)}"
                 cells.append(Cell(style.signed(row[f"slope_{each}"], 2), (spread,)))
@@ -102,8 +101,8 @@ def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Ta
     if published is not None:
         rules.append(len(grid))
         for row in published[published.t.notna()].itertuples():
-            cells = [Cell(f"published: {row.lm}", left=True), Cell(), Cell()]
-            grid.append([*cells, Cell(style.signed(row.t, 2)), Cell(write_p(row.p)), *[Cell()] * 7])
+            cells = [f"published: {row.lm}", "", ""]
+            grid.append([*cells, style.signed(row.t, 2), style.p_value(row.p), *[""] * 7])
     first = overall.iloc[0]
     notes = [f"{first.types:,.0f} types, {first.words:,.0f} words", *NOTES]
     notes.append(with_perplexity(rows, published))
@@ -111,27 +110,23 @@ def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Ta
         notes.append(
             "published: the thesis's Table 8.1, of 10 M words of WikiText-103 against frequency in 100 M"
         )
-    titles = [Cell(text, left=index == 0) for index, text in enumerate(header)]
+    titles = tables.header(header)
     above = [Cell(span=6), Cell("Variance of length (%)", span=4), Cell("Slopes", span=2)]
     return Table(title, [above, titles], grid, notes, rules=tuple(rules))
 
 
-def _span(low: float, high: float) -> str:
-    return "" if math.isnan(low) else f"{style.number(low, 2)} to {style.number(high, 2)}"
-
-
-def summary(path: str | Path) -> Table:
+def summary(path: File) -> Table:
     """Set out ρ and its test from this table's CSV, for the summary."""
     rows = comparison.table(path, ["label", *COLUMNS])
     overall = rows[rows.level == "overall"].sort_values("rho", ascending=False)
-    header = [Cell("", left=True), Cell("ρ with length"), Cell("t against frequency"), Cell("p")]
+    header = ["", "ρ with length", "t against frequency", "p"]
     grid = [
         [
-            Cell(row.label, left=True),
-            Cell(style.number(row.rho, 3)),
-            Cell("" if math.isnan(row.steiger_t) else style.signed(row.steiger_t, 2)),
-            Cell("" if math.isnan(row.steiger_p) else write_p(row.steiger_p)),
+            row.label,
+            style.number(row.rho, 3),
+            style.signed(row.steiger_t, 2, unknown=""),
+            style.p_value(row.steiger_p, ""),
         ]
         for row in overall.itertuples()
     ]
-    return Table("", [header], grid, [with_perplexity(rows, None)])
+    return Table("", header, grid, [with_perplexity(rows, None)])

@@ -8,13 +8,12 @@ more closely than with the larger text's frequency.
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.files import atomic
+from recency.figures.paths import File, write_csv
 from recency.stats.correlations import correlation, steiger
 from recency.stats.shares import sequential
 
@@ -87,10 +86,10 @@ def explained(types: pd.DataFrame, name: str) -> dict[str, float]:
 
 
 def main(
-    words: str | Path,
-    surprisals: Sequence[str | Path],
-    frequency: str | Path,
-    out: str | Path,
+    words: File,
+    surprisals: Sequence[File],
+    frequency: File,
+    out: File,
     lms: Sequence[Mapping],
     common: int = 1000,
 ) -> None:
@@ -124,11 +123,10 @@ def main(
                 row["perplexity"] = 2 ** values[name].mean()
                 row |= explained(types, name)
             rows.append(row)
-    with atomic(out) as part:
-        pd.DataFrame(rows, columns=COLUMNS).to_csv(part, index=False, lineterminator="\n")
+    write_csv(out, pd.DataFrame(rows, columns=COLUMNS))
 
 
-def _bits(path: str | Path, size: int) -> np.ndarray:
+def _bits(path: File, size: int) -> np.ndarray:
     """Return surprisal by word_id (words,), NaN where there is none."""
     rows = pd.read_parquet(path, columns=["word_id", "surprisal_bits"])
     found = np.full(size, np.nan)

@@ -1,0 +1,21 @@
+"""Paths as figures, tables and what they are made from take them, and tables written as CSV."""
+
+import os
+from collections.abc import Iterable
+
+import pandas as pd
+
+from recency.files import atomic
+
+File = str | os.PathLike
+"""The path of a file."""
+Files = Iterable[File]
+
+
+def write_csv(path: File, table: pd.DataFrame, **how) -> None:
+    """Write a table as CSV without its index, with the same line endings on every machine.
+
+    `how` are other arguments of `DataFrame.to_csv`.
+    """
+    with atomic(path) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n", **how)
