@@ -16,10 +16,6 @@ rule attention_by_distance:
     resources:
         **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
-        bias=lambda wildcards: study.inference_bias(wildcards.lm),
-        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
-        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
+        lm=lambda wildcards: study.opening(wildcards.lm),
     script:
         "../workflow/scripts/attention_by_distance/attention_by_distance.py"

@@ -14,9 +14,6 @@ rule attention_map:
         **cluster.growing(mem_mb=12_000, runtime=60),
     params:
         text=lambda wildcards: config["sentences"][wildcards.sentence],
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
-        bias=lambda wildcards: study.inference_bias(wildcards.lm),
-        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
+        lm=lambda wildcards: study.opening(wildcards.lm),
     script:
         "../workflow/scripts/attention_maps/attention_map.py"

@@ -34,7 +34,7 @@ rule cross_validation:
         by="{by}",
         folds=lambda wildcards: int(wildcards.folds),
         seed=lambda wildcards: int(wildcards.seed),
-        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
+        named=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
         "../workflow/scripts/cross_validation/cross_validation.py"
 

@@ -35,11 +35,7 @@ rule attention_heads:
     resources:
         **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
-        bias=lambda wildcards: study.inference_bias(wildcards.lm),
-        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
-        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
+        lm=lambda wildcards: study.opening(wildcards.lm),
         seed=study.scale["seed"],
     script:
         "../workflow/scripts/dependencies/attention_heads.py"

@@ -14,10 +14,7 @@ rule export:
     conda:
         "../envs/lm.yaml"
     params:
-        lm="{lm}",
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
-        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        lm=lambda wildcards: study.opening(wildcards.lm),
         about=lambda wildcards: exports.about(study, wildcards.lm),
     script:
         "../workflow/scripts/lms/export.py"
@@ -25,7 +22,7 @@ rule export:
 
 rule push:
     input:
-        "<results>/exports/{lm}",
+        folder="<results>/exports/{lm}",
     output:
         "<results>/exports/{lm}.pushed.json",
     log:
@@ -95,7 +92,7 @@ rule fitted_data:
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",
         regression="<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.json",
     output:
-        parquet="<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.data.parquet",
+        "<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.data.parquet",
         csv="<results>/regression/{design}/{dataset}.{measure}/{lm}.{model}.data.csv",
     log:
         "<logs>/fitted_data/{design}/{dataset}.{measure}/{lm}.{model}.log",
@@ -105,7 +102,7 @@ rule fitted_data:
     conda:
         "../envs/stats.yaml"
     params:
-        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
+        named=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
         "../workflow/scripts/regression/fitted_data.py"
 
@@ -125,7 +122,7 @@ rule fitted_nested_data:
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",
         regression="<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.json",
     output:
-        parquet="<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.data.parquet",
+        "<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.data.parquet",
         csv="<results>/regression/{design}/{dataset}.{measure}/{lm}+{other}.full.data.csv",
     log:
         "<logs>/fitted_data/{design}/{dataset}.{measure}/{lm}+{other}.log",
@@ -135,7 +132,7 @@ rule fitted_nested_data:
     conda:
         "../envs/stats.yaml"
     params:
-        beside="{other}",
-        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
+        beside_lm="{other}",
+        named=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
         "../workflow/scripts/regression/fitted_data.py"

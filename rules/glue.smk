@@ -19,8 +19,6 @@ rule fine_tune:
     params:
         task=lambda wildcards: products.entry(study, "glue", wildcards.task),
         settings=products.setting(study, "glue", "training"),
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
-        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        lm=lambda wildcards: study.opening(wildcards.lm),
     script:
         "../workflow/scripts/glue/fine_tune.py"

@@ -22,8 +22,6 @@ rule length_perplexity:
     resources:
         **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
-        bias=lambda wildcards: study.inference_bias(wildcards.lm),
+        lm=lambda wildcards: study.opening(wildcards.lm),
     script:
         "../workflow/scripts/length/length_perplexity.py"

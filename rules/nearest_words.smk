@@ -13,8 +13,7 @@ rule nearest_words:
     resources:
         **cluster.growing(mem_mb=12_000, runtime=60),
     params:
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
+        lm=lambda wildcards: study.opening(wildcards.lm),
         words=lambda wildcards: products.setting_of(study, "nearest_words", "words", wildcards),
         neighbours=lambda wildcards: products.setting_of(
             study, "nearest_words", "neighbours", wildcards

@@ -35,12 +35,8 @@ rule structural_probe:
         ),
     params:
         settings=products.setting(study, "probe", "training"),
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
+        lm=lambda wildcards: study.opening(wildcards.lm),
         architecture=lambda wildcards: study.architecture(wildcards.lm),
-        bias=lambda wildcards: study.inference_bias(wildcards.lm),
-        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
-        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
         seed=lambda wildcards: study.lms[wildcards.lm]["seed"],
     script:
         "../workflow/scripts/probe/structural_probe.py"

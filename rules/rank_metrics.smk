@@ -26,12 +26,7 @@ rule rank_metrics:
     resources:
         **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
-        bias=lambda wildcards: study.inference_bias(wildcards.lm),
-        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
-        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
-        scoring=lambda wildcards: study.lms[wildcards.lm].get("scoring", {}),
+        lm=lambda wildcards: study.opening(wildcards.lm),
     script:
         "../workflow/scripts/rank_metrics/rank_metrics.py"
 
@@ -60,9 +55,10 @@ rule ngram_rank_metrics:
     resources:
         **cluster.growing(mem_mb=8_000, runtime=4 * 60),
     params:
-        **study.ngram_parameters("bos", "text_rule"),
+        **study.ngram_parameters("text_rule"),
+        lm=lambda wildcards: study.opening(wildcards.lm),
     script:
-        "../workflow/scripts/rank_metrics/ngram_rank_metrics.py"
+        "../workflow/scripts/rank_metrics/rank_metrics.py"
 
 
 rule continuations:

@@ -31,6 +31,6 @@ rule refits:
         dataset="{dataset}",
         replicates=lambda wildcards: int(wildcards.replicates),
         seed=lambda wildcards: int(wildcards.seed),
-        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
+        named=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
         "../workflow/scripts/ranks/refits.py"

@@ -14,8 +14,7 @@ rule rare_words_by_lm:
     resources:
         **cluster.growing(mem_mb=12_000, runtime=60),
     params:
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
+        lm=lambda wildcards: study.opening(wildcards.lm),
         neighbours=lambda wildcards: config["word_pairs"][wildcards.word_pairs].get(
             "neighbours", 10
         ),

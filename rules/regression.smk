@@ -113,7 +113,7 @@ for batch in batches.responses(study):
                 )
             ),
         output:
-            [f"{path}.parquet" for path in batches.fits(batch, "crossed/draws-{draws}")],
+            scores=[f"{path}.parquet" for path in batches.fits(batch, "crossed/draws-{draws}")],
         log:
             f"<logs>/crossed/{batch.name}/draws-{{draws}}/{{lm}}.{{model}}.log",
         benchmark:
@@ -192,7 +192,7 @@ rule random_effects:
         "../envs/stats.yaml"
     params:
         design=lambda wildcards: config["designs"][wildcards.design],
-        others=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
+        named=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
         "../workflow/scripts/regression/random_effects.py"
 
@@ -230,5 +230,8 @@ rule permutation:
         named=lambda wildcards: regressions.named_lms(study, study.responses(wildcards.experiment)),
         permutations=10_000,
         seed=study.scale["seed"],
+        statistic=lambda wildcards: study.experiment(wildcards.experiment).get(
+            "test_statistic", "mean"
+        ),
     script:
         "../workflow/scripts/regression/permutation.py"

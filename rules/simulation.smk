@@ -46,7 +46,7 @@ rule simulate_readers:
     params:
         measure=lambda wildcards: study.simulated(wildcards.dataset)["measure"],
         reader=lambda wildcards: study.simulated(wildcards.dataset)["reader"],
-        readers=lambda wildcards: study.simulated(wildcards.dataset)["readers"],
+        settings=lambda wildcards: study.simulated(wildcards.dataset)["readers"],
     script:
         "../workflow/scripts/simulation/simulate_readers.py"
 

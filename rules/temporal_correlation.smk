@@ -20,10 +20,6 @@ rule temporal_correlation:
     resources:
         **cluster.growing(mem_mb=12_000, runtime=8 * 60),
     params:
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
-        bias=lambda wildcards: study.inference_bias(wildcards.lm),
-        bos=lambda wildcards: study.lms[wildcards.lm]["bos"],
-        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
+        lm=lambda wildcards: study.opening(wildcards.lm),
     script:
         "../workflow/scripts/temporal_correlation/temporal_correlation.py"

@@ -20,13 +20,10 @@ rule text_perplexity:
     resources:
         **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
-        checkpoint=lambda wildcards: study.lms[wildcards.lm].get("checkpoint"),
-        allow_pickle=lambda wildcards: study.lms[wildcards.lm].get("allow_pickle", False),
+        lm=lambda wildcards: study.opening(wildcards.lm),
         reset=lambda wildcards: config["recipes"][study.lms[wildcards.lm]["recipe"]].get(
             "reset", "never"
         ),
-        bias=lambda wildcards: study.inference_bias(wildcards.lm),
-        stride=lambda wildcards: study.lms[wildcards.lm]["stride"],
     script:
         "../workflow/scripts/text_perplexity/score.py"
 

@@ -74,6 +74,7 @@ def test_a_word_without_tokens_is_refused():
         alignment.align(["a", "", "b"], hard_tokenizer(), "item 3: ")
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", ["20B", "gpt2"])
 def test_every_word_of_every_corpus_has_one_row(shared_data, name):
     """With the published tokenizers: one row per word, and all tokens in some word, none in two."""

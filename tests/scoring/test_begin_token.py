@@ -12,6 +12,7 @@ from transformers import PreTrainedTokenizerFast as Fast
 import recency
 from recency.errors import InputError
 from recency.scoring.begin_token import begin_token
+from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, main, score_words
 
 SPECIAL = ["<s>", "</s>", "<bos>", "<unk>"]
@@ -135,7 +136,7 @@ def test_the_log_says_what_stood_before_each_text(tmp_path, tokenizer, capsys):
         (False, "d: nothing stands before a text (`bos: false`)"),
     ):
         capsys.readouterr()
-        main(words, tmp_path, None, tmp_path / "out", "lm", "d", bos=bos)
+        main(words, LMSpec("lm", tmp_path, bos=bos), tmp_path / "out", "d")
         assert expected in capsys.readouterr().err
 
 

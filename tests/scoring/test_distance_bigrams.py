@@ -89,6 +89,7 @@ def test_a_skip_model_learns_what_bigrams_cannot(text):
     assert interpolation.mixed(np.array(nats), shares).mean() < nats[0].mean() - 0.3
 
 
+@pytest.mark.merge
 @pytest.mark.skipif(not PTB.is_dir(), reason="../shared/data/ptb_mikolov is not there")
 def test_skip_models_gain_on_ptb_what_the_thesis_s_do(tmp_path):
     """From 3-grams to Skip 4 the thesis goes from 162.1 to 160.0; here from 148.3."""

@@ -1,5 +1,7 @@
 """How the network is run: laid-out weights against float64, batches halved where memory is short."""
 
+import os
+
 import numpy as np
 import pytest
 import torch
@@ -166,6 +168,12 @@ def test_a_cpu_is_asked_for_no_more_than_it_has(monkeypatch):
     monkeypatch.setattr(forward, "available", lambda: 10.0)
     with pytest.raises(InputError, match="does not fit the memory of the cpu"):
         ran(model, batch_of(1, 30))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/meminfo"), reason="no /proc here")
+def test_what_is_available_is_a_part_of_the_memory():
+    page, most = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_PHYS_PAGES")
+    assert page * most / 100 < forward.available() <= page * most
 
 
 def test_attention_without_a_fused_kernel_needs_the_square_of_the_window():

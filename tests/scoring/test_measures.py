@@ -12,6 +12,7 @@ import recency
 from recency.errors import InputError
 from recency.networks import architectures
 from recency.scoring import measures, surprisal
+from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_words
 
 TEXTS = [
@@ -371,11 +372,12 @@ def test_the_rule_s_function_writes_them(plain, tokenizer, tmp_path):
     words.to_parquet(tmp_path / "words.parquet")
     plain.save_pretrained(tmp_path / "lm")
     tokenizer.save(str(tmp_path / "lm" / "tokenizer.json"))
-    given = (tmp_path / "words.parquet", tmp_path / "lm", tmp_path / "lm" / "tokenizer.json")
-    surprisal.main(*given, tmp_path / "plain", "lm", "d")
-    surprisal.main(*given, tmp_path / "empty", "lm", "d", measures=[], context=[])
+    lm = LMSpec("lm", tmp_path / "lm", tmp_path / "lm" / "tokenizer.json")
+    given = (tmp_path / "words.parquet", lm)
+    surprisal.main(*given, tmp_path / "plain", "d")
+    surprisal.main(*given, tmp_path / "empty", "d", measures=[], context=[])
     assert (tmp_path / "plain").read_bytes() == (tmp_path / "empty").read_bytes()
-    surprisal.main(*given, tmp_path / "more", "lm", "d", measures=["entropy"], context=[2])
+    surprisal.main(*given, tmp_path / "more", "d", measures=["entropy"], context=[2])
     more = pd.read_parquet(tmp_path / "more")
     assert list(more)[-2:] == ["entropy_bits", "surprisal_context_2_bits"]
     pd.testing.assert_frame_equal(more.iloc[:, :-2], pd.read_parquet(tmp_path / "plain"), atol=1e-6)

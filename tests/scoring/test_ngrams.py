@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from small_networks import byte_tokenizer
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from recency.errors import InputError
@@ -191,6 +192,17 @@ def test_token_counts(tmp_path):
         frequency.main(words, counts, out, ledger, **settings)
 
 
+def test_words_with_another_issue_are_in_the_list(tmp_path):
+    tokenizer = byte_tokenizer(["a bird \U0001f426 sang"])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    counts = np.ones(tokenizer.get_vocab_size())
+    words = as_words(["a \U0001f600 sang"])
+    result = frequency.by_tokens(words, counts, tmp_path / "tokenizer.json", 1.0, "bits")
+    assert "has a character in several tokens" in set(result.ledger["reason"])
+    assert result.notes == ["0 of 3 words are not in the list, such as []"]
+
+
+@pytest.mark.merge
 def test_the_published_lists(shared_data, tmp_path):
     """SUBTLEX-US and the Pile's token counts, as they are published, on real words."""
     lists = shared_data / "subtlex_us", shared_data / "tokenizers"

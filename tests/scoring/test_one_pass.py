@@ -62,6 +62,7 @@ def one_at_a_time(model, tokenizer, text, bos):
     return bits
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("bos", [True, False])
 @pytest.mark.parametrize("memory", MEMORIES)
 def test_one_pass_is_one_word_at_a_time(memory, bos, tokenizer):

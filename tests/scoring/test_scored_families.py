@@ -35,7 +35,7 @@ from recency.scoring.surprisal import Model, score_words
 
 #: Bits.
 NEAR = 1e-4
-pytestmark = pytest.mark.apart
+pytestmark = [pytest.mark.apart, pytest.mark.merge]
 
 
 def scored(name, texts, opened=None, **settings):

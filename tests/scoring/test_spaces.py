@@ -10,6 +10,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 import recency
 from recency.errors import InputError
 from recency.scoring import alignment, surprisal, whitespace
+from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_words
 from recency.scoring.texts import as_words
 
@@ -68,10 +69,8 @@ def test_the_workflow_takes_the_column(tmp_path, network, tokenizer):
     table.to_parquet(tmp_path / "words.parquet")
     surprisal.main(
         tmp_path / "words.parquet",
-        tmp_path,
-        tmp_path / "tokenizer.json",
+        LMSpec("lm", tmp_path, tmp_path / "tokenizer.json"),
         tmp_path / "out.parquet",
-        "lm",
         "d",
     )
     expected = recency.surprisal([ENGLISH], network, tokenizer, space_after=[AFTER])
@@ -126,6 +125,7 @@ def test_the_string_of_a_special_token_is_text(network, tokenizer, word):
     reasons = result.ledger[result.ledger["word"] == word]
     assert reasons["reason"].tolist() == ["has the special token's string <|endoftext|>"]
     assert reasons["treatment"].tolist() == ["is text"]
+    assert result.ledger["reason"].str.contains("special").sum() == 1  # of no other word
     assert 0 not in alignment.align(words, tokenizer).ids
     pieces = [tokenizer.encode(part).ids for part in ("the ", "<", "|end")]
     assert result.table["tokens"][1] > len(pieces)

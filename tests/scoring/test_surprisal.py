@@ -14,6 +14,7 @@ from recency.errors import InputError
 from recency.networks import architectures
 from recency.scoring import alignment, surprisal, whitespace
 from recency.scoring import causal as scoring
+from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import score_words
 
 MIX = {"form": "linear", "slopes": "mix"}
@@ -244,7 +245,8 @@ def test_many_datasets_in_one_load(tmp_path, model, tokenizer):
     for table, path in zip(tables, paths):
         table.to_parquet(path)
     names = {"out": [tmp_path / "a", tmp_path / "b"], "ledger": [tmp_path / "c", tmp_path / "d"]}
-    surprisal.main(paths, folder, folder / "tokenizer.json", lm="lm", dataset=["0", "1"], **names)
+    lm = LMSpec("lm", folder, folder / "tokenizer.json")
+    surprisal.main(paths, lm, dataset=["0", "1"], **names)
     for table, out in zip(tables, names["out"]):
         expected = score_words(table, model, tokenizer).table
         pd.testing.assert_frame_equal(pd.read_parquet(out), expected)
@@ -319,6 +321,7 @@ def test_unknown_output_layers_are_refused(tokenizer):
         score_words("a", odd, tokenizer)
 
 
+@pytest.mark.merge
 def test_memory_does_not_grow_with_the_text(tokenizer):
     """8,000 tokens would have 1.6 GB of logits at once under this vocabulary."""
     if not Path("/proc/self/clear_refs").exists():

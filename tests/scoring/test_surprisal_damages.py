@@ -8,6 +8,8 @@ from test_plausible import TRUE, WORDS
 from recency.errors import InputError
 from recency.scoring import surprisal_table
 
+pytestmark = pytest.mark.merge
+
 FRAME = WORDS.assign(place=WORDS.groupby("item", sort=False).cumcount() + 1, bits=np.round(TRUE, 6))
 NATS = np.log(2)
 

@@ -324,6 +324,7 @@ def test_long_texts_stay_in_step(tmp_path):
     assert set(range(2980, 3000)) <= set(doubtful) and len(doubtful) < 60
 
 
+@pytest.mark.merge
 @pytest.mark.skipif(not REFERENCE.is_dir(), reason="needs the published surprisals beside the project")  # fmt: skip
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="needs R to read .rds")
 def test_published_surprisals_of_natural_stories(tmp_path):

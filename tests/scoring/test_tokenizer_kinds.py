@@ -112,6 +112,7 @@ def written_out(network, tokenizer, text, variant):
     return plain, plain - np.log2(mass[1:]) + np.log2(mass[:-1])
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("variant", whitespace.VARIANTS)
 def test_words_have_the_tokens_that_begin_with_their_space(opened, variant):
     network, tokenizer = opened

@@ -30,6 +30,7 @@ def asked(folder, *words):
     return found
 
 
+@pytest.mark.merge
 def test_jobs_ask_for_more_at_each_attempt(folder):
     first, third = asked(folder), asked(folder, "--attempt", "3")
     assert first["train"] == (16_000, 24 * 60) and first["words"] == (None, None)
@@ -37,6 +38,7 @@ def test_jobs_ask_for_more_at_each_attempt(folder):
         assert third[kind] == tuple(3 * each for each in first[kind]), kind
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("profile", ["slurm", "generic"])
 def test_a_cluster_s_profile_asks_for_all_other_jobs(folder, profile):
     settings = yaml.safe_load((ROOT / "profiles" / profile / "config.yaml").read_text())
@@ -45,6 +47,7 @@ def test_a_cluster_s_profile_asks_for_all_other_jobs(folder, profile):
     assert found["words"] == (8_000, 120) and found["train"] == (32_000, 48 * 60)
 
 
+@pytest.mark.merge
 def test_the_command_line_overrides_a_rule(folder):
     found = asked(folder, "--attempt", "2", "--set-resources", "train:runtime=7")
     assert found["train"] == (32_000, 7)

@@ -214,6 +214,7 @@ def test_a_file_beside_that_is_not_there_is_an_error(found):
         found(**{"recency/late.py": 'SOURCE = "none.R"\n'})
 
 
+@pytest.mark.merge
 def test_every_rule_s_closure_is_found():
     for rule, script in scripts().items():
         names = code.fingerprints(script).keys()
@@ -263,6 +264,7 @@ def outputs(study, module=None):
     return {output for job in jobs for output in job["outputs"]}
 
 
+@pytest.mark.merge
 def test_an_edit_of_everything_reruns_every_rule(study):
     for path in (study / "src" / "recency").rglob("*.*"):
         if path.suffix in (".py", ".R"):
@@ -290,6 +292,7 @@ EDITS = (
 )
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("files", EDITS)
 def test_an_edit_reruns_exactly_what_depends_on_the_file(study, files):
     expected = set()
@@ -303,6 +306,7 @@ def test_an_edit_reruns_exactly_what_depends_on_the_file(study, files):
     assert changed(study) == expected
 
 
+@pytest.mark.merge
 def test_other_text_for_people_and_other_layout_rerun_nothing(study):
     """Every module written anew from its syntax tree, with another docstring: nothing to be done."""
     for top in (study / "src" / "recency", study / "workflow" / "scripts"):
@@ -315,6 +319,7 @@ def test_other_text_for_people_and_other_layout_rerun_nothing(study):
     assert "Nothing to be done" in run.stdout, run.stdout[-3000:]
 
 
+@pytest.mark.merge
 def test_plugins_that_the_study_does_not_choose_rerun_nothing(study):
     for file in ("attention/biases/window.py", "reading/parsers/geco.py", "text/readers/novels.py"):
         edit(study / "src" / "recency" / file)

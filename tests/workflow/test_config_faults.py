@@ -48,6 +48,9 @@ PAPER = {
         "designs → eye_tracking → formula: no predictor is called 'previous_fixated'; of eye movements write options → eye_tracking"
     ),
     # GLUE and perplexity by length.
+    "experiments: {exp1: {conditions: {dataset: ucl_spr, measure: SPR}}}": (
+        "conditions → by: the words of ucl_spr have no column 'condition'"
+    ),
     "experiments: {exp1: {glue: {tasks: [CoLA, MNIL]}}}": "exp1 → glue → tasks: no GLUE task is called 'MNIL'; did you mean 'MNLI'?",
     "experiments: {exp1: {glue: {tasks: [CoLA], lms: [gpt2]}}}": "exp1 → glue → lms: not among the experiment's 'gpt2'",
     "experiments: {exp1: {glue: {tasks: [CoLA]}}}": "exp1 → glue: 'Pythia' predicts next tokens, and masked LMs are fine-tuned",
@@ -335,6 +338,7 @@ def said(config):
     return [line.removeprefix("  ") for line in lines]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(("names", "overlay"), CASES, ids=[overlay for _, overlay in CASES])
 def test_a_fault_is_met_when_the_config_is_read(names, overlay):
     lines = said(merged(load(*names), yaml.safe_load(overlay)))

@@ -7,6 +7,8 @@ from project import ROOT, load
 
 from recency.workflow import loading
 
+pytestmark = pytest.mark.merge
+
 MANY = 200
 
 

@@ -119,6 +119,7 @@ def test_run_names_a_broken_overlay_and_runs_nothing_of_it(project):
     assert not made.exists()
 
 
+@pytest.mark.merge
 def test_snakemake_shows_the_fault_alone(project):
     """Keys that stand twice, faults and absent sources, without `./run`: no trace, no line of code."""
     (project / "twice.yaml").write_text("lms: {x: {bias: none}}\nlms: {y: {bias: none}}")

@@ -220,6 +220,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("overlay", MISTAKES)
 def test_mistakes_are_named(overlay):
     config = merged(load(), yaml.safe_load(overlay))

@@ -84,6 +84,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("overlay", MISTAKES)
 def test_one_line_says_what_is_wrong(overlay):
     lines = said(overlay)
@@ -92,6 +93,7 @@ def test_one_line_says_what_is_wrong(overlay):
     assert len(lines[0]) < 300
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("configs", [(), ("config.open.yaml",), ("config.demo.yaml",)])
 @pytest.mark.parametrize("name", ["comma", "coerce", "suffixes", "offset", "sentence_first", "pos"])
 def test_a_word_of_a_parser_s_source_is_no_column(name, configs):
@@ -100,6 +102,7 @@ def test_a_word_of_a_parser_s_source_is_no_column(name, configs):
     assert f"designs → spr → formula: no predictor is called {name!r}" in "\n".join(lines)
 
 
+@pytest.mark.merge
 def test_columns_of_one_measure_role_or_table_are_of_these_alone():
     over = "designs: {of: {formula: '%s', of_interest: [surprisal], base: all, engine: ols, response: raw, surprisal: plain}}\n"
     over += (

@@ -1,6 +1,7 @@
 """Results that were edited by hand reach no regression, and are made again once they are deleted."""
 
 import pandas as pd
+import pytest
 from project import TINY, snakemake
 
 from recency import checksums
@@ -21,6 +22,7 @@ def test_all_contract_files_have_their_checksum(finished):
     }
 
 
+@pytest.mark.merge
 def test_a_shifted_column_is_refused_and_made_again(study):
     path = study / f"{RESULTS}/surprisal/ALiBi-mix-TI/simulated_spr.parquet"
     before = path.read_bytes()

@@ -12,6 +12,8 @@ import yaml
 from recency.evaluations import registry
 from recency.workflow import code
 
+pytestmark = pytest.mark.merge
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "workflow" / "scripts"
 #: environment → packages that its scripts reach, and why their jobs don't come to import them.

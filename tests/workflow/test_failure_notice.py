@@ -3,6 +3,8 @@
 import pytest
 from project import ROOT, snakemake
 
+pytestmark = pytest.mark.merge
+
 SNAKEFILE = """
 import sys
 

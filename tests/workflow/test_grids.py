@@ -105,6 +105,7 @@ def test_mistakes_are_named(config, change, said):
         config_checks.check(config, SCHEMA)
 
 
+@pytest.mark.merge
 def test_a_grid_plans_each_fit_once(tmp_path):
     folder = copy_project(tmp_path)
     (folder / "grid.yaml").write_text(GRID)
@@ -265,7 +266,7 @@ def test_a_network_scored_otherwise_has_the_weights_of_its_own_seed():
     study = Study(load("config.open.yaml"), ROOT, dry_run=True)
     for name, seed in (("MLM-alibi-removed", ""), ("MLM-alibi-removed@seed=2", "@seed=2")):
         assert study.weights(name)[0] == f"<results>/lms/MLM-alibi{seed}/config.json"
-        assert study.inference_bias(name) is None  # it was trained with its bias
+        assert study.opening(name)["bias"] is None  # it was trained with its bias
         assert study.lms[name]["bias"]["form"] == "linear_both"
         assert study.lms[name]["scoring"] == {"future": "removed"}
     assert len(study.experiment("mlm")["lms"]) == 17 * 3

@@ -81,6 +81,7 @@ def test_a_run_says_what_ended_a_job(tmp_path, caplog):
     assert all("the same command goes on from there" in each for each in (first, second))
 
 
+@pytest.mark.merge
 def test_a_job_killed_in_a_run_is_explained(study):
     """The words are in what the user sees, and what was complete is still there."""
     summary = study / "results" / "tiny" / "cores" / "summary.txt"

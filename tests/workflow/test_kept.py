@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
+from recency.scoring.lm_spec import LMSpec
 from recency.workflow import fits, kept, scored
 
 
@@ -44,20 +45,16 @@ def score(folder, *datasets, code="1", **settings):
     ledger = [folder / "out" / f"{name}.ledger.csv" for name in datasets]
     for path in (*out, *ledger):
         path.unlink(missing_ok=True)
-    trained = [folder / "lm" / f for f in ("config.json", "model.safetensors", "tokenizer.json")]
+    lm = LMSpec("Pythia", folder / "lm", folder / "lm" / "tokenizer.json", **settings)
     scored.main(
         [folder / f"{name}.words" for name in datasets],
-        trained,
+        lm,
         out,
         ledger,
         datasets,
-        "Pythia",
         {"recency.scoring": code},
-        1,
-        checkpoint=None,
-        allow_pickle=False,
-        scoring=settings.pop("scoring", {}),
-        **({"bias": None, "bos": True, "stride": None, "measures": [], "context": []} | settings),
+        measures=[],
+        context=[],
     )
     return [path.read_bytes() for path in (*out, *ledger)]
 

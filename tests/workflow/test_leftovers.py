@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+import pytest
 from project import TINY, snakemake
 
 from recency.files import atomic
@@ -68,6 +69,7 @@ def test_a_killed_writers_file_is_one(tmp_path):
     assert leftovers.sweep([tmp_path], here=True) == [left]
 
 
+@pytest.mark.merge
 def test_a_run_removes_them_and_says_so(study):
     summary = study / "results" / "tiny" / "cores" / "summary.txt"
     left = summary.with_name(f".summary.{ended()}.txt")

@@ -50,6 +50,7 @@ def counted(line):
     ]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", ["simulated", "sensitivity"])
 def test_a_target_costs_what_snakemake_plans(name, project, tiny):
     jobs = planned(plan(project, name, configs=TINY).stdout)
@@ -58,6 +59,7 @@ def test_a_target_costs_what_snakemake_plans(name, project, tiny):
     assert name != "sensitivity" or jobs["regression"] > 24  # LMs, and a base
 
 
+@pytest.mark.merge
 def test_every_target_has_its_line_and_cost(tiny):
     head, of = tiny
     assert head == "study tiny, scale cores; what is left to do, on 2 cores"
@@ -75,6 +77,7 @@ def test_every_target_has_its_line_and_cost(tiny):
     assert of["exp1"].endswith("(without Brown, GECO, Dundee: not here)")
 
 
+@pytest.mark.merge
 def test_all_of_them_and_the_internal_rules(project):
     _, of = listed(project, "--all", "--config", "run=[exp2]")
     printed = plan(project, "--list-rules", configs=TINY).stdout
@@ -114,6 +117,7 @@ def test_files_and_rules_are_let_through(tmp_path, monkeypatch):
     targets.require_known(["results/x/y", "a.csv", "README", "train"], config, {"train"})
 
 
+@pytest.mark.merge
 def test_snakemake_stops_before_it_plans(project):
     wrong = plan(project, "simulatd", configs=TINY)
     assert wrong.returncode != 0 and "did you mean 'simulated'?" in wrong.stdout
@@ -122,6 +126,7 @@ def test_snakemake_stops_before_it_plans(project):
     assert "MissingRuleException" in file.stdout
 
 
+@pytest.mark.merge
 def test_a_dataset_and_an_lm_of_one_name_are_refused(project):
     dataset = load(*TINY)["datasets"]["simulated_spr"]
     (project / "clash.yaml").write_text(yaml.safe_dump({"datasets": {"dVM-I": dataset}}))

@@ -3,7 +3,7 @@
 import pytest
 from project import copy_project, plan, planned, snakemake
 
-pytestmark = pytest.mark.apart
+pytestmark = [pytest.mark.apart, pytest.mark.merge]
 PTB = ("ptb_table1", "ptb_table2", "ptb_table3")
 
 

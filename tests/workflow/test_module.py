@@ -7,6 +7,8 @@ import pytest
 import yaml
 from project import ROOT, TINY, command, copy_project, environment, merged, plan, planned
 
+pytestmark = pytest.mark.merge
+
 SNAKEFILE = """
 rule mine:
     input: "results/tiny/cores/datasets/simulated_spr/words.parquet"

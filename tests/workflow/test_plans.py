@@ -4,7 +4,7 @@ import re
 import shutil
 
 import pytest
-from project import TINY, copy_project, plan, planned, snakemake
+from project import TINY, copy_project, plan, plan_once, planned, snakemake
 
 pytestmark = pytest.mark.apart
 
@@ -14,14 +14,8 @@ def project(tmp_path_factory):
     return copy_project(tmp_path_factory.mktemp("project"))
 
 
-@pytest.fixture(scope="module")
-def paper(project):
-    """Return the plan of the paper's whole study."""
-    return plan(project)
-
-
-@pytest.mark.xdist_group("paper")
-def test_paper_plans_without_any_data(project, paper):
+def test_paper_plans_without_any_data():
+    paper = plan_once()
     assert paper.returncode == 0, paper.stdout[-3000:]
     jobs = planned(paper.stdout)
     assert jobs["train"] == 10
@@ -31,9 +25,13 @@ def test_paper_plans_without_any_data(project, paper):
     # and one that all share.
     assert made(paper.stdout, "surprisal", "parquet") >= 19 * 7
     assert made(paper.stdout, "regression", "json") == 13 * (2 * 19 + 1)
-    assert not (project / "results").exists()
 
 
+def test_a_plan_writes_no_results(project):
+    assert planned(plan(project, "table1").stdout)["total"] and not (project / "results").exists()
+
+
+@pytest.mark.merge
 def test_a_machine_without_a_gpu_is_told_so_before_anything_starts(project):
     """The paper's study stops at once; what trains nothing on a GPU runs."""
     run = snakemake(project, CUDA_VISIBLE_DEVICES="")
@@ -59,16 +57,16 @@ def test_a_machine_without_a_gpu_is_told_so_before_anything_starts(project):
     shutil.rmtree(project / "results")
 
 
-@pytest.mark.xdist_group("paper")
-def test_the_paper_s_figures_and_tables_are_targets(project, paper):
+@pytest.mark.merge
+def test_the_paper_s_figures_and_tables_are_targets():
     """By number, with the LMs that each shows; none of them is left out of the whole study."""
     asked = [["table1"], ["figure2"], ["figure4"], ["controls"], ["table2", "figure3", "figure6"]]
-    plans = {names[0]: plan(project, *names) for names in asked}
+    plans = {names[0]: plan_once(*names) for names in asked}
     for run in plans.values():
         assert run.returncode == 0, run.stdout[-3000:]
     trained = {name: planned(run.stdout).get("train", 0) for name, run in plans.items()}
     assert trained == {"table1": 0, "figure2": 1, "figure4": 9, "controls": 6, "table2": 10}
-    everything = paper.stdout
+    everything = plan_once().stdout
     for name, files in {
         "table1": ["clark2025/table_observations.html"],
         "table2": [
@@ -85,17 +83,19 @@ def test_the_paper_s_figures_and_tables_are_targets(project, paper):
     assert "experiments/controls" not in everything
 
 
-def test_open_study_has_the_paper_s_numbers(project):
-    run = plan(project, configs=["config.open.yaml"])
+@pytest.mark.merge
+def test_open_study_has_the_paper_s_numbers():
+    run = plan_once(configs=["config.open.yaml"])
     assert run.returncode == 0 and planned(run.stdout)["train"] == 4, run.stdout[-3000:]
     for file in ("exp1/figure_delta_loglik.svg", "exp2/figure_delta_loglik.svg"):
         assert f"results/open/cores/experiments/{file}" in run.stdout
     assert "experiments/exp3" not in run.stdout  # has LMs that the study does not train
-    run = plan(project, "figure4", configs=["config.open.yaml"])
+    run = plan_once("figure4", configs=["config.open.yaml"])
     jobs = planned(run.stdout)
     assert (jobs["train"], jobs["observations"], jobs["figure_slopes"]) == (9, 7, 1)
 
 
+@pytest.mark.merge
 def test_open_study_plans_at_another_scale(project):
     run = plan(project, "--config", "scale=gpu", configs=["config.open.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
@@ -108,6 +108,7 @@ def made(output, kind, ending):
     return len(set(re.findall(rf"/{kind}/[^\s,]+{ending}", listed)))
 
 
+@pytest.mark.merge
 def test_studies_beyond_the_paper_plan(project):
     (project / "beyond.yaml").write_text("run: [maze, part_of_speech, devarda_marelli]")
     run = plan(project, configs=["config.open.yaml", "beyond.yaml"])
@@ -117,6 +118,7 @@ def test_studies_beyond_the_paper_plan(project):
     assert made(run.stdout, "regression", "json") == 2 * 11 + 10 + 2 * 10 * 11 + 6 * 3
 
 
+@pytest.mark.merge
 def test_whole_datasets_plan_without_partitions_unigrams_or_training(project):
     """De Varda & Marelli's figure: six corpora, GPT-2 with two biases and without, one search."""
     for arguments, more in (
@@ -139,15 +141,15 @@ def test_whole_datasets_plan_without_partitions_unigrams_or_training(project):
     assert made(run.stdout, "regression", "json") == 15
 
 
-def test_the_demo_downloads_nothing(project):
+def test_the_demo_downloads_nothing():
     """Nor are numbered tables made of datasets that its experiments do not have."""
-    jobs = planned(plan(project, configs=["config.demo.yaml"]).stdout)
+    jobs = planned(plan_once(configs=["config.demo.yaml"]).stdout)
     assert jobs["train"] == 6 and not {"download", "table_word_length"} & jobs.keys()
 
 
-def test_held_out_partition_is_read_by_permutation_alone(project):
+def test_held_out_partition_is_read_by_permutation_alone():
     """Walk the rules' inputs: observations makes held_out.parquet, only permutation takes it."""
-    run = plan(project, configs=["config.demo.yaml"])
+    run = plan_once(configs=["config.demo.yaml"])
     readers = set()
     for job in re.split(r"\n(?:local)?rule ", run.stdout)[1:]:
         name = job.split(":")[0]
@@ -170,6 +172,7 @@ experiments:
 """
 
 
+@pytest.mark.merge
 def test_an_experiment_without_its_trees_is_planned_and_not_run(project):
     (project / "heads.yaml").write_text(WITHOUT_TREES)
     configs = ["config.demo.yaml", "heads.yaml"]
@@ -230,6 +233,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("what", BROKEN)
 def test_bad_input_is_refused_before_any_training(project, what):
     """A time that is no number, a missing column, an empty text: named at once, nothing trained."""

@@ -6,6 +6,7 @@ import pytest
 import yaml
 from project import SCHEMA
 
+from recency import plugins
 from recency.evaluations import registry
 from recency.simulation.readers import SKIPPING, TERMS, Readers
 from recency.workflow import schema_checks, value_checks
@@ -23,11 +24,18 @@ def parts(schema):
 
 
 def test_keywords_name_what_there_is():
-    known = {"x-message", "x-at", "x-below", "x-at-most", *schema_checks.LOOKED_UP}
+    known = {
+        "x-message",
+        "x-at",
+        "x-below",
+        "x-at-most",
+        schema_checks.PROVIDED,
+        *schema_checks.LOOKED_UP,
+    }
     for part in parts(CORE):
         assert {key for key in part if key.startswith("x-")} <= known
         assert part.get("x-table", "lms") in CORE["properties"]
-        assert part.get("x-module", "biases") in value_checks.MODULES
+        assert part.get("x-module", "biases") in plugins.KINDS
         assert part.get("x-check", "file") in value_checks.CHECKS
     of_parts = list(parts(CORE))
     used = {part["x-check"] for part in of_parts if "x-check" in part}

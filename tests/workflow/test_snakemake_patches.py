@@ -47,6 +47,7 @@ rule c:
 """
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("ending", ["exit 1", "{{ kill -9 $(cat main); sleep 1; }}"])
 @pytest.mark.parametrize("changed", ["first", "second"])
 def test_what_follows_from_a_job_that_failed_is_made_anew(tmp_path, changed, ending):
@@ -134,6 +135,7 @@ def oldest(tmp_path_factory):
     return folder / "bin" / "python"
 
 
+@pytest.mark.merge
 def test_the_oldest_version_makes_the_same_bytes(oldest, finished, tmp_path):
     folder = copy_project(tmp_path / "study")
     (folder / "src" / "sitecustomize.py").unlink()  # it would have jobs of the tests' own Snakemake

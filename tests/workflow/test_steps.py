@@ -45,8 +45,8 @@ def test_a_kept_checkpoint_has_all_of_its_lm(config, tmp_path):
     for key in ("bias", "architecture", "corpus", "tokenizer", "recipe", "seed", "bos", "applied"):
         assert own[key] == trained[key], key
     assert (own["label"], study.lms["p-5"]["label"]) == ("early", "no bias, step 5")
-    assert study.inference_bias("mix-20") is None  # its bias is in its weights
-    assert study.inference_bias("p-5-dVM")["form"] == "exponential"
+    assert study.opening("mix-20")["bias"] is None  # its bias is in its weights
+    assert study.opening("p-5-dVM")["bias"]["form"] == "exponential"
     assert study.weights("mix-20")[0] == "<results>/lms/mix-20/config.json"
     assert study.weights("p-5-dVM") == study.weights("p-5")
     assert study.trained_as("p-5-dVM") == study.trained_as("p-5") == "Pythia"
@@ -79,6 +79,7 @@ def test_steps_are_written_out_with_seeds(config):
     assert pairs["ALiBi-mix-TI"] == "Pythia"
 
 
+@pytest.mark.merge
 def test_a_plan_has_curves_and_no_verdict(tmp_path):
     folder = copy_project(tmp_path / "project")
     (folder / "kept.yaml").write_text(KEPT)

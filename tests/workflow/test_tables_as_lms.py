@@ -118,6 +118,7 @@ BROKEN = {
 }  # fmt: skip
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("mistake", BROKEN)
 def test_what_does_not_go_together_is_refused(mistake):
     with pytest.raises(InputError, match=re.escape(BROKEN[mistake])) as error:
@@ -323,6 +324,7 @@ def test_plans_no_training_for_them(tmp_path):
     assert jobs["mix_surprisal"] == 2 and jobs["mix_shares"] == 1
 
 
+@pytest.mark.merge
 @pytest.mark.apart
 def test_a_copied_model_is_fitted_and_tested_as_the_model_itself(study):
     """ALiBi-mix-TI's surprisals, from tables: every fit, ranking and test of the copy is its own."""

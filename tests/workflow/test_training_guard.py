@@ -30,6 +30,7 @@ def state(study):
     return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
 
+@pytest.mark.merge
 def test_a_run_stops_before_it_throws_finished_lms_away(study):
     """The plan says why; the run does nothing; the command that it prints keeps the LMs."""
     before = state(study)
@@ -61,6 +62,7 @@ def test_a_run_stops_before_it_throws_finished_lms_away(study):
     assert "Nothing to be done" in run.stdout, run.stdout[-3000:]
 
 
+@pytest.mark.merge
 def test_a_change_of_earlier_code_stops_a_run_too(study):
     """Tokens that would be made anew would train LMs anew: kept, both are as they were."""
     edit(study, "src/recency/text/tokens.py")
@@ -77,6 +79,7 @@ def test_a_change_of_earlier_code_stops_a_run_too(study):
     assert (jobs["train"], jobs["tokenize_text"]) == (2, 1)
 
 
+@pytest.mark.merge
 def test_lms_are_trained_again_when_asked_and_only_if_something_changed(study):
     losses = study / LMS / "Pythia" / "training.csv"
     config = f"{LMS}/Pythia/config.json"
@@ -109,6 +112,7 @@ def test_lms_are_trained_again_when_asked_and_only_if_something_changed(study):
     assert history.read(study / config)["retrained"] == [["recency.networks.training"]]
 
 
+@pytest.mark.merge
 def test_another_recipe_trains_again_unasked(study):
     """Code has changed as well, but whoever writes another recipe wants another LM."""
     edit(study, LOSS)
@@ -118,6 +122,7 @@ def test_another_recipe_trains_again_unasked(study):
     assert len((study / LMS / "Pythia" / "training.csv").read_text().splitlines()) == 1 + 2
 
 
+@pytest.mark.merge
 def test_a_run_stops_before_it_meets_a_state_that_it_cannot_go_on_from(study):
     """Of code and a recipe that are others by now; the command that it prints makes room."""
     import torch
@@ -143,6 +148,7 @@ def test_a_run_stops_before_it_meets_a_state_that_it_cannot_go_on_from(study):
     assert run.returncode == 0, run.stdout[-3000:]
 
 
+@pytest.mark.merge
 def test_a_half_done_training_is_let_go_on_by_other_code_when_that_is_declared(study):
     """What began it stays written down; how it goes on, tests/networks/test_training.py has."""
     import torch

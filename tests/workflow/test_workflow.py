@@ -45,6 +45,7 @@ def test_nothing_is_done_twice_even_if_all_code_is_touched(study):
     assert "Nothing to be done" in run.stdout, run.stdout[-3000:]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("file", "made"),
     [
@@ -63,6 +64,7 @@ def test_a_deleted_table_or_figure_is_made_again(study, file, made):
         assert not {"train", "surprisal"} & jobs.keys()
 
 
+@pytest.mark.merge
 def test_a_changed_bias_reruns_what_uses_it(study):
     file = study / "src" / "recency" / "attention" / "biases" / "exponential.py"
     file.write_bytes(file.read_bytes() + b"\nCHANGED = True\n")
@@ -73,6 +75,7 @@ def test_a_changed_bias_reruns_what_uses_it(study):
     assert set(re.findall(r"lm=([\w-]+)", run.stdout)) == {"dVM-I"}
 
 
+@pytest.mark.merge
 def test_snakemake_s_report(study):
     """A label of the config neither becomes HTML there nor has a file read."""
     secret = study / "secret.txt"
@@ -164,6 +167,7 @@ def killed_when(folder, reached):
     return run.wait() == -signal.SIGKILL
 
 
+@pytest.mark.merge
 def test_a_killed_run_ends_with_the_same_bytes(request, tmp_path):
     """Killed within a training, and before what follows from it is whole."""
     folder = copy_project(tmp_path / "killed")

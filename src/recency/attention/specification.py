@@ -21,7 +21,7 @@ def bias(form: str, **parameters) -> dict[str, Any]:
     """Describe a bias of attention: how scores change with distance.
 
     `form` is one of linear (ALiBi), learned_linear, linear_both, two_slopes, one_sided, exponential,
-    logistic, window, primacy_recency, temperature, identity or none; its module in recency.attention.biases gives its
+    logistic, window, power_law, primacy_recency, temperature, identity or none; its module in recency.attention.biases gives its
     equation and its `parameters`. `layers` may be "all", "last" or a list of numbers from 0. Returns
     a dict for `recency.load(checkpoint, bias=...)` and `attach`. Raises InputError for a form, a
     parameter or a value that there is not.
@@ -76,9 +76,9 @@ def checked(bias: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(
             f"a bias is what recency.attention.bias(form, ...) gives, or a dict like it, not {bias!r}"
         )
-    form, known = bias["form"], plugins.names(BIASES, "PARAMETERS")
-    if form not in known:
-        raise InputError(f"no form of bias is called {nearest(form, known)}")
+    form = bias["form"]
+    if form not in plugins.names(BIASES):
+        raise InputError(f"no form of bias is called {plugins.unknown(BIASES, form)}")
     parameters = plugins.constant(BIASES, form, "PARAMETERS") | {"layers": LAYERS}
     for name, value in bias.items():
         if name == "form":

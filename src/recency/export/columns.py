@@ -73,9 +73,8 @@ def _of_lm(column: str) -> tuple[str, str]:
         return OF_LM[column]
     if context := re.fullmatch(r"surprisal_context_(\d+)_bits", column):
         return "bits", f"surprisal given the {context[1]} words before it alone"
-    return ("bits" if column.endswith("_bits") else ""), column.removesuffix("_bits").replace(
-        "_", " "
-    )
+    name, bits, power = re.fullmatch(r"(.*?)(?:_(bits)(2?))?", column).groups(default="")
+    return bits + power.replace("2", "²"), name.replace("_", " ")
 
 
 def _own(name: str) -> tuple[str, str]:

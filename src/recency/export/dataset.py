@@ -42,9 +42,6 @@ WHOLE = "This dataset is not parted: all that the filters keep is `fit`."
 def main(
     words: str | Path,
     responses: Sequence[str | Path],
-    unigram: str | Path | None,
-    surprisal: Sequence[str | Path],
-    scored: Sequence[str | Path],
     out: str | Path,
     *,
     dataset: str,
@@ -52,6 +49,9 @@ def main(
     measures: Sequence[Mapping],
     fit: Mapping | None,
     about: Mapping,
+    unigram: str | Path | None = None,
+    surprisal: Sequence[str | Path] = (),
+    scored: Sequence[str | Path] = (),
     record: str | Path | None = None,
 ) -> None:
     """Write the folder `out`.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from recency import errors, plugins
 from recency.attention import biases
+from recency.errors import InputError
 from recency.export import standalone, standalone_memories
 from recency.networks import architectures, memories, recurrences, recurrent
 
@@ -25,7 +26,7 @@ from __future__ import annotations
 def source(form: str, config_class: type, model_class: type) -> str:
     """Return the text of FILE for a form of bias and a family's classes of recency.networks."""
     forms = plugins.folder(biases.__name__)
-    own = forms / f"{form}.py"
+    own = _file(biases.__name__, form)
     classes = ("_NEEDS_BIAS", config_class.__name__, model_class.__name__)
     parts = [
         _part(errors.__file__),
@@ -40,7 +41,7 @@ def source(form: str, config_class: type, model_class: type) -> str:
 
 def recurrent_source(form: str) -> str:
     """Return the text of FILE for a recurrent network with this form of memory."""
-    own = plugins.folder(memories.__name__) / f"{form}.py"
+    own = _file(memories.__name__, form)
     left_out = ("new", "draw")
     parts = [
         _part(errors.__file__),
@@ -55,6 +56,21 @@ def recurrent_source(form: str) -> str:
         ),
     ]
     return _written(parts, _RECURRENT, plugins.docstring(memories.__name__, form))
+
+
+def _file(package: str, form: str) -> Path:
+    """Return a form's file; InputError where it needs other modules of a package that provides it."""
+    path, (top, *_) = plugins.file(package, form), plugins.dotted(package, form).split(".")
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        named = [alias.name for alias in getattr(node, "names", [])]
+        modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else named
+        inside = any(module.split(".")[0] == top for module in modules)
+        if top != "recency" and (getattr(node, "level", 0) or inside):
+            raise InputError(
+                f"{path}, line {node.lineno}: an exported LM has its code in one file; put what the form "
+                f"needs of {top} into its module"
+            )
+    return path
 
 
 def _other_memories(path: Path) -> list[tuple[str, str]]:

@@ -10,22 +10,19 @@ from recency import history
 from recency.errors import InputError
 from recency.export import card
 from recency.export.modelling import FILE, recurrent_source, source
+from recency.scoring.lm_spec import LMSpec
 
 
 def main(
-    model: str | Path,
+    lm: LMSpec,
     out: str | Path,
     *,
-    lm: str,
     about: Mapping,
-    bias: Mapping | None = None,
-    tokenizer: str | Path | None = None,
-    allow_pickle: bool = False,
     training: str | Path | None = None,
     perplexity: Iterable[str | Path] = (),
     delta_loglik: Iterable[str | Path] = (),
 ) -> None:
-    """Write the checkpoint `model` with `bias` on it (inference) or its own to the folder `out`.
+    """Write an LM, with the bias of its training or of its inference, to the folder `out`.
 
     Plain transformers opens an unbiased one. A biased or recurrent one brings its code (FILE), which
     AutoModelForCausalLM runs with trust_remote_code=True and else refuses; the folder is opened so
@@ -36,26 +33,26 @@ def main(
     from recency.networks import checkpoints
     from recency.scoring import tokenizer as tokenizers
 
-    if checkpoints.is_masked(checkpoints.configuration(model)):
+    if checkpoints.is_masked(checkpoints.configuration(lm.model)):
         raise InputError(
             "a masked LM cannot be exported with code of its own; its folder in results/…/lms/ opens with "
             "recency.load, and with transformers' RobertaForMaskedLM where it is a plain one"
         )
-    network = checkpoints.load(model, bias, allow_pickle=allow_pickle)
-    exported = _with_code(network, bias)
+    network = checkpoints.load(lm.model, lm.bias, allow_pickle=lm.allow_pickle)
+    exported = _with_code(network, lm.bias)
     out = Path(out)
     part = out.with_name(f".{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     exported.save_pretrained(part)
-    history.copy_passages(Path(model), part)
-    _write_tokenizer(*tokenizers.load(model, tokenizer), part)
+    history.copy_passages(Path(lm.model), part)
+    _write_tokenizer(*tokenizers.load(lm.model, lm.tokenizer), part)
     if own := getattr(exported.config, "bias", None):
         code = source(own["form"], type(exported.config), type(exported))
         (part / FILE).write_text(code, encoding="utf-8")
     if memory := getattr(exported.config, "memory", None):
         (part / FILE).write_text(recurrent_source(memory["form"]), encoding="utf-8")
     _compare(network, exported, part)
-    text = card.text(lm, about, exported, training, perplexity, delta_loglik)
+    text = card.text(lm.name, about, exported, training, perplexity, delta_loglik)
     (part / "README.md").write_text(text, encoding="utf-8")
     shutil.rmtree(out, ignore_errors=True)
     part.rename(out)

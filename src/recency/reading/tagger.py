@@ -22,22 +22,22 @@ SEED = 1
 """Of the order of sentences, which decides the weights."""
 
 
-def train(treebank: str | Path, out: str | Path, quality: str | Path) -> None:
+def train(treebank: str | Path, tagger: str | Path, quality: str | Path) -> None:
     """Train a tagger on a treebank's `train`, and measure it on its `test`.
 
-    `treebank` is the table of rule treebank. `quality` gets part_of_speech, words (of `test`), found
+    `treebank` is the table of rule treebank, and `tagger` the file to write. `quality` gets part_of_speech, words (of `test`), found
     (words that the tagger says are this), right (those of them that are) and, of `all`, all words.
     """
     from nltk.tag.perceptron import PerceptronTagger
 
     table = pd.read_parquet(treebank, columns=["split", "sentence", "word", "upos"])
     parts = {split: _sentences(part) for split, part in table.groupby("split", sort=False)}
-    tagger = PerceptronTagger(load=False)
+    perceptron = PerceptronTagger(load=False)
     random.seed(SEED)  # NLTK shuffles with Python's own generator
-    tagger.train(parts["train"], nr_iter=EPOCHS)
-    rows = _quality(tagger, parts["test"])
-    weights, known, tags = tagger.encode_json_obj()
-    with atomic(out) as path:
+    perceptron.train(parts["train"], nr_iter=EPOCHS)
+    rows = _quality(perceptron, parts["test"])
+    weights, known, tags = perceptron.encode_json_obj()
+    with atomic(tagger) as path:
         made = {"weights": weights, "known": known, "tags": sorted(tags)}
         made["vocabulary"] = sorted({word.lower() for part in parts["train"] for word, _ in part})
         path.write_text(json.dumps(made, ensure_ascii=False, sort_keys=True), encoding="utf-8")

@@ -116,9 +116,9 @@ def without_unknown(nats: np.ndarray, unknown: np.ndarray) -> np.ndarray:
 
 
 def shares(
-    scores: Sequence[str | Path],
     out: str | Path,
     lms: Sequence[str],
+    scores: Sequence[str | Path] = (),
     text: str | Path | None = None,
     words: str | Path | None = None,
     ledgers: Sequence[str | Path] = (),

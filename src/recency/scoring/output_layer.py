@@ -11,7 +11,15 @@ from transformers import PreTrainedModel
 from recency.errors import InputError
 from recency.networks import products
 from recency.scoring.alignment import END, REST, SPACE
-from recency.scoring.distribution import SMALLEST, TIE, ExactStatistics, Statistics, delicate
+from recency.scoring.distribution import (
+    SMALLEST,
+    TIE,
+    ExactStatistics,
+    Statistics,
+    delicate,
+    exact_statistics,
+    in_sums,
+)
 from recency.scoring.windows import window_of
 
 #: Rows of the output layer whose logits are held at once on a CPU, for 1,024 positions: 4 MB.
@@ -108,6 +116,7 @@ class OutputLayer:
 
         What else of the distribution is `wanted` (recency.scoring.distribution) follows.
         """
+        asked, wanted = wanted, in_sums(wanted)
         rows, states = self.row[targets], states.to(self.exact.dtype)
         chosen = (states.double() * self.own[targets].double()).sum(-1)
         chosen = self.finish(chosen, rows)
@@ -138,7 +147,23 @@ class OutputLayer:
                 rows,
             )
             found = exact.finish(mass_of_all.sum(0).log())
-        return [chosen - total, mass[0] - total, mass[1] - total, *(found or [])]
+        values = dict(zip(wanted, found or [], strict=True))
+        if len(asked) > len(wanted):
+            values |= exact_statistics(
+                asked, targets, len(self.row), lambda part: self._logs(states[part])
+            )
+        return [chosen - total, mass[0] - total, mass[1] - total, *(values[n] for n in asked)]
+
+    def _logs(self, states: torch.Tensor) -> torch.Tensor:
+        """Return log-probabilities (positions, vocabulary) by token ids, float64."""
+        blocks: list[torch.Tensor] = []
+
+        def keep(logits: torch.Tensor, own: object) -> torch.Tensor:
+            blocks.append(logits.to(torch.float64, copy=True))  # the buffer is reused
+            return logits.new_zeros(len(logits))
+
+        self.masses(states, keep, torch.add)
+        return torch.cat(blocks, 1).log_softmax(-1)[:, self.row]
 
     def masses(
         self,

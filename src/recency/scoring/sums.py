@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.scoring import alignment, measures, results, whitespace
+from recency.scoring import alignment, measures, results, whitespace, word_measures
 from recency.scoring.results import Result
 from recency.scoring.texts import START
 
@@ -59,7 +59,7 @@ def of_words(
             filled[1, rows[owners]] = corrected
         if columns:
             contexts = _contexts(score, first_word)
-            more[:, rows[owners]] = measures.of_words(
+            more[:, rows[owners]] = word_measures.of_words(
                 asked, score.statistics, contexts, first, results.UNITS[unit]
             )
         filled[0, rows[owners]] = plain
@@ -108,7 +108,7 @@ def of_tokens(
             words.iloc[rows], text.spans, None if spaces is None else spaces[rows], leading_space
         )
         contexts = _contexts(score, "null")
-        values = measures.of_tokens(asked, score.statistics, contexts, log) if columns else []
+        values = word_measures.of_tokens(asked, score.statistics, contexts, log) if columns else []
         made = {
             "token": [model.tokenizer.id_to_token(int(number)) for number in text.ids],
             "token_id": text.ids.astype(np.int32),

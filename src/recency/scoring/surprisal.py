@@ -25,6 +25,7 @@ from recency.scoring import (
 from recency.scoring import measures as measure_names
 from recency.scoring import tokenizer as tokenizer_files
 from recency.scoring.begin_token import begin_note, begin_token
+from recency.scoring.lm_spec import LMSpec
 from recency.scoring.results import Result
 from recency.scoring.texts import Texts, as_words, spaces_of
 
@@ -73,39 +74,28 @@ class Model:
 
 def main(
     words: Path | Sequence[Path],
-    model: str | Path,
-    tokenizer: str | Path | None,
+    lm: LMSpec,
     out: Path | Sequence[Path],
-    lm: str,
     dataset: str | Sequence[str],
-    bias: dict | None = None,
-    bos: bool | str = True,
-    stride: int | None = None,
-    threads: int = 1,
     ledger: Path | Sequence[Path] | None = None,
-    allow_pickle: bool = False,
     done: Callable[[int], None] = lambda number: None,
     accept: Sequence[Sequence[str]] = (),
     **settings,
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens and context_tokens for each word.
 
-    What `measures` and `context` among the settings ask for follows, and the foils' surprisal where
-    the words have any (recency.scoring.foils). `model` is a folder, a Hub name, or an n-gram model's file; `bias` is put on at inference. With
-    lists of `words`, `out`, `dataset` and `ledger`, one load serves many datasets. `ledger` gets
-    the alignment issues (CSV); `allow_pickle` is that of `load`, `settings` those of `score_words`.
-    `done` is called with the number of each dataset that is written; `accept` are the checks that
-    each may fail (`plausible.require_plausible`).
+    The columns of `measures` and `context` (further `settings` of `score_words`) follow, and the
+    foils' surprisal where the words have any (recency.scoring.foils). With lists of `words`, `out`,
+    `dataset` and `ledger`, the LM is opened once for many datasets. `ledger` gets the alignment
+    issues (CSV). `done` is called with the number of each dataset that is written; `accept` are the
+    checks that each may fail (`plausible.require_plausible`).
     """
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
-    if not ngram.is_ngram(model):
-        from recency import processor
-
-        processor.use(threads)
-        model = load(model, tokenizer, bias, allow_pickle=allow_pickle)
+    model = lm.model if ngram.is_ngram(lm.model) else lm.open()
+    settings = lm.reading | settings
     for number, (table, path, name) in enumerate(zip(words, out, dataset, strict=True)):
-        shown = progress(1, f"surprisal of {name} under {lm}", "windows")
+        shown = progress(1, f"surprisal of {name} under {lm.name}", "windows")
 
         def report(done: int, total: int, shown=shown) -> None:
             shown.total = total
@@ -113,22 +103,20 @@ def main(
 
         shown_words = pd.read_parquet(table)
         try:
-            result = _with_foils(
-                shown_words, model, settings, bos=bos, stride=stride, report=report
-            )
+            result = _with_foils(shown_words, model, settings | {"report": report})
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
         may_fail = accept[number] if accept else ()
-        plausible.require_plausible(shown_words, result, lm=lm, dataset=name, accept=may_fail)
+        plausible.require_plausible(shown_words, result, lm=lm.name, dataset=name, accept=may_fail)
         result.write(path, ledger[number] if ledger else None, name)
         done(number)
 
 
-def _with_foils(words: pd.DataFrame, model, settings: dict, **known) -> Result:
+def _with_foils(words: pd.DataFrame, model, settings: dict) -> Result:
     """Score words, and their foils where they have any."""
-    result = score_words(words, model, **known, **settings)
+    result = score_words(words, model, **settings)
     if foils.FOIL in words:
-        plain = known | {key: each for key, each in settings.items() if key not in OF_MEASURES}
+        plain = {key: value for key, value in settings.items() if key not in OF_MEASURES}
         result.table[foils.COLUMN] = foils.surprisal(
             words,
             lambda texts: score_words(texts, model, **plain).table,

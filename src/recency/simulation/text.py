@@ -42,11 +42,11 @@ def stories(number: int, seed: int, stream: int, settings: Rates) -> Iterator[St
         yield grammar.generate(settings, seed, stream, index)
 
 
-def main(out_text: str, documents: int, seed: int, **settings: float) -> None:
+def main(out: str, documents: int, seed: int, **settings: float) -> None:
     """Write `documents` stories; `settings` are rates of `simulation.story.Rates`."""
     chosen = rates(**settings)
     shown = progress(documents, "simulated text", "stories")
-    with atomic(out_text) as part, pq.ParquetWriter(part, SCHEMA, compression="zstd") as file:
+    with atomic(out) as part, pq.ParquetWriter(part, SCHEMA, compression="zstd") as file:
         names, texts = [], []
         for index, story in enumerate(stories(documents, seed, TEXT, chosen), start=1):
             names.append(f"story-{index:06d}")

@@ -19,7 +19,7 @@ CHUNK = 1 << 24
 def main(
     tokens: str | Path,
     tokenizer: str | Path,
-    out_info: str | Path,
+    out: str | Path,
     vocabulary: int | None = None,
     bytes: int | None = None,
     end_of_document: str = END_OF_DOCUMENT,
@@ -67,5 +67,5 @@ def main(
         "rows": len(ids) // ROW,
     }
     print(facts, f"{len(ids) % ROW} tokens after the last row of {ROW}", file=sys.stderr)
-    with atomic(out_info) as temporary:
+    with atomic(out) as temporary:
         temporary.write_text(json.dumps(facts, indent=1) + "\n")

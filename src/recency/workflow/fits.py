@@ -20,7 +20,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 def main(
     files: Mapping[str, Any],
-    out: Sequence[str],
+    fits: Sequence[str],
     observations: Sequence[str],
     responses: Sequence[Mapping[str, Any]],
     lm: str,
@@ -35,11 +35,11 @@ def main(
     `others_<number>` are in the order of the response's `others`. A response has a `name`, its
     `design` and `others`, the LMs that its formula names, and `in_sample` where the fitted
     observations' log-likelihoods are written too. The rest is that of
-    recency.regression.fit.main, whose `out` and `out_observations` these are.
+    recency.regression.fit.main, whose `out` and `out_observations` are `fits` and `observations`.
     """
     work: dict[Part, dict[str, Any]] = {}
     for response, read, *outputs in zip(
-        responses, _files(files, responses), out, observations, strict=True
+        responses, _files(files, responses), fits, observations, strict=True
     ):
         design, others = dict(response["design"]), read.pop("others")
         if beside is not None:
@@ -59,7 +59,7 @@ def main(
 
 def crossed(
     files: Mapping[str, Any],
-    out: Sequence[str],
+    scores: Sequence[str],
     responses: Sequence[Mapping[str, Any]],
     lm: str,
     model: str,
@@ -70,7 +70,7 @@ def crossed(
 ) -> None:
     """Score a model of each response by the crossed bootstrap; arguments as for `main`."""
     work: dict[Part, dict[str, Any]] = {}
-    for response, read, output in zip(responses, _files(files, responses), out, strict=True):
+    for response, read, output in zip(responses, _files(files, responses), scores, strict=True):
         others = read.pop("others")
         asked = {"lm": lm, "model": model, "design": dict(response["design"])}
         asked |= {"dataset": response["dataset"], "draws": draws, "seed": seed}

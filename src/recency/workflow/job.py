@@ -1,4 +1,4 @@
-"""What every script of a rule does around its work: memory, the log, and errors that a person can act on."""
+"""The surroundings of a rule's script: memory, the log, and errors that a person can act on."""
 
 import errno
 import gc

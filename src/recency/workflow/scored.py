@@ -5,39 +5,33 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from recency.scoring.lm_spec import LMSpec
 from recency.workflow import kept
 from recency.workflow.kept import Part
-from recency.workflow.network import opened_from
 
 
 def main(
     words: Sequence[str],
-    trained: Sequence[str],
-    out: Sequence[str],
+    lm: LMSpec,
+    surprisal: Sequence[str],
     ledger: Sequence[str],
     datasets: Sequence[str],
-    lm: str,
     code: Mapping[str, str],
-    threads: int,
-    checkpoint: str | None,
-    allow_pickle: bool,
-    scoring: Mapping,
     accept: Sequence[Sequence[str]] = (),
     **settings,
 ) -> None:
-    """Write the surprisal and the ledger of each dataset that is not kept from before.
+    """Write the surprisal and the ledger of each dataset that is not stored already.
 
-    `trained` are the files of a network that was trained here; without them it is `checkpoint`.
-    `settings` and `scoring` are those of recency.scoring.surprisal.main. Datasets of the same words
-    are scored once. `accept` are the checks of the surprisal that each dataset may fail.
+    `settings` are those of recency.scoring.surprisal.main. Datasets of the same words are scored
+    once. `accept` are the checks of the surprisal that each dataset may fail.
     """
-    opened = opened_from(trained, checkpoint, allow_pickle)
-    local = checkpoint if not trained and checkpoint and Path(checkpoint).exists() else None
-    made_by = {"lm": lm, "opened": {} if trained else opened, **settings, "scoring": dict(scoring)}
+    made_by = lm.settings | settings
     parts, of, may_fail = [], {}, {}
     accepted = accept or [()] * len(words)
-    for name, path, fails, *outputs in zip(datasets, words, accepted, out, ledger, strict=True):
-        files = {"words": path, "model": trained, "checkpoint": local}
+    for name, path, fails, *outputs in zip(
+        datasets, words, accepted, surprisal, ledger, strict=True
+    ):
+        files = {"words": path, "model": lm.files}
         key = kept.key(files, made_by | ({"accept": fails} if fails else {}), code)
         part = Part(name, tuple(map(Path, outputs)), key)
         parts.append(part)
@@ -60,16 +54,13 @@ def main(
 
         score(
             words=[of[part] for part in todo],
-            **opened,
+            lm=lm,
             out=[part.outputs[0] for part in todo],
             ledger=[part.outputs[1] for part in todo],
             dataset=[part.name for part in todo],
-            lm=lm,
             accept=[may_fail[part] for part in todo],
-            threads=threads,
             done=done,
             **settings,
-            **scoring,
         )
     for part in again:
         for source, output in zip(first[part.key].outputs, part.outputs, strict=True):

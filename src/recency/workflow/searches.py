@@ -17,15 +17,9 @@ def search_files(study: Study, search: str) -> dict[str, list[str]]:
 def search_settings(study: Study, search: str) -> dict:
     """Return how a search scores and fits, and what it varies."""
     entry = study.config["searches"][search]
-    lm = study.lms[entry["lm"]]
     varied = ("form", "layers", "parameters", "trials", "seed")
     return {
-        "lm": entry["lm"],
-        "checkpoint": lm.get("checkpoint"),
-        "allow_pickle": lm.get("allow_pickle", False),
-        "bos": lm["bos"],
-        "stride": lm["stride"],
-        "scoring": lm.get("scoring", {}),
+        "lm": study.opening(entry["lm"]),
         "responses": [
             {k: r[k] for k in ("dataset", "measure")}
             | {"design": study.config["designs"][r["design"]]}

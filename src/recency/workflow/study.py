@@ -183,9 +183,20 @@ class Study(Ranked, Absent):
 
     # Language models
 
-    def inference_bias(self, lm: str) -> dict | None:
-        """Return the bias that is put on an LM when it is used, if it was not trained with it."""
-        return self.lms[lm]["bias"] if self.lms[lm]["applied"] == "inference" else None
+    def opening(self, lm: str) -> dict:
+        """Return how a job opens an LM: the settings of `recency.scoring.lm_spec.LMSpec.of_job`."""
+        entry = self.lms[lm]
+        if "ngram" in entry:
+            return {"name": lm, "bos": entry["ngram"].get("bos", NGRAM["bos"])}
+        return {
+            "name": lm,
+            "checkpoint": entry.get("checkpoint"),
+            "bias": entry["bias"] if entry["applied"] == "inference" else None,
+            "bos": entry.get("bos", True),
+            "stride": entry.get("stride"),
+            "scoring": entry.get("scoring", {}),
+            "allow_pickle": entry.get("allow_pickle", False),
+        }
 
     def gpus(self, lm: str) -> int:
         """Say how many GPUs an LM's training asks for."""

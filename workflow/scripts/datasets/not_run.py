@@ -1,8 +1,7 @@
 """List the datasets that were left out, and why, so that the result says so."""
 
-from recency.workflow.job import logged
 from recency.workflow.not_run import main
+from recency.workflow.script import run
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
-        main(datasets=snakemake.params.datasets, out=snakemake.output[0])
+    run(main, snakemake)

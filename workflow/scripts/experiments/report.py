@@ -1,8 +1,7 @@
 """The report: one page that begins with the answer."""
 
 from recency.evaluations.report.page import main
-from recency.workflow.job import logged
+from recency.workflow.script import run
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
-        main(**snakemake.input, **snakemake.output, **snakemake.params)
+    run(main, snakemake)

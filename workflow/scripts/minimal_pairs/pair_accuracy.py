@@ -1,8 +1,7 @@
 """How often each LM finds the acceptable sentence of a minimal pair likelier, and against the baseline."""
 
 from recency.evaluations.minimal_pairs.accuracy import main
-from recency.workflow.job import logged
+from recency.workflow.script import run
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
-        main(**snakemake.input, out=snakemake.output[0], **snakemake.params)
+    run(main, snakemake)

@@ -1,8 +1,7 @@
 """Rule corpus_words: a corpus's words, as those of a dataset."""
 
 from recency.scoring.mix import words_of
-from recency.workflow.job import logged
+from recency.workflow.script import run
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
-        words_of(snakemake.input.text, snakemake.output[0])
+    run(words_of, snakemake)

@@ -1,13 +1,7 @@
 """Rule continuations: how LMs go on, shuffled among the originals, for people to judge."""
 
 from recency.evaluations.rank_metrics.judges import main
-from recency.workflow.job import logged
+from recency.workflow.script import run
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
-        main(
-            continuations=snakemake.input.continuations,
-            out=snakemake.output.blind,
-            out_key=snakemake.output.key,
-            **snakemake.params,
-        )
+    run(main, snakemake)

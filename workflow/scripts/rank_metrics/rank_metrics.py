@@ -1,24 +1,7 @@
 """Rule rank_metrics: where an LM ranks the words that come, and how it would go on."""
 
 from recency.evaluations.rank_metrics.score import main
-from recency.workflow.job import logged
-from recency.workflow.network import opened_from
+from recency.workflow.script import run
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
-        main(
-            words=snakemake.input.words,
-            **opened_from(
-                snakemake.input.model, snakemake.params.checkpoint, snakemake.params.allow_pickle
-            ),
-            out=snakemake.output.ranks,
-            out_continuations=snakemake.output.continuations,
-            lm=snakemake.wildcards.lm,
-            threads=snakemake.threads,
-            temperature=float(snakemake.wildcards.temperature),
-            **{
-                key: int(snakemake.wildcards[key])
-                for key in ("sentences", "least", "kept", "longest", "seed")
-            },
-            **{key: snakemake.params[key] for key in ("bias", "bos", "stride", "scoring")},
-        )
+    run(main, snakemake)

@@ -1,8 +1,7 @@
 """Write the stimuli of the simulated reading experiments: stories that no model was trained on."""
 
 from recency.simulation.stimuli import main
-from recency.workflow.job import logged
+from recency.workflow.script import run
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
-        main(out=snakemake.output[0], **snakemake.params)
+    run(main, snakemake)

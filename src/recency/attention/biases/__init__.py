@@ -78,5 +78,5 @@ class Bias(nn.Module):
 def build(spec: dict, heads: int) -> Bias:
     """Make the bias that a config's `biases:` entry describes, for `heads` attention heads."""
     parameters = {key: value for key, value in spec.items() if key not in ("form", "layers")}
-    module = plugins.load("recency.attention.biases", spec["form"], "form of bias", "PARAMETERS")
+    module = plugins.load("recency.attention.biases", spec["form"])
     return module.Form(heads, **parameters)

@@ -125,5 +125,5 @@ def exactly(device: torch.device) -> torch.autocast:
 def build(spec: dict, inputs: int, width: int, vocabulary: int) -> Memory:
     """Make the memory that a config's `memories:` entry describes."""
     parameters = {key: value for key, value in spec.items() if key != "form"}
-    module = plugins.load("recency.networks.memories", spec["form"], "form of memory", "PARAMETERS")
+    module = plugins.load("recency.networks.memories", spec["form"])
     return module.Form(inputs, width, vocabulary, **parameters)

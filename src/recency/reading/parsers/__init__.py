@@ -24,12 +24,12 @@ _NO_OPTIONS = {"measures"}  # what the workflow itself tells a parser
 
 def names() -> list[str]:
     """List the parsers there are."""
-    return plugins.names("recency.reading.parsers", "MEASURES")
+    return plugins.names("recency.reading.parsers")
 
 
 def parser(name: str) -> ModuleType:
     """Load the parser `name`; raise an InputError with the nearest name if there is none."""
-    return plugins.load("recency.reading.parsers", name, "parser", "MEASURES")
+    return plugins.load("recency.reading.parsers", name)
 
 
 def accepted(module: ModuleType, function: Callable, options: dict) -> dict:

@@ -14,9 +14,9 @@ Reader = Callable[..., Iterator[tuple[str, str]]]
 
 def readers() -> list[str]:
     """Name the readers there are."""
-    return plugins.names("recency.text.readers", "read")
+    return plugins.names("recency.text.readers")
 
 
 def reader(name: str) -> Reader:
     """Give the `read` function of a reader."""
-    return plugins.load("recency.text.readers", name, "reader of text", "read").read
+    return plugins.load("recency.text.readers", name).read

@@ -1,0 +1,91 @@
+"""A network as a job opens it: its files, the bias applied at inference, and how it reads texts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from recency.scoring.surprisal import Model
+
+
+@dataclass(frozen=True)
+class LMSpec:
+    """A language model as a job opens it.
+
+    Attributes
+    ----------
+    name
+        Its key in the config's `lms`.
+    model
+        A folder, a Hub name, or the file of an n-gram model.
+    tokenizer
+        The tokenizer's file; None where the model brings its own.
+    bias
+        The bias applied at inference (an entry of the config's `biases`); None where there is none,
+        or the model was trained with it.
+    bos, stride
+        See `recency.scoring.surprisal.score_words`.
+    scoring
+        Its other settings: `window`, `precision`, `leading_space` …
+    allow_pickle
+        Whether weights may be read from a pickle.
+    threads
+        Of the processor.
+    """
+
+    name: str
+    model: str | Path
+    tokenizer: str | Path | None = None
+    bias: dict | None = None
+    bos: bool | str = True
+    stride: int | None = None
+    scoring: Mapping[str, Any] = field(default_factory=dict)
+    allow_pickle: bool = False
+    threads: int = 1
+
+    @classmethod
+    def of_job(cls, given: dict[str, Any], threads: int) -> "LMSpec":
+        """Take the param `lm` (`Study.opening`) and the input `model` out of a job's arguments.
+
+        `model` is the file of an n-gram model, or those of a network that the workflow trained,
+        whose folder has its tokenizer; where there is none, the `checkpoint` of `lm` is opened, a
+        folder or a Hub name.
+        """
+        settings, files = dict(given.pop("lm")), given.pop("model", ())
+        model, tokenizer = settings.pop("checkpoint", None), None
+        if isinstance(files, str):
+            model = files
+        elif files:
+            model = Path(files[0]).parent
+            tokenizer, settings["allow_pickle"] = model / "tokenizer.json", False
+        return cls(model=model, tokenizer=tokenizer, threads=threads, **settings)
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that it is opened from, or its folder; none of a model of the Hub."""
+        if self.tokenizer is not None:
+            weights = (Path(self.model) / name for name in ("config.json", "model.safetensors"))
+            return [*weights, Path(self.tokenizer)]
+        return [Path(self.model)] if Path(self.model).exists() else []
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What its surprisal depends on next to `files`."""
+        names = ("name", "bias", "bos", "stride", "scoring", "allow_pickle")
+        hub = {} if self.files else {"model": str(self.model)}
+        return {name: getattr(self, name) for name in names} | hub
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The settings of `score_words`: bos, stride and those of `scoring`."""
+        return {"bos": self.bos, "stride": self.stride, **self.scoring}
+
+    def open(self, biased: bool = True) -> "Model":
+        """Open the network with its tokenizer; with `biased` false without the bias."""
+        from recency import processor
+        from recency.scoring import surprisal
+
+        processor.use(self.threads)
+        bias = self.bias if biased else None
+        return surprisal.load(self.model, self.tokenizer, bias, allow_pickle=self.allow_pickle)
