@@ -1,7 +1,10 @@
 # make demo    the simulated study, with all its own set-up: minutes on two cores, downloads no data
-# make test    the tests, with all their own set-up
+# make test    the default tier of the tests: 3 minutes on two cores, after the set-up
+# make test-merge    the tests that a change must pass as well: 15 minutes on two cores
+# make test-long    the tests that take longest: the next three, and the documentation as a site
 # make open    real, openly available text and reading times: hours on a workstation
-# make test-faults | test-slurm    what takes long: jobs killed, disks full, files damaged; a Slurm of its own
+# make test-faults    jobs killed, disks full, files damaged: half an hour of one core; mounting disks needs root
+# make test-slurm    the study through Slurm, which it installs as root: a quarter of an hour
 # make test-open    every target of the open study, with networks of twelve steps: an hour of one core
 # make docs    the documentation as a site, in build/site: Python 3.11 and two minutes
 # make setup | lint | notebook | lock | clean
@@ -9,7 +12,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo open test test-faults test-open test-slurm lint docs notebook lock clean
+.PHONY: help setup demo open test test-merge test-long test-faults test-open test-slurm lint docs notebook lock clean
 
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 export CORES
@@ -31,27 +34,42 @@ demo: setup
 # Files that a folder beside this one holds already are not downloaded again.
 MIRROR := $(wildcard ../shared/mirror)$(if $(wildcard ../shared/mirror ../shared/data),:)$(wildcard ../shared/data)
 ifneq ($(MIRROR),)
-open test-open: export RECENCY_MIRROR ?= $(MIRROR)
+open test-open test-long: export RECENCY_MIRROR ?= $(MIRROR)
 endif
 open: setup
 	@setup/study.sh open
 
-test: setup
-	@$(tools) python -m pytest --numprocesses $(CORES) --dist loadgroup --no-loadscope-reorder
+pytest = $(tools) python -m pytest
+parallel = --numprocesses $(CORES) --dist loadgroup --no-loadscope-reorder
 
-# All the faults that docs/faults.md lists, of which `make test` tries a sample: half an hour of one core.
+test: setup
+	@$(pytest) $(parallel)
+
+test-merge: setup
+	@$(pytest) $(parallel) --require-tests -m merge
+
+# The three below, one after another, and the rest: the documentation as a site.
+test-long: test-slurm test-open test-faults .tools/docs/made
+	@$(pytest) $(parallel) --require-tests -m long --ignore tests/faults --ignore tests/studies
+
+# All the faults that docs/faults.md lists, of which `make test-merge` tries a sample.
 test-faults: setup
-	@$(tools) RECENCY_FAULTS=all python -m pytest --numprocesses $(CORES) --maxschedchunk 1 -o python_files='test_*.py faults_*.py' tests/faults
+	@$(pytest) --numprocesses $(CORES) --maxschedchunk 1 --require-tests -m long \
+		--ignore tests/faults/test_slurm.py tests/faults
 
 # On real text and reading times, downloaded or from a mirror.
 test-open: setup
-	@$(tools) python -m pytest -o python_files='open_*.py' tests/studies
+	@$(pytest) --require-tests -m long tests/studies
 
-# A Slurm on this machine alone, brought up and taken down again: Debian's packages, as root. And what
-# profiles/generic has its users install.
+# A Slurm on this machine alone, brought up and taken down again. And what profiles/generic has its
+# users install.
+SLURM = slurmctld slurmd slurm-client munge
 test-slurm: setup
+	@type slurmctld slurmd sbatch munged >/dev/null 2>&1 || { apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $(SLURM); } >/dev/null || \
+		{ echo "test-slurm needs Debian's packages; as root: apt-get install $(SLURM)" >&2; exit 1; }
 	@sed -n 's/^# *\(\.venv.* pip install\) /\1 --quiet --no-deps /p' profiles/generic/config.yaml | bash -e
-	@$(tools) python -m pytest -o python_files='slurm_*.py' tests/faults
+	@$(pytest) --require-tests tests/faults/test_slurm.py
 
 lint: setup
 	@$(tools) ruff check

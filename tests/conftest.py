@@ -6,7 +6,6 @@ import os
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import fcntl
 import gc
 import json
 import shutil
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import job_server
 import pytest
-from project import ROOT, TINY, copy_finished, copy_project, prepare, snakemake
+from project import ROOT, TINY, copy_finished, copy_project, prepare, run_once, snakemake
 
 pytest_plugins = ["training_job", "masked_job"]  # its fixtures
 HEADERS = Path(sysconfig.get_path("include"), "Python.h")
@@ -28,7 +27,7 @@ without_compiler = pytest.mark.skipif(
 
 def needs_compiler(test):
     """Mark a test of torch.compile: on one worker, the first of them compiles what all include."""
-    return pytest.mark.xdist_group("compiled")(without_compiler(test))
+    return pytest.mark.merge(pytest.mark.xdist_group("compiled")(without_compiler(test)))
 
 
 #: Where programs look for libraries. R, started by a test, puts its own folders there, in which a later
@@ -75,13 +74,30 @@ LONGEST = (
 GROUPS = "RECENCY_TEST_GROUPS"
 
 
+def pytest_addoption(parser):
+    parser.addoption("--require-tests", action="store_true", help="fail if all tests are skipped")
+
+
 def pytest_configure(config):
+    """Run the default tier where neither a marker nor a file is named; prepare what tests share."""
+    if config.args_source is config.ArgsSource.TESTPATHS and not config.option.markexpr:
+        config.option.markexpr = "not merge and not long"
     if not hasattr(config, "workerinput"):  # one for all workers, which have it from here
         os.environ[job_server.NAME] = job_server.start()
         folder = tempfile.mkdtemp(prefix="recency-tests-")
         os.environ[GROUPS] = os.path.join(folder, "groups.json")
         prepare(folder)
-    config.addinivalue_line("markers", "apart: may run on another worker than the rest of its file")
+
+
+def pytest_sessionfinish(session):
+    """Fail a session that was asked to run tests, and skipped them all."""
+    config = session.config
+    if config.getoption("require_tests") and not hasattr(config, "workerinput"):
+        terminal = config.pluginmanager.get_plugin("terminalreporter")
+        if not session.exitstatus and not terminal.stats.get("passed"):
+            terminal.ensure_newline()
+            terminal.write_line("all tests were skipped, for the reasons below", red=True)
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_unconfigure(config):
@@ -165,14 +181,9 @@ def finished(tmp_path_factory) -> Path:
     base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent  # the workers' common folder
-    folder, output = base / "finished", base / "finished.txt"
-    with open(base / "finished.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the process
-        if not output.exists():
-            run = snakemake(copy_project(folder), configs=TINY)
-            output.write_text(f"{run.returncode}\n{run.stdout}")
-    code, _, printed = output.read_text().partition("\n")
-    assert code == "0", printed[-6000:]
+    folder = base / "finished"
+    run = run_once(base / "finished.txt", lambda: snakemake(copy_project(folder), configs=TINY))
+    assert run.returncode == 0, run.stdout[-6000:]
     return folder
 
 

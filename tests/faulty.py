@@ -11,8 +11,6 @@ import sys
 import threading
 from pathlib import Path
 
-#: Whether all of the faults are tried (make test-faults), and not a sample.
-FULL = bool(os.environ.get("RECENCY_FAULTS"))
 #: The variable that has each job of a run die once: a seed and a signal's number.
 DOOMED = "RECENCY_FAULTS_DOOMED"
 

@@ -5,7 +5,9 @@ the package of the project that it runs.
 """
 
 import copy
+import fcntl
 import functools
+import hashlib
 import multiprocessing
 import os
 import re
@@ -134,6 +136,25 @@ def snakemake(folder, *arguments, configs=(), **variables):
 def plan(folder, *arguments, configs=()):
     """Do a dry run."""
     return snakemake(folder, "-n", *arguments, configs=configs)
+
+
+def run_once(path, run):
+    """Return a run that is the same for all tests and workers: its code and text stay in a file."""
+    with open(f"{path}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the process
+        if not path.exists():
+            done = run()
+            path.write_text(f"{done.returncode}\n{done.stdout}")
+    code, _, text = path.read_text().partition("\n")
+    return subprocess.CompletedProcess([], int(code), text)
+
+
+def plan_once(*arguments, configs=()):
+    """Do a dry run of the project as it is, unless a test or worker has done the same one."""
+    name = hashlib.sha256(repr((arguments, configs)).encode()).hexdigest()[:16]
+    folder = Path(os.environ[KNOWN]).parent / f"plan-{name}"
+    path = folder.with_suffix(".txt")
+    return run_once(path, lambda: plan(copy_project(folder), *arguments, configs=configs))
 
 
 def planned(output):

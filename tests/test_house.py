@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from recency import plugins
-from recency.reading import parsers
-from recency.text import readers
 from recency.workflow import code
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,13 +37,15 @@ def test_near_names_are_guessed_in_one_place():
     assert called_in("get_close_matches") == {"src/recency/names.py"}
 
 
-@pytest.mark.parametrize(
-    ("package", "names"),
-    [("recency.reading.parsers", parsers.names()), ("recency.text.readers", readers.readers())],
-)
-def test_a_folder_of_plug_ins_has_nothing_else(package, names):
-    modules = {path.stem for path in plugins.folder(package).glob("*.py")} - {"__init__"}
-    assert modules == set(names)
+@pytest.mark.parametrize("kind", plugins.KINDS)
+def test_a_folder_of_plug_ins_has_nothing_else(kind):
+    package, beside = plugins.KINDS[kind].package, {"__init__"}
+    if kind == "evaluations":
+        beside |= {"kept", "registry", "summary", "dataset_check", "report"}
+    paths = [*plugins.folder(package).glob("*.py"), *plugins.folder(package).glob("*/__init__.py")]
+    modules = {path.parent.name if path.name == "__init__.py" else path.stem for path in paths}
+    own = package.rpartition(".")[2]
+    assert modules - beside - {own} == set(plugins.names(package)) - {own}
 
 
 def test_minimal_pairs_depend_on_no_reader_of_training_text():

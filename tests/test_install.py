@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.merge
+
 ROOT = Path(__file__).resolve().parents[1]
 
 NOTEBOOK = """

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "recency"
 PROGRAM = """
 import torch
@@ -16,6 +18,7 @@ print((small[:1] * 1e-10).item(), (small[:1] * 1e-7).item() > 0)
 """
 
 
+@pytest.mark.merge
 def test_denormal_numbers_are_nothing_in_every_thread():
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True

@@ -118,6 +118,7 @@ def content(site, page):
     return (site / page).read_text(encoding="utf-8").partition("<article")[2]
 
 
+@pytest.mark.long
 def test_pages_of_the_root_are_in_it_with_their_links(site):
     start = content(site, "index.html")
     assert 'src="demo.png"' in start and (site / "demo.png").exists()
@@ -126,6 +127,7 @@ def test_pages_of_the_root_are_in_it_with_their_links(site):
     assert (site / "tutorial.ipynb").exists() and not (site / "requirements.txt").exists()
 
 
+@pytest.mark.long
 def test_formulas_are_mathml(site):
     page = content(site, "regression.html")
     assert page.count("<math") > 20 and "arithmatex" not in page
@@ -133,6 +135,7 @@ def test_formulas_are_mathml(site):
     assert r"\Lambda_f^\top" in source and r"\Lambda" not in page
 
 
+@pytest.mark.long
 def test_the_reference_has_what_the_package_offers(site):
     import recency
 
@@ -142,6 +145,7 @@ def test_the_reference_has_what_the_package_offers(site):
     assert "the word's number within it" in page
 
 
+@pytest.mark.long
 def test_nothing_is_fetched_from_elsewhere(site):
     for path in Path(site).rglob("*.html"):
         fetched = re.findall(r'(?:src|<link[^>]*href)="(https?:[^"]+)"', path.read_text("utf-8"))

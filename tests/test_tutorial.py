@@ -89,6 +89,7 @@ def run(line, folder):
     return done.stdout
 
 
+@pytest.mark.merge
 @pytest.mark.apart
 def test_every_command_runs(folder, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")

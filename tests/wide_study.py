@@ -30,6 +30,7 @@ datasets:
     tagger: trees
     words: {table: {local: annotated.csv}}
     responses: {table: {local: annotated.csv}}
+    options: {columns: {words: {condition: condition, stimulus: stimulus}}}
     measures: {SPR: {filters: []}}
 dependencies: {trees: {label: Trees, dataset: annotated, trees: {local: trees}, leaves: {local: leaves}}}
 minimal_pairs: {agreement: {label: Agreement, table: {local: agreement.tsv}}}
@@ -54,6 +55,7 @@ experiments:
     nearest_words: {words: [the], neighbours: 2}
     minimal_pairs: agreement
     dependencies: trees
+    conditions: {dataset: annotated, measure: SPR}
     ranks: {replicates: 20}
     nested: [[Pythia, ALiBi-mix-TI]]
   along: {title: Along, lms: [Pythia], baseline: Pythia, responses: {spr: [simulated_spr.SPR]}, steps: [5, 40]}
@@ -92,7 +94,9 @@ ANNOTATED = "(S (N-lA LEAF!) (V-aN (V-aN-bN LEAF!) (N-lA LEAF!)))\n"
 
 def write(folder):
     """Write config and files into a folder in which the tiny study is finished."""
-    documents = pd.read_parquet(folder / RESULTS / "corpora/simulated/text.parquet").text
+    stories = pd.read_parquet(folder / RESULTS / "corpora/simulated/text.parquet").text
+    # Backwards, so that no passage is one that an LM was trained on.
+    documents = [" ".join(reversed(text.split())) for text in stories]
     (folder / "text.txt").write_text("\n".join(documents[:9]))
     (folder / "another.txt").write_text("\n".join(documents[9:12]))
     words = sorted({word for text in documents[:9] for word in text.split() if word.isalpha()})
@@ -122,7 +126,10 @@ def _annotated(folder):
         for reader in READERS
     ]
     names = ["item", "sentence", "position", "word", "subject", "SPR"]
-    pd.DataFrame(rows, columns=names).to_csv(folder / "annotated.csv", index=False)
+    table = pd.DataFrame(rows, columns=names)
+    table["condition"] = table["sentence"].map(lambda number: ("easy", "hard")[number % 2])
+    table["stimulus"] = table["sentence"] // 2
+    table.to_csv(folder / "annotated.csv", index=False)
     trees = f"!ARTICLE\n{ANNOTATED * len(SENTENCES)}" * len(STORIES)
     (folder / "trees").write_text(trees)
     leaves = [

@@ -43,6 +43,11 @@ CASES = {
         {},
         lambda s, i, j, h, H, L: s / (1 + math.exp(0.4 * (max(1, i - j + 1) - 12))),
     ),
+    "power_law": ({}, lambda s, i, j, h, H, L: s - 0.5 * math.log(i - j + 1)),
+    "power_law buffer": (
+        {"decay": 1.5, "buffer": 4},
+        lambda s, i, j, h, H, L: s - (1.5 * math.log((i - j + 1) / 4) if i - j >= 4 else 0),
+    ),
     "primacy_recency": (
         {},
         lambda s, i, j, h, H, L: s + 0.5 * primacy(j, L) + 0.5 * primacy(L - 1 - j, L),
@@ -127,7 +132,10 @@ def test_both_directions(offset):
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without")
-@pytest.mark.parametrize("dtype,near", [(torch.float64, 2e-7), (torch.float32, 2e-6)])
+@pytest.mark.parametrize(
+    "dtype,near",
+    [(torch.float64, 2e-7), pytest.param(torch.float32, 2e-6, marks=pytest.mark.merge)],
+)
 @pytest.mark.parametrize("case", CASES)
 def test_backends_agree(case, dtype, near):
     """softmax, sdpa, blocks and flex on the same inputs, and with fewer queries than keys."""
@@ -209,6 +217,7 @@ def test_gradient(case):
     )
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("case", CASES)
 def test_gradients_by_blocks(case, monkeypatch):
     """Of a bias's own weights as well; the blocks are one query, two and two of five."""

@@ -50,7 +50,7 @@ class Module(torch.nn.Module):
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without")
-@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("padded", [pytest.param(False, marks=pytest.mark.merge), True])
 @pytest.mark.parametrize("case", CASES)
 def test_backends_equal_the_equation(case, padded):
     parameters, b = CASES[case]

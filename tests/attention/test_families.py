@@ -16,6 +16,8 @@ import recency
 from recency.attention import biased
 from recency.attention.biases import build
 
+pytestmark = pytest.mark.merge
+
 BOTH = {
     "none": CAUSAL["none"],
     "linear_both mix": (

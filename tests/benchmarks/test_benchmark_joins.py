@@ -4,7 +4,10 @@ import json
 import subprocess
 import sys
 
+import pytest
 from project import ROOT
+
+pytestmark = pytest.mark.merge
 
 
 def test_every_figure_is_printed(tmp_path):

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+pytestmark = pytest.mark.merge
+
 FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "masked.py"
 
 

@@ -8,6 +8,8 @@ import pytest
 import yaml
 from project import planned, snakemake
 
+pytestmark = pytest.mark.merge
+
 FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "planning.py"
 PLAN = """Job stats:
 job      count

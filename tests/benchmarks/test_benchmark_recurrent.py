@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.merge
+
 FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "recurrent.py"
 
 

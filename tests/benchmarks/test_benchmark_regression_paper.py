@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+pytestmark = pytest.mark.merge
+
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 

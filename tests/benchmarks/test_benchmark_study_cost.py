@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.merge
+
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 

@@ -1,4 +1,4 @@
-"""The benchmark of `make test`: it runs the tests it is told, and says what the time went into."""
+"""The benchmark of the tests: it runs those that are named and reports what takes the time."""
 
 import importlib.util
 import json
@@ -19,9 +19,10 @@ def benchmark(monkeypatch):
     return module
 
 
+@pytest.mark.merge
 def test_every_figure_is_printed(benchmark, monkeypatch, capfd):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    monkeypatch.setattr(benchmark, "COMMAND", command)
+    monkeypatch.setitem(benchmark.COMMANDS, "test", command)
     monkeypatch.setattr(benchmark.os, "sched_setaffinity", lambda *_: None)
     monkeypatch.setattr(sys, "argv", ["suite.py", "--cores", "2", "tests/text/test_words.py"])
     benchmark.main()

@@ -5,6 +5,10 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.merge
+
 FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "tokens.py"
 
 

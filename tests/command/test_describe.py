@@ -108,6 +108,7 @@ def run_entry(text, folder):
     return name, entry, pd.read_parquet(made), times
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_yaml_that_is_written_runs_and_is_right(tmp_path, shape):
     frame, name, options = SHAPES[shape]

@@ -1,6 +1,7 @@
 """`recency describe` of experiments: the shape is seen in the values, and the YAML runs and is right."""
 
 import pandas as pd
+import pytest
 from item_tables import cells, means, trials
 from own_corpus import readings, save
 from test_describe import described, run_entry
@@ -14,6 +15,7 @@ def in_columns(path, frame):
     return entry, known, found, out
 
 
+@pytest.mark.merge
 def test_experiments_are_seen_in_the_values(tmp_path):
     frame = means(24).drop(columns="place")
     renamed = frame.rename(
@@ -33,6 +35,7 @@ def test_experiments_are_seen_in_the_values(tmp_path):
     assert cloze["options"]["scores"] == ["Cloze"]
 
 
+@pytest.mark.merge
 def test_a_column_per_region_marks_and_amplitudes_are_seen(tmp_path):
     frame = trials(12).drop(columns=["place", "target"])
     frame["sentence"] = [s.replace("the ", "the [", 2).replace("the [", "the ", 1).replace(",", "],")

@@ -37,6 +37,16 @@ def test_biases_have_their_docstrings_and_parameters(capsys):
     assert any(line.startswith("    width=…  W") for line in lines)
 
 
+def test_extensions_are_all_plugins_of_every_kind(capsys):
+    lines = printed(capsys, "extensions")
+    named = [line.split()[0] for line in lines if line.startswith(" ")]
+    assert named == [
+        name for kind in plugins.KINDS.values() for name in plugins.names(kind.package)
+    ]
+    assert [line for line in lines if line.startswith(" ") and len(line.split()) < 3] == []
+    assert any(line.split()[:3] == ["entropy", "Entropy", "of"] for line in lines)
+
+
 def test_models(checkout, capsys):
     lines = printed(capsys, "models")
     assert first_words(lines) == list(load()["lms"])

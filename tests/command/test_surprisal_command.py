@@ -222,6 +222,7 @@ def test_options_are_those_of_the_function(story, monkeypatch):
             assert main(["surprisal", story, "--model", "m", option, choice]) == 0
 
 
+@pytest.mark.merge
 def test_a_terminal_has_a_progress_bar_and_a_pipe_none(story, model):
     """As a process: the bar is on standard error, the table alone on standard output."""
     command = [sys.executable, "-m", "recency", "surprisal", "--model", model]

@@ -4,7 +4,6 @@ import random
 import sys
 from pathlib import Path
 
-import faulty
 import pandas as pd
 import pytest
 from damaged import changed, damage
@@ -16,11 +15,15 @@ from test_dataset_damage import ALL, NAMES, outcome, text_of
 A_LINE = 12
 
 
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(12, marks=pytest.mark.merge), pytest.param(50, marks=pytest.mark.long)],
+)
 @pytest.mark.parametrize("sample", ALL, ids=NAMES)
-def test_random_damages(sample):
+def test_random_damages(sample, number):
     draw, before = random.Random(NAMES[ALL.index(sample)]), outcome(sample)
     data = text_of(sample).encode(sample.encoding)
-    for _ in range(50 if faulty.FULL else 12):
+    for _ in range(number):
         what, lines, broken = damage(data, draw, sample.separator)
         found = outcome(sample, broken)
         if what == "shuffled rows" and sample.parser == "dundee":

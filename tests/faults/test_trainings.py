@@ -5,6 +5,7 @@ import shutil
 import signal
 
 import faulty
+import pytest
 from training_job import RECIPE
 
 from recency.networks import train
@@ -20,7 +21,10 @@ def contents(folder):
     }
 
 
-def test_a_training_killed_at_its_changes_of_files(job, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "every", [pytest.param(8, marks=pytest.mark.merge), pytest.param(1, marks=pytest.mark.long)]
+)
+def test_a_training_killed_at_its_changes_of_files(every, job, tmp_path, monkeypatch):
     monkeypatch.setattr(train, "LOOK_EVERY", 0.0)
     monkeypatch.setattr(train, "TIME_TO_SAVE", 1e9)
     lms = tmp_path / "lms"
@@ -32,7 +36,7 @@ def test_a_training_killed_at_its_changes_of_files(job, tmp_path, monkeypatch):
         faulty.die_at(number, lms)
         train.main(**job)
 
-    for number in itertools.count(1, 1 if faulty.FULL else 8):
+    for number in itertools.count(1, every):
         shutil.rmtree(lms)
         ended = faulty.forked(lambda at=number: dies(at))
         left |= {path.name for path in lms.rglob(".*")}

@@ -130,6 +130,7 @@ def test_the_gradient_with_repeated_levels_is_that_of_differences(singular, monk
     assert solve(products, La, Lb).by_Sb == pytest.approx(at.by_Sb, rel=1e-7)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "data",
     [{}, {"sds": (60, 12, 0.0)}, {"sds": (0.0, 0.0, 0.0)}, {"subjects": 9, "sentences": 40}],

@@ -18,6 +18,7 @@ DEEP = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("term", DEEP.values(), ids=DEEP)
 def test_a_deep_formula_is_refused(term):
     try:

@@ -154,6 +154,12 @@ def test_summary_reads_as_lme4s():
                 [float(v) for v in each if v[-1].isdigit()] == pytest.approx(numbers, rel=2e-3)
                 for each in found
             ), line
+    last = [
+        [row.split() for row in rows if row.split()[:1] == ["day"]][-1]
+        for rows in (shown, text.splitlines())
+    ]
+    assert shown[shown.index("Correlation of Fixed Effects:") + 2].split() == last[0]
+    assert float(last[1][1]) == pytest.approx(float(last[0][1]), abs=2e-3)
 
 
 WITHOUT_R = """

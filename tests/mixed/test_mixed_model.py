@@ -149,6 +149,7 @@ FORMULAS = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "data,formula",
     [(case, "correlated") for case in CASES] + [("regular", f) for f in list(FORMULAS)[1:]],

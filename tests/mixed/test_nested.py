@@ -93,13 +93,15 @@ def test_nested_terms_with_slopes_go_to_lme4():
         crossed_factors(formula)
 
 
-def test_products_of_fewer_columns_are_those_of_a_smaller_model():
+@pytest.mark.parametrize("nested", ["", " + (1 | sentence:subject)"])
+def test_products_of_fewer_columns_are_those_of_a_smaller_model(nested):
     predictors, y, groups = simulate(1)
-    large = parse("time_ms ~ length + (1 + length + position | subject) + (1 + length | sentence)")
-    small = parse("time_ms ~ length + (1 + position | subject) + (1 | sentence)")
+    of_subjects, fixed = "(1 + length + position | subject)", "time_ms ~ length + "
+    large = parse(f"{fixed}{of_subjects} + (1 + length + position | sentence){nested}")
+    small = parse(f"{fixed}(1 + position | subject) + (1 + position | sentence){nested}")
     chosen = selected(
-        products_of(large, crossed_factors(large), predictors, y, groups), [0, 2], [0]
+        products_of(large, crossed_factors(large), predictors, y, groups), [0, 2], [0, 2]
     )
     alone = products_of(small, crossed_factors(small), predictors, y, groups)
-    for name in ("aa", "bb", "ab", "aw", "bw", "ww"):
-        assert getattr(chosen, name) == pytest.approx(getattr(alone, name))
+    for name in ("aa", "bb", "ab", "aw", "bw", "ww", *(["cells"] if nested else [])):
+        assert getattr(chosen, name) == pytest.approx(getattr(alone, name)), name

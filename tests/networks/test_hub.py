@@ -74,6 +74,7 @@ def test_a_file_is_no_checkpoint(tmp_path, file, match):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.merge
 def test_revisions_and_folders_of_the_hub(tmp_path):
     """One repository: two networks in its main revision, a third in step1000."""
     repository = tmp_path / "hub" / "models--owner--name"

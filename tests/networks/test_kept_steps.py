@@ -80,6 +80,7 @@ def killed_after(job, step, monkeypatch):
     monkeypatch.setattr(train, "LOOK_EVERY", look)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("step", [2, 5, 8])
 def test_a_killed_training_keeps_the_same(kept_job, tmp_path, monkeypatch, step):
     expected = named(kept_job)

@@ -141,6 +141,7 @@ def test_a_tokenizer_without_a_mask_is_refused(job):
         train.main(**job | {"recipe": RECIPE, "architecture": ARCHITECTURE, "bias": NONE})
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(("own", "bias"), [({"dropout": 0.1}, NONE), (BEGUN, OFFSET)])
 def test_a_killed_job_ends_with_the_same_bits(masked_job, tmp_path, monkeypatch, clock, own, bias):
     masked_job |= {"architecture": ARCHITECTURE | own, "bias": bias}
@@ -177,6 +178,7 @@ def test_a_compiled_network_trains_as_the_plain_one(masked_text, own, bias):
     assert found[0] == pytest.approx(found[1], rel=1e-4)
 
 
+@pytest.mark.merge
 def test_two_devices_share_a_step(masked_job, tmp_path):
     """The mean is over the places of all devices' rows."""
     masked_job["recipe"] = EXAMPLES | {"steps": 5, "validation": {"tokens": 400, "every": 5}}
@@ -207,6 +209,7 @@ def test_validation_has_the_same_masks_for_every_seed_and_is_transformers_loss(m
     assert len(found) == 3 and found[0] > found[2] == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.merge
 def test_losses_are_those_of_a_plain_loop_of_transformers(masked_text):
     """From the same weights and masks: RobertaForMaskedLM's own loss, AdamW, 500 steps."""
     recipe = RECIPE | {"steps": 500, "micro_batch": 6, "learning_rate": 3e-3}
@@ -236,6 +239,7 @@ def test_losses_are_those_of_a_plain_loop_of_transformers(masked_text):
     assert np.mean(expected[-50:]) < np.mean(expected[:50]) - 1
 
 
+@pytest.mark.merge
 def test_where_only_order_matters_a_symmetric_bias_cannot_tell_and_an_offset_can():
     """Rows a ? b, whose middle is b; turned around they are as likely, and their middle is a."""
     vocabulary, draw = 13, np.random.default_rng(1)

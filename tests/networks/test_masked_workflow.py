@@ -1,10 +1,13 @@
 """A masked LM by Snakemake, as a user adds one: tokenizer, training, surprisal, regression, report."""
 
 import pandas as pd
+import pytest
 import yaml
 from project import TINY, snakemake
 
 import recency
+
+pytestmark = pytest.mark.merge
 
 MADE = {
     "run": ["masked"],

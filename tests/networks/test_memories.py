@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from scipy import stats
 from torch.nn import functional
 
 from recency.attention import biases
@@ -163,6 +164,7 @@ def test_a_text_in_pieces_is_the_text_at_once(spec):
         torch.testing.assert_close(got, expected, rtol=0, atol=1e-13)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("spec", FORMS, ids=SHOWN)
 def test_gradients(spec):
     memory, (u, words) = made(spec), text(time=5)
@@ -245,6 +247,24 @@ def test_without_a_past_and_without_a_tanh_it_is_the_feed_forward_lm(spec):
     side_by_side = torch.cat([padded[:, :-2], padded[:, 1:-1], padded[:, 2:]], 2)
     got, _ = memory(u, memory.start(2), words)
     torch.testing.assert_close(got, (side_by_side @ memory.read.weight.T).relu())
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "low", "high"),
+    [
+        ({"form": "srnn", "context": "vector"}, "context", 0, 1),
+        ({"form": "srnn", "context": "word"}, "context", 0, 1),
+        ({"form": "lstm"}, "cell.weight_hh_l0", -1 / 8, 1 / 8),
+    ],
+    ids=["WI-SRNN", "WD-SRNN", "LSTM"],
+)
+def test_initial_weights_are_uniform(spec, name, low, high):
+    """By a Kolmogorov-Smirnov test against the published distribution."""
+    memory = memories.build(spec, 2000, 64, 20)
+    memory.draw(torch.Generator().manual_seed(1))
+    values = memory.get_parameter(name).detach().flatten().numpy()
+    assert low <= values.min() and values.max() <= high
+    assert stats.kstest(values, "uniform", args=(low, high - low)).pvalue > 0.01
 
 
 def test_half_lives_are_the_words_in_which_half_is_left():

@@ -52,6 +52,7 @@ BIASES = [
     {"form": "exponential"},
     {"form": "window", "width": 4},
     {"form": "logistic"},
+    {"form": "power_law", "buffer": 3},
     {"form": "primacy_recency"},
     {"form": "identity"},
     {"form": "temperature", "temperature": 1.6},
@@ -223,6 +224,7 @@ def test_flex_compiled_gives_the_same_states(ids):
     torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.merge
 @pytest.mark.filterwarnings("ignore:flex_attention called without")
 @pytest.mark.parametrize("bias", BIASES[:-1], ids=lambda bias: bias["form"])
 def test_flex_gives_the_same_logits(bias, ids):

@@ -105,6 +105,7 @@ def test_a_training_begins_there(files, job, tmp_path):
     torch.testing.assert_close(begun[2:], network(seed=7).model.embedding.weight[2:])
 
 
+@pytest.mark.merge
 def test_made_vectors_tell_words_that_training_hardly_has(job, tmp_path):
     """Of a noun each verb comes in four forms, a fifth once in training: its neighbours tell its place."""
     rng, nouns = np.random.default_rng(3), [f"n{n}" for n in range(8)]

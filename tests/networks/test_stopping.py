@@ -12,6 +12,8 @@ from training_job import RECIPE, losses
 from recency.errors import InputError
 from recency.networks import train, training
 
+pytestmark = pytest.mark.merge
+
 
 def signalled(monkeypatch, number, at):
     """Let a signal come to this process while step `at` of a training computes its first gradients."""

@@ -164,6 +164,7 @@ def test_a_state_ends_with_its_document_where_that_is_asked_for(tmp_path):
         text_of(tmp_path, tokens, end=None, reset="document")
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("memory", [LSTM, FOFE, {"form": "state_space"}])
 @pytest.mark.parametrize(
     "more",
@@ -239,6 +240,7 @@ def test_the_rate_is_halved_once_validation_stalls_and_then_each_time():
     assert schedule.last_step(recipe | {"steps": 100}, stalled) == (100, False)
 
 
+@pytest.mark.merge
 def test_halving_ends_a_training_early_and_for_good(stream_job, tmp_path, monkeypatch):
     """Its progress says from the first halving on when that will be."""
     job, left = stream_job, []
@@ -285,6 +287,7 @@ def test_more_streams_than_text_are_refused(tmp_path):
         text_of(tmp_path, np.arange(1, 31), streams=10)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("window, learned", [(2, False), (3, True)])
 def test_what_lies_three_words_back_is_learned_by_a_window_that_reaches_so_far(
     tmp_path, window, learned

@@ -74,6 +74,7 @@ def test_what_an_unfinished_state_is_of_is_read_without_pytorch(job):
     assert states.unfinished(state) is None
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("how", ["in the middle", "in the kernel"])
 def test_a_full_disk_leaves_the_state_before(job, tmp_path, monkeypatch, clock, how):
     train.main(**job)
@@ -122,8 +123,18 @@ def test_a_full_disk_leaves_the_state_before(job, tmp_path, monkeypatch, clock, 
         np.testing.assert_array_equal(got[0][name], weights)
 
 
-@pytest.mark.parametrize("bias", [{"form": "none"}, MIX, {"form": "primacy_recency"}])
-@pytest.mark.parametrize("last_step", [1, 20, 33])
+@pytest.mark.parametrize(
+    "bias",
+    [
+        pytest.param({"form": "none"}, marks=pytest.mark.merge),
+        MIX,
+        pytest.param({"form": "primacy_recency"}, marks=pytest.mark.merge),
+    ],
+)
+@pytest.mark.parametrize(
+    "last_step",
+    [pytest.param(1, marks=pytest.mark.merge), 20, pytest.param(33, marks=pytest.mark.merge)],
+)
 def test_a_killed_job_ends_with_the_same_bits(job, tmp_path, monkeypatch, clock, last_step, bias):
     job["bias"] = bias
     train.main(**job)
@@ -138,6 +149,7 @@ def test_a_state_of_another_specification_is_refused(job, monkeypatch, clock):
         train.main(**job)
 
 
+@pytest.mark.merge
 def test_a_state_of_other_code_goes_on_where_that_is_declared(job, monkeypatch, clock, capsys):
     """To the bytes of an uninterrupted training; of another recipe no declaration helps."""
     job["code"] = {"recency.a": "1"}
@@ -194,6 +206,7 @@ def test_a_loss_that_stays_above_guessing_stops_the_job(job, monkeypatch, clock,
             train.main(**job)
 
 
+@pytest.mark.merge
 def test_two_devices_share_a_step_and_validation(job, tmp_path):
     """Two processes deal out a step's micro-batches; the sums differ by rounding alone."""
     job["recipe"] = RECIPE | {"validation": {"tokens": 400, "every": 25}}
@@ -210,6 +223,7 @@ def test_two_devices_share_a_step_and_validation(job, tmp_path):
         np.testing.assert_allclose(got[name], each, atol=1e-3)
 
 
+@pytest.mark.merge
 def test_an_error_on_one_of_two_devices_is_said(job):
     job["recipe"] = RECIPE | {"sequence_length": 5000}
     with pytest.raises(InputError, match="^.*tokens do not fill one row of 5,001"):
@@ -227,6 +241,27 @@ def test_gpt2_with_dropout_for_some_epochs_goes_on_with_the_same_bits(
     expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
     assert len(expected[1]) == 24  # 400 · 8 tokens: 188 rows of 17; 0.5 · 188 / 4 steps
     assert_same_after_a_kill(job, expected, 22, tmp_path, monkeypatch)
+
+
+def test_each_device_and_step_draws_its_own_dropout(job, monkeypatch):
+    """Of the same rows and weights, the loss differs between devices and steps by dropout alone."""
+    from recency.networks import architectures, training
+
+    stream = TokenStream(job["tokens"], job["info"], 16, "shuffled", 1)
+    rows = stream.batch(0, 2)
+    monkeypatch.setattr(stream, "batch", lambda first, count: rows)
+    monkeypatch.setattr(training.distributed, "all_reduce", lambda tensor: None)
+    shape = {key: value for key, value in ARCHITECTURE.items() if key != "rotary_fraction"}
+    model = architectures.new(shape | {"family": "gpt2", "dropout": 0.1}, {"form": "none"}, 32, 1)
+
+    def losses_of(rank):
+        run = training.Training(model, stream, RECIPE, rank=rank, world=2)
+        monkeypatch.setattr(run, "_update", model.zero_grad)  # the weights stay
+        return [run.step(number).item() for number in (1, 2, 3)]
+
+    first, second = losses_of(0), losses_of(1)
+    assert len({*first, *second}) == 6
+    assert (losses_of(0), losses_of(1)) == (first, second)  # and a resumed step draws the same
 
 
 def test_a_gpu_without_pythons_headers_is_said(monkeypatch):

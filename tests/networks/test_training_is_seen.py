@@ -8,6 +8,7 @@ from recency.networks import train
 from recency.networks.stream import TokenStream
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("cost, written", [(0.1, [20, 40, 60]), (1, [20, 60]), (1e6, [20, 60])])
 def test_saving_takes_a_small_part_of_the_time(job, monkeypatch, clock, cost, written):
     """Looked at every 10 s; a state whose writing took 1 s is next written 20 s later."""
@@ -61,6 +62,7 @@ def test_progress_is_said_within_a_step(job, capsys, monkeypatch):
 VALIDATED = RECIPE | {"validation": {"tokens": 400, "every": 25}}
 
 
+@pytest.mark.merge
 def test_validation_loss_is_that_of_text_that_is_held_out(job, tmp_path, monkeypatch, clock):
     """The loss on the held-out rows by transformers' own, and the same after a kill."""
     import torch

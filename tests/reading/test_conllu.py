@@ -101,6 +101,7 @@ def test_every_graph_that_is_no_tree_is_found():
     assert trees == 3**2  # rooted labelled trees of three nodes, n^(n-1)
 
 
+@pytest.mark.merge
 def test_english_web_treebank(shared_data):
     """The counts of its provenance note, words joined as in the text."""
     counts = {"train": (12_544, 204_577), "dev": (2_001, 25_147), "test": (2_077, 25_094)}

@@ -23,6 +23,8 @@ from recency.reading import parsers
 from recency.reading import words as reading_words
 from recency.reading.contracts import check_responses
 
+pytestmark = pytest.mark.merge
+
 SENTENCES = [["It", "rained", "all", "day."], ["We", "saw", "nothing."], ["Then", "Ann", "left."]]
 WORDS = [(s, p, w) for s, words in enumerate(SENTENCES, 1) for p, w in enumerate(words, 1)]
 PLACES = list(enumerate(WORDS, 1))

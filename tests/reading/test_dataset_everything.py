@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import read_everything
+
+pytestmark = pytest.mark.merge
 
 # Words and responses (all measures of the config together) of each corpus that is in the folder.
 SIZES = {

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recency.reading.fixations import measure, presented
 
 
+@pytest.mark.merge
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(

@@ -161,6 +161,7 @@ def test_provos_reports_are_not_taken_for_each_other(tmp_path):
 WORDS = ["the", "sea", "isn't", "so", "calm", "as", "it", "was", "on", "far", "off", "shores"]
 
 
+@pytest.mark.merge
 @settings(max_examples=40, deadline=None)
 @given(
     # Each once: where a word stands in two places, an area may be either's, and is dropped.
@@ -191,6 +192,7 @@ def test_areas_are_laid_on_the_words_in_order(tmp_path_factory, words, edits):
     assert len(got) >= len(words) - len(edits)
 
 
+@pytest.mark.merge
 def test_provos_summary_made_of_real_fixations(shared_data, tmp_path):
     """First-pass times of real readers, laid out as the summary, are read as they were."""
     files = [

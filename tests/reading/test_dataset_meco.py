@@ -65,6 +65,7 @@ def rda(folder, text, name="joint_data_trimmed.rda"):
     return path
 
 
+@pytest.mark.merge
 def test_mecos_own_file_is_read_by_r(tmp_path, capsys):
     text = JOINT.replace("Se,", "Sä,").replace("go,", "g’o,")
     csv = {"joint": write(tmp_path / "joint.csv", text)}

@@ -10,6 +10,8 @@ from parsing import responses_of, sizes, words_of, write
 from recency.errors import InputError
 from recency.reading import parsers
 
+pytestmark = pytest.mark.merge
+
 
 def test_potec(shared_data):
     folder = shared_data / "potec"

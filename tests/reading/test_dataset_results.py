@@ -67,6 +67,7 @@ def corpus(tmp_path):
     return files
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("measure", "first", "film"),
     [
@@ -95,6 +96,7 @@ def test_results_files(corpus, capsys, measure, first, film):
     assert words_of("zuco", corpus, tasks=["zuco1_NR"]).word.tolist() == ["He", "won."]
 
 
+@pytest.mark.merge
 def test_a_zip_of_results_files_is_the_same(corpus, tmp_path):
     import zipfile
 
@@ -184,6 +186,7 @@ def test_a_file_that_scipy_crashes_on_is_damaged(corpus, monkeypatch):
         words_of("zuco", corpus)
 
 
+@pytest.mark.merge
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_a_damaged_results_file_is_an_error_or_reads_otherwise(tmp_path_factory, data):

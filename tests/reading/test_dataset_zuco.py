@@ -65,6 +65,7 @@ def test_zucos_sentences_of_unclear_place_are_dropped_and_counted(tmp_path, caps
         words_of("zuco", files)
 
 
+@pytest.mark.merge
 def test_zucos_readers(shared_data):
     files = {"trt": shared_data / "zuco" / "zuco_TRT_by_subject.tsv.gz"}
     words = words_of("zuco", files, tasks=["zuco1_NR"])

@@ -56,6 +56,7 @@ def ucl(shared_data):
     return shared_data / "ucl"
 
 
+@pytest.mark.merge
 def test_ucl_self_paced_reading_is_table_1(ucl):
     times = {"times": ucl / "selfpacedreading.RT.rebuilt.txt.gz"}
     words, found = read("ucl_spr", {"stimuli": ucl / "stimuli.txt"}, times, "SPR")
@@ -65,6 +66,7 @@ def test_ucl_self_paced_reading_is_table_1(ucl):
     assert kept == (139_300, 70_239, 69_753)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("measure", ["FP", "GP"])
 def test_ucl_eye_tracking_is_table_1(ucl, measure):
     times = {"times": ucl / "eyetracking.RT.txt.gz"}
@@ -156,6 +158,7 @@ def test_natural_stories_readers_sum_to_table_1(stories):
     assert both.nItem[~last & (words.position > 1)].sum() == 384_905 + 192_772 + 192_425
 
 
+@pytest.mark.merge
 def test_natural_stories_batch_2(stories, capsys):
     folder, words = stories
     batch = {"times": folder / "naturalstories_batch2_RTs.tsv.gz"}
@@ -184,6 +187,7 @@ def test_natural_stories_batch_2(stories, capsys):
 PAGE = {"page": "not page_first and not page_last", "matches": "word_matches"}
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("measure", "expected", "published"),
     [
@@ -202,6 +206,7 @@ def test_provo_comes_near_table_1(shared_data, measure, expected, published):
     assert abs(sum(kept) / sum(published) - 1) < 0.01
 
 
+@pytest.mark.merge
 def test_geco_total_times(shared_data):
     folder = shared_data / "geco"
     material = folder / "EnglishMaterial_corrected.csv.gz"

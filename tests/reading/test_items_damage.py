@@ -8,6 +8,8 @@ from item_tables import cells, means, parsed, trials
 from recency.errors import InputError
 from recency.reading.parsers import table as parser
 
+pytestmark = pytest.mark.merge
+
 COLUMNS = {"critical": "target", "Rating": "rating"}
 AT = COLUMNS | {"position": "place"}
 

@@ -3,6 +3,8 @@
 import pytest
 from join_damages import DAMAGES, OF_KEYS, OF_WORDS, VIEWS, check, made_corpus
 
+pytestmark = pytest.mark.merge
+
 WORDS, VALUE = made_corpus()
 
 

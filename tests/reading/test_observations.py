@@ -136,6 +136,7 @@ def test_partitions_are_disjoint_and_complete_and_keep_sentences_whole(pairs):
     assert observations.partition(shuffled).sort_index().equals(found)
 
 
+@pytest.mark.merge
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_no_observation_is_lost_or_doubled(tmp_path_factory, data):

@@ -11,6 +11,8 @@ from own_corpus import WORDS, parsed, readings, right
 from recency.errors import InputError
 from recency.reading.formats import anything
 
+pytestmark = pytest.mark.merge
+
 COLUMNS = ["item", "sentence", "position", "word", "subject", "rt"]
 FRAME = readings()[COLUMNS]
 TEXT = FRAME.to_csv(index=False)

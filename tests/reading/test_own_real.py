@@ -31,6 +31,7 @@ def both(known, times):
     return known.merge(times, on="word_id").sort_values(["subject", "word_id"], kind="stable")
 
 
+@pytest.mark.merge
 @needs_data
 @pytest.mark.parametrize("corpus", ["ucl_spr", "ucl_eye_tracking"])
 def test_ucl_as_one_plain_table(tmp_path, corpus):

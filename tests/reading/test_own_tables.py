@@ -22,6 +22,7 @@ def test_every_format_is_read(tmp_path, ending):
     right(*parsed(path, columns=SPR))
 
 
+@pytest.mark.merge
 @pytest.mark.skipif(not shutil.which("Rscript"), reason="no R here")
 @pytest.mark.parametrize("ending", ["rds", "rda"])
 def test_r_s_data_with_factors_are_read(tmp_path, ending):

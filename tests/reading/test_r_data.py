@@ -47,6 +47,7 @@ def folder(tmp_path_factory):
     return made
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", HARMLESS)
 def test_what_lies_still_is_read(folder, name):
     serialized.refuse_code(folder / name)

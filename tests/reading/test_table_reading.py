@@ -39,6 +39,7 @@ def outcome(path, capsys, **settings):
     return found, capsys.readouterr().err
 
 
+@pytest.mark.merge
 def test_what_is_read_at_once_is_what_is_read_row_by_row(tmp_path, capsys, monkeypatch):
     read, fast, path = at_once.read, [], tmp_path / "table.tsv"
 

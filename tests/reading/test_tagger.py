@@ -97,6 +97,7 @@ def test_words_of_another_language_are_refused(trained, tmp_path):
     assert not (tmp_path / "words.parquet").exists()
 
 
+@pytest.mark.merge
 def test_it_agrees_with_two_corpora_s_own_tags(shared_data, tmp_path):
     """UCL's, and those of Natural Stories' trees, by a tagger of a sixth of the English Web Treebank."""
     bank = shared_data / "ud_english_ewt"

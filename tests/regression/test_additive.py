@@ -108,6 +108,7 @@ def test_likelihoods_of_new_readers_are_those_of_brute_force(made):
     assert record["loglik"]["exploratory_marginal"] == pytest.approx(expected)
 
 
+@pytest.mark.merge
 def test_a_line_is_a_line_and_a_parabola_is_none(made, tmp_path):
     found = {}
     for name, folder in made.items():

@@ -117,6 +117,7 @@ def test_columns_and_cells():
     assert table.equals(table.sort_values(["subject", "unit"], ignore_index=True))
 
 
+@pytest.mark.merge
 def test_the_seed_decides():
     rows = readings()
     one, again = scores(BOTH, rows, seed=3, name="Provo"), scores(BOTH, rows, seed=3, name="Provo")
@@ -125,6 +126,7 @@ def test_the_seed_decides():
         assert not np.allclose(one.loglik, scores(BOTH, rows, **other).loglik)
 
 
+@pytest.mark.merge
 def test_models_of_a_dataset_have_the_same_draws():
     """The draws' error is then the same, so that differences are more precise."""
     rows = readings()
@@ -143,6 +145,7 @@ def test_a_draw_has_as_many_units_as_there_are():
     assert drawn.mean(0) == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "formula", [BOTH, BOTH.replace("sentence", "word"), f"{FIXED} + (1 | subject)"]
 )
@@ -160,6 +163,7 @@ def test_the_order_of_rows_does_not_matter(formula):
     assert one.loglik.to_numpy() == pytest.approx(other.loglik.to_numpy(), abs=1e-6)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("shape", [(16, 10), (10, 16)])
 def test_both_factors_are_treated_the_same(shape):
     """With subjects and sentences exchanged, the table has its columns exchanged."""

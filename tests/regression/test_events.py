@@ -128,6 +128,7 @@ def test_the_effects_that_were_put_in_are_found(made):
     assert full["loglik"]["exploratory"] - base["loglik"]["exploratory"] > 20
 
 
+@pytest.mark.merge
 def test_events_are_scored_on_folds_and_by_additive_models(made):
     sums = {}
     for model in ("full", "base"):

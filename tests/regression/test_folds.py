@@ -100,6 +100,7 @@ def compared(folder, out, labels=("made",)):
     return pd.read_csv(out)
 
 
+@pytest.mark.merge
 def test_an_effect_helps_and_noise_does_not(tmp_path):
     """Noise costs about what its parameter does, so ΔLogLik is below 0 on average over draws."""
     gains = []
@@ -123,6 +124,7 @@ def test_an_effect_helps_and_noise_does_not(tmp_path):
     assert row.delta_loglik_per_observation == pytest.approx(row.delta_loglik / row.n)
 
 
+@pytest.mark.merge
 def test_table_and_figure(made, tmp_path):
     for model in ("full", "base"):
         scored(made, model)

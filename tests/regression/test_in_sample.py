@@ -89,6 +89,7 @@ THEIRS = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("partitioned", [True, False])
 @pytest.mark.parametrize("kind", DESIGNS)
 def test_in_sample_delta_loglik_is_that_of_others(study, tmp_path, kind, partitioned):

@@ -294,6 +294,7 @@ def test_a_base_fit_is_refused(truth):
         recovery.compare(truth, [base], {})
 
 
+@pytest.mark.merge
 def test_figure_of_recovery(truth, tmp_path):
     (tmp_path / "truth.json").write_text(json.dumps(truth))
     fits = []

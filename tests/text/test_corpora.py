@@ -211,6 +211,7 @@ def large_files(folder, copies):
     babylm_zip(folder / "babylm.zip", babylm_10M={"gutenberg": book, "qed": book.replace("=", "")})
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "reader,name",
     [

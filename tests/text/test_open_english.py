@@ -41,6 +41,7 @@ def open_english(mirror, tmp_path_factory):
     return texts
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("part", PARTS)
 def test_open_english_is_the_reference_word_for_word(part, open_english, shared_data):
     reference = ""
@@ -66,6 +67,7 @@ def test_open_english_is_the_reference_word_for_word(part, open_english, shared_
         assert re.sub(r"[^!-~]", "", "".join(words)) == re.sub(r"[^!-~]", "", rest), name
 
 
+@pytest.mark.merge
 def test_open_english_counts(open_english):
     words = {part: sum(len(t.split()) for _, t in texts) for part, texts in open_english.items()}
     assert words["novels"] == 6_997_015 and words["brown"] == 1_161_192

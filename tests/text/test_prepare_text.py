@@ -161,6 +161,7 @@ def test_large_corpora_from_their_addresses_to_text(hub, tmp_path, name):
         assert list(found.values()) == [tale, "= = = A = = =\nB", "= = = C = = =\nD\n"]
 
 
+@pytest.mark.merge
 def test_a_table_of_one_s_own_becomes_tokens(tmp_path):
     """By the workflow, from a mirror: its files are downloads of their own, and parts are left out."""
     folder = copy_project(tmp_path / "study")

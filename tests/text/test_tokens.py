@@ -181,6 +181,7 @@ def test_memory_is_bounded(trained):
     assert len(encoder.memory) == 5
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", ["gpt2", "20B"])
 def test_real_tokenizers_on_real_text(shared_data, tmp_path, name):
     path = tmp_path / "tokenizer.json"

@@ -8,8 +8,10 @@ import time
 
 import faulty
 import pytest
-from faults_jobs import ALONE, parts, project, run
 from project import TINY, command, environment
+from test_killed_jobs import ALONE, parts, project, run
+
+pytestmark = pytest.mark.long
 
 #: What most of these runs are of, so that they take a fifth of the study's time: all up to a trained LM's surprisal.
 PART = "results/tiny/cores/surprisal/Pythia/simulated_spr.parquet"

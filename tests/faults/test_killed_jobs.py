@@ -15,6 +15,8 @@ from project import ROOT, TINY, command, copy_project, environment, plan, planne
 
 from recency.workflow import leftovers
 
+pytestmark = pytest.mark.long
+
 SCRIPTS = ROOT / "workflow" / "scripts"
 #: Each job in a Python of its own, as the users' jobs are; else a fork that has the libraries, at a third of the cost.
 ALONE = {job_server.NAME: ""}

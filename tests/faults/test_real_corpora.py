@@ -16,6 +16,8 @@ from recency.reading import parsers
 from recency.reading import words as reading_words
 from recency.reading.contracts import check_responses
 
+pytestmark = pytest.mark.long
+
 #: dataset → the role that is damaged, the fields' separator, a measure, and responses that a line has.
 CORPORA = {
     "ucl_eye_tracking": ("times", "\t", "FP", 1),

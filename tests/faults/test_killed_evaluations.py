@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 import wide_study
 import yaml
-from faults_jobs import SCRIPTS, doomed, due, killed_until_done, parts
 from project import ROOT, copy_finished, copy_project, snakemake
+from test_killed_jobs import SCRIPTS, doomed, due, killed_until_done, parts
+
+pytestmark = pytest.mark.long
 
 #: Scripts that no study kills, and why.
 NOT_KILLED = {

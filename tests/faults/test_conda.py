@@ -4,8 +4,11 @@ import os
 import re
 
 import faulty
+import pytest
 import stand_in_conda
 from project import ROOT, TINY, copy_project
+
+pytestmark = pytest.mark.long
 
 #: The page, and its row of what its own environment has.
 REPORT = "results/tiny/cores/report.html"

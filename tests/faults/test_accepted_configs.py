@@ -8,6 +8,8 @@ import pytest
 import yaml
 from project import TINY, load, snakemake
 
+pytestmark = pytest.mark.long
+
 #: What the tiny study is made of, …
 USED = (
     "architectures → gpt-neox-2-4-128", "biases → ALiBi-1 ", "biases → ALiBi-mix", "biases → dVM ",

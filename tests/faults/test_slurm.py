@@ -17,8 +17,10 @@ from pathlib import Path
 
 import faulty
 import pytest
-from faults_jobs import ALONE
 from project import ROOT, TINY, copy_project, environment
+from test_killed_jobs import ALONE
+
+pytestmark = pytest.mark.long
 
 CONFIGURATION = Path("/etc/slurm")
 SLURM = """

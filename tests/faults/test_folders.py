@@ -10,8 +10,10 @@ from pathlib import Path
 
 import faulty
 import pytest
-from faults_jobs import ALONE, project, run
 from project import ROOT, TINY, copy_finished, environment
+from test_killed_jobs import ALONE, project, run
+
+pytestmark = pytest.mark.long
 
 
 def test_a_study_that_was_moved(finished, tmp_path):

@@ -7,8 +7,9 @@ the tests on simulated text and readers pass over; its numbers mean nothing.
 import os
 
 import pandas as pd
+import pytest
 import yaml
-from project import ROOT, copy_project, load, snakemake
+from project import ROOT, copy_project, load, plan, planned, snakemake
 
 CONFIG = "config.open.yaml"
 OVERLAY = yaml.safe_load((ROOT / CONFIG).read_text())
@@ -78,6 +79,17 @@ def write(folder):
     return [*EXPERIMENTS, *numbered, "search_open", *exported], [CONFIG, "small.yaml"]
 
 
+@pytest.mark.merge
+def test_every_target_is_planned(tmp_path):
+    targets, configs = write(tmp_path / "study")
+    run = plan(tmp_path / "study", *targets, configs=configs)
+    assert run.returncode == 0, run.stdout[-3000:]
+    jobs = planned(run.stdout)
+    assert jobs["train"] > 40 and jobs["prepare_text"] > 4
+    assert [target for target in targets if f"rule {target}:" not in run.stdout] == []
+
+
+@pytest.mark.long
 def test_every_target(tmp_path):
     folder = tmp_path / "study"
     targets, configs = write(folder)

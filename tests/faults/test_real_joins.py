@@ -16,6 +16,8 @@ from recency.reading.formats import anything
 from recency.scoring import surprisal_table
 from recency.workflow import loading
 
+pytestmark = pytest.mark.long
+
 CORPORA = (
     *("natural_stories", "provo", "ucl_spr", "ucl_eye_tracking", "meco", "zuco", "zuco_means"),
     *("potec", "maze", "maze_spr", "items_meco", "items_provo", "items_ucl", "items_ucl_spr"),
