@@ -14,7 +14,7 @@ from recency import history
 from recency.errors import InputError
 from recency.evaluations import summary
 from recency.evaluations.report import page
-from recency.networks import checkpoints, kept, states, train
+from recency.networks import checkpoints, states, stored_steps, train
 from recency.scoring import mix
 
 RNG = np.random.default_rng(1)
@@ -50,20 +50,20 @@ def test_config_json_has_the_history_and_it_travels(trained, tmp_path):
     folder = job["out"].parent
     made = history.read(folder)
     (text,) = made["texts"]
-    assert text["corpus"] == "stories" and text["sha256"] == kept.digest(job["tokens"])
+    assert text["corpus"] == "stories" and text["sha256"] == stored_steps.digest(job["tokens"])
     assert made["seed"] == 1 and made["code"] == {"recency.a": "1"} and "resumed" not in made
     # A step that was kept, as a folder and as an LM of its own.
     own = tmp_path / "step2" / "config.json"
-    kept.take(folder / "training.csv", own, lm="step2", of="lm", step=2)
+    stored_steps.take(folder / "training.csv", own, lm="step2", of="lm", step=2)
     # Trained on by others, who know nothing of a history.
     network = checkpoints.load(folder)
     network.save_pretrained(tmp_path / "tuned")
     copied = tmp_path / "copied"
     shutil.copytree(folder, copied)
-    for other in (kept.folder(folder, 2), own.parent, tmp_path / "tuned", copied):
+    for other in (stored_steps.folder(folder, 2), own.parent, tmp_path / "tuned", copied):
         assert history.read(other) == made
     seen = tmp_path / "corpora" / "stories" / "text.parquet"
-    for other in (folder, kept.folder(folder, 2), own.parent, copied):
+    for other in (folder, stored_steps.folder(folder, 2), own.parent, copied):
         with pytest.raises(InputError, match=r"was trained on 100% of seen \(passages of 8 words"):
             history.require_unseen(seen, "seen", {"lm": other})
 

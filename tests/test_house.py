@@ -41,7 +41,7 @@ def test_near_names_are_guessed_in_one_place():
 def test_a_folder_of_plug_ins_has_nothing_else(kind):
     package, beside = plugins.KINDS[kind].package, {"__init__"}
     if kind == "evaluations":
-        beside |= {"kept", "registry", "summary", "dataset_check", "report"}
+        beside |= {"job_state", "registry", "summary", "dataset_check", "report"}
     paths = [*plugins.folder(package).glob("*.py"), *plugins.folder(package).glob("*/__init__.py")]
     modules = {path.parent.name if path.name == "__init__.py" else path.stem for path in paths}
     own = package.rpartition(".")[2]

@@ -89,6 +89,6 @@ def test_an_interrupt_ends_without_a_traceback(monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(recency, "lmer", interrupted, raising=False)
-    monkeypatch.setattr("recency.command.tables.read", interrupted)
+    monkeypatch.setattr("recency.command.table_files.read", interrupted)
     assert main(["lmer", "a.csv", "y ~ x"]) == 130
     assert capsys.readouterr().err == ""

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from project import load
 
-from recency.evaluations.endpoint import candidates, likelihoods, names, simulate
+from recency.evaluations.endpoint import candidate_names, candidates, likelihoods, simulate
 from recency.evaluations.endpoint import figure as figure_endpoint
 from recency.evaluations.endpoint import table as table_endpoint
 from recency.mixed import likelihood
@@ -173,7 +173,7 @@ def test_baselines_are_those_of_the_published_design():
 def test_a_study_prefers_the_closer_lm():
     study = candidates.run(SMALL, CLOSENESS, 0, 1, draws=30, permutations=199)
     assert list(study.scores) and set(study.scores) == set(candidates.CANDIDATES)
-    primary = study.scores[candidates.Candidate(*names.PRIMARY)]
+    primary = study.scores[candidates.Candidate(*candidate_names.PRIMARY)]
     assert primary["a"].value > primary["b"].value
     truth = study.truth["all", "crossed"]
     assert truth["a"] > max(truth["b"], truth["c"])

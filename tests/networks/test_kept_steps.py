@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from training_job import ARCHITECTURE, MIX, RECIPE, Killed
 
 from recency.errors import InputError
-from recency.networks import architectures, checkpoints, kept, train, training
+from recency.networks import architectures, checkpoints, stored_steps, train, training
 from recency.networks.stream import TokenStream
 
 KEEPS = RECIPE | {
@@ -21,7 +21,7 @@ KEEPS = RECIPE | {
 
 
 def named(job):
-    return kept.listed(job["out"].parent / "training.csv")
+    return stored_steps.listed(job["out"].parent / "training.csv")
 
 
 @pytest.fixture
@@ -40,22 +40,23 @@ def test_each_is_the_network_after_so_many_steps(kept_job):
     for step in range(1, 9):
         run.step(step)
         if step in KEEPS["checkpoints"]:
-            opened = checkpoints.load(kept.folder(lm, step))
+            opened = checkpoints.load(stored_steps.folder(lm, step))
             assert opened.config.bias == MIX
             with torch.no_grad():
                 assert torch.equal(opened(ids).logits, model.eval()(ids).logits)
-    assert (kept.folder(lm, 2) / "tokenizer.json").read_bytes() == (
+    assert (stored_steps.folder(lm, 2) / "tokenizer.json").read_bytes() == (
         lm / "tokenizer.json"
     ).read_bytes()
-    last = load_file(kept.folder(lm, 24) / kept.WEIGHTS)
-    for name, weights in load_file(lm / kept.WEIGHTS).items():
+    last = load_file(stored_steps.folder(lm, 24) / stored_steps.WEIGHTS)
+    for name, weights in load_file(lm / stored_steps.WEIGHTS).items():
         np.testing.assert_array_equal(last[name], weights)
 
 
 def test_training_csv_names_them_and_has_their_validation_loss(kept_job):
     lm = kept_job["out"].parent
     assert named(kept_job) == {
-        step: kept.digest(kept.folder(lm, step) / kept.WEIGHTS) for step in (2, 8, 24)
+        step: stored_steps.digest(stored_steps.folder(lm, step) / stored_steps.WEIGHTS)
+        for step in (2, 8, 24)
     }
     with (lm / "training.csv").open() as table:
         taken = [int(row["step"]) for row in csv.DictReader(table) if row["validation_nats"]]
@@ -94,7 +95,7 @@ def test_a_killed_training_keeps_the_same(kept_job, tmp_path, monkeypatch, step)
 def test_a_training_does_not_go_on_without_what_it_kept(kept_job, tmp_path, monkeypatch):
     kept_job["out"] = tmp_path / "again" / "config.json"
     killed_after(kept_job, 5, monkeypatch)
-    shutil.rmtree(kept.folder(tmp_path / "again", 2))
+    shutil.rmtree(stored_steps.folder(tmp_path / "again", 2))
     with pytest.raises(
         InputError, match=r"step2 is not as the training kept it.*\.again\.state\.pt"
     ):
@@ -120,30 +121,30 @@ def test_lost_outputs_come_back_with_what_was_kept(kept_job, monkeypatch):
 def test_a_kept_step_is_taken_as_an_lm(kept_job, tmp_path):
     lm, out = kept_job["out"].parent, tmp_path / "early" / "config.json"
     asked = {"losses": lm / "training.csv", "out": out, "lm": "early", "of": "test"}
-    kept.take(**asked, step=8)
+    stored_steps.take(**asked, step=8)
     opened = checkpoints.load(out.parent)
     assert opened.config.bias == MIX and (out.parent / "tokenizer.json").is_file()
-    source = kept.folder(lm, 8) / kept.WEIGHTS
-    assert (out.parent / kept.WEIGHTS).read_bytes() == source.read_bytes()
+    source = stored_steps.folder(lm, 8) / stored_steps.WEIGHTS
+    assert (out.parent / stored_steps.WEIGHTS).read_bytes() == source.read_bytes()
 
     with pytest.raises(
         InputError, match=r"lms → early: .* of test kept no step 9 \(it kept 2, 8, 24\)"
     ):
-        kept.take(**asked, step=9)
-    shutil.copyfile(kept.folder(lm, 2) / kept.WEIGHTS, tmp_path / "other")
+        stored_steps.take(**asked, step=9)
+    shutil.copyfile(stored_steps.folder(lm, 2) / stored_steps.WEIGHTS, tmp_path / "other")
     (tmp_path / "other").replace(source)
     with pytest.raises(
         InputError, match=r"step8/model\.safetensors is not as the training kept it"
     ):
-        kept.take(**asked, step=8)
+        stored_steps.take(**asked, step=8)
     source.unlink()
     with pytest.raises(
         InputError, match=r"step8/model\.safetensors is gone; put it back, or delete"
     ):
-        kept.take(**asked, step=8)
+        stored_steps.take(**asked, step=8)
 
 
 def test_a_list_of_losses_without_checkpoints_has_none(tmp_path):
     (tmp_path / "training.csv").write_text("step,tokens,loss_nats,validation_nats\n1,9,2.0,\n")
     with pytest.raises(InputError, match=r"kept no step 1 \(it kept none\)"):
-        kept.take(tmp_path / "training.csv", tmp_path / "x.json", lm="a", of="b", step=1)
+        stored_steps.take(tmp_path / "training.csv", tmp_path / "x.json", lm="a", of="b", step=1)

@@ -8,7 +8,7 @@ import pytest
 from recency.errors import InputError
 from recency.reading.contracts import check_responses, check_words, padded, word_table
 from recency.reading.sentences import aligned, ends
-from recency.reading.tables import only, read
+from recency.reading.strict_tables import only, read
 
 GOOD = "subj\tword\tRT\n1\tThe\t300\n1\tcat\t250.5\n2\tThe\t410\n"
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.reading import at_once, tables
+from recency.reading import at_once, strict_tables
 
 FIELDS = ["", " ", "the", "don’t", " café ", "3.5", "\u2028", "NA", "null"]
 QUOTED = ['"the"', '""', '" a"', '"a, b"', '"a ""b"" c"', '""""']
@@ -33,7 +33,7 @@ def made(seed: int) -> str:
 def outcome(path, capsys, **settings):
     """Return the table read, or what is wrong with it, and what was reported."""
     try:
-        found = tables.read(path, ["c", "a"], **settings).frame
+        found = strict_tables.read(path, ["c", "a"], **settings).frame
     except InputError as error:
         found = str(error)
     return found, capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 
 from recency.errors import InputError
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import fits, kept, scored
+from recency.workflow import fits, scored, stored_parts
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def counted(monkeypatch):
 
 def score(folder, *datasets, code="1", **settings):
     """Score datasets as the rule does: it deletes the outputs of a job that runs again."""
-    kept.content.cache_clear()
+    stored_parts.content.cache_clear()
     out = [folder / "out" / f"{name}.parquet" for name in datasets]
     ledger = [folder / "out" / f"{name}.ledger.csv" for name in datasets]
     for path in (*out, *ledger):
@@ -132,7 +132,9 @@ def test_a_kept_file_that_was_written_to_is_not_used(lm, counted):
 def test_a_file_has_one_entry(lm):
     for stride in (8, 16, 32):
         score(lm, "simulated_spr", stride=stride)
-    found = sorted(path.name for path in (lm / "out" / kept.FOLDER).rglob("*") if path.is_file())
+    found = sorted(
+        path.name for path in (lm / "out" / stored_parts.FOLDER).rglob("*") if path.is_file()
+    )
     assert found == ["entry.json", "simulated_spr.ledger.csv", "simulated_spr.parquet"]
 
 
@@ -170,7 +172,7 @@ def noted(monkeypatch, tmp_path):
 
 
 def regress(folder, *responses, lm="Pythia", processes=1, code="1", design="ols"):
-    kept.content.cache_clear()
+    stored_parts.content.cache_clear()
     (folder / "words").write_text("words")
     files, named = {}, []
     for number, name in enumerate(responses):

@@ -12,7 +12,7 @@ import yaml
 from project import ROOT, TINY, copy_project, environment, load, merged, plan, planned
 
 from recency.errors import InputError
-from recency.workflow import costs, kept, targets
+from recency.workflow import costs, stored_parts, targets
 
 pytestmark = pytest.mark.xdist_group("listing")
 
@@ -151,7 +151,7 @@ def test_times_are_those_of_finished_jobs(tmp_path):
         path = fits / f"{name}.full.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
-        kept.keep(kept.Part(name, (path,), "key"), seconds)
+        stored_parts.keep(stored_parts.Part(name, (path,), "key"), seconds)
     timing = costs.Timing(config, tmp_path, tmp_path)
     assert timing.training("Pythia") == (40, True)  # of the same size, and on one core
     assert timing.training("reader") == (40, True)

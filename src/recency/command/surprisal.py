@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import recency
-from recency.command import tables
+from recency.command import table_files
 from recency.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,15 +25,15 @@ def run(
     bias: str | None = None,
     allow_pickle: bool = False,
     lines: bool = False,
-    out: str = tables.STANDARD,
+    out: str = table_files.STANDARD,
     **settings: Any,
 ) -> None:
     """Score the words of files and write the table; `settings` are those of `recency.surprisal`."""
-    tables.check_ending(out)
+    table_files.check_ending(out)
     check(settings)
     described = None if bias is None else parse_bias(bias)
-    words = read_words(files or [tables.STANDARD], lines)
-    tables.write(score(words, model, described, settings, allow_pickle), out)
+    words = read_words(files or [table_files.STANDARD], lines)
+    table_files.write(score(words, model, described, settings, allow_pickle), out)
 
 
 def parse_bias(text: str) -> dict[str, Any]:
@@ -87,11 +87,11 @@ def read_words(files: Sequence[str], lines: bool) -> pd.DataFrame:
 
     twice = {name for name in files if files.count(name) > 1}
     if twice:
-        raise InputError(f"{tables.shown(min(twice))} is named twice")
+        raise InputError(f"{table_files.shown(min(twice))} is named twice")
     rows: list[tuple[str, int, str]] = []
     for name in files:
-        before, content = len(rows), tables.text(name)
-        standard = name == tables.STANDARD
+        before, content = len(rows), table_files.text(name)
+        standard = name == table_files.STANDARD
         item = "stdin" if standard else os.fsencode(name).decode("utf-8", "replace")
         if lines:
             prefix = "" if standard else f"{item}:"
@@ -100,7 +100,7 @@ def read_words(files: Sequence[str], lines: bool) -> pd.DataFrame:
         else:
             rows += [(item, *each) for each in split(content)]
         if len(rows) == before:
-            raise InputError(f"{tables.shown(name)} has no words")
+            raise InputError(f"{table_files.shown(name)} has no words")
     frame = pd.DataFrame(rows, columns=["item", START, "word"])
     return frame.astype({"item": "str", START: "int32", "word": "str"})
 

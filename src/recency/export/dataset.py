@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from recency.export import columns, lme4
-from recency.export.tables import for_csv, response_table, word_table
+from recency.export.dataset_tables import for_csv, response_table, word_table
 from recency.regression.prediction import read_fit
 
 README = """\

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from recency.errors import InputError
-from recency.export.names import short_names
+from recency.export.column_names import short_names
 from recency.mixed import formula as formulas
 from recency.mixed.formula import Formula
 from recency.regression.designs import SURPRISAL

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from recency import heap, history
 from recency.errors import InputError
-from recency.networks import kept, states, stopping
+from recency.networks import states, stopping, stored_steps
 from recency.progress import progress
 
 LOOK_EVERY = 10.0  # seconds between looks at the losses, for which a GPU has to wait
@@ -68,7 +68,7 @@ def main(
     `out` is the folder's config.json. The state of a job is kept beside the folder, with the whole
     specification inside; that of an unfinished job of another specification is refused. Checkpoints
     at the recipe's steps are kept in `checkpoints/step<n>`, whole models, with their digests in
-    `training.csv` (recency.networks.kept). On several GPUs of this machine each step's sequences are
+    `training.csv` (recency.networks.stored_steps). On several GPUs of this machine each step's sequences are
     shared. `code` is module → fingerprint of
     what trains, and part of the specification. The losses are written as they come, and with
     `tensorboard` as its files too, into the folder's `tensorboard/`. `held_out` are the tokens of the
@@ -122,7 +122,7 @@ def _train(rank: int, world: int, job: Job) -> None:
     done, curve = training.resume(state, specification, run)
     run.validation = curve.validation
     if rank == 0:
-        kept.resumed(folder, curve.kept, state)
+        stored_steps.resumed(folder, curve.kept, state)
         setattr(
             model.config, history.KEY, _history(job, specification, states.changes(state, done))
         )
@@ -173,7 +173,7 @@ def _train(rank: int, world: int, job: Job) -> None:
                 _expect(shown, recipe, curve, tokens_per_step)
             if keeps and rank == 0:  # before the state that says so
                 save = partial(_save_model, model, job, named)
-                curve.kept[step] = kept.keep(save, folder, step)
+                curve.kept[step] = stored_steps.keep(save, folder, step)
             ended = finished(recipe, step, curve.validation)
             if time.monotonic() - looked >= LOOK_EVERY or ended:
                 read(step)
@@ -229,9 +229,9 @@ def _specification(job: Job, recipe: dict) -> dict:
         "recipe": {key: value for key, value in recipe.items() if key != "device"},
         "seed": job.seed,
         # tokens of the same number need not be the same tokens
-        "tokens": json.loads(job.info.read_text()) | {"sha256": kept.digest(job.tokens)},
+        "tokens": json.loads(job.info.read_text()) | {"sha256": stored_steps.digest(job.tokens)},
         **{
-            name: kept.digest(file)
+            name: stored_steps.digest(file)
             for name in ("held_out", "vectors")
             if (file := getattr(job, name))
         },

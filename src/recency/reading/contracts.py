@@ -19,7 +19,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.response_names import AMPLITUDE, RESPONSES, TIME
-from recency.reading.tables import warn
+from recency.reading.strict_tables import warn
 
 WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
 # What a corpus may know of a word beyond the contract, for designs that ask for it, and for LMs.

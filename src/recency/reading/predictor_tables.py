@@ -13,7 +13,7 @@ from recency.reading.join_keys import TYPE
 from recency.reading.joins import engine
 from recency.reading.joins import index as labels
 from recency.reading.own.columns import lacking, typed
-from recency.reading.tables import Table, warn
+from recency.reading.strict_tables import Table, warn
 
 
 def attach(

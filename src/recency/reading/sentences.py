@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from recency.errors import InputError
-from recency.reading.tables import content
+from recency.reading.strict_tables import content
 
 # A full stop, question or exclamation mark, then any closing quotes and brackets.
 _FINAL = re.compile(r"[.?!…]['\"’”)\]]*$")

@@ -9,7 +9,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
-from recency.reading import join_keys, tables
+from recency.reading import join_keys, strict_tables
 from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
 from recency.reading.joins import engine
@@ -175,7 +175,7 @@ def _single(
     return {k: c if isinstance(c, str) else TOGETHER.join(c) for k, c in columns.items()}, parts
 
 
-def _read(path: Path, names: list[str], parts: Mapping[str, Sequence[str]]) -> tables.Table:
+def _read(path: Path, names: list[str], parts: Mapping[str, Sequence[str]]) -> strict_tables.Table:
     """Read columns of a table of any format; raise InputError for one that is not there.
 
     `parts`: column → those whose labels together it has.
@@ -238,7 +238,7 @@ def _of_seed(rows, columns, seed: int | None):
     return replace(rows, frame=rows.frame[kept])
 
 
-def _bits(rows: tables.Table, column: str, kind: str, unit: str) -> np.ndarray:
+def _bits(rows: strict_tables.Table, column: str, kind: str, unit: str) -> np.ndarray:
     """Return surprisal in bits of each row, NaN where there is none; refuse what cannot be."""
     given = rows.numbers(column, minimum=None, missing=MISSING)
     wrong, way = given < -ROUNDING, "map it as `logprob:` if these are log-probabilities"
@@ -257,7 +257,9 @@ def _bits(rows: tables.Table, column: str, kind: str, unit: str) -> np.ndarray:
     return np.maximum(given.to_numpy() * sign, 0.0) * BITS[unit]
 
 
-def _once(rows: tables.Table, bits: np.ndarray, columns) -> tuple[tables.Table, np.ndarray]:
+def _once(
+    rows: strict_tables.Table, bits: np.ndarray, columns
+) -> tuple[strict_tables.Table, np.ndarray]:
     """Refuse two values of one word, unless its rows are its tokens; drop rows given twice."""
     if "token" in columns:
         return rows, bits
@@ -270,7 +272,7 @@ def _once(rows: tables.Table, bits: np.ndarray, columns) -> tuple[tables.Table, 
 
 def _join(
     words: pd.DataFrame,
-    rows: tables.Table,
+    rows: strict_tables.Table,
     bits: np.ndarray,
     columns: Mapping[str, str],
     options: Mapping[str, object],
@@ -295,7 +297,7 @@ def _join(
 
 
 def _word_by_word(
-    words: pd.DataFrame, joined: engine.Join, rows: tables.Table, columns: Mapping[str, str]
+    words: pd.DataFrame, joined: engine.Join, rows: strict_tables.Table, columns: Mapping[str, str]
 ) -> tuple[np.ndarray, np.ndarray, list[tuple[int, str, str, str]]]:
     """Return the word of each row (-1: none), words without a value of their own, and the issues."""
     row = np.where(joined.misplaced, -1, joined.row)
@@ -319,7 +321,7 @@ def _word_by_word(
     return row, spoiled, issues
 
 
-def _summed(rows: tables.Table, column: str, at, inside, words: int) -> np.ndarray:
+def _summed(rows: strict_tables.Table, column: str, at, inside, words: int) -> np.ndarray:
     """Return the sum of a column over the rows of each word; NaN where one has no value."""
     numbers = rows.numbers(column, minimum=None, missing=MISSING).to_numpy()[inside]
     return np.bincount(at, numbers, minlength=words)
@@ -353,7 +355,9 @@ def _refuse_missing(
     )
 
 
-def _unused(rows: tables.Table, found: np.ndarray, columns: Mapping[str, str]) -> pd.DataFrame:
+def _unused(
+    rows: strict_tables.Table, found: np.ndarray, columns: Mapping[str, str]
+) -> pd.DataFrame:
     """Return ledger rows of the table's rows that are no word of the dataset."""
     frame = rows.frame[found < 0]
     text = frame[columns["token"]] if "token" in columns else None

@@ -16,7 +16,7 @@ from statistics import mean
 
 from recency import config as configuration
 from recency.evaluations import registry
-from recency.workflow import batches, kept, machine, snakemake_patches
+from recency.workflow import batches, machine, snakemake_patches, stored_parts
 from recency.workflow.targets import targets
 
 FLOPS = {"fp32": 1.5e11, "bf16": 3e11}
@@ -116,8 +116,8 @@ class Timing:
         They are those of finished ones in the same `folder`, else of any of the kind.
         """
         if kind not in self._parts:
-            folders = sorted((self.results / kind).rglob(kept.FOLDER))
-            self._parts[kind] = {each.parent: kept.seconds(each.parent) for each in folders}
+            folders = sorted((self.results / kind).rglob(stored_parts.FOLDER))
+            self._parts[kind] = {each.parent: stored_parts.seconds(each.parent) for each in folders}
         known = self._parts[kind]
         every = [second for found in known.values() for second in found]
         if alike := known.get(folder, []):

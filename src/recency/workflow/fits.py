@@ -12,8 +12,8 @@ from typing import Any
 from recency.errors import InputError
 from recency.regression.confirmation import drawn
 from recency.regression.inputs import ROLES, Inputs
-from recency.workflow import kept
-from recency.workflow.kept import Part
+from recency.workflow import stored_parts
+from recency.workflow.stored_parts import Part
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -98,7 +98,7 @@ def _part(
     code: Mapping[str, str],
 ) -> Part:
     read = {**files, "others": list(others.values())}
-    key = kept.key(read, {**settings, "others": list(others)}, code)
+    key = stored_parts.key(read, {**settings, "others": list(others)}, code)
     return Part(name, tuple(map(Path, outputs)), key)
 
 
@@ -110,7 +110,8 @@ def _made(
 ) -> None:
     """Make the parts that are not stored from before, the largest first."""
     todo = sorted(
-        kept.missing(list(work)), key=lambda part: -Path(work[part]["inputs"].fit).stat().st_size
+        stored_parts.missing(list(work)),
+        key=lambda part: -Path(work[part]["inputs"].fit).stat().st_size,
     )
     for variable in THREADS:  # Snakemake has them at the job's threads, and each process is one
         os.environ[variable] = "1"
@@ -148,7 +149,7 @@ def scored(part: Part, work: Mapping[str, Any]) -> None:
 def _stored(part: Part, make: Callable[[], None]) -> None:
     print(f"{part.name}", file=sys.stderr)
     try:
-        kept.make(part, make)
+        stored_parts.make(part, make)
     except InputError as error:
         raise InputError(f"{part.name}: {error}") from None
 

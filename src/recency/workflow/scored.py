@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import kept
-from recency.workflow.kept import Part
+from recency.workflow import stored_parts
+from recency.workflow.stored_parts import Part
 
 
 def main(
@@ -32,13 +32,13 @@ def main(
         datasets, words, accepted, surprisal, ledger, strict=True
     ):
         files = {"words": path, "model": lm.files}
-        key = kept.key(files, made_by | ({"accept": fails} if fails else {}), code)
+        key = stored_parts.key(files, made_by | ({"accept": fails} if fails else {}), code)
         part = Part(name, tuple(map(Path, outputs)), key)
         parts.append(part)
         of[part], may_fail[part] = path, fails
     first: dict[str, Part] = {}
     again: list[Part] = []
-    for part in kept.missing(parts):
+    for part in stored_parts.missing(parts):
         if first.setdefault(part.key, part) is not part:
             again.append(part)
     todo = list(first.values())
@@ -49,7 +49,7 @@ def main(
 
         def done(number: int) -> None:
             nonlocal began
-            kept.keep(todo[number], time.monotonic() - began)
+            stored_parts.keep(todo[number], time.monotonic() - began)
             began = time.monotonic()
 
         score(
@@ -65,4 +65,4 @@ def main(
     for part in again:
         for source, output in zip(first[part.key].outputs, part.outputs, strict=True):
             shutil.copyfile(source, output)
-        kept.keep(part, 0.0)
+        stored_parts.keep(part, 0.0)

@@ -1,6 +1,6 @@
 """Rule checkpoint: an LM of the weights that a training kept at one of its steps."""
 
-from recency.networks.kept import take
+from recency.networks.stored_steps import take
 from recency.workflow.job import logged
 
 if __name__ == "__main__":

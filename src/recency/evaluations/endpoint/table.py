@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from recency.evaluations.endpoint import names
+from recency.evaluations.endpoint import candidate_names
 from recency.evaluations.endpoint.simulate import DEFAULT, PER
 from recency.figures import style, tables
 from recency.figures.paths import File, Files
@@ -32,7 +32,9 @@ def main(candidates: File, tests: File, out: Files) -> None:
 def layout(rows: pd.DataFrame, tests: pd.DataFrame) -> Table:
     """Set the candidates at the default setting, with the range over settings, and the tests."""
     grid, rules, before = [], [], None
-    for candidate in names.order(list(zip(rows.baseline, rows.likelihood, rows.data, strict=True))):
+    for candidate in candidate_names.order(
+        list(zip(rows.baseline, rows.likelihood, rows.data, strict=True))
+    ):
         baseline, likelihood, data = candidate
         of_candidate = rows[
             (rows.baseline == baseline) & (rows.likelihood == likelihood) & (rows.data == data)
@@ -41,8 +43,13 @@ def layout(rows: pd.DataFrame, tests: pd.DataFrame) -> Table:
             if before not in (None, (baseline, data)):
                 rules.append(len(grid))
             before = baseline, data
-            bold = candidate == names.PRIMARY
-            about = (baseline, names.DATA[data], names.LIKELIHOODS[likelihood], INTERVALS[interval])
+            bold = candidate == candidate_names.PRIMARY
+            about = (
+                baseline,
+                candidate_names.DATA[data],
+                candidate_names.LIKELIHOODS[likelihood],
+                INTERVALS[interval],
+            )
             grid.append([Cell(text, left=True, bold=bold) for text in about] + _row(of_interval))
     rules.append(len(grid))
     for test, of_test in tests.groupby("test", sort=False):
@@ -67,7 +74,7 @@ def layout(rows: pd.DataFrame, tests: pd.DataFrame) -> Table:
             "coverage: share of 95 % intervals that have the candidate's mean, of the lead and of "
             "LM a's ΔLogLik"
         ),
-        *names.NOTES,
+        *candidate_names.NOTES,
     ]
     title = "Bias, size, power and coverage of candidate endpoints"
     return Table(title, HEADER, grid, notes, tuple(rules), left=4)

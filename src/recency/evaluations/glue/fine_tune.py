@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn import functional
 
 from recency.errors import InputError
-from recency.evaluations import kept
+from recency.evaluations import job_state
 from recency.evaluations.glue import examples, scores
 from recency.evaluations.glue.examples import Encoded
 from recency.files import atomic
@@ -75,22 +75,22 @@ def main(
         )
     pad = opened.around.pad
     train, dev = parts(files, task, settings, opened, f"{name} under {lm.name}")
-    state = kept.beside(out)
+    state = job_state.beside(out)
     specification = {
-        "lm": [lm.bias, kept.digest(Path(lm.model) / "model.safetensors")],
-        "files": {role: kept.digest(path) for role, path in files.items()},
+        "lm": [lm.bias, job_state.digest(Path(lm.model) / "model.safetensors")],
+        "files": {role: job_state.digest(path) for role, path in files.items()},
         "task": dict(task),
         "settings": {key: settings[key] for key in settings if key != "seeds"},
         "code": dict(code or {}),
     }
-    done = kept.read(state, specification, "runs")
+    done = job_state.read(state, specification, "runs")
     shown = progress(len(settings["seeds"]) * settings["epochs"], f"{name}: {lm.name}", "epochs")
     for number, seed in enumerate(settings["seeds"]):
         if str(seed) not in done:
             done[str(seed)] = run(opened, train, dev, task, settings, seed, pad, f"{lm.name}, {name}",
                                   lambda epoch, number=number: shown.update(
                                       number * settings["epochs"] + epoch))  # fmt: skip
-            kept.write(state, specification, done)
+            job_state.write(state, specification, done)
     table = pd.concat(
         [pd.DataFrame(done[str(seed)]).assign(seed=seed) for seed in settings["seeds"]]
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.evaluations import kept
+from recency.evaluations import job_state
 from recency.evaluations.probe import trees
 from recency.files import atomic
 from recency.progress import progress
@@ -54,7 +54,7 @@ def main(
     if settings["untrained"]:
         networks[UNTRAINED] = hidden_states.untrained(opened.network, architecture, lm.bias, seed)
 
-    state = kept.beside(out)
+    state = job_state.beside(out)
     specification = {
         "settings": settings,
         "lm": [
@@ -63,12 +63,12 @@ def main(
             lm.bos,
             lm.stride,
             seed,
-            kept.digest(Path(lm.model) / "model.safetensors"),
+            job_state.digest(Path(lm.model) / "model.safetensors"),
         ],
-        "treebank": kept.digest(treebank),
+        "treebank": job_state.digest(treebank),
         "code": dict(code or {}),
     }
-    done = kept.read(state, specification, "layers")
+    done = job_state.read(state, specification, "layers")
     every = list(range(hidden_states.layers_of(opened.network) + 1))
     shown = progress(len(networks) * len(every), f"structural probe of {lm.name}", "layers")
     shown.update(len(done))
@@ -89,7 +89,7 @@ def main(
                 said = f"{lm.name}, {name}, layer {layer}"
                 rows = probe(own, banks, settings, layer, opened.network.device, said)
                 done[f"{name} {layer}"] = rows.assign(network=name, layer=layer).to_dict("records")
-                kept.write(state, specification, done)
+                job_state.write(state, specification, done)
                 shown.update(len(done))
             del found, own  # before the next layers' states are made
     neighbours = trees.score(trees.adjacent(banks["test"]), banks["test"])
@@ -148,17 +148,17 @@ def usable(table: pd.DataFrame, texts: list, name: str) -> tuple[pd.DataFrame, l
 
 def probe(found: dict, banks: dict, settings: dict, layer: int, device, said: str) -> pd.DataFrame:
     """Train the probe of one layer, choose B on dev and measure on test: see `trees.score`."""
-    from recency.evaluations.probe import fit
+    from recency.evaluations.probe import train_probe
 
-    middle, number = fit.scaled(found["train"], banks["train"].begin)
+    middle, number = train_probe.scaled(found["train"], banks["train"].begin)
     data = {}
     for part in SPLITS:
         own = found[part] - middle
         own /= number
-        data[part] = fit.Sentences.of(own, banks[part], device)
+        data[part] = train_probe.Sentences.of(own, banks[part], device)
     width = found["train"].shape[1]
     keys = ("epochs", "batch", "learning_rate", "patience")
-    fitted, loss, epochs = fit.train(
+    fitted, loss, epochs = train_probe.train(
         data["train"],
         data["dev"],
         rank=min(settings["rank"] or width, width),
@@ -168,6 +168,6 @@ def probe(found: dict, banks: dict, settings: dict, layer: int, device, said: st
         ),
         **{key: settings[key] for key in keys},
     )
-    table = trees.score(fit.predictor(fitted, data["test"]), banks["test"])
+    table = trees.score(train_probe.predictor(fitted, data["test"]), banks["test"])
     alone = [np.nan] * (len(table) - 1)
     return table.assign(dev_loss=[loss, *alone], epochs=[epochs, *alone])

@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading import tables
+from recency.reading import strict_tables
 from recency.reading.formats import rda, xlsx
-from recency.reading.tables import Table, visible
+from recency.reading.strict_tables import Table, visible
 
 _CHOICE = "\t;,| "
 _LOOKED_AT = 30  # lines by which a separator is found
@@ -58,7 +58,7 @@ def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] 
     _whole(path)
     if zipfile.is_zipfile(path):
         raise InputError(f"{path} is a zip archive; unzip it and name the table")
-    data = tables.content(path)
+    data = strict_tables.content(path)
     if data[:4] == b"PAR1" or data[:6] == b"ARROW1":
         return _columnar(path, data, choose)
     if data[:2] == b"PK" or data[:4] == b"\xd0\xcf\x11\xe0":
@@ -109,7 +109,7 @@ def _picked(path: Path, header: list[str], choose: Callable) -> list[str]:
 
 def _text(path: Path, data: bytes, style: Style, choose: Callable) -> Table:
     """Read a delimited text."""
-    text = tables.decode(path, data, style.encoding)
+    text = strict_tables.decode(path, data, style.encoding)
     if not text.strip():
         raise InputError(f"{path} is empty; get the file again")
     separator = style.separator or separator_of(text)
@@ -127,7 +127,7 @@ def _text(path: Path, data: bytes, style: Style, choose: Callable) -> Table:
         csv.writer(line, delimiter=separator, lineterminator="").writerow(header)
         text = text.replace(first, line.getvalue(), 1)
     chosen = _picked(path, header, choose)
-    return tables.read(
+    return strict_tables.read(
         path, chosen, separator=separator, quoted=quoted, data=text.encode("utf-8", "replace")
     )
 
@@ -148,4 +148,4 @@ def _columnar(path: Path, data: bytes, choose: Callable) -> Table:
     if frame.empty:
         raise InputError(f"{path} has no rows")
     frame = frame.set_axis(header, axis=1)[chosen]
-    return Table(path, tables.as_text(path, frame.set_axis(range(1, len(frame) + 1))))
+    return Table(path, strict_tables.as_text(path, frame.set_axis(range(1, len(frame) + 1))))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.tables import content
+from recency.reading.strict_tables import content
 
 FIELDS = 10  # columns of CoNLL-U: ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC
 WAY_OUT = "correct the line, or get the file again"

@@ -18,7 +18,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.reading.contracts import padded
 from recency.reading.fixations import with_history
-from recency.reading.tables import Table, read, warn
+from recency.reading.strict_tables import Table, read, warn
 
 COLUMNS = {
     "FFD": "IA_FIRST_FIXATION_DURATION",

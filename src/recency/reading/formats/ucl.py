@@ -9,7 +9,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.reading import parts_of_speech
 from recency.reading.contracts import check_complete, look_up, padded, single_sentences
-from recency.reading.tables import Table, content, only, read
+from recency.reading.strict_tables import Table, content, only, read
 
 ENCODING = "latin-1"
 KEYS = ["subj_nr", "sent_nr", "word_pos"]

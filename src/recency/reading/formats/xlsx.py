@@ -13,7 +13,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
-from recency.reading.tables import Table, visible
+from recency.reading.strict_tables import Table, visible
 
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, EOFError, LookupError, SyntaxError, ValueError),

@@ -28,7 +28,7 @@ from recency.names import hint
 from recency.reading.contracts import padded, same_words, word_table
 from recency.reading.fixations import with_history
 from recency.reading.options import one_of
-from recency.reading.tables import warn
+from recency.reading.strict_tables import warn
 
 COLUMNS = {"FFD": "FFD", "FP": "GD", "GP": "GPT", "TFT": "TRT"}
 TASKS = ("zuco1_SR", "zuco1_NR", "zuco1_TSR", "zuco2_NR", "zuco2_TSR")

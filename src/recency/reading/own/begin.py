@@ -18,7 +18,7 @@ from recency.reading.own.profile import Column
 from recency.reading.own.roles import EYES, Roles
 from recency.reading.parsers import table as parser
 from recency.reading.response_names import RESPONSES
-from recency.reading.tables import Table
+from recency.reading.strict_tables import Table
 
 _PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
 _FEW = 20  # lists or tasks that a corpus may have

@@ -14,7 +14,7 @@ from recency.names import hint
 from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
 from recency.reading.joins.index import plain_label, renamed
-from recency.reading.tables import Table, all_visible
+from recency.reading.strict_tables import Table, all_visible
 
 WORDS = ("item", "sentence", "position", "word", "space_after", "region")
 RESPONSES = (

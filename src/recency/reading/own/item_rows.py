@@ -13,7 +13,7 @@ from recency.reading.own.columns import Columns, labels
 from recency.reading.own.critical_regions import CRITICAL, LABEL, is_same
 from recency.reading.own.item_texts import Options, Texts, cell_labels
 from recency.reading.own.places import Found
-from recency.reading.tables import Table, warn
+from recency.reading.strict_tables import Table, warn
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from recency.reading.own.critical_regions import (
     require_marker,
     split_marked,
 )
-from recency.reading.tables import Table, all_visible
+from recency.reading.strict_tables import Table, all_visible
 
 STRUCTURE = (
     *("stimulus", "condition", "context", "critical", "continuation"),

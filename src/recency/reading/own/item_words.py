@@ -9,7 +9,7 @@ from recency.reading.contracts import word_table
 from recency.reading.own.columns import Columns, natural, typed, whole
 from recency.reading.own.item_texts import Options, Text, Texts, cell_labels
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import Table
+from recency.reading.strict_tables import Table
 
 
 def build(

@@ -10,7 +10,7 @@ from recency.errors import InputError
 from recency.reading.joins import engine
 from recency.reading.joins.index import plain_label, spelling
 from recency.reading.own.columns import Columns, labels, lacking, positions
-from recency.reading.tables import Table, warn
+from recency.reading.strict_tables import Table, warn
 
 
 @dataclass(frozen=True)

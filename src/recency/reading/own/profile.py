@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading import tables
+from recency.reading import strict_tables
 from recency.reading.formats import anything, rda, xlsx
 from recency.reading.formats.anything import Style
 from recency.reading.own.columns import MISSING
-from recency.reading.tables import Table
+from recency.reading.strict_tables import Table
 
 _COMMA = re.compile(r"-?\d+,\d+")
 _EXAMPLES = 3
@@ -110,12 +110,12 @@ def _encoding(path: Path) -> str:
     """Guess a text's encoding: UTF-8 if it is, else that of Windows, which most others are."""
     if path.is_dir() or rda.is_r_data(path) or xlsx.is_workbook(path):
         return "utf-8"
-    data = tables.content(path)
+    data = strict_tables.content(path)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
         try:
-            tables.decode(path, data, "cp1252")
+            strict_tables.decode(path, data, "cp1252")
         except InputError:
             return "utf-8"  # and whoever reads it says what is wrong with it
         return "cp1252"

@@ -10,7 +10,7 @@ from recency.errors import InputError
 from recency.reading.fixations import previous_fixated, since_fixation
 from recency.reading.own.columns import MISSING, Columns, decimal, labels
 from recency.reading.response_names import AMPLITUDE, SCORE, TIME
-from recency.reading.tables import Table, warn
+from recency.reading.strict_tables import Table, warn
 
 
 def value_column(measure: str, amplitudes: Collection[str], scores: Collection[str]) -> str:

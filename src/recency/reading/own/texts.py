@@ -9,7 +9,7 @@ from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.reading.own.columns import natural, whole
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import Table, first_rows
+from recency.reading.strict_tables import Table, first_rows
 
 RULES = ("punctuation", "item")
 

@@ -12,7 +12,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.reading.contracts import look_up, padded, word_table
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import first_rows, only, read
+from recency.reading.strict_tables import first_rows, only, read
 
 MEASURES = ("SPR",)
 COLUMNS = {}

@@ -14,7 +14,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.contracts import look_up, single_sentences
-from recency.reading.tables import Table, only, read
+from recency.reading.strict_tables import Table, only, read
 
 _TIMES = {
     "FFD": "RTfirstfix",

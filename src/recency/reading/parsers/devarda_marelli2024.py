@@ -12,7 +12,7 @@ import pandas as pd
 
 from recency.reading.contracts import item_means, padded, same_words, word_table
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import Table, only, read, warn
+from recency.reading.strict_tables import Table, only, read, warn
 
 MEASURES = ("FP", "SPR")
 COLUMNS = {

@@ -23,7 +23,7 @@ from recency.reading import fixations
 from recency.reading.contracts import same_words, word_table
 from recency.reading.options import one_of
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import content, warn
+from recency.reading.strict_tables import content, warn
 
 MEASURES = ("SP", "FP", "GP", "FFD", "TFT")
 COLUMNS = {

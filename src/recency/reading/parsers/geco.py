@@ -18,7 +18,7 @@ from recency.errors import InputError
 from recency.reading.contracts import padded, same_words, word_table
 from recency.reading.fixations import with_history
 from recency.reading.formats import xlsx
-from recency.reading.tables import Table, header, only, read, warn
+from recency.reading.strict_tables import Table, header, only, read, warn
 
 _COLUMNS = {
     "FP": "WORD_GAZE_DURATION",

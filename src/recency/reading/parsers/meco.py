@@ -24,7 +24,7 @@ from recency.reading.contracts import item_means, padded, same_words, word_table
 from recency.reading.fixations import with_history
 from recency.reading.formats import rda
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import Table, header, only, read, warn
+from recency.reading.strict_tables import Table, header, only, read, warn
 
 _MEANS = {"FFD": "FirstFixationDuration", "FP": "GazeDuration", "TFT": "TotalDuration"}
 _REPORT = {"FFD": "firstfix.dur", "FP": "firstrun.dur", "GP": "firstrun.gopast", "TFT": "dur"}

@@ -22,7 +22,7 @@ from recency.errors import InputError
 from recency.reading import parts_of_speech
 from recency.reading.contracts import look_up, padded, word_table
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import Table, content, only, read, warn
+from recency.reading.strict_tables import Table, content, only, read, warn
 
 MEASURES = ("SPR",)
 COLUMNS = {

@@ -26,7 +26,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.reading.contracts import check_complete, look_up, padded, word_table
 from recency.reading.fixations import with_history
-from recency.reading.tables import Table, joined, only, read, warn
+from recency.reading.strict_tables import Table, joined, only, read, warn
 
 _COLUMNS = {"FFD": "FFD", "FP": "FPRT", "GP": "RPD_inc", "RB": "RBRT", "TFT": "TFT"}
 MEASURES = ("FFD", "FP", "GP", "RB", "TFT")

@@ -23,7 +23,7 @@ from recency.reading.formats import provo_areas
 from recency.reading.joins.index import spelling
 from recency.reading.options import one_of
 from recency.reading.sentences import sentence_numbers
-from recency.reading.tables import Table, content, header, only, read, warn
+from recency.reading.strict_tables import Table, content, header, only, read, warn
 
 MEASURES = ("SP", "FP", "GP", "FFD", "TFT")
 COLUMNS = {

@@ -52,7 +52,7 @@ from recency.reading.own.columns import (
     typed,
 )
 from recency.reading.response_names import TIME
-from recency.reading.tables import Table, all_visible, only
+from recency.reading.strict_tables import Table, all_visible, only
 
 MEASURES = None
 COLUMNS = {

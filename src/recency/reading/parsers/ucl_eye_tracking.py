@@ -11,7 +11,7 @@ import pandas as pd
 
 from recency.reading.fixations import with_history
 from recency.reading.formats import ucl
-from recency.reading.tables import only
+from recency.reading.strict_tables import only
 
 _COLUMNS = {
     "FP": "RTfirstpass",

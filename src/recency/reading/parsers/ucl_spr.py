@@ -10,7 +10,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.formats import ucl
-from recency.reading.tables import only
+from recency.reading.strict_tables import only
 
 MEASURES = ("SPR",)
 COLUMNS = {

@@ -24,7 +24,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.contracts import look_up, padded, word_table
-from recency.reading.tables import Table, first_rows, header, only, read, warn
+from recency.reading.strict_tables import Table, first_rows, header, only, read, warn
 
 MEASURES = ("Maze", "SPR")
 COLUMNS = {

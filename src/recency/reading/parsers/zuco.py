@@ -25,7 +25,7 @@ from recency.reading.contracts import item_means, padded, same_words, word_table
 from recency.reading.fixations import with_history
 from recency.reading.formats import zuco_results
 from recency.reading.options import one_of
-from recency.reading.tables import Table, header, only, read, warn
+from recency.reading.strict_tables import Table, header, only, read, warn
 
 _MEANS = {"FFD": "first_fix_dur", "FP": "first_pass_dur", "TFT": "total_fix_dur"}
 MEASURES = ("FFD", "FP", "GP", "TFT")

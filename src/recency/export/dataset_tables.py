@@ -5,7 +5,7 @@ from os import PathLike
 
 import pandas as pd
 
-from recency.export.names import short_names
+from recency.export.column_names import short_names
 from recency.reading.observations import events, filtered, joined, partition, since_unscored
 from recency.reading.response_names import EVENT
 from recency.regression.designs import SURPRISAL
