@@ -65,6 +65,12 @@ def _is_binary(path: str | None) -> bool:
         return file.read(len(BINARY)) == BINARY
 
 
+def _measures(config, wildcards) -> dict[str, list[str]]:
+    """Return the measures of a job of rule rank_metrics, which alone has a temperature."""
+    ranks = ["log_rank", "top"]
+    return {configuration.MEASURES: ranks} if hasattr(wildcards, "temperature") else {}
+
+
 EVALUATION = Evaluation(
     key="rank_metrics",
     applies=lambda study, experiment: (
@@ -75,4 +81,5 @@ EVALUATION = Evaluation(
     settings={"seed": lambda study, experiment: settings_of(study.config, experiment)["seed"]},
     also=lambda study, experiment: [f"<results>/experiments/{experiment}/continuations.csv"],
     problems=_problems,
+    chooses=_measures,
 )
