@@ -20,6 +20,8 @@ from recency.names import nearest
 INTERCEPT = "(Intercept)"
 #: Brackets within one another: the time that R takes grows twofold with each.
 DEEPEST = 10
+#: Operations in the response, or in one pair of outermost brackets.
+LONGEST = 100
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,19 @@ def parse(text: str) -> Formula:
     It is Uncovered where R might read it. A formula without random terms is none of a mixed model,
     but it is read.
     """
-    depths = itertools.accumulate((sign == "(") - (sign == ")") for sign in text)
+    depths = [*itertools.accumulate((sign == "(") - (sign == ")") for sign in text)]
     if max(depths, default=0) > DEEPEST:
         raise InputError(f"formula '{text[:40]}…' has brackets more than {DEEPEST} levels deep")
-    try:
-        return _parse(text)
-    except RecursionError:
-        raise InputError(
-            f"formula '{text[:40]}…' has an expression of too many parts; make it a column of the data"
-        ) from None
+    inside = itertools.groupby(zip(depths, text, strict=True), lambda at: at[0] > 0)
+    bracketed = ([sign for _, sign in part] for is_inside, part in inside if is_inside)
+    # A stated number: Python's recursion limit differs between processes.
+    for expression in (text.partition("~")[0], *bracketed):
+        if sum(sign in "+-*/^:" for sign in expression) > LONGEST:
+            raise InputError(
+                f"formula '{text[:40]}…' has an expression of more than {LONGEST} operations; "
+                "make it a column of the data"
+            )
+    return _parse(text)
 
 
 def _parse(text: str) -> Formula:
