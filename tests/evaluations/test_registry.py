@@ -3,6 +3,7 @@
 import importlib
 import inspect
 
+import additions
 import pytest
 import yaml
 from project import ROOT, SCHEMA, TINY, copy_project, load, plan, planned
@@ -113,33 +114,6 @@ def test_modules_by_name_are_found_without_importing_them():
         plugins.load("recency.evaluations", "probe.nothing", "evaluation", "main")
 
 
-SPEC = '''"""How long the words of a list are."""
-
-from recency.evaluations.registry import Data, Evaluation
-
-EVALUATION = Evaluation(
-    key="lengths",
-    uses_lms=False,
-    applies=lambda study, experiment: bool(study.data_here(experiment, "lengths")),
-    wildcards={"list": "lists"},
-    data=Data("lists", ("words",)),
-    inputs={"lengths": lambda study, experiment: (
-        f"<results>/lengths/{study.experiment(experiment)['lengths']}.csv"
-    )},
-)
-'''
-LISTS = """
-experiment:
-  lengths: {type: string, description: "an entry of `lists`"}
-tables:
-  lists:
-    title: list of words
-    type: object
-    additionalProperties:
-      type: object
-      additionalProperties: false
-      properties: {label: {type: string}, words: {$ref: "#/$defs/file"}}
-"""
 RULE = """
 rule lengths:
     input:
@@ -163,8 +137,8 @@ def test_a_new_evaluation_is_a_folder_a_rule_file_and_the_config(tmp_path):
     folder = project / "src" / "recency" / "evaluations" / "lengths"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    (folder / "spec.py").write_text(SPEC)
-    (folder / "schema.yaml").write_text(LISTS)
+    (folder / "spec.py").write_text(additions.SPEC)
+    (folder / "schema.yaml").write_text(additions.SCHEMA)
     (folder / "figure.py").write_text(
         FIGURE.replace('["delta_loglik"]', '["lengths"]').replace("delta_loglik,", "lengths,")
     )

@@ -39,7 +39,7 @@ KINDS = {
     "nested_regression": "regression",
     "crossed_bootstrap": "crossed bootstrap",
 }
-"""Rule → the kind of job that is counted by itself; evaluations add theirs (`kinds`)."""
+"""Rule → the kind of job that is counted by itself; evaluations add theirs (`jobs`)."""
 
 
 @cache

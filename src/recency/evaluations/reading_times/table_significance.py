@@ -32,7 +32,7 @@ def read(permutation: File) -> pd.DataFrame:
 
 
 def name_sides(row, response: str, labels: Mapping[str, str] | None = None) -> Row:
-    """Name the response and both sides of a test, in bold that which has less error reliably."""
+    """Name the response and both sides of a test; a side with reliably less error is bold."""
     sides = ((row.lm_a, row.mse_a < row.mse_b), (row.lm_b, row.mse_b < row.mse_a))
     is_sure = bool(row.p_holm < ALPHA)
     return [response] + [
