@@ -44,6 +44,7 @@ CASES = {
         lambda s, i, j, h, H, L: s / (1 + math.exp(0.4 * (max(1, i - j + 1) - 12))),
     ),
     "power_law": ({}, lambda s, i, j, h, H, L: s - 0.5 * math.log(i - j + 1)),
+    "logarithmic": ({"decay": 0.8}, lambda s, i, j, h, H, L: s - 0.8 * math.log(i - j + 1)),
     "power_law buffer": (
         {"decay": 1.5, "buffer": 4},
         lambda s, i, j, h, H, L: s - (1.5 * math.log((i - j + 1) / 4) if i - j >= 4 else 0),

@@ -29,6 +29,7 @@ FORMS = [
     {"form": "lsrc"},
     {"form": "state_space", "states": 3},
     {"form": "state_space", "states": 3, "selective": True},
+    {"form": "cue_based_rnn", "window": 4},
 ]
 SHOWN = [" ".join(map(str, form.values())) for form in FORMS]
 
@@ -44,6 +45,9 @@ def in_float64():
 def made(spec):
     memory = memories.build(spec, INPUTS, WIDTH, WORDS)
     memory.draw(torch.Generator().manual_seed(1))
+    for norm in getattr(memory, "norms", ()):
+        torch.nn.init.normal_(norm.weight)
+        torch.nn.init.normal_(norm.bias)
     return memory
 
 
@@ -55,6 +59,7 @@ def looped(spec, memory, u, words):
     """Return what the published equations give for one text, a word at a time."""
     plain = {"fofe": _fading, "srnn": _fading, "rnn": _rnn, "gru": _gru, "lstm": _lstm}
     plain |= {"lsrc": _lsrc, "state_space": _state_space, "log_bilinear": _log_bilinear}
+    plain |= {"cue_based_rnn": _cue_based_rnn}
     return torch.stack(plain[spec["form"]](spec, memory, u, words))
 
 
@@ -139,6 +144,27 @@ def _state_space(spec, memory, u, words):
         h = torch.exp(-step * memory.log_rate.exp()) * h + step * into * x[:, None]
         y = (h * out_of).sum(1) + memory.direct * x
         given.append(memory.leave.weight @ (y * gate * gate.sigmoid()))
+    return given
+
+
+def _cue_based_rnn(spec, memory, u, words):
+    h, keys, values, given = torch.zeros(WIDTH), [], [], []
+
+    def normed(x, norm):  # norms have random weights in these tests
+        x = (x - x.mean()) / (x.var(unbiased=False) + norm.eps).sqrt()
+        return torch.tanh(norm.weight * x + norm.bias)
+
+    for u_t in u:
+        q = normed(memory.cue(torch.cat([u_t, h])), memory.norms[0])
+        seen = range(max(0, len(keys) - spec["window"]), len(keys))
+        scores = torch.tensor([0.0, *(float(keys[i] @ q) / math.sqrt(WIDTH) for i in seen)])
+        weights = scores.softmax(0)[1:]
+        a = sum((w * values[i] for w, i in zip(weights, seen)), torch.zeros(WIDTH))
+        z = normed(memory.combine(torch.cat([u_t, q, a, h])), memory.norms[1])
+        key, value, h = normed(memory.leave(z), memory.norms[2]).chunk(3)
+        keys.append(key)
+        values.append(value)
+        given.append(h)
     return given
 
 

@@ -57,6 +57,9 @@ BIASES = [
     {"form": "identity"},
     {"form": "temperature", "temperature": 1.6},
     {"form": "learned_linear"},
+    {"form": "forgetting"},
+    {"form": "surprisal_gated"},
+    {"form": "cue_based"},
 ]
 
 

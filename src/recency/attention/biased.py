@@ -11,6 +11,10 @@ blocks   recency.attention.blocks: on a CPU, where a is a number; for causal net
 sdpa     `scaled_dot_product_attention` with an additive mask: elsewhere, where a is a number
 softmax  written out: where a varies, the model caps its scores or has sinks, or where the
          attention weights are wanted
+
+A bias that depends on content (`recency.attention.content`) takes the same ways where it is a sum of
+products of a query's and a key's numbers: these are further columns of queries and keys. Otherwise
+softmax is written out, for some queries at a time.
 """
 
 import functools
@@ -22,8 +26,9 @@ from torch.nn.attention import flex_attention as flex
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, causal_mask_function, sdpa_mask
 
-from recency.attention import blocks, check
+from recency.attention import blocks, check, content
 from recency.attention.biases import Bias, build
+from recency.attention.content import ContentBias
 from recency.errors import InputError
 
 NAME = "recency"
@@ -75,6 +80,11 @@ def biased_attention(
     causal = getattr(module, "is_causal", True)
     if softcap is not None or s_aux is not None:
         backend = "softmax"
+    layer = factors = None
+    if isinstance(bias, ContentBias):
+        layer = content.layer_of(module, query, key)
+        factors = None if weights or backend == "softmax" else bias.factors(layer)
+        backend = backend if factors else "softmax"
     fused = not weights and not dropout and (attention_mask is None or not causal)
     lengths = None
     if backend is None and dropout and not (causal or weights) and query.device.type == "cpu":
@@ -86,8 +96,12 @@ def biased_attention(
             _fastest(query.device.type, query.shape, causal, bias.learned, flex_too) or backend
         )
     if backend == "flex":
-        output = _flex(bias, query, key, value, scaling, causal, attention_mask)
+        output = _flex(bias, query, key, value, scaling, causal, attention_mask, factors)
         return output.transpose(1, 2).contiguous(), None
+    kind = value.dtype
+    if factors:
+        query, key = content.widen(layer, factors, scaling)
+        value = value.to(query.dtype)
     if backend == "blocks":
         exact = torch.promote_types(value.dtype, torch.float32)
         a, b = bias.dense(query.shape[2], key.shape[2], query.device, exact, lengths is None)
@@ -98,7 +112,7 @@ def biased_attention(
             output = blocks.attend(
                 query, key, value, b[0], scaling * a, bias.reach, lengths, dropped
             )
-            return output.transpose(1, 2).contiguous(), None
+            return output.transpose(1, 2).to(kind).contiguous(), None
     a, b = bias.dense(query.shape[2], key.shape[2], query.device, query.dtype, causal)
     if attention_mask is not None:
         # Where padding hides every key of a query, the query may see itself: no NaN arises.
@@ -110,11 +124,18 @@ def biased_attention(
         output = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=b, dropout_p=dropout, scale=scaling * a
         )
-        return output.transpose(1, 2).contiguous(), None
+        return output.transpose(1, 2).to(kind).contiguous(), None
+    if layer is not None and not weights and causal:
+        return _by_queries(module, layer, value, a, b, scaling, dropout, softcap, s_aux), None
+    return _softmax(module, query, key, value, a, b, scaling, dropout, softcap, s_aux, layer)
+
+
+def _softmax(module, query, key, value, a, b, scaling, dropout, softcap, s_aux, layer=None):
+    """Attend by a softmax that is written out; return the output and the attention weights."""
     scores = torch.matmul(query, key.transpose(2, 3)) * scaling
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
-    scores = scores * a + b
+    scores = content.add(module.recency_bias, layer, scores, a, b) if layer else scores * a + b
     if s_aux is not None:
         sink = s_aux.to(scores.dtype).reshape(1, -1, 1, 1).expand(*scores.shape[:-1], 1)
         scores = torch.cat([scores, sink], dim=-1)
@@ -123,6 +144,25 @@ def biased_attention(
     attention = attention[..., : key.shape[2]]
     attention = functional.dropout(attention, dropout, module.training)
     return torch.matmul(attention, value).transpose(1, 2).contiguous(), attention
+
+
+def _by_queries(module, layer, value, a, b, *settings) -> torch.Tensor:
+    """Attend by a softmax that is written out, for some queries at a time and the keys before them.
+
+    So half of the scores are left out, and the others stay in the processor's cache.
+    """
+    outputs, length = [], layer.query.shape[2]
+    step = blocks.QUERIES_AT_ONCE if value.device.type == "cpu" else length
+    for first in range(0, length, step):
+        end = min(first + step, length)
+        part = content.part_of(layer, first, end)
+        a_part = a if isinstance(a, float) else a[..., first:end, :end]
+        b_part = b[..., first:end, :end]
+        output, _ = _softmax(
+            module, part.query, part.key, value[:, :, :end], a_part, b_part, *settings, part
+        )
+        outputs.append(output)
+    return torch.cat(outputs, 1)
 
 
 def _fastest(
@@ -165,20 +205,27 @@ def _bias_of(module: nn.Module, mask: torch.Tensor | None, arguments: dict) -> B
 
 
 def _flex(
-    bias: Bias, query, key, value, scaling: float, causal: bool = True, mask=None
+    bias: Bias, query, key, value, scaling: float, causal: bool = True, mask=None, factors=None
 ) -> torch.Tensor:
     """Attend by `flex_attention`, fused where PyTorch compiles for the device.
 
     A network that sees both directions may have a `mask` (batch, 1, queries, keys): its padding.
+    `factors` are those of a bias that depends on content.
     """
     queries, keys = query.shape[2], key.shape[2]
     # Rotary embedding leaves float32 under autocast. Compiled, PyTorch 2.13 takes the strides of
     # one input for another's where they differ: the output is wrong without any error.
     query, key, value = (each.to(value.dtype).contiguous() for each in (query, key, value))
 
+    if factors is not None:
+        left, right = (each.expand(*query.shape[:3], -1).contiguous() for each in factors)
+
     def changed(score, batch, head, i, j):
         a, b = bias(head, i + (keys - queries), j, keys)
         score = a * score + b
+        if factors is not None:
+            for rank in range(left.shape[-1]):
+                score = score + left[batch, head, i, rank] * right[batch, head, j, rank]
         if mask is None:
             return score
         seen = mask[batch, 0, i, j] | (i + (keys - queries) == j)
@@ -254,6 +301,7 @@ def attach(model: PreTrainedModel, spec: dict) -> None:
     bias cannot go on, and leaves the model as it was.
     """
     before = [(module, vars(module)["_modules"].get("recency_bias")) for module in model.modules()]
+    content.unwatch(bias for _, bias in before)
     chosen = model.config._attn_implementation
     try:
         put_on(model, spec)
@@ -265,6 +313,7 @@ def attach(model: PreTrainedModel, spec: dict) -> None:
                 module.recency_bias = bias
             elif "recency_bias" in vars(module)["_modules"]:
                 del module.recency_bias
+        content.watch(model, [module for module, bias in before if bias is not None])
         raise
 
 
@@ -274,8 +323,13 @@ def verify(model: PreTrainedModel) -> None:
     A short random text is run (recency.attention.check). On a GPU that is without the compiled
     kernel, which would take seconds; a training compares the two at its first step.
     """
+    modules = attention_modules(model)
+    for bias in {module.recency_bias for module in modules}:
+        if isinstance(bias, ContentBias):
+            with check.plainly(model):
+                bias.check(model)
     attention = NAME if model.device.type == "cpu" else WITHOUT_FLEX
-    check.check(model, attention_modules(model), attention)
+    check.check(model, modules, attention)
 
 
 def put_on(model: PreTrainedModel, spec: dict) -> None:
@@ -312,8 +366,8 @@ def put_on(model: PreTrainedModel, spec: dict) -> None:
         raise InputError(
             f"{kind} has layers 0 to {len(modules) - 1}, no layer {beyond[0]} for a bias"
         )
-    heads = config.num_attention_heads
-    biased, unbiased = build(spec, heads), build({"form": "none"}, heads)
+    heads, width = config.num_attention_heads, getattr(config, "hidden_size", None)
+    biased, unbiased = build(spec, heads, width), build({"form": "none"}, heads)
     if not (biased.both_directions or all(module.is_causal for module in modules)):
         raise InputError(
             f"{kind} sees both directions, and the form {spec['form']!r} says nothing "
@@ -323,6 +377,7 @@ def put_on(model: PreTrainedModel, spec: dict) -> None:
         if number not in layers:
             module.recency_bias = unbiased
         else:  # learned weights are a layer's own; otherwise the layers share one table
-            own = build(spec, heads) if biased.learned else biased
+            own = build(spec, heads, width) if biased.learned else biased
             module.recency_bias = own.to(next(module.parameters()).device)
+    content.watch(model, modules)
     model.config._attn_implementation = NAME

@@ -29,17 +29,17 @@ class BiasedAttention(torch.autograd.Function):
     def forward(ctx, query, key, value, bias, scale: float, reach: int | None, lengths, dropout):
         """Take query, key, value (batch, heads, length, head width) and b (heads, queries, keys).
 
-        The three are of one type, b is of float32 at least and -inf where a key is not seen; the
+        Values may have another width than queries and keys. The three are of one type, b is of float32 at least and -inf where a key is not seen; the
         last query sees the last key, and each its own. Returns as the query's shape.
         """
         ctx.scale, ctx.reach, learns = scale, reach, any(ctx.needs_input_grad)
         ctx.lengths, ctx.dropout, ctx.kept = lengths, Dropping(dropout), []
-        rows, _, queries, _ = query.shape
+        rows, heads, queries, _ = query.shape
         fresh = query.new_empty if lengths is None else query.new_zeros
-        output = fresh(rows, queries, *query.shape[1::2]).transpose(1, 2)
+        output = fresh(rows, queries, heads, value.shape[3]).transpose(1, 2)
         logs = bias.new_empty(*query.shape[:3], 1) if learns else None
         ctx.save_for_backward(query, key, value, bias, output, logs)
-        if _flash_is_faster(query, bias, lengths, dropout):
+        if query.shape[3] == value.shape[3] and _flash_is_faster(query, bias, lengths, dropout):
             _by_flash(query, key, value, bias, scale, reach, output, logs)
             return output
         turned = _turned(key)

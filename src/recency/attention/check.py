@@ -10,6 +10,7 @@ makes; it shares neither tables, mask nor kernel with what it checks.
 import contextlib
 import functools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -17,6 +18,7 @@ from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from recency.attention.biases import Bias
+from recency.attention.content import ContentBias, layer_of
 from recency.errors import InputError
 
 WORKS = "GPT-2, GPT-NeoX, OPT, Llama, Mistral, Qwen, Gemma, BERT and most others do"
@@ -82,13 +84,18 @@ def _reference(
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     queries, keys = scores.shape[-2:]
-    if biased:
-        a, b = affine(module.recency_bias, queries, keys, query.device)
-        scores = a * scores + b
     seen = attention_mask
     if seen is None:  # its network asks transformers for no mask
         seen = torch.ones(queries, keys, dtype=torch.bool, device=query.device)
         seen = seen.tril(keys - queries) if getattr(module, "is_causal", True) else seen
+    if biased:
+        a, b = affine(module.recency_bias, queries, keys, query.device)
+        if isinstance(module.recency_bias, ContentBias):
+            layer = replace(layer_of(module, q, k), scores=scores, visible=seen[..., :keys])
+            layer.inputs = layer.inputs.double()
+            by_content = module.recency_bias.content(layer)
+            a, b = a * by_content[0], b + by_content[1]
+        scores = a * scores + b
     if alone:
         seen = torch.eye(keys, dtype=torch.bool, device=query.device)[keys - queries :]
     scores = scores.masked_fill(~seen[..., :keys], -torch.inf)
@@ -131,7 +138,7 @@ def _text(model: PreTrainedModel, modules: Sequence[nn.Module]) -> torch.Tensor:
 
 
 @contextlib.contextmanager
-def _plainly(model: PreTrainedModel) -> Iterator[None]:
+def plainly(model: PreTrainedModel) -> Iterator[None]:
     """Run a network without dropout, gradients or autocast, and leave it as it was."""
     before = {module: module.training for module in model.modules()}
     model.eval()
@@ -188,7 +195,7 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
     """
     kind = type(model).__name__
     ids = _text(model, modules)
-    with _plainly(model):
+    with plainly(model):
         with _noted() as ran:
             try:
                 found = _outputs(model, ids, attention)

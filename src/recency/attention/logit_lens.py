@@ -4,8 +4,18 @@ p_l = softmax(W norm(x_l)): the states x_l that enter or leave a layer go throug
 final norm and output layer, as if no layer came after them.
 """
 
+import math
+
+import torch
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
+
+from recency.errors import InputError
+
+#: What configs call a factor of the logits, and its power: Cohere; Falcon-H1; Granite.
+SCALES = (("logit_scale", 1), ("lm_head_multiplier", 1), ("logits_scaling", -1))
+#: What they call a cap of the logits: Gemma 2, NanoChat; RecurrentGemma; xLSTM.
+CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
 
 
 def final_norm(model: PreTrainedModel) -> nn.Module | None:
@@ -20,3 +30,70 @@ def final_norm(model: PreTrainedModel) -> nn.Module | None:
         if id(module) not in in_layers
     ]
     return norms[-1] if norms else None
+
+
+def logit_scale(config: PreTrainedConfig) -> float:
+    """Return the factor that a network multiplies its logits by; 1 of most."""
+    scale = 1.0
+    for name, power in SCALES:
+        if isinstance(factor := getattr(config, name, None), int | float):
+            scale *= factor**power
+    return scale
+
+
+def logit_cap(config: PreTrainedConfig) -> float | None:
+    """Return the cap c of a network whose logits l become c tanh(l / c); None of most."""
+    return next((cap for name in CAPS if (cap := getattr(config, name, None))), None)
+
+
+def logits(model: PreTrainedModel, states: torch.Tensor) -> torch.Tensor:
+    """Return what states (…, width) inside a network predict, (…, vocabulary), float32 at least."""
+    config, norm = model.config.get_text_config(), final_norm(model)
+    states = model.get_output_embeddings()(states if norm is None else norm(states))
+    states = states.to(torch.promote_types(states.dtype, torch.float32)) * logit_scale(config)
+    cap = logit_cap(config)
+    return cap * torch.tanh(states / cap) if cap else states
+
+
+@torch.no_grad()
+def check_lens(model: PreTrainedModel) -> None:
+    """Raise InputError unless the lens on the last layer's output gives the network's own logits."""
+    ids = torch.arange(8, device=model.device)[None] + 1
+    entering: list[torch.Tensor] = []
+    norm = final_norm(model)
+    if norm is not None:
+        hook = norm.register_forward_pre_hook(lambda module, given: entering.append(given[0]))
+    output = model(input_ids=ids, output_hidden_states=True, use_cache=False)
+    if norm is not None:
+        hook.remove()
+    states = entering[-1] if entering else output.hidden_states[-1]
+    expected = output.logits.float()
+    error = (logits(model, states).float() - expected).abs().max()
+    if not error <= (3e-2 if model.dtype.itemsize < 4 else 1e-4) * expected.abs().max():
+        raise InputError(
+            f"{type(model).__name__} makes its logits of more than its last states, final norm and "
+            "output layer, so that states inside it predict no token (no logit lens)"
+        )
+
+
+@torch.no_grad()
+def surprisal(model: PreTrainedModel, states: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Return the surprisal of each token under the logit lens.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        A causal network with an output layer.
+    states : Tensor (batch, length, width)
+        What enters or leaves one of its layers.
+    ids : Tensor of int (batch, length)
+        The tokens.
+
+    Returns
+    -------
+    Tensor (batch, length)
+        Bits, float32 at least; 0 of the first token, which nothing predicts.
+    """
+    predicted = logits(model, states[:, :-1])
+    nats = predicted.logsumexp(-1) - predicted.gather(-1, ids[:, 1:, None])[..., 0]
+    return torch.nn.functional.pad(nats / math.log(2), (1, 0))

@@ -20,9 +20,9 @@ LAYERS = {
 def bias(form: str, **parameters) -> dict[str, Any]:
     """Describe a bias of attention: how scores change with distance.
 
-    `form` is one of linear (ALiBi), learned_linear, linear_both, two_slopes, one_sided, exponential,
-    logistic, window, power_law, primacy_recency, temperature, identity or none; its module in recency.attention.biases gives its
-    equation and its `parameters`. `layers` may be "all", "last" or a list of numbers from 0. Returns
+    `form` is one of those that `recency extensions` lists, such as linear (ALiBi), window, power_law,
+    forgetting or cue_based; its module in recency.attention.biases gives its equation and its
+    `parameters`. `layers` may be "all", "last" or a list of numbers from 0. Returns
     a dict for `recency.load(checkpoint, bias=...)` and `attach`. Raises InputError for a form, a
     parameter or a value that there is not.
 

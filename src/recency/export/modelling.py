@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from recency import errors, plugins
-from recency.attention import biases
+from recency.attention import biases, content, logit_lens
 from recency.errors import InputError
 from recency.export import standalone, standalone_memories
 from recency.networks import architectures, memories, recurrences, recurrent
@@ -31,6 +31,7 @@ def source(form: str, config_class: type, model_class: type) -> str:
     parts = [
         _part(errors.__file__),
         _part(biases.__file__, lambda node: _name(node) in ("Affine", "Bias")),
+        *(_part(module.__file__) for module in (logit_lens, content) if _uses(own, module)),
         *(_part(forms / f"{other}.py", _is_function) for other in _others(own)),
         _part(own, lambda node: _name(node) != "PARAMETERS"),
         _part(standalone.__file__),
@@ -140,6 +141,12 @@ def _others(path: Path) -> list[str]:
         if isinstance(node, ast.ImportFrom)
         and (node.module or "").startswith(f"{biases.__name__}.")
     ]
+
+
+def _uses(path: Path, module) -> bool:
+    """Say whether a form imports from a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return any(getattr(node, "module", None) == module.__name__ for node in tree.body)
 
 
 def _name(node: ast.AST) -> str | None:

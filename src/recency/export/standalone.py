@@ -11,6 +11,7 @@ from transformers.masking_utils import AttentionMaskInterface, causal_mask_funct
 
 from recency.attention.biases import Bias
 from recency.attention.biases.none import Form
+from recency.attention.content import add, layer_of, watch
 
 NAME = "recency_standalone"
 
@@ -30,8 +31,13 @@ def biased_attention(
         own = torch.eye(key.shape[2], dtype=torch.bool, device=query.device)[-query.shape[2] :]
         b = b.masked_fill(~(attention_mask | own), float("-inf"))
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-    if isinstance(a, torch.Tensor):  # the kernel takes a number: the scores are written out
-        scores = torch.matmul(query, key.transpose(2, 3)) * scaling * a + b
+    bias = module.recency_bias
+    if isinstance(a, torch.Tensor) or bias.uses_width:  # the kernel takes numbers and one table
+        scores = torch.matmul(query, key.transpose(2, 3)) * scaling
+        if bias.uses_width:
+            scores = add(bias, layer_of(module, query, key), scores, a, b)
+        else:
+            scores = scores * a + b
         exact = torch.promote_types(query.dtype, torch.float32)
         weights = functional.softmax(scores, dim=-1, dtype=exact).to(query.dtype)
         output = torch.matmul(functional.dropout(weights, dropout, module.training), value)
@@ -64,12 +70,15 @@ def put_on(model, spec: dict) -> None:
     """Put the bias on the layers that `spec` names."""
     modules = [m for m in model.modules() if type(m).__name__.endswith("Attention")]
     layers, heads = spec.get("layers", "all"), model.config.num_attention_heads
+    sizes = [heads, model.config.hidden_size] if Form.uses_width else [heads]
     if isinstance(layers, str):
         layers = {"all": range(len(modules)), "last": [len(modules) - 1]}[layers]
     parameters = {key: value for key, value in spec.items() if key not in ("form", "layers")}
     for number, module in enumerate(modules):
-        own = Form(heads, **parameters) if number in layers else _NoBias(heads)
+        own = Form(*sizes, **parameters) if number in layers else _NoBias(heads)
         module.recency_bias = own
+    if Form.uses_width:
+        watch(model, modules)
     model.config._attn_implementation = NAME
     model.base_model.register_forward_pre_hook(_still_biased)
 

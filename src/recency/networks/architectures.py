@@ -136,6 +136,8 @@ def _initialise_as_pythia(model: PreTrainedModel, width: int, layers: int, seed:
     generator = torch.Generator().manual_seed(seed)
     small, added = math.sqrt(2 / (5 * width)), 2 / (layers * math.sqrt(width))
     for name, parameter in model.named_parameters():
+        if "recency_bias" in name:  # forms say what their weights begin with
+            continue
         if parameter.dim() == 2:
             into_stream = name.endswith(("attention.dense.weight", "dense_4h_to_h.weight"))
             nn_std = added if into_stream else small

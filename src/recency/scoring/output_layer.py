@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
+from recency.attention.logit_lens import logit_cap, logit_scale
 from recency.errors import InputError
 from recency.networks import products
 from recency.scoring.alignment import END, REST, SPACE
@@ -31,10 +32,6 @@ LOG2_E = float(np.log2(np.e))
 #: Where log Σ exp of the logits is farther from 0 than this (GPT-2: -100), float32 has no room for
 #: their exponentials: the logit of the token that came is taken off first.
 FAR = 40.0
-#: What configs call a factor of the logits, and its power: Cohere; Falcon-H1; Granite.
-SCALES = (("logit_scale", 1), ("lm_head_multiplier", 1), ("logits_scaling", -1))
-#: What they call a cap of the logits: Gemma 2, NanoChat; RecurrentGemma; xLSTM.
-CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
 
 
 class OutputLayer:
@@ -60,11 +57,7 @@ class OutputLayer:
         bias = getattr(linear, "bias", None)
         self.bias = None if bias is None else bias.detach()[order].to(exact)
         self.weight = self.exact.bfloat16() if bf16 else self.exact
-        self.cap = next((cap for name in CAPS if (cap := getattr(config, name, None))), None)
-        self.scale = 1.0
-        for name, power in SCALES:
-            if isinstance(factor := getattr(config, name, None), int | float):
-                self.scale *= factor**power
+        self.cap, self.scale = logit_cap(config), logit_scale(config)
         self.buffer = weight.new_empty(0, dtype=torch.float32)
         self.own, self.products = weight, {}
         #: The part of the network whose first output the layer gets; takes what the network takes.

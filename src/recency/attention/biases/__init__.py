@@ -4,7 +4,8 @@ A form's file holds `PARAMETERS`, the JSON schema of what the config may set, an
 Its `forward(head, query, key, length)` gives a and b from broadcastable integer tensors: head
 h (from 0), query position i, key position j, and the number of keys. The causal mask is not its
 business: j > i is never seen by a causal model, and models that see both directions take only
-forms that say what they do there.
+forms that say what they do there. A form that depends on what the tokens are, too, is a
+`recency.attention.content.ContentBias`.
 """
 
 import torch
@@ -24,6 +25,8 @@ class Bias(nn.Module):
     both_directions = False
     #: Keys that can be seen, the token itself counted, where there is a limit: blocks are skipped.
     reach: int | None = None
+    #: Whether it is made for layers of a width (`recency.attention.content`).
+    uses_width = False
 
     def __init__(self, heads: int):
         super().__init__()
@@ -34,6 +37,11 @@ class Bias(nn.Module):
     def learned(self) -> bool:
         """Whether training changes the bias."""
         return any(True for _ in self.parameters())
+
+    @property
+    def learned_by_position(self) -> bool:
+        """Whether training changes the tables of a and b."""
+        return self.learned
 
     def forward(
         self, head: torch.Tensor, query: torch.Tensor, key: torch.Tensor, length: int
@@ -70,13 +78,18 @@ class Bias(nn.Module):
         if causal:
             b = b.masked_fill(key > query, float("-inf"))
         b = b.to(dtype)[None]
-        if not self.learned:
+        if not self.learned_by_position:
             self._dense = {where: (a, b)}  # the last shape only: memory stays small
         return a, b
 
 
-def build(spec: dict, heads: int) -> Bias:
-    """Make the bias that a config's `biases:` entry describes, for `heads` attention heads."""
+def build(spec: dict, heads: int, width: int | None = None) -> Bias:
+    """Make the bias that a config's `biases:` entry describes.
+
+    It is for `heads` attention heads, and for layers of `width` where it depends on their input.
+    """
     parameters = {key: value for key, value in spec.items() if key not in ("form", "layers")}
-    module = plugins.load("recency.attention.biases", spec["form"])
-    return module.Form(heads, **parameters)
+    form = plugins.load("recency.attention.biases", spec["form"]).Form
+    if form.uses_width:
+        return form(heads, width, **parameters)
+    return form(heads, **parameters)

@@ -1,0 +1,182 @@
+"""Retention by surprisal: a token fades by a rate that depends on how surprising it was.
+
+a = 1, b = -m_h r_j (i - j): ALiBi's slopes m_h times the rate r_j of token j. With p_j = 2^(-s_j), the
+probability that the token had where it came, r_j = p_j^γ where surprising tokens are retained, and
+r_j = 1 - p_j^γ where expected ones are. γ = 0 is the linear bias, or no bias.
+
+s_j is the surprisal of the token under the states that enter a layer of the network itself (the
+logit lens), or under another language model of the same tokens. No gradient goes through it.
+"""
+
+import hashlib
+import math
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn import functional
+from transformers import AutoModelForCausalLM, PreTrainedModel
+
+from recency.attention.biases.linear import by_head, slopes_of
+from recency.attention.content import ContentBias, Layer, layer_around
+from recency.attention.logit_lens import check_lens, surprisal
+from recency.errors import InputError
+
+#: Networks pad their embeddings to a multiple of this.
+PADDED = 128
+
+PARAMETERS = {
+    "slopes": {
+        "description": "m_h, the fastest rates: `mix` for ALiBi's; a number for all heads; or one a head",
+        "anyOf": [
+            {"const": "mix"},
+            {"type": "number", "exclusiveMinimum": 0},
+            {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}, "minItems": 1},
+        ],
+        "default": "mix",
+    },
+    "gain": {
+        "description": "γ, how much surprisal matters; 0: not at all",
+        "type": "number",
+        "minimum": 0,
+        "default": 1,
+    },
+    "retained": {
+        "description": "which tokens fade slowly, surprising or expected ones",
+        "enum": ["surprising", "expected"],
+        "default": "surprising",
+    },
+    "layer": {
+        "description": "the layer, from 0, whose input surprisal is taken from; 0: the embeddings",
+        "type": "integer",
+        "minimum": 0,
+        "default": 0,
+    },
+    "checkpoint": {
+        "description": "a folder or Hub name of another causal LM of the same tokens, whose surprisal "
+        "is taken in place of a layer's; null: none",
+        "type": ["string", "null"],
+        "default": None,
+    },
+}
+
+
+class Form(ContentBias):
+    """Tokens fade with distance, each at a rate that depends on its surprisal."""
+
+    def __init__(
+        self,
+        heads: int,
+        width: int,
+        slopes: str | float | list[float] = "mix",
+        gain: float = 1,
+        retained: str = "surprising",
+        layer: int = 0,
+        checkpoint: str | None = None,
+    ):
+        super().__init__(heads, width)
+        self.slopes, self.gain, self.retained = slopes_of(slopes, heads), gain, retained
+        self.layer, self.checkpoint = layer, checkpoint
+        #: Of the text that is read (batch, length).
+        self.ids: torch.Tensor | None = None
+        self.bits: torch.Tensor | None = None
+
+    def rates(self, bits: torch.Tensor) -> torch.Tensor:
+        """Return r of tokens with so many bits of surprisal, of their shape."""
+        faded = torch.exp2(-self.gain * bits)
+        return faded if self.retained == "surprising" else 1 - faded
+
+    def factors(self, layer: Layer):
+        """Return u = (-m i, m) and w = (r, j r): b = -m_h r_j (i - j)."""
+        batch, length = layer.inputs.shape[:2]
+        if self.bits is None or len(self.bits) != batch or self.bits.shape[1] < length:
+            raise InputError(
+                "surprisal_gated: the network was given no `input_ids`, whose surprisal it depends on"
+            )
+        kind = torch.promote_types(layer.inputs.dtype, torch.float32)
+        rate = self.rates(self.bits[:, None, :length].to(kind))
+        position = torch.arange(rate.shape[-1], device=rate.device, dtype=kind)
+        head = torch.arange(self.heads, device=rate.device)[:, None]
+        slope = by_head(self.slopes, head).to(kind) * torch.ones_like(position)
+        right = torch.stack([rate, rate * position], -1)
+        return torch.stack([-slope * position, slope], -1)[None], right
+
+    def watch(self, model: PreTrainedModel, modules: list[nn.Module]) -> None:
+        """Take the surprisal of each text as the network reads it."""
+        biased = [n for n, module in enumerate(modules) if module.recency_bias is self]
+        first, last = biased[0], layer_around(model, modules[biased[-1]])
+        if self.checkpoint is None and self.layer > first:
+            raise InputError(
+                f"surprisal_gated: surprisal is taken from what enters layer {self.layer}, and layer "
+                f"{first} has the bias, which comes before; set `layers` to {self.layer} and later ones"
+            )
+        # In a list: weights of another network, or of the whole one, are not the bias's own.
+        self.network, self.given = [model], []
+        # The embedding: some networks run their decoder alone, but all look up their tokens.
+        self.handles = [model.get_input_embeddings().register_forward_pre_hook(self._read)]
+        self.handles.append(last.register_forward_hook(self._drop, always_call=True))
+        if self.checkpoint is None:
+            layer = layer_around(model, modules[self.layer])
+            self.handles.append(layer.register_forward_pre_hook(self._predict, with_kwargs=True))
+
+    def _read(self, embedding: nn.Module, arguments: tuple) -> None:
+        """Note the tokens of a text, and their surprisal under another model if one is given."""
+        self.ids, self.bits = (arguments[0] if arguments else None), None
+        if self.checkpoint is not None:
+            self.given = self.given or [_open(self.checkpoint, self.network[0])]
+            self.bits = _surprisal(self.given[0].to(self.ids.device), self.ids)
+
+    def _predict(self, layer: nn.Module, arguments: tuple, settings: dict) -> None:
+        """Take surprisal from the states that enter a layer."""
+        states = settings.get("hidden_states", arguments[0] if arguments else None)
+        if self.ids is not None:
+            self.bits = surprisal(self.network[0], states, self.ids)
+
+    def _drop(self, layer: nn.Module, arguments: tuple, output: object) -> None:
+        """Drop what was read of a text behind the last layer that has the bias."""
+        self.ids = self.bits = None
+
+    def check(self, model: PreTrainedModel) -> None:
+        """Refuse a network whose output layer does not make its logits of its states."""
+        if self.checkpoint is None:
+            check_lens(model)
+
+
+def _open(checkpoint: str, model: PreTrainedModel) -> PreTrainedModel:
+    """Open the other model in float32; InputError unless it is of as many tokens, and the same."""
+    try:
+        given = AutoModelForCausalLM.from_pretrained(
+            checkpoint, dtype=torch.float32, use_safetensors=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        line = str(error).splitlines()[0]
+        raise InputError(
+            f"surprisal_gated: checkpoint {checkpoint!r} cannot be opened: {line}"
+        ) from error
+    sizes = [len(each.get_output_embeddings().weight) for each in (given, model)]
+    if len({-(-size // PADDED) for size in sizes}) > 1:
+        raise InputError(
+            f"surprisal_gated: checkpoint {checkpoint!r} has {sizes[0]:,} tokens and the network "
+            f"{sizes[1]:,}; the two need one tokenizer"
+        )
+    weights = Path(checkpoint) / "model.safetensors"
+    digest = None
+    if weights.is_file():
+        with weights.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    before = getattr(model.config, "surprisal_gated_by", None)
+    if before is not None and digest != before:
+        raise InputError(
+            f"surprisal_gated: {weights} is not the file that the network was trained with "
+            f"(sha256 {digest} and {before})"
+        )
+    model.config.surprisal_gated_by = digest  # saved with the network
+    return given.eval().requires_grad_(False)
+
+
+@torch.no_grad()
+def _surprisal(given: PreTrainedModel, ids: torch.Tensor) -> torch.Tensor:
+    """Return the surprisal of tokens (batch, length) in bits under another model; 0 of the first."""
+    logits = given(input_ids=ids).logits[:, :-1].float()
+    nats = logits.logsumexp(-1) - logits.gather(-1, ids[:, 1:, None])[..., 0]
+    return functional.pad(nats / math.log(2), (1, 0))
