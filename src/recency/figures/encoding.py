@@ -29,6 +29,12 @@ STYLES = {
     "identity": ("#882255", "P"),
     "temperature": ("#999933", "<"),
     "half_life": ("#44AA99", "d"),
+    "power law": ("#CC79A7", "P"),
+    "logarithmic": ("#CC79A7", "X"),
+    "forget gates": ("#D55E00", "X"),
+    "surprisal-gated": ("#E69F00", "s"),
+    "cue-based": ("#882255", "h"),
+    "retrieval": ("#882255", "d"),
     "fading": ("#117733", "<"),
     "rewritten": ("#B8860B", "h"),
     "gated": ("#AA3377", "P"),
@@ -44,6 +50,10 @@ NAMES = {
     "two_slopes": "ALiBi, two slopes",
     "one_sided": "ALiBi, one-sided",
     "primacy_recency": "primacy-recency",
+    "power_law": "power law",
+    "forgetting": "forget gates",
+    "surprisal_gated": "surprisal-gated",
+    "cue_based": "cue-based",
 }
 
 #: Forms of recurrent memory by what becomes of a state; another form is a kind of its own.
@@ -52,6 +62,7 @@ MEMORIES = {
     "log_bilinear": "window of words",
     "rnn": "rewritten",
     **dict.fromkeys(("gru", "lstm", "lsrc", "state_space"), "gated"),
+    "cue_based_rnn": "retrieval",
 }
 
 

@@ -256,6 +256,14 @@ def _sizes(config: dict, lm: Mapping) -> Iterator[str]:
             yield f"its bias is on layer {beyond[0]}, and {of} has {layers}, from 0"
         if key != "layers" and listed and len(listed) != heads:
             yield f"its bias has {len(listed)} {key}, one a head, and {of} has {heads} heads"
+    if isinstance(bias, Mapping) and bias.get("layer"):  # whose input the bias reads
+        biased = bias.get("layers", "all")
+        first = {"all": 0, "last": layers - 1}[biased] if isinstance(biased, str) else min(biased)
+        if bias["layer"] > first:
+            yield (
+                f"its bias reads what enters layer {bias['layer']} (`layer`) and is on layer {first}, "
+                f"which comes before; set `layers` to {bias['layer']} and later ones"
+            )
 
 
 def _validation(config: dict, lm: Mapping, recipe: Mapping, parts: int) -> Iterator[str]:
