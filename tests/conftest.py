@@ -45,7 +45,7 @@ def pytest_runtest_setup():
 LONGEST = (
     "workflow/test_workflow.py::test_whole_run",
     "evaluations/test_models_workflow.py",
-    "networks/test_training.py::test_a_compiled_network",
+    "networks/test_compiled.py",
     "networks/test_training.py",
     "workflow/test_workflow.py::test_a_killed_run_ends_with_the_same_bytes",
     "test_tutorial.py::test_every_command_runs",

@@ -287,3 +287,24 @@ def test_a_lens_that_gives_other_logits_is_refused(monkeypatch):
     monkeypatch.setattr(logit_lens, "logit_scale", lambda config: 2.0)
     with pytest.raises(InputError, match="no logit lens"):
         network({"form": "surprisal_gated"})
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize("spec", FORMS, ids=SHOWN)
+def test_gpu_equals_cpu(spec):
+    """Output and gradients of the kernel that is compiled on a GPU, against the CPU's."""
+    results = []
+    for device in ("cpu", "cuda"):
+        module, given = Module(spec, 300, 2, torch.float32), tensors(300, torch.float32)
+        module.to(device).recency_bias.bits = module.recency_bias.bits.to(device)
+        leaves = [
+            module.recency_inputs.to(device),
+            *(x.repeat(1, 1, 1, 2).to(device) for x in given),
+        ]
+        module.recency_inputs, *given = (leaf.requires_grad_() for leaf in leaves)
+        output, _ = biased.biased_attention(module, *given, None)
+        output.square().sum().backward()
+        gradients = [x.grad for x in (*given, *module.recency_bias.parameters())]
+        results.append([x.cpu() for x in (output.detach(), *gradients)])
+    for cpu, cuda in zip(*results, strict=True):
+        torch.testing.assert_close(cuda, cpu, atol=5e-3, rtol=5e-3)

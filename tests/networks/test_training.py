@@ -7,7 +7,6 @@ import shutil
 
 import numpy as np
 import pytest
-from conftest import needs_compiler
 from safetensors.numpy import load_file
 from training_job import (
     ARCHITECTURE,
@@ -329,32 +328,6 @@ def test_without_a_bias_attention_is_by_blocks_and_transformers_own(job):
     plain = AutoModelForCausalLM.from_pretrained(job["out"].parent)
     assert type(plain).__name__ == "GPTNeoXForCausalLM"
     assert plain.config._attn_implementation == "sdpa"
-
-
-@needs_compiler
-def test_a_compiled_network_trains_as_the_plain_one_and_is_checked(job, monkeypatch):
-    from recency.networks import architectures, training
-
-    def steps(compiled):
-        stream = TokenStream(job["tokens"], job["info"], 16, "shuffled", 1)
-        model = architectures.new(ARCHITECTURE, MIX, stream.vocabulary, 1)
-        run = training.Training(model, stream, RECIPE, compiled=compiled)
-        return [run.step(number).item() for number in (1, 2, 3)]
-
-    assert steps(True) == pytest.approx(steps(False), rel=1e-4)
-    monkeypatch.setattr(training.torch, "compile", lambda network, **settings: _Wrong(network))
-    with pytest.raises(RuntimeError, match="differs from the plain one by [1-9]"):
-        steps(True)
-
-
-class _Wrong:
-    """A network that is compiled wrongly."""
-
-    def __init__(self, network):
-        self.network = network
-
-    def __call__(self, input_ids, **settings):
-        return self.network(input_ids=input_ids.flip(1), **settings)
 
 
 def test_gpu_that_is_not_there(job):

@@ -93,7 +93,8 @@ def biased_attention(
     if backend in (None, "dense") and fused:
         flex_too = backend is None
         backend = (
-            _fastest(query.device.type, query.shape, causal, bias.learned, flex_too) or backend
+            _fastest(query.device.type, query.shape, causal, bias.learned_by_position, flex_too)
+            or backend
         )
     if backend == "flex":
         output = _flex(bias, query, key, value, scaling, causal, attention_mask, factors)

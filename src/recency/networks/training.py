@@ -189,26 +189,41 @@ class Training:
         return torch.autocast(kind, torch.bfloat16) if bf16 else contextlib.nullcontext()
 
     def _check_compiled(self, inputs: torch.Tensor) -> None:
-        """Raise RuntimeError if the compiled network gives other states than the plain one."""
+        """Raise RuntimeError if the compiled network gives other states than the plain one.
+
+        Of a bias that is learned, its gradients are compared as well: the kernel computes them.
+        """
         self.unchecked = False
         config, chosen = self.model.config, self.model.config._attn_implementation
         drops = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in self.model.modules())
         self.model.train(not drops)  # dropout would be drawn differently
-        with self._autocast():
-            got = self.network(input_ids=inputs, use_cache=False).last_hidden_state.detach()
-            if chosen == biased.NAME:
-                config._attn_implementation = biased.WITHOUT_FLEX
-            with torch.no_grad():
-                plain = self.model.base_model(input_ids=inputs, use_cache=False).last_hidden_state
+        learned = [w for name, w in self.model.named_parameters() if "recency_bias" in name]
+
+        def run(network) -> list[torch.Tensor]:
+            with self._autocast(), torch.set_grad_enabled(network is self.network or bool(learned)):
+                states = network(input_ids=inputs, use_cache=False).last_hidden_state
+            gradients = (
+                torch.autograd.grad(states.float().square().mean(), learned) if learned else ()
+            )
+            return [states.detach(), *gradients]
+
+        got = run(self.network)
+        if chosen == biased.NAME:
+            config._attn_implementation = biased.WITHOUT_FLEX
+        plain = run(self.model.base_model)
         config._attn_implementation = chosen
         self.model.train()
-        error = ((got - plain).norm() / plain.norm()).item()
-        if not error < 0.03:
-            raise RuntimeError(
-                f"the compiled network differs from the plain one by {error:.0%} of its states: a "
-                "fault of this version of PyTorch on this device; train with `device: cpu` or "
-                "another version"
-            )
+        pairs = zip(got, plain, strict=True)
+        errors = [((a - b).norm() / b.norm().clamp(min=1e-30)).item() for a, b in pairs]
+        # In bfloat16 small gradients are coarse; a wrong one differs by its whole size.
+        for number, error in enumerate(errors):
+            part, most = ("gradients", 0.3) if number else ("states", 0.03)
+            if not error < most:
+                raise RuntimeError(
+                    f"the compiled network differs from the plain one by {error:.0%} of its {part}: "
+                    "a fault of this version of PyTorch on this device; train with `device: cpu` or "
+                    "another version"
+                )
 
     def _sent(self, tokens: torch.Tensor | None) -> torch.Tensor | None:
         """Send tokens to the device without waiting for it."""
