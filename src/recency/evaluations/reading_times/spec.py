@@ -179,6 +179,10 @@ EVALUATION = Evaluation(
         "lms": lambda study, experiment: study.ranked_lms(experiment),
         "baseline": lambda study, experiment: study.ranked_baseline(experiment),
         "seeds": lambda study, experiment: study.one_for_seeds(experiment),
+        "trainings": lambda study, experiment: [
+            {"lm": lm["lm"], "but_for_seed": study.but_for_seed(lm["lm"])}
+            for lm in study.lms_of(experiment)
+        ],
         "lms_but_for_seed": lambda study, experiment: [
             study.described(lm)
             for lm in {study.but_for_seed(lm["lm"]): 0 for lm in study.lms_of(experiment)}
