@@ -15,6 +15,8 @@ from recency.scoring.erasure_patterns import Patterns
 from recency.scoring.lossy_readers import SURPRISAL, Item
 from recency.scoring.lossy_settings import Lossy
 
+#: Column of the words with what the draws of a text depend on; its item where there is none.
+DRAWN_AS = "drawn_as"
 #: Words, evenly spaced, that are scored before all others.
 PILOT = 48
 #: Share of the words that may miss the tolerance.
@@ -110,8 +112,10 @@ class Estimates:
         self.retained[1, context.distance[near]] += 1
         certain = first + np.flatnonzero(retention == 1)
         random = np.flatnonzero((retention > 0) & (retention < 1))
-        item = str(self.words["item"].iloc[self.rows[number][0]])
-        generator = np.random.default_rng([self.lossy.seed, zlib.crc32(item.encode()), word])
+        column = DRAWN_AS if DRAWN_AS in self.words else "item"
+        drawn_as = str(self.words[column].iloc[self.rows[number][0]])
+        seed = [self.lossy.seed, zlib.crc32(drawn_as.encode()), word]
+        generator = np.random.default_rng(seed)
         patterns = Patterns(retention[random], self.lossy.samples, generator)
         return Word(number, word, certain, first + random, patterns)
 
