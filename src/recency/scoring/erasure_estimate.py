@@ -10,6 +10,8 @@ from recency.scoring.lossy_readers import END, SPACE, Context
 
 #: Draws of a word that are scored before its standard error is looked at, and at each further look.
 FIRST, FURTHER = 8, 8
+#: What is scored of a context: the columns of the readers, and the tokens that were seen.
+VALUES = 6
 
 
 @dataclass
@@ -23,6 +25,10 @@ class Word:
     patterns: Patterns
     exact: np.ndarray | None = None  # (patterns, values)
     drawn: list[np.ndarray] = field(default_factory=list)
+
+    def __post_init__(self):
+        if not len(self.patterns.exact):  # none is probable enough: all are drawn
+            self.exact = np.zeros((0, VALUES))
 
     def contexts(self, patterns: np.ndarray) -> list[Context]:
         """Return the contexts that patterns of erasure leave."""

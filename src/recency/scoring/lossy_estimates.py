@@ -10,7 +10,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.networks import erasures
 from recency.scoring import alignment, results
-from recency.scoring.erasure_estimate import Word
+from recency.scoring.erasure_estimate import VALUES, Word
 from recency.scoring.erasure_patterns import Patterns
 from recency.scoring.lossy_readers import SURPRISAL, Item
 from recency.scoring.lossy_settings import Lossy
@@ -74,7 +74,7 @@ class Estimates:
     def add(self, asked: Sequence[tuple[int, int]], tolerance: float | None) -> None:
         """Estimate words, each (item, word), in rounds, until each is done."""
         row_of: dict[tuple, int] = {}
-        values = np.zeros((0, 6))
+        values = np.zeros((0, VALUES))
         todo = [self._word(item, word) for item, word in asked]
         while todo:
             patterns = [each.wanted(tolerance) for each in todo]

@@ -20,8 +20,8 @@ from recency.scoring.lossy_settings import Lossy
 
 #: Largest change of the log odds for a standard deviation of a feature.
 STEEPEST = 8.0
-#: First steps along each feature, standardised.
-STEPS = (-3.0, -1.0, 1.0, 3.0)
+#: Slopes that are tried along each feature first, standardised: from weak ones to thresholds.
+STEPS = (-8.0, -2.5, -0.8, 0.8, 2.5, 8.0)
 
 
 @dataclass

@@ -27,6 +27,16 @@ def problems(config: dict) -> list[str]:
     for name, settings in lossy.items():
         where = f"lms → {name} → lossy"
         found += [f"{where}{problem}" for problem in _lm(config, name, settings)]
+    for name in config["lms"]:
+        settings = configuration.language_model(config, name)
+        recipe = config["recipes"].get(settings.get("recipe"), {})
+        form = settings["bias"]["form"]
+        trained = configuration.is_trained(config["lms"][name]) and "lossy" in recipe
+        if trained and plugins.attribute(configuration.BIASES, form, "uses_length"):
+            found.append(
+                f"lms → {name} → bias: the form {form!r} depends on the length of a row, and the rows of "
+                f"recipes → {settings['recipe']} → lossy are padded; take another bias or recipe"
+            )
     for name in config["experiments"]:
         found += _experiment(config, name, lossy)
     for name, entry in config.get("searches", {}).items():
