@@ -49,6 +49,25 @@ class Form(Memory):
             states.append(current)
         return torch.stack(states, 1), (current,)
 '''
+ERASURE = '''"""Linear erasure: q(d) = max(0, 1 - d / width)."""
+
+import numpy as np
+
+from recency.networks.erasures import Erasure
+
+PARAMETERS = {"width": {"description": "words", "type": "number", "exclusiveMinimum": 0}}
+
+
+class Form(Erasure):
+    """Retention falls by the same number at every word."""
+
+    def __init__(self, width):
+        self.width = width
+
+    def retention(self, words):
+        """Return max(0, 1 - d / width)."""
+        return np.maximum(0.0, 1 - words.distance / self.width)
+'''
 PARSER = '''"""Lists: a table of words and one of times."""
 
 import pandas as pd
@@ -178,6 +197,7 @@ def main(*, lengths, out):
 MODULES = {
     "biases": ("root", BIAS),
     "memories": ("leaky", MEMORY),
+    "erasures": ("fading", ERASURE),
     "parsers": ("lists", PARSER),
     "readers": ("paragraphs", READER),
     "measures": ("varentropy", MEASURE),
@@ -210,7 +230,14 @@ CONFIG = {
     "biases": {"root": {"form": "root", "slope": 0.5}},
     "memories": {"leaky": {"form": "leaky", "decay": 0.5}},
     "scales": {"cores": {"measures": ["varentropy", "renyi_0.5"]}},
-    "lms": {"Root": {"bias": "root"}},
+    "lms": {
+        "Root": {"bias": "root"},
+        "Faded": {
+            "weights": "Pythia",
+            "lossy": {"erasure": {"form": "fading", "width": 4}},
+            "measures": [],
+        },
+    },
     "corpora": {"mine": {"files": ["words.txt"], "reader": "paragraphs"}},
     "designs": {
         "varied": {

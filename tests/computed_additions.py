@@ -57,6 +57,16 @@ def of_memory():
     return outputs[0, :, 0].tolist()
 
 
+def of_erasure():
+    """Return the retention of words 1, 2 and 5 back."""
+    import numpy as np
+
+    from recency.networks import erasures
+
+    built = erasures.build({"form": "fading", "width": 4})
+    return erasures.retention(built, erasures.ContextWords(np.array([1, 2, 5]))).tolist()
+
+
 def of_parser():
     """Return a column of the words."""
     from recency.reading import parsers

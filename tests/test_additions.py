@@ -60,6 +60,7 @@ def test_what_each_computes(computed):
     assert computed["of_bias"] == pytest.approx([-0.5 * 3**0.5, -0.5 * 2**0.5, -0.5, 0])
     assert computed["of_export"] == computed["of_bias"]
     assert computed["of_memory"] == [1, 0.5, 0.25]
+    assert computed["of_erasure"] == [0.75, 0.5, 0]
     assert computed["of_parser"] == [60]
     assert computed["of_reader"] == [["words 0", "one two"], ["words 1", "three\n"]]
     ours, expected = computed["of_measure"]

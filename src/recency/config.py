@@ -10,6 +10,7 @@ from recency import plugins, sources
 
 BIASES = "recency.attention.biases"
 MEMORIES = "recency.networks.memories"
+ERASURES = "recency.networks.erasures"
 PARSERS = "recency.reading.parsers"
 READERS = "recency.text.readers"
 MEASURES = "recency.scoring.measures"
@@ -43,6 +44,13 @@ def bias_parameters(form: str) -> dict:
 def memory_parameters(form: str) -> dict:
     """Return the parameters of a form of memory: name → JSON schema."""
     return plugins.constant(MEMORIES, form, "PARAMETERS")
+
+
+def erasure_features(erasure: dict) -> tuple[str, ...]:
+    """Return what a form of erasure reads of words, as an entry `erasure:` has it."""
+    stated = erasure.get("slopes") or erasure.get("features")
+    declared = plugins.attribute(ERASURES, erasure["form"], "features")
+    return tuple(stated or declared or ("distance",))
 
 
 def bias_of(config: dict, name: str) -> dict:
@@ -266,7 +274,9 @@ def _made_of(settings: dict) -> dict:
     kind = kind_of(settings)
     if kind == "network":
         network = {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")}
-        return network | {key: settings[key] for key in ("step", "memory") if key in settings}
+        return network | {
+            key: settings[key] for key in ("step", "memory", "lossy") if settings.get(key)
+        }
     if kind == "mix":
         made = ("interpolate", "shares", "held_out", "cache")
         return {"mix": {key: settings[key] for key in made if key in settings}}
@@ -280,6 +290,8 @@ def chosen(config: dict, wildcards: object, root: Path) -> dict[str, list[str]]:
         settings = language_model(config, lm)
         found[BIASES] = [settings["bias"]["form"], "none"]
         found[MEMORIES] = [settings["memory"]["form"]] if "memory" in settings else []
+        lossy = (settings.get("lossy"), _recipe_of(config, settings).get("lossy"))
+        found[ERASURES] = [entry["erasure"]["form"] for entry in lossy if entry]
         asked = settings.get("measures") or []
         found[MEASURES] = [
             name
@@ -292,6 +304,11 @@ def chosen(config: dict, wildcards: object, root: Path) -> dict[str, list[str]]:
     if (corpus := getattr(wildcards, "corpus", None)) in config["corpora"]:
         found[READERS] = text_readers(config["corpora"][corpus], root)
     return found
+
+
+def _recipe_of(config: dict, settings: dict) -> dict:
+    """Return the recipe of an LM's settings; {} of an LM that has none."""
+    return config["recipes"].get(settings.get("recipe"), {})
 
 
 def text_readers(corpus: dict, root: Path) -> list[str]:

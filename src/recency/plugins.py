@@ -47,6 +47,7 @@ class Kind:
 KINDS = {
     "biases": Kind("recency.attention.biases", "form of bias", "PARAMETERS"),
     "memories": Kind("recency.networks.memories", "form of memory", "PARAMETERS"),
+    "erasures": Kind("recency.networks.erasures", "form of erasure", "PARAMETERS"),
     "parsers": Kind("recency.reading.parsers", "parser", "MEASURES"),
     "readers": Kind("recency.text.readers", "reader of text", "read"),
     "measures": Kind("recency.scoring.measures", "measure", "MEASURE"),

@@ -320,12 +320,21 @@ def _with_steps(recipe: dict, rows: int) -> dict:
 
 def _objective(recipe: dict) -> tuple[type, Callable]:
     """Return what trains by a recipe, and what reads the text for it."""
-    from recency.networks import carried, masked_rows, masked_training, training
+    from recency.networks import (
+        carried,
+        lossy_rows,
+        lossy_training,
+        masked_rows,
+        masked_training,
+        training,
+    )
 
     if recipe.get("objective") == "masked":
         return masked_training.MaskedTraining, masked_rows.rows
     if recipe["order"] == "streams":
         return carried.CarriedTraining, carried.streams
+    if "lossy" in recipe:
+        return lossy_training.LossyTraining, lossy_rows.rows
     return training.Training, _rows
 
 

@@ -13,6 +13,8 @@ import pandas as pd
 from recency.errors import InputError
 
 FOIL = "foil"
+#: Column of the texts that says which of their words are foils: estimates of others are not needed.
+SCORED = "scored"
 #: The column of contract 3 that words with foils get.
 COLUMN = "foil_surprisal_bits"
 
@@ -47,6 +49,7 @@ def texts(words: pd.DataFrame, whole: bool = False) -> tuple[pd.DataFrame, np.nd
     made["sentence"] = pd.factorize(text * (int(made["sentence"].max()) + 1) + made["sentence"])[0]
     made["word_id"] = np.arange(len(made))
     made.loc[at, "word"] = words[FOIL].to_numpy()[owners]
+    made[SCORED] = np.isin(np.arange(len(made)), at)
     return made, at, np.array(owners)
 
 

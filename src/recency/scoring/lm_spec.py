@@ -28,6 +28,8 @@ class LMSpec:
         See `recency.scoring.surprisal.score_words`.
     scoring
         Its other settings: `window`, `precision`, `leading_space` …
+    lossy
+        How words of context are erased (recency.scoring.lossy_settings); None where none are.
     allow_pickle
         Whether weights may be read from a pickle.
     threads
@@ -43,6 +45,7 @@ class LMSpec:
     scoring: Mapping[str, Any] = field(default_factory=dict)
     allow_pickle: bool = False
     threads: int = 1
+    lossy: Mapping[str, Any] | None = None
 
     @classmethod
     def of_job(cls, given: dict[str, Any], threads: int) -> "LMSpec":
@@ -74,12 +77,14 @@ class LMSpec:
         """What its surprisal depends on next to `files`."""
         names = ("name", "bias", "bos", "stride", "scoring", "allow_pickle")
         hub = {} if self.files else {"model": str(self.model)}
-        return {name: getattr(self, name) for name in names} | hub
+        lossy = {} if self.lossy is None else {"lossy": self.lossy}
+        return {name: getattr(self, name) for name in names} | hub | lossy
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The settings of `score_words`: bos, stride and those of `scoring`."""
-        return {"bos": self.bos, "stride": self.stride, **self.scoring}
+        """The settings of `score_words`: bos, stride, those of `scoring`, and lossy contexts."""
+        lossy = {} if self.lossy is None else {"lossy": self.lossy}
+        return {"bos": self.bos, "stride": self.stride, **self.scoring, **lossy}
 
     def open(self, biased: bool = True) -> "Model":
         """Open the network with its tokenizer; with `biased` false without the bias."""

@@ -78,12 +78,21 @@ def pieces(tokens: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def queries(
-    number: int, text: Text, around: Frame, size: int, metric: str, future: str
+    number: int,
+    text: Text,
+    around: Frame,
+    size: int,
+    metric: str,
+    future: str,
+    places: tuple[int, int] | None = None,
 ) -> Iterator[_Query]:
-    """Yield an input for each token; in a text longer than `size`, with as much on both sides."""
+    """Yield an input for each token; in a text longer than `size`, with as much on both sides.
+
+    `places` are the first and the last (exclusive) token to ask for; all of them unless given.
+    """
     total = len(text.ids)
     ends = np.searchsorted(text.word, text.word, side="right")  # behind the word of each token
-    for place in range(total):
+    for place in range(*(places or (0, total))):
         stop = int(ends[place])
         behind = place + 1 if metric == "original" else stop  # behind the last mask
         last = total if future != "removed" else behind
@@ -162,10 +171,12 @@ def score(
     tokens_at_once: int | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
     statistics: Sequence[str] = (),
+    places: Sequence[tuple[int, int]] | None = None,
 ) -> list[tuple[np.ndarray, ...]]:
     """Return log p (nats) of each token of each text, and how many tokens were seen for it.
 
-    `statistics` of its distribution, those of `measures.Asked`, follow, (tokens,) each.
+    `statistics` of its distribution, those of `measures.Asked`, follow, (tokens,) each. `places` are
+    the first and the last (exclusive) token of each text to score; all of them unless given.
 
     The output layer runs on the masked positions alone. `tokens_at_once` bounds what is run
     together; a text longer than the model's input (or `window`) is scored token by token in the
@@ -183,9 +194,12 @@ def score(
         )
         for text in texts
     ]
-    total, done = sum(len(text.ids) for text in texts), 0
+    stretches = places or [(0, len(text.ids)) for text in texts]
+    total, done = sum(last - first for first, last in stretches), 0
     todo = (
-        q for n, text in enumerate(texts) for q in queries(n, text, around, size, metric, future)
+        query
+        for n, (text, stretch) in enumerate(zip(texts, stretches, strict=True))
+        for query in queries(n, text, around, size, metric, future, stretch)
     )
     at_once = tokens_at_once or forward.tokens_at_once(model)
     padded = not sees_padding(model, around)

@@ -11,8 +11,8 @@ import pandas as pd
 from recency.attention import specification
 from recency.errors import InputError
 from recency.names import nearest
+from recency.scoring import lossy_settings, ngram, whitespace
 from recency.scoring import measures as measure_names
-from recency.scoring import ngram, whitespace
 from recency.scoring import surprisal as scoring
 from recency.scoring import tokenizer as tokenizers
 from recency.scoring.texts import Spaces, Texts, as_words
@@ -75,6 +75,7 @@ def surprisal(
     measures: str | Sequence[str] | None = None,
     context: int | Sequence[int] | None = None,
     rows: str = "words",
+    lossy: Mapping[str, Any] | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
     """Return the surprisal of every word, -log2 p(word | what stands before it in its text).
@@ -108,6 +109,10 @@ def surprisal(
                     all, masked models all but entropy_reduction and pmi, n-grams none
     context         numbers of words: surprisal_context_<n>_bits is the word's surprisal given the begin
                     token and no more than the last n words before it
+
+    lossy           a mapping such as {"erasure": {"form": "exponential", "half_life": 3}}: surprisal is its
+                    expectation when words of context are erased at random (docs/lossy.md), with a column
+                    surprisal_standard_error_bits, 0 where it is exact; without measures and context
 
     With `rows` "tokens" there is a row per token, with no index kept: item, position and word of its
     word, token (as the vocabulary writes it), token_id, start and end (its characters in the text that
@@ -168,6 +173,8 @@ def surprisal(
     settings |= {"metric": metric, "future": future, "tokens_at_once": tokens_at_once}
     if report is not None:
         settings["report"] = report
+    if lossy is not None:
+        settings["lossy"] = lossy_settings.check(lossy)
     measure_names.check(measures, context)  # before a model is opened
     opened = _opened(model, tokenizer, bias)
     with _evaluation(getattr(opened, "network", None)):

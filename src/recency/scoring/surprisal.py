@@ -1,6 +1,6 @@
 """Rule surprisal: surprisal of every word of a dataset under one language model (contract 3)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,8 @@ from recency.progress import progress
 from recency.scoring import (
     alignment,
     foils,
+    lossy_settings,
+    lossy_surprisal,
     ngram,
     ngram_surprisal,
     plausible,
@@ -80,6 +82,7 @@ def main(
     ledger: Path | Sequence[Path] | None = None,
     done: Callable[[int], None] = lambda number: None,
     accept: Sequence[Sequence[str]] = (),
+    unigram: Sequence[Path] = (),
     **settings,
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens and context_tokens for each word.
@@ -88,7 +91,8 @@ def main(
     foils' surprisal where the words have any (recency.scoring.foils). With lists of `words`, `out`,
     `dataset` and `ledger`, the LM is opened once for many datasets. `ledger` gets the alignment
     issues (CSV). `done` is called with the number of each dataset that is written; `accept` are the
-    checks that each may fail (`plausible.require_plausible`).
+    checks that each may fail (`plausible.require_plausible`). `unigram` has the unigram surprisal of
+    each dataset (contract 3), where words are erased by their frequency.
     """
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
@@ -102,6 +106,8 @@ def main(
             shown.update(done)
 
         shown_words = pd.read_parquet(table)
+        if unigram:
+            shown_words = lossy_surprisal.with_unigram(shown_words, unigram[number])
         try:
             result = _with_foils(shown_words, model, settings | {"report": report})
         except InputError as error:
@@ -116,6 +122,8 @@ def _with_foils(words: pd.DataFrame, model, settings: dict) -> Result:
     """Score words, and their foils where they have any."""
     result = score_words(words, model, **settings)
     if foils.FOIL in words:
+        if lossy_surprisal.KEY in result.table.attrs:  # weights that were searched for stay
+            settings = settings | {"lossy": result.table.attrs[lossy_surprisal.KEY]}
         plain = {key: value for key, value in settings.items() if key not in OF_MEASURES}
         result.table[foils.COLUMN] = foils.surprisal(
             words,
@@ -171,6 +179,7 @@ def score_words(
     measures: str | Sequence[str] | None = None,
     context: int | Sequence[int] | None = None,
     tokens: bool = False,
+    lossy: Mapping[str, Any] | lossy_settings.Lossy | None = None,
     **options,
 ) -> Result:
     """Score every word of `words` (contract 1, or what else `texts.as_words` takes).
@@ -187,16 +196,19 @@ def score_words(
     report) bound the memory and are those of `causal.score` and `masked.score`.
 
     `measures` (recency.scoring.measures.NAMES) and surprisal given the last `context` words, a number
-    or several, are further columns. With `tokens` the result has a row per token, too.
+    or several, are further columns. With `tokens` the result has a row per token, too. `lossy` has
+    words of context erased at random (recency.scoring.lossy_surprisal), without any of these.
     """
     words = as_words(words)
     asked, _ = measure_names.check(measures, context), results.nats(unit)
+    erased = None if lossy is None else lossy_settings.check_alone(lossy, asked, tokens)
     if first_word not in FIRST_WORDS:
         raise InputError(f"first_word {first_word!r} is none of {', '.join(FIRST_WORDS)}")
     if correction not in whitespace.VARIANTS:
         raise InputError(f"no correction is called {nearest(correction, whitespace.VARIANTS)}")
     if isinstance(model, str | Path) and ngram.is_ngram(model):
         measure_names.refuse_ngrams(asked, tokens)
+        lossy_settings.refuse_ngrams(lossy)
         return ngram_surprisal.score(words, model, bool(bos), within, unit)
     if isinstance(model, str | Path):
         model = load(model, tokenizer)
@@ -218,8 +230,14 @@ def score_words(
         )
         for item, rows in items.items()
     ]
-    scores = score_texts(model, texts, bos, stride, metric, future, asked, **options)
     rows = list(items.values())
+    if erased is not None:
+        settings = {"bos": bos, "stride": stride, "metric": metric, "future": future} | options
+        settings |= {"unit": unit, "correction": correction, "spaces": spaces}
+        return _with_note(
+            lossy_surprisal.score(words, rows, texts, model, erased, **settings), model, bos
+        )
+    scores = score_texts(model, texts, bos, stride, metric, future, asked, **options)
     result = sums.of_words(
         words, rows, texts, scores, model, unit, correction, first_word, spaces, asked
     )
@@ -227,6 +245,11 @@ def score_words(
         result.tokens = sums.of_tokens(
             words, rows, texts, scores, model, unit, spaces, leading_space, asked
         )
+    return _with_note(result, model, bos)
+
+
+def _with_note(result: Result, model: Model, bos: bool | str) -> Result:
+    """Add what the table and the log say of the model."""
     if model.masked:
         result.table.attrs["masked"] = True  # the file keeps it: such values are in no mix
     else:

@@ -180,6 +180,16 @@ def accepted(study: Study, batch: Batch) -> Callable:
     ]
 
 
+def frequencies(study: Study, batch: Batch) -> Callable:
+    """Return the function of wildcards that gives the unigram surprisal of a batch's datasets.
+
+    It is what an LM that erases words by their frequency reads; there is none for others.
+    """
+    return lambda wildcards: study.erasure_frequencies(
+        wildcards.lm, [name.format(**dict(wildcards.items())) for name in batch.members]
+    )
+
+
 def scoring(study: Study) -> dict[str, Callable]:
     """Return keyword → function of wildcards: how an LM is opened, and the measures of each word."""
     return {

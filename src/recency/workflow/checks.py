@@ -16,6 +16,7 @@ from recency.workflow import (
     design_checks,
     lm_checks,
     loading,
+    lossy_checks,
     network_checks,
     schema_checks,
     selection,
@@ -65,6 +66,7 @@ def _of_files(root: Path, schema: dict) -> list[str]:
 def _problems(config: dict, root: Path) -> list[str]:
     """List settings of several tables that do not go together; every name is defined."""
     found = network_checks.problems(config) + lm_checks.problems(config)
+    found += lossy_checks.problems(config)
     found += dataset_checks.problems(config) + design_checks.problems(config, root)
     for evaluation in registry.evaluations().values():
         found += evaluation.table_problems(config, root) if evaluation.table_problems else []

@@ -18,24 +18,28 @@ def main(
     datasets: Sequence[str],
     code: Mapping[str, str],
     accept: Sequence[Sequence[str]] = (),
+    unigram: Sequence[str] = (),
     **settings,
 ) -> None:
     """Write the surprisal and the ledger of each dataset that is not stored already.
 
     `settings` are those of recency.scoring.surprisal.main. Datasets of the same words are scored
-    once. `accept` are the checks of the surprisal that each dataset may fail.
+    once. `accept` are the checks of the surprisal that each dataset may fail; `unigram` has the unigram
+    surprisal of each, where the LM erases words of context by their frequency.
     """
     made_by = lm.settings | settings
-    parts, of, may_fail = [], {}, {}
+    parts, of, may_fail, frequencies = [], {}, {}, {}
     accepted = accept or [()] * len(words)
-    for name, path, fails, *outputs in zip(
-        datasets, words, accepted, surprisal, ledger, strict=True
+    for number, (name, path, fails, *outputs) in enumerate(
+        zip(datasets, words, accepted, surprisal, ledger, strict=True)
     ):
         files = {"words": path, "model": lm.files}
+        files |= {"unigram": unigram[number]} if unigram else {}
         key = stored_parts.key(files, made_by | ({"accept": fails} if fails else {}), code)
         part = Part(name, tuple(map(Path, outputs)), key)
         parts.append(part)
         of[part], may_fail[part] = path, fails
+        frequencies[part] = unigram[number] if unigram else None
     first: dict[str, Part] = {}
     again: list[Part] = []
     for part in stored_parts.missing(parts):
@@ -59,6 +63,7 @@ def main(
             ledger=[part.outputs[1] for part in todo],
             dataset=[part.name for part in todo],
             accept=[may_fail[part] for part in todo],
+            unigram=[frequencies[part] for part in todo] if unigram else (),
             done=done,
             **settings,
         )

@@ -5,7 +5,7 @@ by its name is a method here; what is special to an evaluation stands in the eva
 """
 
 import glob
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -196,7 +196,23 @@ class Study(Ranked, Absent):
             "stride": entry.get("stride"),
             "scoring": entry.get("scoring", {}),
             "allow_pickle": entry.get("allow_pickle", False),
+            **self._lossy(entry),
         }
+
+    def _lossy(self, entry: dict) -> dict:
+        """Return how an LM's contexts are erased, as a job needs it; {} where they are not."""
+        if not entry.get("lossy"):
+            return {}
+        stated = {key: value for key, value in entry["lossy"].items() if key != "unigram"}
+        return {"lossy": {"seed": entry.get("seed", 1), **stated}}
+
+    def erasure_frequencies(self, lm: str, datasets: Iterable[str]) -> list[str]:
+        """Return the unigram surprisal of datasets, if an LM erases words by their frequency."""
+        lossy = self.lms[lm].get("lossy")
+        if not lossy or "frequency" not in configuration.erasure_features(lossy["erasure"]):
+            return []
+        unigram = lossy.get("unigram", self.scale["unigram"])
+        return [f"<results>/surprisal/{unigram}/{dataset}.parquet" for dataset in datasets]
 
     def gpus(self, lm: str) -> int:
         """Say how many GPUs an LM's training asks for."""

@@ -224,6 +224,7 @@ CHECKS: dict[str, Callable[[Lookup, object], Faults]] = {
     "byte_range": _byte_range,
     "checkpoint": _checkpoint,
     "corpus": _corpus,
+    "erasure": partial(_form, "erasures"),
     "file": _file,
     "join": _join,
     "measures": _measures,

@@ -15,6 +15,7 @@ from recency.evaluations.measured_memory.stated import QUANTILES, UNITS
 from recency.files import atomic
 from recency.progress import progress
 from recency.scoring.lm_spec import LMSpec
+from recency.scoring.lossy_estimates import DRAWN_AS
 from recency.scoring.surprisal import score_words
 
 COLUMNS = ["item", "word"]
@@ -63,6 +64,8 @@ def main(
         shown.update(done)
 
     def score(texts: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        if lm.lossy is not None:  # the same erasures of both texts of a pair
+            texts = texts.assign(**{DRAWN_AS: texts["item"].str.partition(".")[0]})
         result = score_words(texts, opened, report=report, **lm.reading)
         return result.table["surprisal_bits"].to_numpy(float), result.table["tokens"].to_numpy()
 

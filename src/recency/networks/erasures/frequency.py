@@ -1,0 +1,26 @@
+"""Erasure by frequency: q = logistic(intercept + slope · z), z the Zipf frequency of the word.
+
+z is log10 of occurrences per billion words (van Heuven et al. 2014): 1 to 3 of rare words, 4 to 7 of
+frequent ones. With a slope below 0 frequent words, which are easily predicted, are erased first, as
+in the optimal memories of Hahn et al. (2022).
+"""
+
+from recency.networks.erasures import Erasure, logistic
+
+PARAMETERS = {
+    "slope": {"description": "change of the log odds for each unit of z", "type": "number"},
+    "intercept": {"description": "log odds of retention at z = 0", "type": "number"},
+}
+
+
+class Form(Erasure):
+    """Log odds of retention are linear in log frequency."""
+
+    features = ("frequency",)
+
+    def __init__(self, slope: float, intercept: float):
+        self.slope, self.intercept = slope, intercept
+
+    def retention(self, words):
+        """Return logistic(intercept + slope · z)."""
+        return logistic(self.intercept + self.slope * words.frequency)

@@ -1,0 +1,209 @@
+"""The estimates of all words of a table: contexts are scored in rounds, identical ones once."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.networks import erasures
+from recency.scoring import alignment, results
+from recency.scoring.erasure_estimate import VALUES, Word
+from recency.scoring.erasure_patterns import Patterns
+from recency.scoring.lossy_readers import SURPRISAL, Item
+from recency.scoring.lossy_settings import Lossy
+
+#: Column of the words with what the draws of a text depend on; its item where there is none.
+DRAWN_AS = "drawn_as"
+#: Words, evenly spaced, that are scored before all others.
+PILOT = 48
+#: Share of the words that may miss the tolerance.
+MISSED = 0.05
+#: Distances of words whose retention the log shows.
+SHOWN = (1, 2, 3, 5, 10, 20)
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How surprisal is written: its unit, and the correction for white space.
+
+    `spaces` says of each word of the table whether a space follows it; None: it follows all.
+    """
+
+    unit: str
+    correction: str
+    spaces: np.ndarray | None
+    kind: np.ndarray
+
+
+class Estimates:
+    """The estimates of words, which `add` makes and `table` returns.
+
+    Attributes
+    ----------
+    reach : int or None
+        Words of context at most: beyond them all are erased.
+    filled : ndarray (5, words)
+        Surprisal, corrected surprisal and standard error, nats; samples that would bring the error to
+        the tolerance; tokens before the word that were seen, in the mean. NaN of words not scored.
+    """
+
+    def __init__(
+        self,
+        words: pd.DataFrame,
+        rows: Sequence[np.ndarray],
+        items: Sequence[Item],
+        reader,
+        lossy: Lossy,
+        writing: Writing,
+    ):
+        self.words, self.rows, self.items, self.reader = words, rows, items, reader
+        self.lossy, self.form, self.writing = lossy, lossy.form, writing
+        self.reach = self.form.reach if lossy.reach is None else lossy.reach
+        longest = max((len(item.owners) for item in items), default=0)
+        if tuple(self.form.features) == ("distance",) and longest:
+            far = erasures.ContextWords(np.arange(1, longest + 1))
+            retained = np.flatnonzero(erasures.retention(self.form, far, self.reach))
+            self.reach = int(retained[-1]) + 1 if len(retained) else 0
+        self.filled = np.full((5, len(words)), np.nan)
+        self.scored = self.distinct = 0
+        self.retained = np.zeros((2, max(SHOWN) + 1))  # by distance: sum and number; 0: of all
+
+    def add(self, asked: Sequence[tuple[int, int]], tolerance: float | None) -> None:
+        """Estimate words, each (item, word), in rounds, until each is done."""
+        row_of: dict[tuple, int] = {}
+        values = np.zeros((0, VALUES))
+        todo = [self._word(item, word) for item, word in asked]
+        while todo:
+            patterns = [each.wanted(tolerance) for each in todo]
+            contexts = [each.contexts(part) for each, part in zip(todo, patterns)]
+            keys = [[self.reader.key(context) for context in part] for part in contexts]
+            new = {
+                key: context
+                for part, names in zip(contexts, keys)
+                for context, key in zip(part, names)
+                if key not in row_of
+            }
+            if new:
+                scores = self.reader.score(list(new.values()))
+                seen = [self.reader.seen(context) for context in new.values()]
+                row_of |= {key: len(values) + number for number, key in enumerate(new)}
+                values = np.concatenate([values, np.column_stack([scores, seen])])
+                self.distinct += len(new)
+            left = []
+            for each, names in zip(todo, keys):
+                if not names:
+                    self._finish(each, tolerance)
+                    continue
+                each.take(values[[row_of[key] for key in names]])
+                self.scored += len(names)
+                left.append(each)
+            todo = left
+
+    def _word(self, number: int, word: int) -> Word:
+        """Lay out the patterns of a word's context."""
+        first, context = self.items[number].context(word, self.reach)
+        retention = erasures.retention(self.form, context, self.reach)
+        self.retained[:, 0] += retention.sum(), retention.size
+        near = context.distance <= max(SHOWN)
+        self.retained[0, context.distance[near]] += retention[near]
+        self.retained[1, context.distance[near]] += 1
+        certain = first + np.flatnonzero(retention == 1)
+        random = np.flatnonzero((retention > 0) & (retention < 1))
+        column = DRAWN_AS if DRAWN_AS in self.words else "item"
+        drawn_as = str(self.words[column].iloc[self.rows[number][0]])
+        seed = [self.lossy.seed, zlib.crc32(drawn_as.encode()), word]
+        generator = np.random.default_rng(seed)
+        patterns = Patterns(retention[random], self.lossy.samples, generator)
+        return Word(number, word, certain, first + random, patterns)
+
+    def _finish(self, each: Word, tolerance: float | None) -> None:
+        """Keep what was estimated of a word."""
+        item, rows = self.items[each.item], self.rows[each.item]
+        values, corrected = each.values, np.nan
+        if self.reader.is_marked:
+            begins = bool(self.writing.kind[item.text.ids[0]] == alignment.SPACE)
+            followed = self._is_followed(rows, item, each.word)
+            preceded = each.word == 0 or self._is_followed(rows, item, each.word - 1)
+            corrected = values[SURPRISAL] + each.moved(
+                begins, preceded, followed, self.writing.correction
+            )
+        needed = each.needed(tolerance) if tolerance else np.nan
+        row = rows[item.owners[each.word]]
+        self.filled[:, row] = values[SURPRISAL], corrected, each.error, needed, values[-1]
+
+    def _is_followed(self, rows: np.ndarray, item: Item, word: int) -> bool:
+        """Say whether a space stands between a word and the next one that has a token."""
+        if self.writing.spaces is None:
+            return True
+        after = item.owners[word + 1] if word + 1 < len(item.owners) else len(rows)
+        return bool(self.writing.spaces[rows[after - 1]])
+
+    def require(self, tolerance: float | None, of: str) -> list[str]:
+        """Say how many words miss a tolerance (nats); raise InputError where too many do.
+
+        `of` says of which words, as in "of 900 words".
+        """
+        scored = np.isfinite(self.filled[2])
+        errors, needed = self.filled[2:4, scored]
+        if tolerance is None or not (errors > tolerance).any():
+            return []
+        missed = errors > tolerance
+        samples = int(np.ceil(np.quantile(needed, 1 - MISSED)))
+        bits = errors[missed] / np.log(2)
+        close = (
+            f"with `samples: {self.lossy.samples}`, the standard error of {missed.mean():.1%} {of} is "
+            f"above the `tolerance` of {self.lossy.tolerance:g} bits (median of these "
+            f"{np.median(bits):.3g}, largest {bits.max():.3g})"
+        )
+        if missed.mean() <= MISSED:
+            return [close]
+        raise InputError(
+            f"lossy: {close}; about {samples:,} samples are needed: set `samples: {samples}`, a larger "
+            "`tolerance`, or `tolerance: null`"
+        )
+
+    def table(self) -> pd.DataFrame:
+        """Return contract 3 of the words, with the standard errors."""
+        unit, tokens = self.writing.unit, np.zeros(len(self.words), np.int32)
+        for item, rows in zip(self.items, self.rows, strict=True):
+            tokens[rows[item.owners]] = np.diff(item.bounds)
+        tokens[np.isnan(self.filled[0])] = 0
+        seen = np.nan_to_num(np.rint(self.filled[4])).astype(np.int32)
+        table = results.table(self.words, *self.filled[:2], tokens, seen, unit=unit)
+        error = self.filled[2] / results.UNITS[unit]
+        return table.assign(**{f"surprisal_standard_error_{unit}": error})
+
+    def notes(self) -> list[str]:
+        """Say for the log what was retained, how many contexts were scored, and how exact it is."""
+        total, count = self.retained
+        shown = [f"{total[d] / count[d]:.3g} {d} back" for d in SHOWN if count[d]]
+        share = total[0] / max(count[0], 1)
+        reach = "all words" if self.reach is None else f"the {self.reach} words"
+        described = ", ".join(f"{key}: {value}" for key, value in self.lossy.erasure.items())
+        words = int(np.isfinite(self.filled[2]).sum())
+        retained = (
+            f"lossy contexts ({described}): a context is {reach} before a word in its text; {share:.1%} "
+            f"of them are retained in the mean; of words {', '.join(shown) or 'none'}"
+        )
+        scored = f"{self.scored:,} contexts of {words:,} words scored, {self.distinct:,} of them distinct"
+        return [retained, scored, self._exactness()]
+
+    def _exactness(self) -> str:
+        unit, (surprisal, _, error) = (
+            self.writing.unit,
+            self.filled[:3] / results.nats(self.writing.unit),
+        )
+        error = error[np.isfinite(error)]
+        drawn = error[error > 0]
+        if not len(drawn):
+            return f"the expectation is exact for all {len(error):,} words"
+        spread = float(np.nanvar(surprisal))
+        noise = float(np.mean(error**2)) / spread if spread else np.nan
+        return (
+            f"the expectation is exact for {len(error) - len(drawn):,} words; the standard errors of the "
+            f"others have the median {np.median(drawn):.3g} and the largest {drawn.max():.3g} {unit}, and "
+            f"the mean square of all is {noise:.2%} of the variance of surprisal over words"
+        )

@@ -1,0 +1,142 @@
+"""The settings of lossy contexts, checked: how words of context are erased, and how exactly."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from recency import plugins
+from recency.errors import InputError
+from recency.names import nearest
+from recency.networks import erasures
+
+FORMS = "recency.networks.erasures"
+#: What an erased word leaves behind.
+ERASED = ("deleted", "masked")
+#: Samples that a word can have at least: fewer give no standard error.
+FEWEST = 8
+
+
+@dataclass(frozen=True)
+class Lossy:
+    """Lossy contexts.
+
+    Attributes
+    ----------
+    erasure
+        A form of recency.networks.erasures with its parameters.
+    samples
+        Patterns of erasure of a word that are scored at most.
+    tolerance
+        Standard error of a word's surprisal that is aimed at, bits; None: none is asked for.
+    seed
+        Of the patterns that are drawn.
+    reach
+        Words of context at most; None: what the form says.
+    erased
+        Whether an erased word is deleted or replaced by mask tokens; None: masked for masked LMs.
+    """
+
+    erasure: Mapping[str, Any]
+    samples: int = 32
+    tolerance: float | None = None
+    seed: int = 1
+    reach: int | None = None
+    erased: str | None = None
+
+    @property
+    def form(self) -> erasures.Erasure:
+        """The form of erasure."""
+        return erasures.build(self.erasure)
+
+
+def check(lossy: Mapping[str, Any] | Lossy) -> Lossy:
+    """Return settings of lossy contexts as a record.
+
+    Parameters
+    ----------
+    lossy : mapping
+        The attributes of `Lossy`, of which `erasure` alone must be there.
+
+    Returns
+    -------
+    Lossy
+
+    Raises
+    ------
+    InputError
+        For an unknown key, form or parameter, and for a value that cannot be.
+    """
+    if isinstance(lossy, Lossy):
+        return lossy
+    if not isinstance(lossy, Mapping) or "erasure" not in lossy:
+        raise InputError(
+            f"lossy: {lossy!r} is no mapping with `erasure`, such as "
+            '{"erasure": {"form": "exponential", "half_life": 3}}'
+        )
+    names = list(Lossy.__dataclass_fields__)
+    for name in lossy:
+        if name not in names:
+            raise InputError(f"lossy: no setting is called {nearest(str(name), names)}")
+    settings = Lossy(**lossy)
+    whole = {"samples": FEWEST, "seed": 0} | ({} if settings.reach is None else {"reach": 0})
+    for name, least in whole.items():
+        value = getattr(settings, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise InputError(f"lossy: {name} is {value!r}, and is a whole number from {least} on")
+    tolerance = settings.tolerance
+    number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
+    if tolerance is not None and not (number and tolerance > 0):
+        raise InputError(f"lossy: tolerance is {tolerance!r}, and is a number of bits above 0")
+    if settings.erased not in (None, *ERASED):
+        raise InputError(f"lossy: erased is {settings.erased!r}, and is {' or '.join(ERASED)}")
+    _check_erasure(settings.erasure)
+    return settings
+
+
+def _check_erasure(erasure: Mapping[str, Any]) -> None:
+    """Refuse a form, a parameter or a value that there is not."""
+    from jsonschema import Draft202012Validator
+
+    if not isinstance(erasure, Mapping) or "form" not in erasure:
+        raise InputError(f"lossy: erasure {erasure!r} is no mapping with `form`")
+    form = erasure["form"]
+    if form not in plugins.names(FORMS):
+        raise InputError(f"no form of erasure is called {plugins.unknown(FORMS, form)}")
+    parameters = plugins.constant(FORMS, form, "PARAMETERS")
+    for name, value in erasure.items():
+        if name == "form":
+            continue
+        if name not in parameters:
+            raise InputError(
+                f"erasure {form!r}: no parameter is called {nearest(name, parameters)}"
+            )
+        if not Draft202012Validator(parameters[name]).is_valid(value):
+            raise InputError(
+                f"erasure {form!r}: {name} cannot be {value!r} ({parameters[name]['description']})"
+            )
+    for name, schema in parameters.items():
+        if "default" not in schema and name not in erasure:
+            raise InputError(f"erasure {form!r}: {name} is missing ({schema['description']})")
+    erasures.build(erasure)  # what several parameters must agree on
+
+
+def check_alone(lossy: Mapping[str, Any] | Lossy, asked, tokens: bool) -> Lossy:
+    """Return the settings; raise InputError with measures, short contexts or rows of tokens.
+
+    `asked` is what `recency.scoring.measures.check` returned.
+    """
+    if asked.measures or asked.contexts or tokens:
+        what = "rows of tokens" if tokens else "`context`" if asked.contexts else "`measures`"
+        raise InputError(
+            f"lossy: {what} are of the whole context, and have no expectation over erasures here; take "
+            "them of the same network without `lossy`"
+        )
+    return check(lossy)
+
+
+def refuse_ngrams(lossy: object) -> None:
+    """Refuse lossy contexts of an n-gram model."""
+    if lossy is not None:
+        raise InputError(
+            "lossy: an n-gram model reads the last n - 1 words alone; take a network, or a lower order"
+        )

@@ -1,0 +1,175 @@
+"""Lossy-context surprisal: the expected surprisal of a word when words before it may be erased.
+
+S(w_i) = E_r[-log p(w_i | r)], r the words of context that are retained, each independently with the
+probability that a form of erasure gives it (Futrell, Gibson & Levy 2020; Hahn et al. 2022). Erased
+words are deleted from what the network reads, or replaced by its mask; the begin token always stays.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.scoring import alignment, lossy_readers, rational_erasure, results, whitespace
+from recency.scoring.foils import SCORED
+from recency.scoring.lossy_estimates import PILOT, Estimates, Writing
+from recency.scoring.lossy_readers import Item
+from recency.scoring.lossy_settings import Lossy
+from recency.scoring.results import Result
+
+#: Column of the words: their unigram surprisal, bits, from which frequencies are computed.
+UNIGRAM = "unigram_bits"
+#: Key of a table's `attrs` with the settings, the weights that were searched for among them.
+KEY = "lossy"
+#: Contexts that are scored at once.
+CONTEXTS_AT_ONCE = 4096
+
+
+def score(
+    words: pd.DataFrame,
+    rows: Sequence[np.ndarray],
+    texts: Sequence[alignment.Text],
+    model,
+    lossy: Lossy,
+    *,
+    bos: bool | str = True,
+    stride: int | None = None,
+    unit: str = "bits",
+    correction: str = whitespace.VARIANTS[0],
+    spaces: np.ndarray | None = None,
+    metric: str = "within_word_l2r",
+    future: str = "seen",
+    report: Callable[[int, int], None] = lambda done, total: None,
+    **options,
+) -> Result:
+    """Return the lossy-context surprisal of words.
+
+    Parameters
+    ----------
+    words : DataFrame
+        Contract 1, W rows; with a column `unigram_bits` (unigram surprisal) where the form of erasure
+        reads frequencies. `scored`, if there, says which words are scored.
+    rows : sequence of ndarray
+        The rows of each text.
+    texts : sequence of alignment.Text
+        Its tokens.
+    model : recency.scoring.surprisal.Model
+        A causal or a masked network.
+    lossy : Lossy
+        How words are erased.
+    report : callable
+        Gets the number of words done and of all.
+    **options
+        The other settings are those of `recency.scoring.surprisal.score_words`.
+
+    Returns
+    -------
+    Result
+        Contract 3 with `surprisal_standard_error_<unit>` as its last column, 0 where the expectation is
+        exact. `context_tokens` is the expected number, rounded. The settings are in `table.attrs`.
+
+    Raises
+    ------
+    InputError
+        Where the standard errors of more than MISSED of the words are above the tolerance, which a
+        pilot of PILOT words shows before the others are scored; where a form reads frequencies that
+        there are not; for an unreachable budget; and where there is no begin token.
+    """
+    items = [_item(words, index, text, lossy.form) for index, text in zip(rows, texts, strict=True)]
+    reader = _reader(model, items, lossy, bos, stride, metric, future, options)
+    notes = []
+    if lossy.erasure["form"] == "resource_rational" and lossy.form.intercept is None:
+        weights, said = rational_erasure.search(items, reader, lossy)
+        lossy = replace(lossy, erasure=weights)
+        notes += said
+    estimates = Estimates(
+        words, rows, items, reader, lossy, Writing(unit, correction, spaces, model.kind)
+    )
+    scored = words[SCORED].to_numpy(bool) if SCORED in words else np.ones(len(words), bool)
+    asked = [
+        (number, word)
+        for number, (index, item) in enumerate(zip(rows, items, strict=True))
+        for word in range(len(item.owners))
+        if scored[index[item.owners[word]]]
+    ]
+    tolerance = None if lossy.tolerance is None else lossy.tolerance * np.log(2)
+    every = max(1, len(asked) // PILOT)
+    pilot = asked[every // 2 :: every][:PILOT] if tolerance is not None else []
+    total = len(asked)
+    estimates.add(pilot, tolerance)
+    estimates.require(tolerance, f"of {len(pilot)} words tried")
+    left = sorted(set(asked) - set(pilot))
+    at_once = max(16, CONTEXTS_AT_ONCE // lossy.samples)
+    for first in range(0, len(left), at_once):
+        report(len(pilot) + first, total)
+        estimates.add(left[first : first + at_once], tolerance)
+    report(total, total)
+    notes += estimates.require(tolerance, f"of {total:,} words")
+    table = estimates.table()
+    table.attrs[KEY] = {
+        name: dict(value) if isinstance(value, Mapping) else value
+        for name, value in vars(lossy).items()
+    }
+    issues = [
+        (index[each.word], _pieces(model, text, each.word), each.reason, each.treatment)
+        for index, text in zip(rows, texts, strict=True)
+        for each in text.issues
+    ]
+    notes = [*estimates.notes(), *notes]
+    notes.insert(0, f"{len(issues):,} entries in the alignment ledger, {len(words):,} words")
+    return Result(table, results.ledger(words, issues), notes=notes)
+
+
+def with_unigram(words: pd.DataFrame, path: str) -> pd.DataFrame:
+    """Return words with their unigram surprisal, of a file of contract 3 with the same words."""
+    table = pd.read_parquet(path, columns=["word_id", "surprisal_bits"])
+    if not np.array_equal(table["word_id"], words["word_id"]):
+        raise InputError(f"{path}: its words are not those of the dataset; make it again")
+    return words.assign(**{UNIGRAM: table["surprisal_bits"].to_numpy()})
+
+
+def _pieces(model, text: alignment.Text, word: int) -> str:
+    """Return the tokens of a word as the vocabulary writes them."""
+    return " ".join(
+        model.tokenizer.id_to_token(int(piece)) for piece in text.ids[text.word == word]
+    )
+
+
+def _item(words: pd.DataFrame, rows: np.ndarray, text: alignment.Text, form) -> Item:
+    """Return a text with what a form of erasure reads of its words."""
+    owners, first = np.unique(text.word, return_index=True)
+    item = Item(text, owners, np.append(first, len(text.ids)))
+    part = words.iloc[rows[owners]] if len(owners) else words.iloc[:0]
+    if "frequency" in form.features:
+        if UNIGRAM not in words:
+            raise InputError(
+                f"lossy: the erasure reads frequencies, and the words have no column {UNIGRAM} (unigram "
+                "surprisal, bits), as an n-gram model of order 1 or a list of counts gives"
+            )
+        bits = part[UNIGRAM].to_numpy(float)
+        if not np.isfinite(bits).all():
+            word = part["word"].iloc[int(np.argmin(np.isfinite(bits)))]
+            raise InputError(f"lossy: the word {word!r} has no {UNIGRAM}, which the erasure reads")
+        item.frequency = 9.0 - bits * np.log10(2)
+    if "position" in form.features:
+        whole = words.iloc[rows]
+        sentence = whole["sentence"] if "sentence" in whole else pd.Series(0, whole.index)
+        item.position = (sentence.groupby(sentence.to_numpy()).cumcount() + 1).to_numpy()[owners]
+    return item
+
+
+def _reader(model, items, lossy: Lossy, bos, stride, metric, future, options: dict):
+    """Return what scores contexts, by the kind of network."""
+    if model.masked:
+        if options.pop("precision", "fp32") != "fp32":
+            raise InputError("`precision` is for causal LMs; leave it out for a masked one")
+        erased = lossy.erased or "masked"
+        return lossy_readers.MaskedReader(model, items, metric, future, erased, **options)
+    if lossy.erased == "masked":
+        raise InputError(
+            "lossy: `erased: masked` is of masked LMs; a causal one has no mask, and its erased words are "
+            "`deleted`"
+        )
+    return lossy_readers.CausalReader(model, items, bos, stride, **options)

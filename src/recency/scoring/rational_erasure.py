@@ -1,0 +1,239 @@
+"""Search for resource-rational retention: the least expected surprisal for a budget of words.
+
+Retention is logistic in features of the words of context. For any slopes the intercept is that under
+which the expected number of retained words meets the budget, over all words of the dataset, without
+sampling. The slopes minimise the mean expected surprisal of some words, by the simplex method of
+Nelder & Mead (1965) on standardised features. The same draws decide about every slope (common random
+numbers), so that contexts repeat and differences are not noise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recency.errors import InputError
+from recency.networks.erasures import logistic
+from recency.scoring.erasure_patterns import all_patterns, probabilities
+from recency.scoring.lossy_readers import SURPRISAL, Context, Item
+from recency.scoring.lossy_settings import Lossy
+
+#: Largest change of the log odds for a standard deviation of a feature.
+STEEPEST = 8.0
+#: Slopes that are tried along each feature first, standardised: from weak ones to thresholds.
+STEPS = (-8.0, -2.5, -0.8, 0.8, 2.5, 8.0)
+
+
+@dataclass
+class _Sample:
+    """A word whose expected surprisal is computed: its context, and the patterns that may be scored."""
+
+    item: int
+    word: int
+    first: int
+    features: np.ndarray  # (context words, features), standardised
+    patterns: np.ndarray | None  # all of them, where they are few
+    uniform: np.ndarray | None  # otherwise (patterns, context words): draws
+
+
+def search(items: Sequence[Item], reader, lossy: Lossy) -> tuple[dict[str, object], list[str]]:
+    """Return the form of erasure with its weights, and lines for the log.
+
+    Parameters
+    ----------
+    items : sequence of Item
+        The texts, with what the features need.
+    reader : CausalReader or MaskedReader
+        Scores contexts.
+    lossy : Lossy
+        Its erasure is `resource_rational` with a budget.
+
+    Returns
+    -------
+    dict
+        `form`, `slopes` and `intercept`.
+    list of str
+
+    Raises
+    ------
+    InputError
+        If the budget cannot be met.
+    """
+    problem = Problem(items, reader, lossy)
+    slopes, notes = problem.given() if lossy.form.slopes else problem.best()
+    raw = slopes / problem.spread
+    intercept = float(problem.intercept(slopes) - problem.mean @ raw)
+    weights = {"form": "resource_rational", "slopes": dict(zip(problem.names, raw.tolist()))}
+    return weights | {"intercept": intercept}, notes
+
+
+class Problem:
+    """What is minimised.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The features.
+    mean, spread : ndarray (features,)
+        Their means and standard deviations over all words of all contexts.
+    """
+
+    def __init__(self, items: Sequence[Item], reader, lossy: Lossy):
+        form = lossy.form
+        self.names, self.reader, self.form = form.features, reader, form
+        reach = form.reach if lossy.reach is None else lossy.reach
+        contexts, features = [], []
+        for number, item in enumerate(items):
+            for word in range(1, len(item.owners) if reach else 0):
+                first, words = item.context(word, reach)
+                contexts.append((number, word, first))
+                features.append(form.values(words))
+        if not contexts:
+            raise InputError(
+                "resource_rational: no word has a context; give longer texts, or a `reach`"
+            )
+        pairs = np.concatenate(features)
+        self.mean, self.spread = pairs.mean(0), pairs.std(0)
+        self.spread[self.spread == 0] = 1.0
+        self.pairs = (pairs - self.mean) / self.spread
+        self.budget = self._budget(len(contexts), reach)
+        self.samples = self._sampled(contexts, features, lossy)
+        self.scores: dict[tuple, float] = {}
+        self.tried: dict[tuple, float] = {}
+
+    def _budget(self, contexts: int, reach: int | None) -> float:
+        """Return the expected number of retained words of all contexts together."""
+        budget, most = self.form.budget, len(self.pairs) / contexts
+        if "share" in budget:
+            return budget["share"] * len(self.pairs)
+        if budget["words"] >= most:
+            within = "" if reach is None else f" (of the last {reach} words at most)"
+            raise InputError(
+                f"resource_rational: the budget of {budget['words']:g} retained words cannot be met: contexts "
+                f"have {most:.3g} words in the mean{within}; give fewer, or a larger `reach`"
+            )
+        return budget["words"] * contexts
+
+    def _sampled(self, contexts, features, lossy: Lossy) -> list[_Sample]:
+        """Lay out the words whose mean expected surprisal is minimised."""
+        every = max(1, len(contexts) // self.form.words)
+        made = []
+        for place in range(every // 2, len(contexts), every)[: self.form.words]:
+            item, word, first = contexts[place]
+            values = (features[place] - self.mean) / self.spread
+            few = len(values) <= np.log2(self.form.patterns)
+            generator = np.random.default_rng([lossy.seed, place])
+            made.append(
+                _Sample(
+                    *(item, word, first, values),
+                    all_patterns(len(values)) if few else None,
+                    None if few else generator.random((self.form.patterns, len(values))),
+                )
+            )
+        return made
+
+    def intercept(self, slopes: np.ndarray) -> float:
+        """Return the intercept of standardised slopes under which the budget is met, by bisection."""
+        scores = self.pairs @ slopes
+        low, high = -scores.max() - 40.0, -scores.min() + 40.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            if logistic(middle + scores).sum() < self.budget:
+                low = middle
+            else:
+                high = middle
+        return (low + high) / 2
+
+    def surprisal(self, slopes: np.ndarray) -> float:
+        """Return the mean expected surprisal of the sampled words under standardised slopes, nats."""
+        slopes = np.asarray(slopes, np.float64)
+        key = tuple(slopes.tolist())
+        if key in self.tried:
+            return self.tried[key]
+        intercept = self.intercept(slopes)
+        wanted, weights = [], []
+        for sample in self.samples:
+            retention = logistic(intercept + sample.features @ slopes)
+            if sample.patterns is not None:
+                patterns, weight = sample.patterns, probabilities(sample.patterns, retention)
+            else:
+                patterns = sample.uniform < retention
+                weight = np.full(len(patterns), 1 / len(patterns))
+            wanted.append(
+                [
+                    Context(
+                        sample.item,
+                        sample.word,
+                        tuple((sample.first + np.flatnonzero(row)).tolist()),
+                    )
+                    for row in patterns
+                ]
+            )
+            weights.append(weight)
+        keys = [[self.reader.key(context) for context in part] for part in wanted]
+        new = {
+            name: context
+            for part, names in zip(wanted, keys)
+            for context, name in zip(part, names)
+            if name not in self.scores
+        }
+        if new:
+            scored = self.reader.score(list(new.values()))[:, SURPRISAL]
+            self.scores |= dict(zip(new, scored.tolist()))
+        totals = [
+            weight @ np.array([self.scores[name] for name in names])
+            for weight, names in zip(weights, keys)
+        ]
+        self.tried[key] = float(np.mean(totals))
+        return self.tried[key]
+
+    def given(self) -> tuple[np.ndarray, list[str]]:
+        """Return the slopes that the config gives, standardised."""
+        slopes = np.array([self.form.slopes[name] for name in self.names]) * self.spread
+        return slopes, [
+            "resource-rational retention: slopes as given; the intercept meets the budget"
+        ]
+
+    def best(self) -> tuple[np.ndarray, list[str]]:
+        """Return the standardised slopes of the least surprisal, and lines for the log."""
+        from scipy.optimize import minimize
+
+        size = len(self.names)
+        start = np.zeros(size)
+        uniform = self.surprisal(start)
+        for axis in range(size):
+            for step in STEPS:
+                if len(self.tried) < self.form.evaluations:
+                    self.surprisal(np.eye(size)[axis] * step)
+        start = np.array(min(self.tried, key=self.tried.get))
+        left = self.form.evaluations - len(self.tried)
+        if left > 0:
+            simplex = np.vstack([start, start + np.eye(size) * np.where(start > 0, -1.0, 1.0)])
+            minimize(
+                self.surprisal,
+                start,
+                method="Nelder-Mead",
+                bounds=[(-STEEPEST, STEEPEST)] * size,
+                options={
+                    "initial_simplex": simplex, "maxfev": left, "xatol": 1e-3, "fatol": 1e-6,
+                },
+            )  # fmt: skip
+        chosen = min(self.tried, key=self.tried.get)
+        slopes = np.array(chosen)
+        edge = [name for name, s in zip(self.names, slopes) if abs(s) > 0.99 * STEEPEST]
+        raw = slopes / self.spread
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in zip(self.names, raw))
+        bits = np.log(2)
+        said = (
+            f"resource-rational retention for the budget {self.form.budget}: slopes {shown}; expected "
+            f"surprisal of {len(self.samples):,} words {self.tried[chosen] / bits:.4g} bits, with the same "
+            f"retention of all words {uniform / bits:.4g}; {len(self.tried)} slopes tried, "
+            f"{len(self.scores):,} contexts scored"
+        )
+        notes = [said]
+        if edge:
+            notes.append(
+                f"the slope of {' and '.join(edge)} is as steep as is searched: retention is all but a "
+                "threshold there"
+            )
+        return slopes, notes
