@@ -69,10 +69,13 @@ def _verify_states(internals: Internals, layers: set[int], ids, plain: torch.Ten
     """Refuse layers whose hooks give other states than the network says that it has."""
     model = internals.model
     stated = model.base_model(input_ids=ids, use_cache=False, output_hidden_states=True)
-    for layer in layers:
+    stated = stated.hidden_states
+    # Mamba's list begins with the first layer, others' with what enters it.
+    first = 0 if _is_near(_states_at(internals, 0, ids), stated[0]) else 1
+    for layer in layers - {0} if first else layers:
         last = layer == internals.parts.shape.layers
         given = plain if last else _states_at(internals, layer, ids)
-        if not _is_near(given, stated.hidden_states[layer]):
+        if not _is_near(given, stated[-1 if last else layer - first]):
             raise InputError(f"{type(model).__name__} does not give the states of layer {layer}")
 
 
@@ -107,7 +110,7 @@ def _states_at(internals: Internals, layer: int, ids: torch.Tensor) -> torch.Ten
         seen.append(inputs[0] if inputs else named["hidden_states"])
 
     def leave(module, inputs, output):
-        seen.append(output[0] if isinstance(output, tuple) else output)
+        seen.append(output if isinstance(output, torch.Tensor) else output[0])
 
     if layer == 0:
         handle = layers[0].register_forward_pre_hook(enter, with_kwargs=True)

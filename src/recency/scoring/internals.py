@@ -14,16 +14,16 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from recency import plugins
 from recency.errors import InputError
 from recency.scoring import internal_checks
 from recency.scoring import measure_sites as sites
 from recency.scoring.attention_weights import giving_weights
 from recency.scoring.lens import Lens
-from recency.scoring.measures import PACKAGE, Measure, measure_of
+from recency.scoring.measures import Measure, measure_of
 from recency.scoring.network_parts import parts_of, step_source
 from recency.scoring.output_layer import OutputLayer
 from recency.scoring.windows import Window
+from recency.scoring.word_measures import function_of
 
 #: Weights of attention that a measure gets at once (4 MB), which a processor's cache holds.
 WEIGHTS_AT_ONCE = 2**20
@@ -103,13 +103,7 @@ class Internals:
         measure = measure_of(name)
         layer, head = sites.of(name) if measure.site else (None, None)
         layer = sites.last_layer(measure, self.parts.shape) if layer is None else layer
-        function = getattr(plugins.load(PACKAGE, measure.name), measure.source)
-        arguments = measure.argument(name)
-
-        def compute(*given):
-            return function(*given, *arguments)
-
-        return Wanted(name, measure, layer, head, compute)
+        return Wanted(name, measure, layer, head, function_of(name))
 
     def of(self, source: str) -> list[Wanted]:
         """Return the measures of one of `measure_sites.SOURCES`."""
@@ -178,7 +172,7 @@ class Internals:
                     continue
 
                 def leave(module, inputs, output, layer=layer):
-                    given = output[0] if isinstance(output, tuple) else output
+                    given = output if isinstance(output, torch.Tensor) else output[0]
                     self._see(layer, given, observed)
 
                 hook(parts.layers[layer - 1], leave)

@@ -133,7 +133,7 @@ def _problem(name: str, measure: "Measure", shape: Shape) -> str:
     source, title = measure.source, shape.title
     layer, head = of(name)
     if source == "attention" and not shape.heads:
-        return f"{title} has no attention; take it of a network that attends"
+        return f"{title} has no attention whose weights can be read; docs/internals.md has the networks"
     if source == "gates":
         gate = measure.argument(name)[0]
         if not shape.gates:

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from recency import plugins
 from recency.errors import InputError
 from recency.scoring import ngram, ngram_surprisal
-from recency.scoring.measures import PACKAGE, Asked, measure_of
+from recency.scoring.measures import Asked, measure_of
 from recency.scoring.results import Result
+from recency.scoring.word_measures import function_of
 
 #: Words that a line of two numbers is fitted to at least.
 LEAST = 3
@@ -106,9 +106,8 @@ def fill(
     of_ngrams = scored.table[f"surprisal_{unit}"].to_numpy()
     for name in asked.of("ngram"):
         measure = measure_of(name)
-        compute = plugins.load(PACKAGE, measure.name).ngram
         ending = f"_{unit}" if measure.unit else ""
-        result.table[f"{name}{ending}"] = compute(surprisal, of_ngrams, *measure.argument(name))
+        result.table[f"{name}{ending}"] = function_of(name)(surprisal, of_ngrams)
     line = fit(surprisal, of_ngrams)
     result.notes.append(
         f"n-gram-likeness: R² = {line.r2:.4f} of surprisal = {line.intercept:.3f} + {line.slope:.3f} · "

@@ -1,6 +1,6 @@
 """Values of the measures of words and tokens, from what an LM scored (recency.scoring.measures)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -117,6 +117,13 @@ def exact_statistic(name: str, log_probabilities, targets):
             f"({len(targets)},), a value for each position"
         )
     return values.double()
+
+
+def function_of(name: str) -> Callable:
+    """Return the function of `measure_sites.SOURCES` that a measure's module has, with its parameter."""
+    measure = measure_of(name)
+    function, argument = getattr(_module(name), measure.source), measure.argument(name)
+    return lambda *given: function(*given, *argument)
 
 
 def _module(name: str) -> ModuleType:
