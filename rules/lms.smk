@@ -65,8 +65,8 @@ for batch in batches.datasets(study):
         name:
             batch.rule("surprisal")
         input:
+            **batches.scoring_files(study),
             words=[f"<results>/datasets/{name}/words.parquet" for name in batch.members],
-            model=lambda wildcards: study.weights(wildcards.lm),
             unigram=batches.frequencies(study, batch),
         output:
             surprisal=[f"<results>/surprisal/{{lm}}/{name}.parquet" for name in batch.members],

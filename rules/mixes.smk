@@ -80,8 +80,8 @@ rule corpus_words:
 
 rule corpus_surprisal:
     input:
+        **batches.scoring_files(study),
         words=["<results>/mixes/{corpus}/words.parquet"],
-        model=lambda wildcards: study.weights(wildcards.lm),
     output:
         surprisal=["<results>/mixes/{corpus}/{lm}.parquet"],
         ledger=["<results>/mixes/{corpus}/{lm}.ledger.csv"],

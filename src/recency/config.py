@@ -21,7 +21,7 @@ WORDS = "words"
 #: What an lm may say otherwise than the study's scale.
 SCALE_KEYS = ("architecture", "corpus", "tokenizer", "recipe", "bos", "stride", "seed")
 #: What else is taken of a word than its surprisal; of the scale, too, unless the LM says otherwise.
-MEASURE_KEYS = ("measures", "context")
+MEASURE_KEYS = ("measures", "context", "ngram_lm")
 
 
 def forms() -> list[str]:

@@ -20,7 +20,7 @@ CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
 
 def final_norm(model: PreTrainedModel) -> nn.Module | None:
     """Return the norm between the last layer and the output layer; None where there is none."""
-    body = model.base_model
+    body, width = model.base_model, model.config.get_text_config().hidden_size
     lists = [module for module in body.modules() if isinstance(module, nn.ModuleList)]
     in_layers = {id(module) for layers in lists for module in layers.modules()}
     norms = [
@@ -28,6 +28,7 @@ def final_norm(model: PreTrainedModel) -> nn.Module | None:
         for name, module in body.named_modules()
         if "norm" in type(module).__name__.lower() and "embed" not in name
         if id(module) not in in_layers
+        if getattr(module, "weight", None) is None or module.weight.shape[-1] == width
     ]
     return norms[-1] if norms else None
 

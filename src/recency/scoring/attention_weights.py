@@ -1,6 +1,7 @@
 """Attention after softmax, layer by layer, of texts in windows: never more than one layer is held."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -39,6 +40,20 @@ def with_weights(model: PreTrainedModel) -> None:
         model.config._attn_implementation = WITH_WEIGHTS
     elif model.config._attn_implementation != WITH_WEIGHTS:
         model.set_attn_implementation("eager")
+
+
+@contextmanager
+def giving_weights(model: PreTrainedModel) -> Iterator[None]:
+    """Let a network compute attention `with_weights`, and then as before."""
+    before = model.config._attn_implementation
+    with_weights(model)
+    try:
+        yield
+    finally:
+        if model.config._attn_implementation == WITH_WEIGHTS:
+            model.config._attn_implementation = before
+        else:
+            model.set_attn_implementation(before)
 
 
 def heads(model: PreTrainedModel) -> list[Head]:

@@ -10,6 +10,7 @@ from transformers import PreTrainedModel
 
 from recency.errors import InputError
 from recency.scoring import forward, one_pass
+from recency.scoring.internals import Internals
 from recency.scoring.output_layer import OutputLayer
 from recency.scoring.short_contexts import short_contexts
 from recency.scoring.windows import batches, sees_length, window_of, windows
@@ -26,7 +27,8 @@ class Scores:
     log_space: np.ndarray  # mass of tokens that begin with a space; one more entry for the end
     log_end: np.ndarray  # mass of tokens that end a text, likewise
     context: np.ndarray  # tokens that the model saw before t_k
-    #: of measures.Asked.statistics: of the distribution before t_k, one more entry for the end
+    #: of measures.Asked.statistics: of the distribution before t_k, one more entry for the end; and of
+    #: `Internals`: of t_k
     statistics: dict[str, np.ndarray] = field(default_factory=dict)
     #: words of context → log p(t_k | the last so many words and the word's tokens before)
     short: dict[int, np.ndarray] = field(default_factory=dict)
@@ -47,6 +49,7 @@ def score(
     statistics: Sequence[str] = (),
     lengths: Sequence[int] = (),
     words: Sequence[np.ndarray] = (),
+    internals: Internals | None = None,
 ) -> list[Scores]:
     """Score texts (arrays of token ids), each by itself; return one `Scores` per text.
 
@@ -59,7 +62,8 @@ def score(
     the number of windows done and of all. With `precision` bf16 matrix products are in bfloat16. An
     `output_layer` made before, with this `kind` and `precision`, saves making it. `statistics` are
     those of `measures.Asked`; `lengths` the numbers of words of context to score each word in too,
-    for which `words` has the number of each token's word.
+    for which `words` has the number of each token's word. `internals` are the measures of the network's
+    inside, taken in the same pass.
     """
     if precision not in ("fp32", "bf16"):
         raise InputError(f"precision {precision!r} is neither fp32 nor bf16")
@@ -74,7 +78,8 @@ def score(
     layers = list(texts) * (1 + len(lengths))
     begin = np.cumsum([0, *(len(ids) + 1 for ids in layers)])
     targets = np.concatenate([np.append(ids, 0) for ids in layers]) if texts else np.zeros(0, int)
-    filled = np.full((3 + len(statistics), len(targets)), np.nan)
+    inside = len(internals.names) if internals else 0
+    filled = np.full((3 + len(statistics) + inside, len(targets)), np.nan)
     context = np.zeros(len(targets), np.int32)
     padded = not sees_length(model)
     output_layer = output_layer or OutputLayer(model, kind, precision == "bf16")
@@ -84,9 +89,9 @@ def score(
     shorter = short_contexts(texts, words, lengths, size, stride, bos)  # a length at a time
     bf16, carried = precision == "bf16", ()
     if one_pass.reads_on(model):
-        carried, cut = one_pass.run(model, cut, at_once, bf16), []
+        carried, cut = one_pass.run(model, cut, at_once, bf16, internals), []
     cut_up = chain.from_iterable(batches(part, at_once, padded) for part in chain([cut], shorter))
-    in_windows = forward.run(model, cut_up, bf16, output_layer.body)
+    in_windows = forward.run(model, cut_up, bf16, internals or output_layer.body)
     for batch, output in chain(carried, in_windows):
         hidden = output[0]
         rows, columns, places = [], [], []
@@ -104,6 +109,9 @@ def score(
             asked = statistics if batch[0].text < len(texts) else ()
             found = output_layer.score(hidden[rows[part], columns[part]], chosen, asked)
             filled[: len(found), places[part]] = torch.stack(found).cpu().numpy()
+            if internals and batch[0].text < len(texts):
+                values = internals.take(output, rows[part], columns[part], chosen)
+                filled[-inside:, places[part]] = values.cpu().numpy()
         done += len(batch)
         report(done, max(done, total))
     if lengths:
@@ -111,7 +119,8 @@ def score(
     return [
         Scores(
             *(filled[0, a : b - 1], filled[1, a:b], filled[2, a:b], context[a : b - 1]),
-            {name: filled[3 + row, a:b] for row, name in enumerate(statistics)},
+            {name: filled[3 + row, a:b] for row, name in enumerate(statistics)}
+            | (internals.of_tokens(filled[-inside:, a:b]) if internals else {}),
             {
                 length: filled[0, a + layer * begin[len(texts)] :][: b - 1 - a]
                 for layer, length in enumerate(lengths, 1)

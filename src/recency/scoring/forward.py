@@ -48,9 +48,9 @@ def run(
     """Yield windows and what the network's body (its base model) makes of them, a batch at a time.
 
     A batch's first window is its longest. Padding stands at the end, where a causal network never
-    looks from a counted position. `settings` go to the body; with `bf16` matrix products are in
-    bfloat16. A batch that does not fit memory is run in halves. Raises InputError where a single
-    window does not fit.
+    looks from a counted position. `settings` go to the body, and the windows to a body with
+    `reads_windows`; with `bf16` matrix products are in bfloat16. A batch that does not fit memory is
+    run in halves. Raises InputError where a single window does not fit.
     """
     lower = torch.autocast(model.device.type, torch.bfloat16, enabled=bf16)
     inputs = 0
@@ -78,6 +78,8 @@ def _try(model: PreTrainedModel, body: Callable, batch: list[Window], settings: 
     ids = torch.zeros(len(batch), len(batch[0].ids), dtype=torch.long)
     for row, each in enumerate(batch):
         ids[row, : len(each.ids)] = torch.tensor(each.ids)
+    if getattr(body, "reads_windows", False):
+        settings = settings | {"windows": batch}
     try:
         return body(input_ids=ids.to(model.device), use_cache=False, **settings)
     except torch.OutOfMemoryError:

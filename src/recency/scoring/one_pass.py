@@ -1,6 +1,6 @@
 """Run a recurrent network over texts of any length, once: its state goes on from piece to piece."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,11 @@ def check(model: PreTrainedModel, stride: int | None, window: int | None) -> Non
 
 
 def run(
-    model: PreTrainedModel, texts: list[Window], at_once: int, bf16: bool = False
+    model: PreTrainedModel,
+    texts: list[Window],
+    at_once: int,
+    bf16: bool = False,
+    body: Callable | None = None,
 ) -> Iterator[tuple[list[Window], Any]]:
     """Yield pieces of texts and what the network's body makes of them, as `forward.run` does.
 
@@ -33,11 +37,11 @@ def run(
     no more than about `at_once` inputs at a time; each piece begins with the state that the piece
     before it left.
     """
-    body, texts = model.base_model, sorted(texts, key=lambda each: -len(each.ids))
+    start, texts = model.base_model.start, sorted(texts, key=lambda each: -len(each.ids))
     rows = max(1, at_once // SHORTEST_PIECE)
     for first in range(0, len(texts), rows):
         group = texts[first : first + rows]
-        piece, state = max(SHORTEST_PIECE, at_once // len(group)), body.start(len(group))
+        piece, state = max(SHORTEST_PIECE, at_once // len(group)), start(len(group))
         for begin in range(0, len(group[0].ids), piece):
             here = [
                 replace(
@@ -53,7 +57,10 @@ def run(
             for row, each in enumerate(here):
                 ids[row, : len(each.ids)] = torch.tensor(each.ids)
             state = tuple(tuple(each[: len(here)] for each in layer) for layer in state)
+            settings = {"windows": here} if getattr(body, "reads_windows", False) else {}
             with torch.autocast(model.device.type, torch.bfloat16, enabled=bf16):
-                output = body(input_ids=ids.to(model.device), state=state)
+                output = (body or model.base_model)(
+                    input_ids=ids.to(model.device), state=state, **settings
+                )
             state = output.state
             yield here, output

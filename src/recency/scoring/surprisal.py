@@ -1,6 +1,7 @@
 """Rule surprisal: surprisal of every word of a dataset under one language model (contract 3)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,9 @@ from recency.scoring import (
     foils,
     lossy_settings,
     lossy_surprisal,
+    measure_sites,
     ngram,
+    ngram_likeness,
     ngram_surprisal,
     plausible,
     results,
@@ -180,6 +183,7 @@ def score_words(
     context: int | Sequence[int] | None = None,
     tokens: bool = False,
     lossy: Mapping[str, Any] | lossy_settings.Lossy | None = None,
+    ngram_lm: ngram_likeness.Reference | str | Path | None = None,
     **options,
 ) -> Result:
     """Score every word of `words` (contract 1, or what else `texts.as_words` takes).
@@ -193,7 +197,8 @@ def score_words(
     of its other tokens. `leading_space` writes it with a space. `stride` is the tokens that each
     further window adds. Masked models: `metric` and `future` of recency.scoring.masked. N-grams:
     context runs `within` an "item" or a "sentence". `options` (window, tokens_at_once, precision,
-    report) bound the memory and are those of `causal.score` and `masked.score`.
+    report) bound the memory and are those of `causal.score` and `masked.score`; `tuned_lens` is the
+    file of a tuned lens (recency.scoring.lens), `ngram_lm` the n-gram model of ngram_explained.
 
     `measures` (recency.scoring.measures.NAMES) and surprisal given the last `context` words, a number
     or several, are further columns. With `tokens` the result has a row per token, too. `lossy` has
@@ -206,6 +211,7 @@ def score_words(
         raise InputError(f"first_word {first_word!r} is none of {', '.join(FIRST_WORDS)}")
     if correction not in whitespace.VARIANTS:
         raise InputError(f"no correction is called {nearest(correction, whitespace.VARIANTS)}")
+    reference = ngram_likeness.reference(ngram_lm, asked, bool(bos), within, tokens)
     if isinstance(model, str | Path) and ngram.is_ngram(model):
         measure_names.refuse_ngrams(asked, tokens)
         lossy_settings.refuse_ngrams(lossy)
@@ -241,6 +247,8 @@ def score_words(
     result = sums.of_words(
         words, rows, texts, scores, model, unit, correction, first_word, spaces, asked
     )
+    if reference is not None:
+        ngram_likeness.fill(result, words, asked, reference, unit)
     if tokens:
         result.tokens = sums.of_tokens(
             words, rows, texts, scores, model, unit, spaces, leading_space, asked
@@ -265,6 +273,7 @@ def score_texts(
     metric: str = "within_word_l2r",
     future: str = "seen",
     asked: measure_names.Asked = measure_names.NOTHING,
+    tuned_lens: str | Path | None = None,
     **options,
 ) -> list:
     """Return one `causal.Scores` per text; the settings are those of `score_words`."""
@@ -272,12 +281,15 @@ def score_texts(
     _check_vocabulary(model, [int(text.ids.max()) for text in texts if len(text.ids)])
     if model.masked:
         return _score_masked(model, texts, metric, future, asked, options)
-    return _score_causal(model, texts, bos, stride, asked, **options)
+    return _score_causal(model, texts, bos, stride, asked, tuned_lens=tuned_lens, **options)
 
 
-def _score_causal(model: Model, texts, bos, stride, asked, precision="fp32", **options) -> list:
+def _score_causal(
+    model: Model, texts, bos, stride, asked, tuned_lens=None, precision="fp32", **options
+) -> list:
     """Score the texts' tokens by a causal model."""
     from recency.scoring import causal as scoring
+    from recency.scoring.internals import Internals
 
     start = begin_token(model, bos)
     if start is None and 0 in asked.lengths:
@@ -290,19 +302,24 @@ def _score_causal(model: Model, texts, bos, stride, asked, precision="fp32", **o
             model.network, model.kind, precision == "bf16"
         )
     ids, output_layer = [text.ids for text in texts], model.output_layers[precision]
-    return scoring.score(
-        model.network,
-        ids,
-        model.kind,
-        start,
-        stride,
-        precision=precision,
-        output_layer=output_layer,
-        statistics=asked.statistics,
-        lengths=asked.lengths,
-        words=[text.word for text in texts] if asked.lengths else (),
-        **options,
-    )
+    words, internals = [text.word for text in texts], None
+    if names := asked.of(*measure_sites.INSIDE):
+        internals = Internals(model.network, names, words, output_layer, tuned_lens)
+    with internals.giving() if internals else nullcontext():
+        return scoring.score(
+            model.network,
+            ids,
+            model.kind,
+            start,
+            stride,
+            precision=precision,
+            output_layer=output_layer,
+            statistics=asked.statistics,
+            lengths=asked.lengths,
+            words=words if asked.lengths else (),
+            internals=internals,
+            **options,
+        )
 
 
 def _check_precision(model: Model, precision: str) -> None:

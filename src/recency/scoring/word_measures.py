@@ -1,6 +1,6 @@
 """Values of the measures of words and tokens, from what an LM scored (recency.scoring.measures)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -37,6 +37,11 @@ class Words:
     def after(self, statistic: str) -> np.ndarray:
         """Return a statistic of the distribution after each word, that before the next one."""
         return self.statistics[statistic][self.end]
+
+    def over_tokens(self, name: str, how: str) -> np.ndarray:
+        """Return the sum or the mean, as `how` says, of a value of each of a word's tokens."""
+        sums = np.add.reduceat(self.statistics[name][:-1], self.begin)
+        return sums / (self.end - self.begin) if how == "mean" else sums
 
 
 def of_tokens(
@@ -77,7 +82,11 @@ def _derived(asked, statistics, surprisal, first, log) -> list[np.ndarray]:
     for name in asked.measures:
         measure = measure_of(name)
         derive = getattr(_module(name), "value", None)
-        if derive is None:
+        if measure.source == "ngram":  # of all words of a dataset together (ngram_likeness)
+            value = np.full(len(first), np.nan)
+        elif measure.source:
+            value = words.over_tokens(name, measure.tokens)
+        elif derive is None:
             value = words.before(measure.statistics(name)[0])
         else:
             value = derive(words, *measure.argument(name))
@@ -108,6 +117,13 @@ def exact_statistic(name: str, log_probabilities, targets):
             f"({len(targets)},), a value for each position"
         )
     return values.double()
+
+
+def function_of(name: str) -> Callable:
+    """Return the function of `measure_sites.SOURCES` that a measure's module has, with its parameter."""
+    measure = measure_of(name)
+    function, argument = getattr(_module(name), measure.source), measure.argument(name)
+    return lambda *given: function(*given, *argument)
 
 
 def _module(name: str) -> ModuleType:

@@ -196,4 +196,14 @@ def scoring(study: Study) -> dict[str, Callable]:
         "lm": lambda wildcards: study.opening(wildcards.lm),
         "measures": lambda wildcards: study.lms[wildcards.lm].get("measures", []),
         "context": lambda wildcards: study.lms[wildcards.lm].get("context", []),
+        "ngram_reading": lambda wildcards: study.ngram_reading(wildcards.lm),
+    }
+
+
+def scoring_files(study: Study) -> dict[str, Callable]:
+    """Return keyword → function of wildcards: the files of an LM's scoring but the words."""
+    return {
+        "model": lambda wildcards: study.weights(wildcards.lm),
+        "tuned_lens": lambda wildcards: study.tuned_lens(wildcards.lm),
+        "ngram_lm": lambda wildcards: study.ngram_reference(wildcards.lm),
     }

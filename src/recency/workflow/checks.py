@@ -14,6 +14,7 @@ from recency.evaluations import registry
 from recency.workflow import (
     dataset_checks,
     design_checks,
+    inside_checks,
     lm_checks,
     loading,
     lossy_checks,
@@ -67,6 +68,7 @@ def _problems(config: dict, root: Path) -> list[str]:
     """List settings of several tables that do not go together; every name is defined."""
     found = network_checks.problems(config) + lm_checks.problems(config)
     found += lossy_checks.problems(config)
+    found += inside_checks.problems(config, root)
     found += dataset_checks.problems(config) + design_checks.problems(config, root)
     for evaluation in registry.evaluations().values():
         found += evaluation.table_problems(config, root) if evaluation.table_problems else []

@@ -4,6 +4,8 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from recency.scoring.lm_spec import LMSpec
 from recency.workflow import stored_parts
@@ -19,23 +21,30 @@ def main(
     code: Mapping[str, str],
     accept: Sequence[Sequence[str]] = (),
     unigram: Sequence[str] = (),
+    tuned_lens: Sequence[str] = (),
+    ngram_lm: Sequence[str] = (),
+    ngram_reading: Mapping[str, Any] = MappingProxyType({}),
     **settings,
 ) -> None:
     """Write the surprisal and the ledger of each dataset that is not stored already.
 
     `settings` are those of recency.scoring.surprisal.main. Datasets of the same words are scored
     once. `accept` are the checks of the surprisal that each dataset may fail; `unigram` has the unigram
-    surprisal of each, where the LM erases words of context by their frequency.
+    surprisal of each, where the LM erases words of context by their frequency. `tuned_lens` and
+    `ngram_lm` are files of measures, none or one each, and `ngram_reading` how the n-gram model reads
+    words (recency.scoring.ngram_likeness.Reference).
     """
-    made_by = lm.settings | settings
+    files = {"tuned_lens": list(tuned_lens), "ngram_lm": list(ngram_lm)}
+    files = {name: paths for name, paths in files.items() if paths}
+    made_by = lm.settings | settings | ({"ngram_reading": ngram_reading} if ngram_lm else {})
     parts, of, may_fail, frequencies = [], {}, {}, {}
     accepted = accept or [()] * len(words)
     for number, (name, path, fails, *outputs) in enumerate(
         zip(datasets, words, accepted, surprisal, ledger, strict=True)
     ):
-        files = {"words": path, "model": lm.files}
-        files |= {"unigram": unigram[number]} if unigram else {}
-        key = stored_parts.key(files, made_by | ({"accept": fails} if fails else {}), code)
+        made_from = {"words": path, "model": lm.files} | files
+        made_from |= {"unigram": unigram[number]} if unigram else {}
+        key = stored_parts.key(made_from, made_by | ({"accept": fails} if fails else {}), code)
         part = Part(name, tuple(map(Path, outputs)), key)
         parts.append(part)
         of[part], may_fail[part] = path, fails
@@ -47,8 +56,14 @@ def main(
             again.append(part)
     todo = list(first.values())
     if todo:
+        from recency.scoring.ngram_likeness import Reference
         from recency.scoring.surprisal import main as score
 
+        if tuned_lens:
+            (settings["tuned_lens"],) = tuned_lens
+        if ngram_lm:
+            (path,) = ngram_lm
+            settings["ngram_lm"] = Reference(path, **ngram_reading)
         began = time.monotonic()
 
         def done(number: int) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from recency import config as configuration
 from recency import grids, plugins
 from recency.evaluations import registry
+from recency.scoring import measures
 from recency.workflow.absent import Absent
 from recency.workflow.faults import ConfigError
 from recency.workflow.files import Files
@@ -194,7 +195,7 @@ class Study(Ranked, Absent):
             "bias": entry["bias"] if entry["applied"] == "inference" else None,
             "bos": entry.get("bos", True),
             "stride": entry.get("stride"),
-            "scoring": entry.get("scoring", {}),
+            "scoring": {k: v for k, v in entry.get("scoring", {}).items() if k != "tuned_lens"},
             "allow_pickle": entry.get("allow_pickle", False),
             **self._lossy(entry),
         }
@@ -265,6 +266,26 @@ class Study(Ranked, Absent):
             return lambda wildcards: self.lms[wildcards.lm]["ngram"].get(key, NGRAM[key])
 
         return {key: setting(key) for key in keys}
+
+    def tuned_lens(self, lm: str) -> list[str]:
+        """Return the file of an LM's tuned lens; none where it has none."""
+        path = self.lms[lm].get("scoring", {}).get("tuned_lens")
+        return [path] if path and self._asks(lm, "predictions") else []
+
+    def ngram_reference(self, lm: str) -> list[str]:
+        """Return the n-gram model that an LM's surprisal is compared with; none if no measure is."""
+        return [self.ngram_file(self.lms[lm]["ngram_lm"])] if self._asks(lm, "ngram") else []
+
+    def ngram_reading(self, lm: str) -> dict:
+        """Return how that n-gram model reads words: the settings of `ngram_likeness.Reference`."""
+        if not self._asks(lm, "ngram"):
+            return {}
+        entry = self.lms[self.lms[lm]["ngram_lm"]]["ngram"]
+        return {key: entry.get(key, NGRAM[key]) for key in ("bos", "context", "text_rule")}
+
+    def _asks(self, lm: str, source: str) -> bool:
+        """Say whether any measure of an LM is computed from a source of `measure_sites.SOURCES`."""
+        return bool(measures.check(self.lms[lm].get("measures")).of(source))
 
     def architecture(self, lm: str) -> dict | None:
         """Return the architecture of an LM that is trained here, a recurrent one's with its memory."""

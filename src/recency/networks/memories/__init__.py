@@ -4,13 +4,16 @@ A form's file holds `PARAMETERS`, the JSON schema of what the config may set, an
 `start(batch)` gives the state before a text, a tuple of tensors whose first dimension is the text,
 and `forward(inputs, state, words)` reads `inputs` (batch, time, inputs) and the ids of their words
 (batch, time) and gives what it makes of them, (batch, time, width), and the state behind them. A
-text read in pieces, the state handed on, is the text read at once.
+text read in pieces, the state handed on, is the text read at once. A file may also hold literals:
+`GATES`, the names of its gates (`Memory.gates`), and `STEPS`, the parameters with which its step
+sizes depend on the word (`step_sizes(inputs)`).
 """
 
 import math
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 from recency import plugins
 
@@ -50,6 +53,16 @@ class Memory(nn.Module):
                 nn.init.zeros_(parameter)
             else:
                 nn.init.xavier_uniform_(parameter, generator=generator)
+
+    def gates(
+        self, inputs: torch.Tensor, state: State, given: torch.Tensor
+    ) -> dict[str, torch.Tensor]:
+        """Return the gates of each step: name → (batch, time, units), between 0 and 1.
+
+        `inputs` and `state` are those of `forward`, `given` is what it returned for them. A form
+        that has gates names them in `GATES` of its file. Others have none.
+        """
+        return {}
 
     def half_lives(self) -> torch.Tensor | None:
         """Return the words in which half of a unit fades, a number a unit; None of other memories."""
@@ -104,6 +117,17 @@ class Cell(Memory):
             states, carried = self.cell(inputs, carried if len(carried) > 1 else carried[0])
         carried = carried if isinstance(carried, tuple) else (carried,)
         return states, tuple(each[0] for each in carried)
+
+    def gates(self, inputs, state, given):
+        """Return σ(W x_t + b + U h_{t-1} + c) of the cell's gates, h being what it gave."""
+        names = {nn.LSTM: ("input", "forget", "", "output"), nn.GRU: ("reset", "update", "")}
+        before = torch.cat([state[0][:, None], given[:, :-1]], 1)
+        with exactly(inputs.device):
+            inputs, before = (each.to(self.cell.weight_ih_l0.dtype) for each in (inputs, before))
+            of_inputs = functional.linear(inputs, self.cell.weight_ih_l0, self.cell.bias_ih_l0)
+            of_state = functional.linear(before, self.cell.weight_hh_l0, self.cell.bias_hh_l0)
+            parts = (of_inputs + of_state).sigmoid().split(self.width, -1)
+        return {name: gate for name, gate in zip(names.get(self.kind, ()), parts) if name}
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:

@@ -5,6 +5,7 @@ from torch import nn
 from recency.networks.memories import Cell
 
 PARAMETERS = {}
+GATES = ("update", "reset")  # z and r; an update of 1 keeps the state
 
 
 class Form(Cell):

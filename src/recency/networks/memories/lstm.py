@@ -8,6 +8,7 @@ from torch import nn
 from recency.networks.memories import Cell
 
 PARAMETERS = {}
+GATES = ("forget", "input", "output")
 
 
 class Form(Cell):

@@ -28,6 +28,8 @@ PARAMETERS = {
         "default": False,
     },
 }
+#: With these parameters Δ depends on the word.
+STEPS = {"selective": True}
 #: Δ at first, log-uniform: with A = -1, units that halve in 7 to 700 words.
 SHORTEST, LONGEST = 0.001, 0.1
 
@@ -69,6 +71,13 @@ class Form(Memory):
         states = scan((step * rate).exp(), (step * into) * u[..., None], state[0])
         given = (states * out_of).sum(-1) + self.direct * u
         return self.leave(given * functional.silu(gate)), (states[:, -1],)
+
+    def step_sizes(self, inputs):
+        """Return Δ of each step, (batch, time, width), where it depends on the word."""
+        inputs = functional.rms_norm(inputs, (self.inputs,))
+        u = self.enter(inputs).to(self.step.dtype).chunk(2, -1)[0]
+        chosen = self.choose(u)[..., : self.width].to(self.step.dtype)
+        return functional.softplus(chosen + self.step)
 
     @torch.no_grad()
     def draw(self, generator):

@@ -9,8 +9,9 @@ value      `value(words)`, optional: the measure of each word from what `reads` 
 statistic  `statistic(log_probabilities, targets)`, in place of `reads`: (n,) from the whole
            distributions (n, vocabulary), float64, nats, and the tokens that came (n,)
 
-Both functions take the parameter as a further argument where the measure has one. Nothing here needs
-PyTorch, so that a config's measures are checked as it is read.
+or, of a measure of what is inside a network, a function named by one of `sites.SOURCES`, which says
+what it gets. All functions take the parameter as a further argument where the measure has one.
+Nothing here needs PyTorch, so that a config's measures are checked as it is read.
 """
 
 import math
@@ -24,6 +25,7 @@ from typing import Any
 
 from recency import plugins
 from recency.errors import InputError
+from recency.scoring import measure_sites as sites
 
 PACKAGE = "recency.scoring.measures"
 SURPRISAL = "surprisal"
@@ -54,10 +56,23 @@ class Measure:
     contexts : tuple of int
         Numbers of words of context in which surprisal is needed as well.
     parameter : dict
-        What stands in angle brackets in the name: its `name`, `type` (number or integer), `minimum`
-        and `example`.
+        What stands in angle brackets in the name: its `name`, `type` (number, integer or word),
+        `minimum` (of numbers) and `example`.
     is_exact : bool
         Whether its module has a `statistic` of whole distributions.
+    site : str
+        The part of the network that ends its name: a "layer" (_l2), or a "head" (_l2_h3, or _l2, the
+        mean over the layer's heads).
+    layers : str
+        "last" if the name without a layer is of the last one; "named" if it needs one.
+    lowest : int
+        The lowest layer that it is defined of; 0 are the embeddings.
+    tokens : str
+        How the values of a word's tokens become the word's: "sum" or "mean".
+    bounds : tuple of float
+        The least and the largest value that any network can give; others are errors.
+    source : str
+        The one of `sites.SOURCES` that its module has a function of; empty for other measures.
     """
 
     name: str
@@ -67,46 +82,64 @@ class Measure:
     contexts: tuple[int, ...] = ()
     parameter: Mapping[str, Any] = field(default_factory=dict)
     is_exact: bool = False
+    site: str = ""
+    layers: str = "last"
+    lowest: int = 1
+    tokens: str = "sum"
+    bounds: tuple[float | None, float | None] = (None, None)
+    source: str = ""
 
     @property
     def pattern(self) -> str:
-        """The name with its parameter: `renyi_<alpha>`."""
-        return f"{self.name}_<{self.parameter['name']}>" if self.parameter else self.name
+        """The name with its parameter and its site: `renyi_<alpha>`, `state_change[_l<layer>]`."""
+        return self._with_parameter("<{}>", "name") + sites.pattern(self.site, self.layers)
 
     @property
     def example(self) -> str:
         """The name with an example of its parameter: `renyi_0.5`."""
-        return f"{self.name}_{self.parameter['example']}" if self.parameter else self.name
+        end = "_l1" if self.layers == "named" else ""
+        return self._with_parameter("{}", "example") + end
+
+    def _with_parameter(self, form: str, key: str) -> str:
+        return f"{self.name}_{form.format(self.parameter[key])}" if self.parameter else self.name
 
     @property
     def regex(self) -> str:
         """A regular expression of its names."""
-        numbers = {"integer": r"_\d+", "number": r"_(?:\d+(?:\.\d+)?|inf)"}
-        number = numbers[self.parameter["type"]] if self.parameter else ""
-        return re.escape(self.name) + number
+        kinds = {"integer": r"_\d+", "number": r"_(?:\d+(?:\.\d+)?|inf)", "word": r"_[a-z]+"}
+        kind = kinds[self.parameter["type"]] if self.parameter else ""
+        return re.escape(self.name) + kind + sites.regex(self.site, self.layers)
 
-    def argument(self, name: str) -> list[int | float]:
+    def argument(self, name: str) -> list[int | float | str]:
         """Return the parameter in one of its names, as a list of the functions' arguments."""
-        text = name[len(self.name) + 1 :]
-        kind = {"integer": int, "number": float}
+        text = sites.without(name, self.site)[len(self.name) + 1 :]
+        kind = {"integer": int, "number": float, "word": str}
         return [kind[self.parameter["type"]](text)] if self.parameter else []
 
     def statistics(self, name: str) -> list[str]:
         """Return the statistics of a distribution that one of its names needs."""
         if self.is_exact:
             return [name]
+        if self.source:
+            return []
         number = name[len(self.name) + 1 :]
         names = [re.sub("<.*>", number, pattern) for pattern in self.reads]
         return [_ALIASES.get(name, name) for name in names]
 
     def spelled(self, name: str) -> str:
         """Return one of its names with the number in one spelling; InputError where it is none."""
+        sites.check(name, self)
         if not self.parameter:
             return name
-        text, least = name[len(self.name) + 1 :], self.parameter["minimum"]
-        if self.parameter["type"] == "integer":
+        full, name = name, sites.without(name, self.site)
+        text, least = name[len(self.name) + 1 :], self.parameter.get("minimum", 0)
+        if self.parameter["type"] == "word":
+            if re.fullmatch("[a-z]+", text):
+                return full
+            takes = "a name in small letters"
+        elif self.parameter["type"] == "integer":
             if re.fullmatch("0|[1-9][0-9]{0,8}", text) and int(text) >= least:
-                return name
+                return full
             takes = f"a whole number, {least} or more"
         else:
             try:
@@ -114,7 +147,7 @@ class Measure:
             except ValueError:
                 value = -math.inf
             if value >= least:
-                return f"{self.name}_{value:g}"
+                return f"{self.name}_{value:g}{full.removeprefix(name)}"
             takes = f"{least} or more, or inf"
         raise InputError(f"no measure is called {name!r}: {self.pattern} takes {takes}")
 
@@ -134,8 +167,9 @@ def _declared(path: tuple[str, ...]) -> dict[str, Measure]:
             )
         settings = plugins.constant(PACKAGE, name, "MEASURE")
         exact = plugins.defines(PACKAGE, name, "statistic")
+        source = [each for each in sites.SOURCES if plugins.defines(PACKAGE, name, each)]
         try:
-            measures[name] = Measure(name, **settings, is_exact=exact)
+            measures[name] = Measure(name, **settings, is_exact=exact, source="".join(source[:1]))
         except TypeError as error:
             raise InputError(f"{plugins.file(PACKAGE, name)}: MEASURE: {error}") from None
     return measures
@@ -159,8 +193,10 @@ def examples() -> list[str]:
 def measure_of(name: str) -> Measure:
     """Return the measure that a name is of, whatever its number; InputError with the nearest one."""
     measures = declared()
-    if name in measures and not measures[name].parameter:
-        return measures[name]
+    for stem in (name, sites.without(name, "head")):
+        measure = measures.get(stem)
+        if measure and not measure.parameter and (stem == name or measure.site):
+            return measure
     with_number = [m for m in measures.values() if m.parameter and name.startswith(f"{m.name}_")]
     if not with_number:
         raise InputError(f"no measure is called {plugins.unknown(PACKAGE, name, patterns())}")
@@ -179,6 +215,10 @@ class Asked:
         """The statistics of a distribution that the measures need, such as entropy."""
         needed = [statistic for n in self.measures for statistic in measure_of(n).statistics(n)]
         return tuple(dict.fromkeys(needed))
+
+    def of(self, *sources: str) -> tuple[str, ...]:
+        """Return the measures whose `source` is one of these."""
+        return tuple(name for name in self.measures if measure_of(name).source in sources)
 
     @property
     def lengths(self) -> tuple[int, ...]:

@@ -1,0 +1,334 @@
+"""Measures of what is inside a network, in the pass that gives surprisal.
+
+Hooks reduce what a layer makes to a number for each input (and head) as it is made, by the functions
+of the measures' modules (recency.scoring.measures); attention is never held of more than one layer.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from recency.errors import InputError
+from recency.scoring import internal_checks
+from recency.scoring import measure_sites as sites
+from recency.scoring.attention_weights import giving_weights
+from recency.scoring.lens import Lens
+from recency.scoring.measures import Measure, measure_of
+from recency.scoring.network_parts import parts_of, step_source
+from recency.scoring.output_layer import OutputLayer
+from recency.scoring.windows import Window
+from recency.scoring.word_measures import function_of
+
+#: Weights of attention that a measure gets at once (4 MB), which a processor's cache holds.
+WEIGHTS_AT_ONCE = 2**20
+#: Share of a measure's bound by which rounding may pass it.
+ROUNDING = 0.01
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A measure as it is asked for: the layer, the head (None: the mean over all), the function."""
+
+    name: str
+    measure: Measure
+    layer: int
+    head: int | None
+    function: Callable[..., torch.Tensor]
+
+
+@dataclass
+class Observed:
+    """What a network's body made of some windows, and the measures of each input."""
+
+    hidden: torch.Tensor  # (batch, positions, width)
+    state: Any = None  # of a recurrent network, after the windows
+    values: dict[str, torch.Tensor] = field(default_factory=dict)  # name → (batch, positions)
+    states: dict[int, torch.Tensor] = field(default_factory=dict)  # layer → states, of a lens
+
+    def __getitem__(self, number: int) -> torch.Tensor:
+        """Return the states behind the last layer, as outputs of transformers do under 0."""
+        return (self.hidden,)[number]
+
+
+class Internals:
+    """The body of a network, which gives the measures of its inputs, too.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        A causal network.
+    names : sequence of str
+        Measures whose `source` is one of `measure_sites.INSIDE`, as `measures.check` spells them.
+    words : sequence of ndarray
+        Of each text the number of each token's word.
+    output_layer : OutputLayer
+    tuned_lens : path, optional
+        See recency.scoring.lens.
+
+    Raises
+    ------
+    InputError
+        If the network has no such layer, head, attention, gate or step size, or does not give what
+        its measures need.
+    """
+
+    reads_windows = True
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        names: Sequence[str],
+        words: Sequence[np.ndarray],
+        output_layer: OutputLayer,
+        tuned_lens: Any = None,
+    ):
+        self.model, self.names, self.words = model, tuple(names), words
+        self.output_layer, self.parts = output_layer, parts_of(model)
+        for problem in sites.problems(names, self.parts.shape):
+            raise InputError(problem)
+        self.wanted = [self._wanted(name) for name in names]
+        looked_at = [each.layer for each in self.of("predictions")]
+        self.lens = Lens(model, looked_at, tuned_lens)
+        self.earlier: dict[int, torch.Tensor] = {}  # layer → the last states of the piece before
+        internal_checks.verify(self)
+        self.earlier = {}
+
+    def _wanted(self, name: str) -> Wanted:
+        measure = measure_of(name)
+        layer, head = sites.of(name) if measure.site else (None, None)
+        layer = sites.last_layer(measure, self.parts.shape) if layer is None else layer
+        return Wanted(name, measure, layer, head, function_of(name))
+
+    def of(self, source: str) -> list[Wanted]:
+        """Return the measures of one of `measure_sites.SOURCES`."""
+        return [each for each in self.wanted if each.measure.source == source]
+
+    def giving(self):
+        """Return a context in which the network gives what its measures need."""
+        return giving_weights(self.model) if self.of("attention") else nullcontext()
+
+    def __call__(self, input_ids: torch.Tensor, windows: list[Window], **settings) -> Observed:
+        """Run the body on windows (a batch) and observe it; short contexts are not observed."""
+        if windows[0].text >= len(self.words):
+            return self.output_layer.body(input_ids=input_ids, **settings)
+        words = torch.full_like(input_ids, -1)
+        for row, window in enumerate(windows):
+            places = np.arange(len(window.ids)) + window.start - 1  # of the inputs in the text
+            inside = self.words[window.text][places[places >= 0]]
+            words[row, len(window.ids) - len(inside) : len(window.ids)] = torch.from_numpy(
+                inside.astype(np.int64)
+            )
+        if not windows[0].before:
+            self.earlier = {}
+        return self.observe(input_ids, words, **settings)
+
+    def observe(self, input_ids: torch.Tensor, words: torch.Tensor, **settings) -> Observed:
+        """Run the body with hooks."""
+        observed = Observed(torch.empty(0))
+        with self._hooks(observed, words):
+            output = self.output_layer.body(input_ids=input_ids, **settings)
+        observed.hidden, observed.state = output[0], getattr(output, "state", None)
+        self._see(self.parts.shape.layers, observed.hidden, observed)
+        return observed
+
+    @contextmanager
+    def _hooks(self, observed: Observed, words: torch.Tensor) -> Iterator[None]:
+        """Observe layers as they run."""
+        with ExitStack() as stack:
+
+            def hook(module: nn.Module, show: Callable, before: bool = False) -> None:
+                def exactly(*given):
+                    with torch.autocast(words.device.type, enabled=False):
+                        return show(*given)
+
+                if before:
+                    handle = module.register_forward_pre_hook(exactly, with_kwargs=True)
+                else:
+                    handle = module.register_forward_hook(exactly)
+                stack.callback(handle.remove)
+
+            parts, layers = self.parts, {each.layer for each in self.wanted}
+            for layer in {each.layer for each in self.of("attention")}:
+
+                def attend(module, inputs, output, layer=layer):
+                    return self._attend(module, output, layer, words, observed)
+
+                hook(parts.attention[layer], attend)
+            of_states = {each.layer for each in [*self.of("states"), *self.of("predictions")]}
+            for layer in of_states - {parts.shape.layers}:
+                if layer == 0:
+
+                    def enter(module, inputs, named):
+                        given = inputs[0] if inputs else named["hidden_states"]
+                        self._see(0, given, observed)
+
+                    hook(parts.layers[0], enter, before=True)
+                    continue
+
+                def leave(module, inputs, output, layer=layer):
+                    given = output if isinstance(output, torch.Tensor) else output[0]
+                    self._see(layer, given, observed)
+
+                hook(parts.layers[layer - 1], leave)
+            for layer, memory in parts.memories.items():
+                if layer in layers:
+
+                    def remember(module, inputs, output, layer=layer):
+                        self._remember(module, inputs, output[0], layer, observed)
+
+                    hook(memory, remember)
+            for layer, mixer in parts.mixers.items():
+                if wanted := [each for each in self.of("steps") if each.layer == layer]:
+                    linear, to_steps = step_source(mixer)
+
+                    def step(module, inputs, output, wanted=wanted, to_steps=to_steps):
+                        self._keep(wanted, observed, to_steps(output))
+
+                    hook(linear, step)
+            yield
+
+    def _attend(self, module, output, layer: int, words, observed: Observed):
+        """Reduce a layer's attention, and drop it."""
+        if not isinstance(output, tuple) or len(output) < 2 or output[1] is None:
+            raise InputError(
+                f"{type(module).__name__} gives no attention weights, so that measures of attention "
+                f"are not for {type(self.model).__name__}"
+            )
+        weights = exact(output[1])
+        here = [each for each in self.of("attention") if each.layer == layer]
+        done: dict[str, torch.Tensor] = {}
+        for each in here:
+            stem = sites.without(each.name, "head")
+            same = [e for e in here if sites.without(e.name, "head") == stem]
+            if all(e.head is not None for e in same):
+                of_head = weights[:, each.head - 1 : each.head]
+                observed.values[each.name] = _reduced(each, of_head, words)[:, 0]
+                continue
+            if stem not in done:
+                done[stem] = _reduced(each, weights, words)
+            values = done[stem]
+            value = values.mean(1) if each.head is None else values[:, each.head - 1]
+            observed.values[each.name] = value
+        return (output[0], None, *output[2:])
+
+    def _see(self, layer: int, states: torch.Tensor, observed: Observed) -> None:
+        """Take the states (batch, positions, width) that leave a layer."""
+        if any(each.layer == layer for each in self.of("predictions")):
+            observed.states[layer] = states
+        wanted = [each for each in self.of("states") if each.layer == layer]
+        if not wanted:
+            return
+        states = exact(states)
+        first = self.earlier.get(layer)
+        first = torch.full_like(states[:, 0], torch.nan) if first is None else first[: len(states)]
+        self.earlier[layer] = states[:, -1].clone()
+        self._keep(wanted, observed, states, torch.cat([first[:, None], states[:, :-1]], 1))
+
+    def _remember(self, memory, inputs, given, layer: int, observed: Observed) -> None:
+        """Take the gates and step sizes of a layer of memory."""
+        gated = [each for each in self.of("gates") if each.layer == layer]
+        if gated:
+            self._keep(gated, observed, memory.gates(inputs[0], inputs[1], given))
+        if stepping := [each for each in self.of("steps") if each.layer == layer]:
+            self._keep(stepping, observed, memory.step_sizes(inputs[0]))
+
+    def _keep(self, wanted: list[Wanted], observed: Observed, *given) -> None:
+        for each in wanted:
+            observed.values[each.name] = each.function(*given)
+
+    def take(
+        self, observed: Observed, rows: np.ndarray, columns: np.ndarray, chosen: torch.Tensor
+    ) -> torch.Tensor:
+        """Return the measures at some positions, (measures, positions), float64, nats.
+
+        `chosen` are the tokens that come after these positions. Raises InputError for a value that
+        no network can give.
+        """
+        return torch.stack(
+            [self._take(each, observed, rows, columns, chosen) for each in self.wanted]
+        )
+
+    def _take(self, wanted: Wanted, observed: Observed, rows, columns, chosen) -> torch.Tensor:
+        if wanted.measure.source == "predictions":
+            states = self.lens(observed.states[wanted.layer][rows, columns], wanted.layer)
+            values = wanted.function(self.output_layer.score(states, chosen)[0])
+        elif wanted.name not in observed.values:
+            raise InputError(
+                f"measure {wanted.name!r}: {self.parts.shape.title} did not compute what it is of"
+            )
+        else:
+            values = observed.values[wanted.name][rows, columns]
+        self._require_possible(wanted, values, columns)
+        return values.double()
+
+    def _require_possible(self, wanted: Wanted, values: torch.Tensor, columns: np.ndarray) -> None:
+        """Raise InputError where a value is beyond its bounds, or undefined behind the first input."""
+        if values.shape != columns.shape:
+            raise InputError(
+                f"measure {wanted.name!r}: {wanted.measure.source} returns the shape "
+                f"{tuple(values.shape)} and not {columns.shape}"
+            )
+        behind = torch.from_numpy(columns > 0).to(values.device)
+        wrong = ~values.isfinite() & behind
+        least, most = wanted.measure.bounds
+        if least is not None:
+            wrong |= values < least - ROUNDING * max(1.0, abs(least))
+        if most is not None:
+            wrong |= values > most + ROUNDING * abs(most)
+        if wrong.any():
+            value = float(values[wrong][0])
+            raise InputError(
+                f"measure {wanted.name!r}: {self.parts.shape.title} gives {value}, which is no such "
+                f"value ({least} to {most}); its attention or states are not what the measure takes"
+            )
+
+    def of_tokens(self, values: np.ndarray) -> dict[str, np.ndarray]:
+        """Return name → a value for each token and NaN for the text's end.
+
+        `values` (measures, tokens + 1) stand where a position's prediction does: those of an input
+        one place behind it.
+        """
+        ahead = [each.measure.source == "predictions" for each in self.wanted]
+        ends = np.full(1, np.nan)
+        return {
+            name: np.append(row[:-1] if before else row[1:], ends)
+            for name, row, before in zip(self.names, values, ahead, strict=True)
+        }
+
+
+def exact(values: torch.Tensor) -> torch.Tensor:
+    """Return values in float32 at least."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+def _reduced(wanted: Wanted, weights: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    """Reduce weights (batch, heads, queries, keys) to (batch, heads, queries), some at a time."""
+    batch, heads, queries, keys = weights.shape
+    at_once = max(1, WEIGHTS_AT_ONCE // (queries * keys))
+    rows, width = max(1, at_once // heads), min(heads, at_once)
+    values = torch.cat(
+        [
+            torch.cat(
+                [
+                    wanted.function(
+                        weights[row : row + rows, head : head + width], words[row : row + rows]
+                    )
+                    for head in range(0, heads, width)
+                ],
+                1,
+            )
+            for row in range(0, batch, rows)
+        ]
+    )
+    if values.shape != weights.shape[:3]:
+        raise InputError(
+            f"measure {wanted.name!r}: attention returns the shape {tuple(values.shape)} and not "
+            f"{tuple(weights.shape[:3])}"
+        )
+    return values

@@ -1,0 +1,17 @@
+"""`attention_last_<k>`, attention to the k words before the word; the word itself is left out."""
+
+MEASURE = {
+    "unit": 0,
+    "masked": False,
+    "site": "head",
+    "tokens": "mean",
+    "bounds": [0, 1],
+    "parameter": {"name": "k", "type": "integer", "minimum": 1, "example": 4},
+}
+
+
+def attention(weights, words, k):
+    """Return the sum of each row's weights on the tokens of the k words before its own."""
+    back = words[:, :, None] - words[:, None, :]  # words between a query and a key
+    seen = (back >= 1) & (back <= k) & (words >= 0)[:, None, :]
+    return (weights * seen[:, None]).sum(-1)

@@ -1,0 +1,16 @@
+"""`layer_surprisal_l<layer>`, surprisal as a layer's states predict it: the logit lens."""
+
+MEASURE = {
+    "unit": 1,
+    "masked": False,
+    "site": "layer",
+    "layers": "named",
+    "lowest": 0,
+    "tokens": "sum",
+    "bounds": [-1e-3, None],
+}
+
+
+def predictions(log_probability):
+    """Return −log p of the tokens that came, nats."""
+    return -log_probability

@@ -1,0 +1,10 @@
+"""Surprisal that an n-gram model leaves: the residuals of surprisal ~ 1 + n-gram surprisal."""
+
+from recency.scoring.ngram_likeness import fit
+
+MEASURE = {"unit": 1, "masked": False}
+
+
+def ngram(surprisal, reference):
+    """Return the residuals of the words."""
+    return surprisal - fit(surprisal, reference).fitted

@@ -1,0 +1,97 @@
+"""The parts of a network that measures of its inside are computed from: its layers, attention, memories."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+from torch.nn import functional
+from transformers import PreTrainedModel
+
+from recency.attention.biased import attention_modules
+from recency.scoring.measure_sites import Shape, of_memory
+from recency.scoring.windows import reads_on
+
+#: Mixers of selective state-space layers, as transformers names them.
+MIXERS = ("MambaMixer", "FalconMambaMixer", "Mamba2Mixer")
+
+
+@dataclass
+class Parts:
+    """A network's shape and modules; layers are numbered from 1.
+
+    Attributes
+    ----------
+    shape : Shape
+    layers : list of Module
+        What leaves layer l is the output of `layers[l - 1]`; the last may be missing.
+    attention, memories, mixers : dict of int to Module
+        The layers' modules of attention, recurrent memories and state-space mixers.
+    """
+
+    shape: Shape
+    layers: list[nn.Module]
+    attention: dict[int, nn.Module] = field(default_factory=dict)
+    memories: dict[int, nn.Module] = field(default_factory=dict)
+    mixers: dict[int, nn.Module] = field(default_factory=dict)
+
+
+def parts_of(model: PreTrainedModel) -> Parts:
+    """Return the parts of a causal network of transformers, or of a recurrent one made here."""
+    config = model.config.get_text_config()
+    many = config.num_hidden_layers
+    if reads_on(model):
+        layers = list(model.base_model.layers)
+        shape = of_memory(config.memory, many, bool(config.feed_forward))
+        return Parts(shape, layers, memories=dict(enumerate(layers, 1)))
+    attention = _numbered(attention_modules(model), many)
+    mixers = [module for module in model.modules() if type(module).__name__ in MIXERS]
+    mixers = _numbered(mixers, many)
+    shape = Shape(
+        type(model).__name__,
+        many,
+        config.num_attention_heads if attention else 0,
+        tuple(attention),
+        gated=many,
+        has_steps=len(mixers) == many,
+    )
+    lists = [module for module in model.base_model.modules() if isinstance(module, nn.ModuleList)]
+    layers = next((list(each) for each in lists if len(each) == many), [])
+    return Parts(shape, layers, attention, mixers=mixers)
+
+
+def _numbered(modules: list[nn.Module], many: int) -> dict[int, nn.Module]:
+    """Return layer → module, by the number that the modules have, or in order if each layer has one."""
+    numbers = [getattr(module, "layer_idx", None) for module in modules]
+    if all(isinstance(number, int) for number in numbers) and len({*numbers}) == len(numbers):
+        return {number + 1: module for number, module in sorted(zip(numbers, modules))}
+    return dict(enumerate(modules, 1)) if len(modules) == many else {}
+
+
+def step_source(mixer: nn.Module) -> tuple[nn.Module, Callable[[torch.Tensor], torch.Tensor]]:
+    """Return the linear layer that gives a mixer's step sizes, and the function of its output to Δ.
+
+    Δ (batch, time, units) is softplus(W x + b) (Gu & Dao 2023, algorithm 2), of Mamba 2 within its
+    limits, one a head.
+    """
+    if type(mixer).__name__ == "Mamba2Mixer":
+        least, most = mixer.time_step_limit
+
+        def of_heads(output: torch.Tensor) -> torch.Tensor:
+            steps = output[..., -mixer.num_heads :].float() + mixer.dt_bias.float()
+            return functional.softplus(steps).clamp(least, most)
+
+        return mixer.in_proj, of_heads
+
+    def of_units(output: torch.Tensor) -> torch.Tensor:
+        low = output[..., : mixer.time_step_rank].float()
+        if hasattr(mixer, "dt_layernorm"):  # FalconMamba's
+            low = mixer.dt_layernorm(low)
+        bias = mixer.dt_proj.bias
+        return functional.softplus(
+            functional.linear(
+                low, mixer.dt_proj.weight.float(), None if bias is None else bias.float()
+            )
+        )
+
+    return mixer.x_proj, of_units
