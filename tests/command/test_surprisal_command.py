@@ -210,7 +210,7 @@ def test_options_are_those_of_the_function(story, monkeypatch):
     given = ["--bos", "--unit", "bits", "--stride", "1", "--window", "2", "--leading-space"]
     given += ["--correction", "oh_schuler", "--first-word", "null", "--precision", "bf16"]
     given += ["--metric", "original", "--future", "seen", "--measure", "rank", "--context", "1"]
-    given += ["--tokens"]
+    given += ["--tokens", "--ngram-lm", "two.arpa", "--tuned-lens", "lens.safetensors"]
     assert main(["surprisal", story, "--model", "m", *given]) == 0
     own = {"files", "model", "bias", "allow_pickle", "lines", "out"}
     assert set(got) - own <= set(inspect.signature(recency.surprisal).parameters)

@@ -242,6 +242,16 @@ def test_batches_and_padding_do_not_matter(tokenizer, monkeypatch):
     pd.testing.assert_frame_equal(halved, together, atol=2e-4, rtol=0)
 
 
+def test_half_precision_is_near(tokenizer):
+    network = network_of("Llama", tokenizer)
+    exact = score_words(TEXTS, Model(network, tokenizer), measures=ALL).table
+    for made in (network, network_of("Llama", tokenizer).bfloat16()):
+        table = score_words(TEXTS, Model(made, tokenizer), measures=ALL, precision="bf16").table
+        columns = measures.columns(ALL)
+        apart = (table[columns] - exact[columns]).abs().max() / exact[columns].max()
+        assert 0 < apart.max() < 0.02
+
+
 def test_nothing_changes_without_them_and_short_contexts_go_with_them(tokenizer):
     model = Model(network_of("GPT2", tokenizer), tokenizer)
     before = score_words(TEXTS, model, measures=["entropy"], context=[2]).table

@@ -196,6 +196,18 @@ def _surprisal(parser: Parser) -> None:
         help="surprisal given the last N words alone, too: 1,2,4",
     )
     add(
+        "--ngram-lm",
+        default=left_out,
+        metavar="FILE",
+        help="of ngram_explained and ngram_remainder: an ARPA or KenLM file",
+    )
+    add(
+        "--tuned-lens",
+        default=left_out,
+        metavar="FILE",
+        help="of layer_surprisal: the layers' affine maps, safetensors",
+    )
+    add(
         "--tokens",
         dest="rows",
         action="store_const",

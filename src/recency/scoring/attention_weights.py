@@ -50,7 +50,7 @@ def giving_weights(model: PreTrainedModel) -> Iterator[None]:
     try:
         yield
     finally:
-        if model.config._attn_implementation == WITH_WEIGHTS:
+        if model.config._attn_implementation.startswith(NAME):
             model.config._attn_implementation = before
         else:
             model.set_attn_implementation(before)

@@ -46,7 +46,8 @@ def verify(internals: Internals) -> None:
 def _verify_attention(internals: Internals, layer: int, ids: torch.Tensor) -> None:
     """Refuse weights that are not of the inputs up to each, or whose sum is not 1."""
     module, seen = internals.parts.attention[layer], []
-    handle = module.register_forward_hook(lambda *given: seen.append(given[-1][1].double()))
+    # Copies, so that the layer's own weights are free when the next layer's are made.
+    handle = module.register_forward_hook(lambda *given: seen.append(given[-1][1].clone()))
     try:
         internals.output_layer.body(input_ids=ids, use_cache=False)
     finally:
@@ -54,7 +55,7 @@ def _verify_attention(internals: Internals, layer: int, ids: torch.Tensor) -> No
     weights, many = seen[0], ids.shape[1]
     shape = (1, internals.parts.shape.heads, many, many)
     is_causal = weights.shape == shape and not weights.triu(1).any()
-    sums = weights.sum(-1)
+    sums = weights.float().sum(-1).to(weights.dtype)
     sinks = getattr(module, "sinks", None) is not None  # which take a share of the weights
     is_one = bool((sums <= 1 + NEAR_IN_HALF).all()) if sinks else _is_near(sums, sums * 0 + 1)
     if not (is_causal and is_one):

@@ -11,7 +11,7 @@ import pandas as pd
 from recency.attention import specification
 from recency.errors import InputError
 from recency.names import nearest
-from recency.scoring import lossy_settings, ngram, whitespace
+from recency.scoring import lossy_settings, ngram, ngram_likeness, whitespace
 from recency.scoring import measures as measure_names
 from recency.scoring import surprisal as scoring
 from recency.scoring import tokenizer as tokenizers
@@ -74,6 +74,8 @@ def surprisal(
     space_after: Spaces | None = None,
     measures: str | Sequence[str] | None = None,
     context: int | Sequence[int] | None = None,
+    ngram_lm: str | PathLike | None = None,
+    tuned_lens: str | PathLike | None = None,
     rows: str = "words",
     lossy: Mapping[str, Any] | None = None,
     report: Callable[[int, int], None] | None = None,
@@ -106,7 +108,8 @@ def surprisal(
 
     measures        "entropy", "entropy_reduction", "renyi_<alpha>", "pmi", "log_rank" (their columns end
                     in the unit), "rank" and "top_<k>", of the word's first token; causal models have
-                    all, masked models all but entropy_reduction and pmi, n-grams none
+                    all, masked models all but entropy_reduction and pmi, n-grams none; and of what is
+                    inside a causal network (docs/internals.md): "attention_entropy_l2_h3" …
     context         numbers of words: surprisal_context_<n>_bits is the word's surprisal given the begin
                     token and no more than the last n words before it
 
@@ -133,6 +136,8 @@ def surprisal(
                     half precision is refused under the first
     metric, future  masked models: "within_word_l2r" or "original"; what comes after the word is
                     "seen", "removed" or "masked"
+    ngram_lm        of the measures "ngram_explained" and "ngram_remainder": an ARPA or KenLM file
+    tuned_lens      of the measures "layer_surprisal_l<layer>": a file of safetensors
     within          n-grams: context runs within an "item" or a "sentence" (a column)
     tokens_at_once  bounds the memory; by default 2,048, more on a GPU that has room
     report          is called with the number of windows done and of all, as they are done
@@ -166,6 +171,8 @@ def surprisal(
         "within": within,
         "measures": measures,
         "context": context,
+        "ngram_lm": ngram_lm,
+        "tuned_lens": tuned_lens,
     }
     if rows not in ROWS:
         raise InputError(f"rows: {nearest(rows, ROWS)}")
@@ -175,7 +182,8 @@ def surprisal(
         settings["report"] = report
     if lossy is not None:
         settings["lossy"] = lossy_settings.check(lossy)
-    measure_names.check(measures, context)  # before a model is opened
+    asked = measure_names.check(measures, context)  # before a model is opened
+    ngram_likeness.reference(ngram_lm, asked, bool(bos), within, rows == "tokens")
     opened = _opened(model, tokenizer, bias)
     with _evaluation(getattr(opened, "network", None)):
         scored = scoring.score_words(words, opened, tokens=rows == "tokens", **settings)
