@@ -196,6 +196,12 @@ def _surprisal(parser: Parser) -> None:
         help="surprisal given the last N words alone, too: 1,2,4",
     )
     add(
+        "--lossy",
+        default=left_out,
+        metavar="ERASURE",
+        help="words of context erased at random: FORM:PARAMETER=VALUE:…, as exponential:half_life=3",
+    )
+    add(
         "--tokens",
         dest="rows",
         action="store_const",
