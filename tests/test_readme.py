@@ -48,6 +48,21 @@ def test_config_examples_of_masked_lms_are_right():
     assert {"my-mlm", "my-clap"} <= set(config["lms"])
 
 
+def test_config_examples_of_lossy_contexts_are_right():
+    root = Path(__file__).resolve().parents[1]
+    first, second = re.findall(
+        r"```yaml\n(.*?)```", (root / "docs/lossy.md").read_text(), re.DOTALL
+    )
+    config = load("config.open.yaml")
+    merged(config, yaml.safe_load(first))
+    recipe = config["recipes"][config["scales"][config["scale"]]["recipe"]]
+    merged(config, {"recipes": {"forgetful": recipe}})
+    merged(config, yaml.safe_load(second))
+    config_checks.check(config, root / "config.schema.yaml")
+    assert config["recipes"]["forgetful"]["lossy"]["segment"] == 16
+    assert configuration.language_model(config, "Rational")["lossy"]["samples"] == 64
+
+
 def small_model(folder):
     """Save a small GPT-2 with random weights and its tokenizer."""
     tokenizer = tokenizers.ByteLevelBPETokenizer()

@@ -106,6 +106,13 @@ def test_measures_and_short_contexts(story, model, capsys):
     same(found.assign(item="1"), expected)
 
 
+def test_lossy_contexts(story, model, capsys):
+    erasure = "exponential:half_life=1.5:samples=64:seed=3"
+    found = printed(capsys, story, "--model", model, "--lossy", erasure)
+    lossy = {"erasure": {"form": "exponential", "half_life": 1.5}, "samples": 64, "seed": 3}
+    same(found.assign(item="1"), recency.surprisal(TEXT, model, lossy=lossy))
+
+
 @pytest.mark.parametrize("lines", [[], ["--lines"]])
 def test_tokens_have_their_characters_in_the_file(lines, story, model, capsys):
     found = printed(capsys, story, "--model", model, "--tokens", "--measure", "entropy", *lines)
@@ -179,6 +186,9 @@ def test_how_a_bias_is_written(text, bias):
         (["--measure", "entropi"], "no measure is called 'entropi'; did you mean 'entropy'?"),
         (["--measure", "entropy,,rank"], "no measure is called ''"),
         (["--context", "1,two"], "context: 'two' is no number of words"),
+        (["--lossy", "exponential:half_life"], "'half_life' is not parameter=value"),
+        (["--lossy", "trunc:words=1"], "did you mean 'truncation'"),
+        (["--lossy", "truncation:words=1:samples=2"], "samples is 2, and is a whole number from 8"),
         (["--context", "-1"], "context: '-1' is no number of words"),
         (["--measure", "pmi", "--no-bos"], "need a begin token"),
         (["--unit", "bit"], "invalid choice: 'bit'"),
@@ -211,6 +221,7 @@ def test_options_are_those_of_the_function(story, monkeypatch):
     given += ["--correction", "oh_schuler", "--first-word", "null", "--precision", "bf16"]
     given += ["--metric", "original", "--future", "seen", "--measure", "rank", "--context", "1"]
     given += ["--tokens", "--ngram-lm", "two.arpa", "--tuned-lens", "lens.safetensors"]
+    given += ["--lossy", "truncation:words=2"]
     assert main(["surprisal", story, "--model", "m", *given]) == 0
     own = {"files", "model", "bias", "allow_pickle", "lines", "out"}
     assert set(got) - own <= set(inspect.signature(recency.surprisal).parameters)

@@ -174,7 +174,10 @@ def test_a_stranger_opens_it_with_its_bias(tmp_path, bias, family, stranger):
 def test_every_form_computes_as_here(tmp_path, name):
     """`write.main` compares the logits itself; the file stands by itself."""
     source = trained(tmp_path / "lm", BIASES[name])
-    write.main(LMSpec("lm", source), tmp_path / "out", about=ABOUT)
+    lossy = {"erasure": {"form": "truncation", "words": 2}}
+    about = ABOUT | ({"lossy": lossy} if name == "linear" else {})
+    write.main(LMSpec("lm", source), tmp_path / "out", about=about)
+    assert ("lossy=" in (tmp_path / "out" / "README.md").read_text()) == (name == "linear")
     code = (tmp_path / "out" / modelling.FILE).read_text()
     assert "import recency" not in code and "from recency" not in code
     assert recency.load(tmp_path / "out").network.config.bias == BIASES[name]

@@ -208,6 +208,12 @@ def _surprisal(parser: Parser) -> None:
         help="of layer_surprisal: the layers' affine maps, safetensors",
     )
     add(
+        "--lossy",
+        default=left_out,
+        metavar="ERASURE",
+        help="words of context erased at random: FORM:PARAMETER=VALUE:…, as exponential:half_life=3",
+    )
+    add(
         "--tokens",
         dest="rows",
         action="store_const",

@@ -41,19 +41,37 @@ def parse_bias(text: str) -> dict[str, Any]:
 
     Values are as in JSON (0.5, [0,1], true), and words without quotes: linear:slopes=mix.
     """
+    form, found = _parsed(text, "--bias", "linear:slopes=0.5:layers=[0,1]")
+    return recency.attention.bias(form, **found)
+
+
+def parse_lossy(text: str) -> dict[str, Any]:
+    """Return the lossy contexts that `form:parameter=value:…` describes.
+
+    Settings of lossy contexts (`samples`, `tolerance` …) are written as the form's parameters are.
+    """
+    from recency.scoring.lossy_settings import Lossy
+
+    form, found = _parsed(text, "--lossy", "exponential:half_life=3:samples=64")
+    settings = {name: found.pop(name) for name in list(found) if name in Lossy.__dataclass_fields__}
+    return {"erasure": {"form": form, **found}, **settings}
+
+
+def _parsed(text: str, option: str, example: str) -> tuple[str, dict[str, Any]]:
+    """Return the form and the parameters of `form:parameter=value:…`."""
     form, *pairs = text.split(":")
     found: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not (name and equals and value) or name in ("form", *found):
             raise InputError(
-                f"--bias {text!r}: {pair!r} is not parameter=value, each parameter once; "
-                "write linear:slopes=0.5:layers=[0,1]"
+                f"{option} {text!r}: {pair!r} is not parameter=value, each parameter once; "
+                f"write {example}"
             )
         found[name] = _value(value)
         if isinstance(found[name], float) and not math.isfinite(found[name]):
-            raise InputError(f"--bias {text!r}: {name} is not finite")
-    return recency.attention.bias(form, **found)
+            raise InputError(f"{option} {text!r}: {name} is not finite")
+    return form, found
 
 
 def _value(text: str) -> Any:
@@ -65,7 +83,7 @@ def _value(text: str) -> Any:
 
 def check(settings: dict[str, Any]) -> None:
     """Read the lists among the settings, and refuse unknown measures before a model is opened."""
-    from recency.scoring import measures
+    from recency.scoring import lossy_settings, measures
 
     if "measures" in settings:
         settings["measures"] = [name.strip() for name in settings["measures"].split(",")]
@@ -73,6 +91,8 @@ def check(settings: dict[str, Any]) -> None:
         lengths = [text.strip() for text in settings["context"].split(",")]
         settings["context"] = [int(text) if text.isdecimal() else text for text in lengths]
     measures.check(settings.get("measures"), settings.get("context"))
+    if "lossy" in settings:
+        settings["lossy"] = lossy_settings.check(parse_lossy(settings["lossy"]))
 
 
 def read_words(files: Sequence[str], lines: bool) -> pd.DataFrame:

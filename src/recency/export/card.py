@@ -26,7 +26,7 @@ def text(
     """Return the card as Markdown, the Hub's metadata in front.
 
     `about` has label, study, applied (of the bias), and where there are any checkpoint, corpus
-    (label, licence, cite), recipe, seed, licence, cite, `ranked` (what the LM is called where it
+    (label, licence, cite), recipe, seed, licence, cite, `lossy` (how its contexts are erased), `ranked` (what the LM is called where it
     stands for several seeds), and `datasets` (name → label). The tables are training.csv, and
     perplexity.csv and delta_loglik.csv of experiments with this LM.
     """
@@ -40,6 +40,7 @@ def text(
         "\n".join(["---", *metadata, "---"]),
         f"# {about['label']}",
         _what(about, bias, memory),
+        _lossy(lm, about),
         _changed(about, network.config),
         _opened(lm, bias or memory, "memory" if memory else "bias"),
         _made(about, network, training),
@@ -67,6 +68,17 @@ def _what(about: Mapping, bias: Mapping | None, memory: Mapping | None) -> str:
         f"{what} A bias changes each scaled attention score s = q·k/√d to a·s + b, by query position i "
         f"and key position j, {when}: {plugins.docstring(BIASES, bias['form']).splitlines()[0]}\n\n"
         f"Form `{bias['form']}`{settings}."
+    )
+
+
+def _lossy(lm: str, about: Mapping) -> str:
+    """Say that the study's surprisal is of lossy contexts, which are no part of the network."""
+    if not about.get("lossy"):
+        return ""
+    return (
+        "**Surprisal in the study is of lossy contexts**: words of context are erased at random, which "
+        "is no part of the network. `recency.surprisal(texts, "
+        f'recency.load("{lm}"), lossy={json.dumps(about["lossy"])})` computes it.'
     )
 
 

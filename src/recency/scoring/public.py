@@ -115,7 +115,8 @@ def surprisal(
 
     lossy           a mapping such as {"erasure": {"form": "exponential", "half_life": 3}}: surprisal is its
                     expectation when words of context are erased at random (docs/lossy.md), with a column
-                    surprisal_standard_error_bits, 0 where it is exact; without measures and context
+                    surprisal_standard_error_bits, 0 where it is exact; without measures and context.
+                    The settings are in the table's `attrs`
 
     With `rows` "tokens" there is a row per token, with no index kept: item, position and word of its
     word, token (as the vocabulary writes it), token_id, start and end (its characters in the text that
@@ -194,7 +195,10 @@ def surprisal(
         names = [name for name in scored.tokens if name not in ("word_id", *keys)]
         return scored.tokens[[*keys, *names]]
     columns = scored.table.drop(columns="word_id").set_axis(words.index)
-    return pd.concat([words[keys], columns], axis=1)
+    table = pd.concat([words[keys], columns], axis=1)
+    if lossy is not None:  # the weights of a search among them
+        table.attrs["lossy"] = scored.table.attrs["lossy"]
+    return table
 
 
 def _opened(model, tokenizer, bias) -> scoring.Model | Path:

@@ -51,6 +51,8 @@ def about(study: Study, lm: str) -> dict:
         } | {key: entry[key] for key in ("step",) if key in entry}
     else:
         made["checkpoint"] = entry["checkpoint"]
+    if entry.get("lossy"):
+        made["lossy"] = {k: v for k, v in entry["lossy"].items() if k != "unigram"}
     own = {k: v for k, v in config.get("export", {}).items() if k in ("licence", "cite")}
     labels = {name: dataset["label"] for name, dataset in config["datasets"].items()}
     return (
