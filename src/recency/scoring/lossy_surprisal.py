@@ -162,6 +162,8 @@ def _item(words: pd.DataFrame, rows: np.ndarray, text: alignment.Text, form) -> 
 
 def _reader(model, items, lossy: Lossy, bos, stride, metric, future, options: dict):
     """Return what scores contexts, by the kind of network."""
+    if options.pop("tuned_lens", None) is not None:
+        raise InputError("lossy: `tuned_lens` is of the measure layer_surprisal; leave it out")
     if model.masked:
         if options.pop("precision", "fp32") != "fp32":
             raise InputError("`precision` is for causal LMs; leave it out for a masked one")

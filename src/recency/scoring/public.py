@@ -173,14 +173,13 @@ def surprisal(
         "measures": measures,
         "context": context,
         "ngram_lm": ngram_lm,
-        "tuned_lens": tuned_lens,
     }
     if rows not in ROWS:
         raise InputError(f"rows: {nearest(rows, ROWS)}")
     settings |= {"stride": stride, "window": window, "precision": precision}
     settings |= {"metric": metric, "future": future, "tokens_at_once": tokens_at_once}
-    if report is not None:
-        settings["report"] = report
+    settings |= {} if report is None else {"report": report}
+    settings |= {} if tuned_lens is None else {"tuned_lens": tuned_lens}
     if lossy is not None:
         settings["lossy"] = lossy_settings.check(lossy)
     asked = measure_names.check(measures, context)  # before a model is opened
