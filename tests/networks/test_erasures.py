@@ -40,12 +40,12 @@ def sigmoid(x):
 )
 def test_a_form_is_its_equation(name, settings, equation):
     form = erasures.build({"form": name, **settings})
-    expected = np.array([float(equation(*each)) for each in zip(DISTANCE, ZIPF, POSITION)])
+    expected = np.array([float(equation(*word)) for word in zip(DISTANCE, ZIPF, POSITION)])
     expected = np.where(expected < 1e-4, 0, np.where(expected > 1 - 1e-4, 1, expected))
-    found = erasures.retention(form, WORDS)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    values = erasures.retention(form, WORDS)
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
     cut = erasures.retention(form, WORDS, reach=5)
-    np.testing.assert_array_equal(cut, np.where(DISTANCE > 5, 0, found))
+    np.testing.assert_array_equal(cut, np.where(DISTANCE > 5, 0, values))
 
 
 def test_retention_that_is_no_probability_is_refused():

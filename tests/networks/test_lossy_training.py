@@ -44,11 +44,11 @@ def words_back(tokens, start, first):
     """Return words of a context, nearest first: (words back, tokens), by a loop over tokens."""
     back = 1 if tokens[start] >= 16 or tokens[start] == 0 else 0
     words, current = [], []
-    for place in range(start - 1, first - 1, -1):
-        if tokens[place] == 0:
+    for at in range(start - 1, first - 1, -1):
+        if tokens[at] == 0:
             break
-        current.insert(0, int(tokens[place]))
-        if tokens[place] >= 16:
+        current.insert(0, int(tokens[at]))
+        if tokens[at] >= 16:
             words.append((back, current))
             back, current = back + 1, []
     return words + ([(back, current)] if current else [])
@@ -151,9 +151,9 @@ def test_a_step_has_the_loss_and_gradient_of_a_loop(text):
     assert count == RECIPE["batch_sequences"] * RECIPE["sequence_length"]
     (total / count).backward()
     expected = [p.grad for p in model.parameters()]
-    for found, loss in zip(grads, totals):
+    for gradients, loss in zip(grads, totals):
         assert loss == pytest.approx((total / count).item(), rel=1e-5)
-        for one, other in zip(found, expected):
+        for one, other in zip(gradients, expected):
             torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-6)
 
 
@@ -175,9 +175,9 @@ def test_full_retention_has_the_loss_of_plain_rows(tmp_path):
         document = np.concatenate([[0] * 3, tokens[start - 1 : start + 16]])  # 20: segments of 4
         document.astype("<u2").tofile(tmp_path / "one.bin")
         stream.tokens = np.memmap(tmp_path / "one.bin", "<u2", "r")
-        made = [stream.row(stream.tokens, number, (1, 0, number)) for number in range(1, 5)]
+        segments = [stream.row(stream.tokens, number, (1, 0, number)) for number in range(1, 5)]
         with torch.no_grad():
-            total += lossy.loss_sum(*stream._joined(made)).item()
+            total += lossy.loss_sum(*stream._joined(segments)).item()
     assert total == pytest.approx(expected, rel=1e-5)
 
 

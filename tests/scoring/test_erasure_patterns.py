@@ -10,10 +10,10 @@ from recency.scoring.erasure_patterns import Patterns, all_patterns, most_probab
 
 def enumerated(retention):
     """Return pattern → probability of all patterns, by a loop."""
-    found = {}
+    computed = {}
     for pattern in itertools.product([False, True], repeat=len(retention)):
-        found[pattern] = np.prod([q if r else 1 - q for q, r in zip(retention, pattern)])
-    return found
+        computed[pattern] = np.prod([q if r else 1 - q for q, r in zip(retention, pattern)])
+    return computed
 
 
 @pytest.mark.parametrize("words", [0, 1, 5])
@@ -31,8 +31,8 @@ def test_the_most_probable_patterns_are_those_of_an_enumeration(least, most):
     retention = np.random.default_rng(1).uniform(0.02, 0.98, 11)
     expected = sorted((p for p in enumerated(retention).values() if p >= least), reverse=True)
     patterns = most_probable(retention, least, most)
-    found = probabilities(patterns, retention)
-    np.testing.assert_allclose(found, expected[:most], rtol=1e-9)
+    computed = probabilities(patterns, retention)
+    np.testing.assert_allclose(computed, expected[:most], rtol=1e-9)
     assert len({tuple(row) for row in patterns.tolist()}) == len(patterns)
 
 

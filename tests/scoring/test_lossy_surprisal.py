@@ -49,10 +49,10 @@ def network(name, vocabulary):
     if name in ("gru", "fofe"):
         memory = {"gru": {"form": "gru"}, "fofe": {"form": "fofe", "half_lives": [1, 20]}}[name]
         shape = RECURRENT | {"memory": memory}
-    made = architectures.new(shape, bias, vocabulary, 1).eval()
+    built = architectures.new(shape, bias, vocabulary, 1).eval()
     with torch.no_grad():
-        made.lm_head.weight *= 20  # sharper than a fresh network
-    return made.double()
+        built.lm_head.weight *= 20  # sharper than a fresh network
+    return built.double()
 
 
 NETWORKS = ["GPT-2", "Llama", "GPT-NeoX", "biased", "primacy", "gru", "fofe"]
@@ -72,26 +72,26 @@ def brute_force(model, tokenizer, text, retention):
     """Return plain and corrected bits of each word: the expectation over every subset of its context."""
     spaces = [n for t, n in tokenizer.get_vocab().items() if t.startswith("Ġ")]
     spaces.append(0)  # <|endoftext|> ends a text
-    words, found = tokens_of(text, tokenizer), []
+    words, bits = tokens_of(text, tokenizer), []
     for target, word in enumerate(words):
         plain = corrected = 0.0
         for kept in itertools.product([0, 1], repeat=target):
             weight, before = 1.0, [0]
-            for place, is_kept in enumerate(kept):
-                q = retention(target - place, place)
+            for j, is_kept in enumerate(kept):
+                q = retention(target - j, j)
                 weight *= q if is_kept else 1 - q
-                before += words[place] if is_kept else []
+                before += words[j] if is_kept else []
             if weight == 0:
                 continue
             log = log_probabilities(model, before + word)
             at = len(before) - 1 + np.arange(len(word))
-            own = -sum(log[place, token] for place, token in zip(at, word))
+            surprisal = -sum(log[j, token] for j, token in zip(at, word))
             mass = np.log(np.exp(log[:, spaces]).sum(-1))
             start = mass[len(before) - 1] if target else 0.0
-            plain += weight * own
-            corrected += weight * (own + start - mass[-1])
-        found.append((plain / math.log(2), corrected / math.log(2)))
-    return np.array(found)
+            plain += weight * surprisal
+            corrected += weight * (surprisal + start - mass[-1])
+        bits.append((plain / math.log(2), corrected / math.log(2)))
+    return np.array(bits)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -100,8 +100,7 @@ def test_the_expectation_over_every_subset(name, tokenizer):
     lossy = {"erasure": HALF, "samples": 64}
     result = score_words(TEXTS, Model(model, tokenizer), lossy=lossy)
     expected = [
-        brute_force(model, tokenizer, text, lambda d, place: 0.5 ** ((d - 1) / 1.5))
-        for text in TEXTS
+        brute_force(model, tokenizer, text, lambda d, j: 0.5 ** ((d - 1) / 1.5)) for text in TEXTS
     ]
     columns = ["surprisal_bits", "corrected_bits"]
     np.testing.assert_allclose(result.table[columns], np.concatenate(expected), atol=1e-9)
@@ -123,7 +122,7 @@ def test_retention_by_frequency_and_position(tokenizer):
         result = score_words(words, Model(model, tokenizer), lossy={"erasure": erasure})
         expected = brute_force(
             model, tokenizer, TEXTS[0],
-            lambda d, place, v=list(values): 1 / (1 + math.exp(-(2 - 0.7 * v[place]))),
+            lambda d, j, v=list(values): 1 / (1 + math.exp(-(2 - 0.7 * v[j]))),
         )  # fmt: skip
         np.testing.assert_allclose(result.table.surprisal_bits, expected[:, 0], atol=1e-9)
     with pytest.raises(InputError, match="the words have no column unigram_bits"):
@@ -190,21 +189,21 @@ def test_results_do_not_depend_on_batches_or_other_texts(tokenizer, monkeypatch)
     opened = Model(network("GPT-2", tokenizer.get_vocab_size()), tokenizer)
     words = pd.DataFrame({"item": "x", "word": LONG.split()})
     lossy = {"erasure": HALF, "samples": 16, "tolerance": 2.0}
-    alone = score_words(words, opened, lossy=lossy).table.surprisal_bits
+    single = score_words(words, opened, lossy=lossy).table.surprisal_bits
     monkeypatch.setattr(lossy_surprisal, "CONTEXTS_AT_ONCE", 1)
     other = pd.DataFrame({"item": "w", "word": TEXTS[0].split()})
     after = score_words(pd.concat([other, words]), opened, lossy=lossy, tokens_at_once=64)
-    np.testing.assert_allclose(after.table.surprisal_bits[6:], alone, rtol=1e-12)
+    np.testing.assert_allclose(after.table.surprisal_bits[6:], single, rtol=1e-12)
     again = score_words(words, opened, lossy=lossy | {"seed": 2}).table.surprisal_bits
-    assert (again != alone).any()
+    assert (again != single).any()
 
 
 def test_a_tolerance_is_met_or_refused_on_a_pilot(tokenizer, monkeypatch):
     opened = Model(network("GPT-2", tokenizer.get_vocab_size()).float(), tokenizer)
-    erasure, texts = {"form": "power_law", "exponent": 0.7}, [LONG] * 3
-    loose = score_words(texts, opened, lossy={"erasure": erasure, "samples": 256}).table
+    erasure, texts = {"form": "power_law", "exponent": 0.7}, [LONG] * 2
+    loose = score_words(texts, opened, lossy={"erasure": erasure, "samples": 128}).table
     typical = float(loose.surprisal_standard_error_bits.median())
-    lossy = {"erasure": erasure, "samples": 256, "tolerance": 3 * typical}
+    lossy = {"erasure": erasure, "samples": 128, "tolerance": 3 * typical}
     met = score_words(texts, opened, lossy=lossy)
     errors = met.table.surprisal_standard_error_bits
     assert (errors > lossy["tolerance"]).mean() <= 0.05
@@ -238,19 +237,19 @@ def masked():
         "<mask>",
         *["the", "cat", "dog", "saw", "a", "new", "old", "one", "."],
     ]
-    made = Tokenizer(models.WordLevel({n: i for i, n in enumerate(names)}, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Sequence(
+    built = Tokenizer(models.WordLevel({n: i for i, n in enumerate(names)}, unk_token="<unk>"))
+    built.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()]
     )
-    made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
-    made.add_special_tokens(["<s>", "<pad>", "</s>", "<mask>"])
+    built.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    built.add_special_tokens(["<s>", "<pad>", "</s>", "<mask>"])
     torch.manual_seed(2)
     config = transformers.RobertaConfig(
         vocab_size=len(names), max_position_embeddings=40, type_vocab_size=1, pad_token_id=1,
         bos_token_id=0, eos_token_id=2,
         **{k: v for k, v in SIZES.items() if k != "max_position_embeddings"},
     )  # fmt: skip
-    return Model(transformers.RobertaForMaskedLM(config).eval().double(), made, True)
+    return Model(transformers.RobertaForMaskedLM(config).eval().double(), built, True)
 
 
 @pytest.mark.parametrize("erased", [None, "masked", "deleted"])
@@ -263,11 +262,11 @@ def test_a_masked_lm(masked, erased, future):
         total = 0.0
         for kept in itertools.product([0, 1], repeat=target):
             weight, before = 1.0, []
-            for place, is_kept in enumerate(kept):
-                q = 0.5 ** ((target - place - 1) / 1.5)
+            for j, is_kept in enumerate(kept):
+                q = 0.5 ** ((target - j - 1) / 1.5)
                 weight *= q if is_kept else 1 - q
-                hidden = [] if erased == "deleted" else [4] * len(words[place])
-                before += words[place] if is_kept else hidden
+                hidden = [] if erased == "deleted" else [4] * len(words[j])
+                before += words[j] if is_kept else hidden
             after = itertools.chain(*words[target + 1 :]) if future == "seen" else []
             after = list(after)
             for number, token in enumerate(word):
@@ -304,12 +303,12 @@ def test_foils_have_lossy_contexts_and_only_they_are_scored(tokenizer, monkeypat
     assert [n for n in asked if n] == [6, 2]
     weights = result.table.attrs["lossy"]["erasure"]
     slope, intercept = weights["slopes"]["distance"], weights["intercept"]
-    for place, foil in ((3, "goes"), (5, "one.")):
-        text = " ".join([*TEXTS[0].split()[:place], foil])
+    for j, foil in ((3, "goes"), (5, "one.")):
+        text = " ".join([*TEXTS[0].split()[:j], foil])
         bits = brute_force(
             model, tokenizer, text, lambda d, _: 1 / (1 + math.exp(-intercept - slope * math.log(d)))
         )  # fmt: skip
-        assert result.table[foils.COLUMN][place] == pytest.approx(bits[-1, 0], abs=1e-9)
+        assert result.table[foils.COLUMN][j] == pytest.approx(bits[-1, 0], abs=1e-9)
 
 
 def test_the_public_function_and_the_record_of_a_job(tokenizer):
@@ -354,3 +353,40 @@ def test_an_n_gram_model_is_refused(tmp_path):
     path.write_text("\\data\\\n")
     with pytest.raises(InputError, match="an n-gram model reads the last n - 1 words alone"):
         score_words(TEXTS, path, lossy={"erasure": HALF})
+
+
+def test_texts_that_are_drawn_alike_have_the_same_erasures(tokenizer):
+    """As the pairs of texts of a measured memory, whose items differ."""
+    opened = Model(network("GPT-2", tokenizer.get_vocab_size()).float(), tokenizer)
+    words = pd.DataFrame({"item": ["p.0"] * 20 + ["p.1"] * 20, "word": LONG.split()[:20] * 2})
+    lossy = {"erasure": HALF, "samples": 8}
+
+    def halves(table):
+        bits = score_words(table, opened, lossy=lossy).table.surprisal_bits.to_numpy()
+        return bits[:20], bits[20:]
+
+    first, second = halves(words)
+    assert np.abs(first - second).max() > 0.01
+    first, second = halves(words.assign(drawn_as="p"))
+    np.testing.assert_allclose(first, second, rtol=1e-5)
+
+
+def test_the_measured_memory_of_a_truncated_context_is_its_length(tokenizer, tmp_path):
+    from recency.evaluations.measured_memory import score as measured
+
+    model = network("GPT-2", tokenizer.get_vocab_size()).float()
+    model.save_pretrained(tmp_path / "lm")
+    tokenizer.save(str(tmp_path / "lm/tokenizer.json"))
+    words = pd.DataFrame({"item": "a", "word": (LONG + " " + TEXTS[1]).split()})
+    words.to_parquet(tmp_path / "words.parquet")
+    changes = {}
+    for name, erasure in (("two", {"form": "truncation", "words": 2}), ("half", HALF)):
+        spec = LMSpec(
+            "lm", tmp_path / "lm", tmp_path / "lm/tokenizer.json", bos="<|endoftext|>",
+            lossy={"erasure": erasure, "samples": 8},
+        )  # fmt: skip
+        measured.main(tmp_path / "words.parquet", spec, tmp_path / f"{name}.parquet", 8, 6, 10, 1)
+        table = pd.read_parquet(tmp_path / f"{name}.parquet")
+        changes[name] = table.change_bits.abs().groupby(table.distance).mean()
+    assert (changes["two"][[1, 2]] > 0.05).all() and (changes["two"][3:] < 1e-3).all()
+    assert (changes["half"] > 1e-3).all()

@@ -44,7 +44,7 @@ def test_lossy_contexts_predict_reading_times(study):
     results = study / "results/tiny/cores"
     tables = {lm: pd.read_parquet(results / f"surprisal/{lm}/simulated_spr.parquet") for lm in LMS}
     errors = {lm: t.surprisal_standard_error_bits for lm, t in tables.items() if lm != "Pythia"}
-    assert all((each >= 0).all() and each.max() > 0 for each in errors.values())
+    assert all((column >= 0).all() and column.max() > 0 for column in errors.values())
     assert (errors["Forgetful"] > 3).mean() <= 0.05
     words = pd.read_parquet(results / "datasets/simulated_spr/words.parquet")
     first = words[words["item"] == words["item"].iloc[0]]
@@ -53,8 +53,8 @@ def test_lossy_contexts_predict_reading_times(study):
     assert lossy["erasure"] == HALF and lossy["samples"] == 16
     columns = ["surprisal_bits", "surprisal_standard_error_bits"]
     expected = recency.surprisal(first, opened, lossy=lossy)[columns]
-    found = tables["Forgetful"][tables["Forgetful"].word_id.isin(first.word_id)][columns]
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+    stored = tables["Forgetful"][tables["Forgetful"].word_id.isin(first.word_id)][columns]
+    np.testing.assert_allclose(stored, expected, atol=1e-4)
     log = next((results / "logs/surprisal/Rational").glob("*.log")).read_text()
     assert "resource-rational retention for the budget" in log and "slopes tried" in log
     slopes = tables["Rational"].attrs["lossy"]["erasure"]["slopes"]

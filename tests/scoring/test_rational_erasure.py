@@ -45,7 +45,7 @@ def expected_bits(opened, values):
                     log = opened.network(ids).logits[0].log_softmax(-1)
                 at = len(before) - 1
                 bits = -sum(log[at + n, t].item() for n, t in enumerate(words[target]))
-                x = np.array([values(item, target, place) for place in range(target)])
+                x = np.array([values(item, target, j) for j in range(target)])
                 cases.append((x, np.array(kept), bits / math.log(2)))
 
     def mean(intercept, slope):
@@ -67,8 +67,8 @@ def test_the_optimum_of_a_grid_search(opened, feature, budget):
     words["unigram_bits"] = [2 + 0.7 * len(word) + 0.01 * n for n, (_, word) in enumerate(rows)]
     zipf = (9 - words.unigram_bits * math.log10(2)).to_numpy().reshape(3, 5)
 
-    def values(item, target, place):
-        return math.log(target - place) if feature == "distance" else zipf[item, place]
+    def values(item, target, j):
+        return math.log(target - j) if feature == "distance" else zipf[item, j]
 
     x = np.array([values(i, t, p) for i in range(3) for t in range(1, 5) for p in range(t)])
     wanted = budget["share"] * len(x) if "share" in budget else budget["words"] * 12
@@ -89,11 +89,11 @@ def test_the_optimum_of_a_grid_search(opened, feature, budget):
     mean = expected_bits(opened, values)
     grid = np.linspace(-8, 8, 161) / x.std()
     best = min(mean(intercept(s), s) for s in grid)
-    found = mean(weights["intercept"], slope)
-    assert found <= best + 1e-3
-    assert found < mean(intercept(0.0), 0.0) - 0.01  # it matters
+    reached = mean(weights["intercept"], slope)
+    assert reached <= best + 1e-3
+    assert reached < mean(intercept(0.0), 0.0) - 0.01  # it matters
     note = next(note for note in result.notes if note.startswith("resource-rational"))
-    assert f"{found:.4g} bits" in note
+    assert f"{reached:.4g} bits" in note
     again = score_words(words, opened, lossy={"erasure": erasure | {"evaluations": 60}})
     pd.testing.assert_frame_equal(again.table, result.table)
     # What was found is a form by itself.
@@ -111,9 +111,9 @@ def test_draws_are_common_to_all_slopes(opened):
     weights = first.table.attrs["lossy"]["erasure"]
     retained, total = 0.0, 0
     for target in range(15):
-        for place in range(max(0, target - 10), target):
-            score = weights["slopes"]["distance"] * math.log(target - place)
-            score += weights["slopes"]["position"] * (place + 1)
+        for j in range(max(0, target - 10), target):
+            score = weights["slopes"]["distance"] * math.log(target - j)
+            score += weights["slopes"]["position"] * (j + 1)
             retained += logistic(weights["intercept"] + score)
             total += 1
     assert retained / total == pytest.approx(0.3, abs=1e-6)

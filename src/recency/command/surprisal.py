@@ -41,8 +41,8 @@ def parse_bias(text: str) -> dict[str, Any]:
 
     Values are as in JSON (0.5, [0,1], true), and words without quotes: linear:slopes=mix.
     """
-    form, found = _parsed(text, "--bias", "linear:slopes=0.5:layers=[0,1]")
-    return recency.attention.bias(form, **found)
+    form, parameters = _parsed(text, "--bias", "linear:slopes=0.5:layers=[0,1]")
+    return recency.attention.bias(form, **parameters)
 
 
 def parse_lossy(text: str) -> dict[str, Any]:
@@ -52,26 +52,30 @@ def parse_lossy(text: str) -> dict[str, Any]:
     """
     from recency.scoring.lossy_settings import Lossy
 
-    form, found = _parsed(text, "--lossy", "exponential:half_life=3:samples=64")
-    settings = {name: found.pop(name) for name in list(found) if name in Lossy.__dataclass_fields__}
-    return {"erasure": {"form": form, **found}, **settings}
+    form, parameters = _parsed(text, "--lossy", "exponential:half_life=3:samples=64")
+    settings = {
+        name: parameters.pop(name)
+        for name in list(parameters)
+        if name in Lossy.__dataclass_fields__
+    }
+    return {"erasure": {"form": form, **parameters}, **settings}
 
 
 def _parsed(text: str, option: str, example: str) -> tuple[str, dict[str, Any]]:
     """Return the form and the parameters of `form:parameter=value:…`."""
     form, *pairs = text.split(":")
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
-        if not (name and equals and value) or name in ("form", *found):
+        if not (name and equals and value) or name in ("form", *parameters):
             raise InputError(
                 f"{option} {text!r}: {pair!r} is not parameter=value, each parameter once; "
                 f"write {example}"
             )
-        found[name] = _value(value)
-        if isinstance(found[name], float) and not math.isfinite(found[name]):
+        parameters[name] = _value(value)
+        if isinstance(parameters[name], float) and not math.isfinite(parameters[name]):
             raise InputError(f"{option} {text!r}: {name} is not finite")
-    return form, found
+    return form, parameters
 
 
 def _value(text: str) -> Any:

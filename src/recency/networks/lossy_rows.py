@@ -127,12 +127,12 @@ class LossyRows:
 
     def _place(self, number: int) -> tuple[int, int]:
         """Return the epoch of row `number` of the training, and its segment of the text."""
-        epoch, place = divmod(number, len(self._segments))
+        epoch, position = divmod(number, len(self._segments))
         if self.order == "shuffled" and epoch != self._epoch:
             generator = np.random.default_rng([self.seed, epoch])
             self._epoch, self._permutation = epoch, generator.permutation(len(self._segments))
-        place = place if self.order == "sequential" else int(self._permutation[place])
-        return epoch, int(self._segments[place])
+        position = position if self.order == "sequential" else int(self._permutation[position])
+        return epoch, int(self._segments[position])
 
     def row(self, tokens: np.ndarray, segment: int, drawn_of: Sequence[int]) -> np.ndarray:
         """Return the inputs and the last target of a segment: begin token, context, segment.
@@ -174,14 +174,17 @@ class LossyRows:
         """Return inputs, places and targets of rows `first` … `first` + `count` - 1 (`_joined`)."""
         places = [self._place(number) for number in range(first, first + count)]
         return self._joined(
-            [self.row(self.tokens, each, (self.seed, epoch, each)) for epoch, each in places]
+            [
+                self.row(self.tokens, segment, (self.seed, epoch, segment))
+                for epoch, segment in places
+            ]
         )
 
     def validation_batch(self, first: int, count: int) -> tuple[torch.Tensor, ...]:
         """Return the validation rows from `first` on, `count` at most; erasures are always the same."""
         rows = self.validation[first : first + count].tolist()
         tokens = self._validation_tokens
-        return self._joined([self.row(tokens, each, (VALIDATION, each)) for each in rows])
+        return self._joined([self.row(tokens, segment, (VALIDATION, segment)) for segment in rows])
 
     def _joined(self, rows: list[np.ndarray]) -> tuple[torch.Tensor, ...]:
         """Return inputs (rows, length) padded at the end, places (asked,) and targets (asked,).

@@ -77,8 +77,8 @@ class Estimates:
         values = np.zeros((0, VALUES))
         todo = [self._word(item, word) for item, word in asked]
         while todo:
-            patterns = [each.wanted(tolerance) for each in todo]
-            contexts = [each.contexts(part) for each, part in zip(todo, patterns)]
+            patterns = [word_estimate.wanted(tolerance) for word_estimate in todo]
+            contexts = [word_estimate.contexts(part) for word_estimate, part in zip(todo, patterns)]
             keys = [[self.reader.key(context) for context in part] for part in contexts]
             new = {
                 key: context
@@ -93,13 +93,13 @@ class Estimates:
                 values = np.concatenate([values, np.column_stack([scores, seen])])
                 self.distinct += len(new)
             left = []
-            for each, names in zip(todo, keys):
+            for word_estimate, names in zip(todo, keys):
                 if not names:
-                    self._finish(each, tolerance)
+                    self._finish(word_estimate, tolerance)
                     continue
-                each.take(values[[row_of[key] for key in names]])
+                word_estimate.take(values[[row_of[key] for key in names]])
                 self.scored += len(names)
-                left.append(each)
+                left.append(word_estimate)
             todo = left
 
     def _word(self, number: int, word: int) -> Word:
@@ -119,20 +119,22 @@ class Estimates:
         patterns = Patterns(retention[random], self.lossy.samples, generator)
         return Word(number, word, certain, first + random, patterns)
 
-    def _finish(self, each: Word, tolerance: float | None) -> None:
+    def _finish(self, word_estimate: Word, tolerance: float | None) -> None:
         """Keep what was estimated of a word."""
-        item, rows = self.items[each.item], self.rows[each.item]
-        values, corrected = each.values, np.nan
+        item, rows = self.items[word_estimate.item], self.rows[word_estimate.item]
+        values, corrected = word_estimate.values, np.nan
         if self.reader.is_marked:
             begins = bool(self.writing.kind[item.text.ids[0]] == alignment.SPACE)
-            followed = self._is_followed(rows, item, each.word)
-            preceded = each.word == 0 or self._is_followed(rows, item, each.word - 1)
-            corrected = values[SURPRISAL] + each.moved(
+            followed = self._is_followed(rows, item, word_estimate.word)
+            preceded = word_estimate.word == 0 or self._is_followed(
+                rows, item, word_estimate.word - 1
+            )
+            corrected = values[SURPRISAL] + word_estimate.moved(
                 begins, preceded, followed, self.writing.correction
             )
-        needed = each.needed(tolerance) if tolerance else np.nan
-        row = rows[item.owners[each.word]]
-        self.filled[:, row] = values[SURPRISAL], corrected, each.error, needed, values[-1]
+        needed = word_estimate.needed(tolerance) if tolerance else np.nan
+        row = rows[item.owners[word_estimate.word]]
+        self.filled[:, row] = values[SURPRISAL], corrected, word_estimate.error, needed, values[-1]
 
     def _is_followed(self, rows: np.ndarray, item: Item, word: int) -> bool:
         """Say whether a space stands between a word and the next one that has a token."""

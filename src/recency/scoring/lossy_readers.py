@@ -121,10 +121,10 @@ class CausalReader:
             last = (
                 len(ids) if self.is_marked else len(ids) - 1
             )  # what follows the word is not needed
-            for each in windows(ids[:last], number, self.size, self.stride, self.begin):
-                fresh = max(each.fresh, len(before) - each.start)
-                if fresh < len(each.ids):
-                    todo.append(Window(number, each.ids, each.start, fresh))
+            for window in windows(ids[:last], number, self.size, self.stride, self.begin):
+                fresh = max(window.fresh, len(before) - window.start)
+                if fresh < len(window.ids):
+                    todo.append(Window(number, window.ids, window.start, fresh))
             begins.append(len(before))
             sizes.append(len(tokens) + 1)
             targets.append(np.append(tokens, 0))
@@ -143,11 +143,11 @@ class CausalReader:
         cut = batches(todo, self.at_once, self.padded)
         for batch, output in forward.run(self.network, cut, self.bf16, self.layer.body):
             hidden, rows, columns, places = output[0], [], [], []
-            for row, each in enumerate(batch):
-                counted = np.arange(each.fresh, len(each.ids))
+            for row, window in enumerate(batch):
+                counted = np.arange(window.fresh, len(window.ids))
                 rows.append(np.full(len(counted), row))
                 columns.append(counted)
-                places.append(offsets[each.text] + each.start + counted)
+                places.append(offsets[window.text] + window.start + counted)
             rows, columns, places = map(np.concatenate, (rows, columns, places))
             for start in range(0, len(places), POSITIONS_AT_ONCE):
                 part = slice(start, start + POSITIONS_AT_ONCE)
@@ -196,7 +196,7 @@ class MaskedReader:
         for context in contexts:
             item = self.items[context.item]
             ids, word = item.text.ids.copy(), item.text.word
-            first, last = (int(each) for each in item.bounds[context.word : context.word + 2])
+            first, last = (int(bound) for bound in item.bounds[context.word : context.word + 2])
             retained = np.ones(len(ids), bool)
             retained[:first] = np.isin(word[:first], item.owners[list(context.retained)])
             if self.erased == "masked":

@@ -120,7 +120,7 @@ def _check_erasure(erasure: Mapping[str, Any]) -> None:
     erasures.build(erasure)  # what several parameters must agree on
 
 
-def check_alone(lossy: Mapping[str, Any] | Lossy, asked, tokens: bool) -> Lossy:
+def check_without_measures(lossy: Mapping[str, Any] | Lossy, asked, tokens: bool) -> Lossy:
     """Return the settings; raise InputError with measures, short contexts or rows of tokens.
 
     `asked` is what `recency.scoring.measures.check` returned.

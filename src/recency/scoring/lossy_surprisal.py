@@ -81,9 +81,9 @@ def score(
     reader = _reader(model, items, lossy, bos, stride, metric, future, options)
     notes = []
     if lossy.erasure["form"] == "resource_rational" and lossy.form.intercept is None:
-        weights, said = rational_erasure.search(items, reader, lossy)
+        weights, lines = rational_erasure.search(items, reader, lossy)
         lossy = replace(lossy, erasure=weights)
-        notes += said
+        notes += lines
     estimates = Estimates(
         words, rows, items, reader, lossy, Writing(unit, correction, spaces, model.kind)
     )
@@ -113,9 +113,9 @@ def score(
         for name, value in vars(lossy).items()
     }
     issues = [
-        (index[each.word], _pieces(model, text, each.word), each.reason, each.treatment)
+        (index[issue.word], _pieces(model, text, issue.word), issue.reason, issue.treatment)
         for index, text in zip(rows, texts, strict=True)
-        for each in text.issues
+        for issue in text.issues
     ]
     notes = [*estimates.notes(), *notes]
     notes.insert(0, f"{len(issues):,} entries in the alignment ledger, {len(words):,} words")

@@ -117,20 +117,20 @@ class Problem:
     def _sampled(self, contexts, features, lossy: Lossy) -> list[_Sample]:
         """Lay out the words whose mean expected surprisal is minimised."""
         every = max(1, len(contexts) // self.form.words)
-        made = []
-        for place in range(every // 2, len(contexts), every)[: self.form.words]:
-            item, word, first = contexts[place]
-            values = (features[place] - self.mean) / self.spread
+        samples = []
+        for number in range(every // 2, len(contexts), every)[: self.form.words]:
+            item, word, first = contexts[number]
+            values = (features[number] - self.mean) / self.spread
             few = len(values) <= np.log2(self.form.patterns)
-            generator = np.random.default_rng([lossy.seed, place])
-            made.append(
+            generator = np.random.default_rng([lossy.seed, number])
+            samples.append(
                 _Sample(
                     *(item, word, first, values),
                     all_patterns(len(values)) if few else None,
                     None if few else generator.random((self.form.patterns, len(values))),
                 )
             )
-        return made
+        return samples
 
     def intercept(self, slopes: np.ndarray) -> float:
         """Return the intercept of standardised slopes under which the budget is met, by bisection."""
@@ -224,13 +224,13 @@ class Problem:
         raw = slopes / self.spread
         shown = ", ".join(f"{name} {value:.4g}" for name, value in zip(self.names, raw))
         bits = np.log(2)
-        said = (
+        summary = (
             f"resource-rational retention for the budget {self.form.budget}: slopes {shown}; expected "
             f"surprisal of {len(self.samples):,} words {self.tried[chosen] / bits:.4g} bits, with the same "
             f"retention of all words {uniform / bits:.4g}; {len(self.tried)} slopes tried, "
             f"{len(self.scores):,} contexts scored"
         )
-        notes = [said]
+        notes = [summary]
         if edge:
             notes.append(
                 f"the slope of {' and '.join(edge)} is as steep as is searched: retention is all but a "

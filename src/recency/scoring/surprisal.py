@@ -206,7 +206,7 @@ def score_words(
     """
     words = as_words(words)
     asked, _ = measure_names.check(measures, context), results.nats(unit)
-    erased = None if lossy is None else lossy_settings.check_alone(lossy, asked, tokens)
+    erased = None if lossy is None else lossy_settings.check_without_measures(lossy, asked, tokens)
     if first_word not in FIRST_WORDS:
         raise InputError(f"first_word {first_word!r} is none of {', '.join(FIRST_WORDS)}")
     if correction not in whitespace.VARIANTS:

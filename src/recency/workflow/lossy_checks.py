@@ -16,7 +16,7 @@ SEGMENT = 16
 
 def problems(config: dict) -> list[str]:
     """List what does not go with lossy contexts."""
-    found = [
+    faults = [
         problem for name, recipe in config["recipes"].items() for problem in _recipe(name, recipe)
     ]
     lossy = {
@@ -26,26 +26,26 @@ def problems(config: dict) -> list[str]:
     }
     for name, settings in lossy.items():
         where = f"lms → {name} → lossy"
-        found += [f"{where}{problem}" for problem in _lm(config, name, settings)]
+        faults += [f"{where}{problem}" for problem in _lm(config, name, settings)]
     for name in config["lms"]:
         settings = configuration.language_model(config, name)
         recipe = config["recipes"].get(settings.get("recipe"), {})
         form = settings["bias"]["form"]
         trained = configuration.is_trained(config["lms"][name]) and "lossy" in recipe
         if trained and plugins.attribute(configuration.BIASES, form, "uses_length"):
-            found.append(
+            faults.append(
                 f"lms → {name} → bias: the form {form!r} depends on the length of a row, and the rows of "
                 f"recipes → {settings['recipe']} → lossy are padded; take another bias or recipe"
             )
     for name in config["experiments"]:
-        found += _experiment(config, name, lossy)
+        faults += _experiment(config, name, lossy)
     for name, entry in config.get("searches", {}).items():
         if entry.get("lm") in lossy:
-            found.append(
+            faults.append(
                 f"searches → {name} → lm: {entry['lm']!r} is read with lossy contexts, and a search puts "
                 "biases on a network that sees its whole context; name one without `lossy`"
             )
-    return found
+    return faults
 
 
 def _lm(config: dict, name: str, settings: Mapping) -> Iterator[str]:
