@@ -144,11 +144,19 @@ def test_a_name_that_is_taken_is_refused(tmp_path, monkeypatch):
         ("measures", "tokens = {}.reader", "tokens is a column already"),
         ("measures", "computed = {}.computed", "write it as a literal"),
         ("measures", "wrong = {}.wrong", "MEASURE: .*unexpected keyword argument 'units'"),
+        ("measures", "most = {}.most", "MEASURE: tokens 'max' is none of sum, mean"),
+        ("measures", "two = {}.two", "MEASURE: source 'attention states' is none of"),
+        ("measures", "site = {}.site", "MEASURE: a site, and none of the functions attention"),
     ],
 )
 def test_what_a_package_may_not_provide(tmp_path, monkeypatch, group, line, message):
     texts = {"reader": additions.READER, "computed": "MEASURE = dict(unit=1)\n"}
     texts["wrong"] = 'MEASURE = {"units": 1, "masked": True}\n'
+    texts["most"] = 'MEASURE = {"unit": 1, "masked": False, "tokens": "max"}\n'
+    texts["two"] = (
+        'MEASURE = {"unit": 1, "masked": False}\n\n\ndef attention(): ...\ndef states(): ...\n'
+    )
+    texts["site"] = 'MEASURE = {"unit": 1, "masked": False, "site": "layer"}\n'
     folder = others(tmp_path, monkeypatch, group, **texts)
     additions.provide(tmp_path, [f"[recency.{group}]", line.format(folder.name)])
     listed = {

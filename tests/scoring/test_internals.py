@@ -8,166 +8,29 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.stats
 import torch
 import transformers
-from safetensors.torch import save_file
+from inside_networks import (
+    ALL,
+    LAYERS,
+    NETWORKS,
+    SIZE,
+    TEXTS,
+    expected,
+    network_of,
+    row_value,
+)
 from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 from recency.attention.biased import attach
-from recency.errors import InputError
 from recency.networks import architectures
 from recency.scoring import forward, internals, measures
 from recency.scoring.surprisal import Model, score_words
-
-TEXTS = [
-    'The cat’s well-known "friends" didn’t sit (on 3.5 mats), naïvely.',
-    "So it goes.",
-    " ".join(["a long text of many words goes on and on"] * 3),
-    "Word",
-]
-SIZE, LAYERS, HEADS = 16, 2, 4
-SITES = ("", "_l1", "_l2_h3", "_l1_h4")
-OF_HEADS = [
-    *("attention_entropy", "attention_entropy_normalised", "attention_distance_manhattan"),
-    *("attention_distance_earth_movers", "attention_mean_distance"),
-    *("attention_last_1", "attention_last_3"),
-]
-ALL = [name + site for name in OF_HEADS for site in SITES]
-ALL += [f"layer_surprisal_l{layer}" for layer in range(LAYERS + 1)]
-ALL += ["state_change", *(f"state_change_l{layer}" for layer in range(LAYERS + 1))]
-SUMS = ("attention_entropy", "attention_distance", "layer_surprisal", "state_change")
-SHAPE = {"hidden_size": 32, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
-SHAPE |= {"intermediate_size": 64, "max_position_embeddings": SIZE}
-GPT2 = {"n_embd": 32, "n_layer": LAYERS, "n_head": HEADS, "n_positions": SIZE}
-NETWORKS = {
-    "GPT2": GPT2,
-    "Llama": SHAPE | {"num_key_value_heads": 2},
-    "GPTNeoX": SHAPE,
-}
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
     return byte_tokenizer(TEXTS, 320)
-
-
-def network_of(family, tokenizer, seed=1):
-    torch.manual_seed(seed)
-    settings = NETWORKS[family] | {"vocab_size": tokenizer.get_vocab_size(), "bos_token_id": 0}
-    made = getattr(transformers, f"{family}LMHeadModel", None) or getattr(
-        transformers, f"{family}ForCausalLM"
-    )
-    made = made(getattr(transformers, f"{family}Config")(**settings)).eval()
-    with torch.no_grad():  # heads that attend to some inputs more than to others
-        for parameter in made.parameters():
-            parameter.mul_(3 if parameter.dim() > 1 else 1)
-    return made
-
-
-def row_value(name, row, before, words, at):
-    """Return one measure of one row of attention (a list of weights, up to the input itself)."""
-    if name.startswith("attention_entropy"):
-        if at == 0:
-            return np.nan
-        weights = row[:at]
-        if name.endswith("normalised"):
-            if at == 1:
-                return 0.0
-            shares = [w / sum(weights) for w in weights]
-            return -sum(s * np.log(s) for s in shares if s) / np.log(at)
-        return -sum(w * np.log2(w) for w in weights if w)
-    if name.startswith("attention_distance"):
-        if at == 0:
-            return np.nan
-        other = [*before, 0.0]
-        if name.endswith("manhattan"):
-            return sum(abs(a - b) for a, b in zip(row, other, strict=True))
-        places = np.linspace(0, 1, at + 1)
-        return scipy.stats.wasserstein_distance(places, places, row, other)
-    if name == "attention_mean_distance":
-        return sum(w * (at - key) for key, w in enumerate(row))
-    k, word = int(name.rsplit("_", 1)[1]), words[at]
-    return sum(w for key, w in enumerate(row) if words[key] >= 0 and 1 <= word - words[key] <= k)
-
-
-def of_inputs(network, ids, words, targets):
-    """Return name → the value of each input of one window, and of each target (lenses)."""
-    network.double()
-    network.set_attn_implementation("eager")
-    with torch.no_grad():
-        output = network(torch.tensor([ids]), output_attentions=True, output_hidden_states=True)
-        base = network.base_model
-        norm = next(
-            getattr(base, name)
-            for name in ("ln_f", "norm", "final_layer_norm")
-            if hasattr(base, name)
-        )
-        states = [each[0] for each in output.hidden_states]
-        normed = [*map(norm, states[:-1]), states[-1]]
-        logits = [network.get_output_embeddings()(each) for each in normed]
-    network.set_attn_implementation("sdpa")
-    network.float()
-    found = {}
-    for stem, site in itertools.product(OF_HEADS, SITES):
-        layer, *head = [int(part[1:]) for part in site.split("_")[1:]] or [LAYERS]
-        weights = output.attentions[layer - 1][0].numpy()
-        heads = [head[0] - 1] if head else range(HEADS)
-        found[stem + site] = [
-            np.mean(
-                [
-                    row_value(
-                        stem,
-                        weights[h][at][: at + 1].tolist(),
-                        weights[h][at - 1][:at].tolist(),
-                        words,
-                        at,
-                    )
-                    for h in heads
-                ]
-            )
-            for at in range(len(ids))
-        ]
-    for layer in range(LAYERS + 1):
-        state = states[layer].numpy()
-        steps = [np.sqrt(((b - a) ** 2).sum()) for a, b in itertools.pairwise(state)]
-        found[f"state_change_l{layer}"] = [np.nan, *steps]
-        logs = torch.log_softmax(logits[layer], -1).numpy() / np.log(2)
-        found[f"layer_surprisal_l{layer}"] = [-logs[at][t] for at, t in enumerate(targets)]
-    found["state_change"] = found[f"state_change_l{LAYERS}"]
-    return found
-
-
-def expected(network, text, tokenizer, bos, stride, size=SIZE):
-    """Return the measures of `ALL`, a row a word."""
-    pieces = [tokenizer.encode(" " * (n > 0) + word).ids for n, word in enumerate(text.split())]
-    ids = [number for piece in pieces for number in piece]
-    owner = [word for word, piece in enumerate(pieces) for _ in piece]
-    stream, streamed = [0] * bos + ids, [-1] * bos + owner
-    values = {name: [np.nan] * len(ids) for name in ALL}
-    begin, done = 0, 0
-    while True:
-        end = min(begin + size, len(stream))
-        targets = [stream[n + 1] if n + 1 < len(stream) else 0 for n in range(begin, end)]
-        here = of_inputs(network, stream[begin:end], streamed[begin:end], targets)
-        for name, row in here.items():
-            ahead = name.startswith("layer_surprisal")
-            for at in range(done, end):
-                token = at - bos + ahead
-                if 0 <= token < len(ids):
-                    values[name][token] = row[at - begin]
-        done = end
-        if end == len(stream):
-            break
-        begin = end + stride - size
-    table = {}
-    for name in ALL:
-        combine = np.sum if name.startswith(SUMS) else np.mean
-        table[measures.columns([name])[0]] = [
-            combine([v for v, o in zip(values[name], owner) if o == word])
-            for word in range(len(pieces))
-        ]
-    return pd.DataFrame(table)
 
 
 def compare(got, wanted, atol=2e-4):
@@ -280,74 +143,6 @@ def test_attention_is_of_one_layer_at_a_time(tokenizer):
         block.attn.register_forward_hook(see)
     score_words(TEXTS[:1], Model(network, tokenizer), measures=["attention_entropy_l1"])
     assert len(alive) >= 2 * LAYERS and max(most) == 0
-
-
-def test_a_tuned_lens_maps_states_before_the_norm(tokenizer, tmp_path):
-    network = network_of("Llama", tokenizer)
-    torch.manual_seed(3)
-    maps = {"1.weight": torch.eye(32) + torch.randn(32, 32) / 9, "1.bias": torch.randn(32)}
-    save_file(maps, tmp_path / "lens.safetensors")
-    names = ["layer_surprisal_l1", "layer_surprisal_l2"]
-    settings = {"measures": names, "tuned_lens": tmp_path / "lens.safetensors"}
-    table = score_words("So it goes.", Model(network, tokenizer), **settings).table
-    ids = [0, *tokenizer.encode("So it goes.").ids]
-    with torch.no_grad():
-        states = network(torch.tensor([ids]), output_hidden_states=True).hidden_states[1][0]
-        mapped = network.model.norm(states @ maps["1.weight"].T + maps["1.bias"])
-        logs = network.lm_head(mapped).log_softmax(-1)
-    wanted = -sum(float(logs[at, ids[at + 1]]) for at in range(len(ids) - 1)) / np.log(2)
-    assert np.isclose(table["layer_surprisal_l1_bits"].sum(), wanted, rtol=1e-5)
-    assert (table["layer_surprisal_l2_bits"] == table["surprisal_bits"]).all()
-    for name, faulty in {
-        "has no 1.bias": {"1.weight": maps["1.weight"]},
-        "is (31, 32)": maps | {"1.weight": torch.ones(31, 32)},
-        "holds <layer>.weight": maps | {"layer.1.weight": torch.ones(32)},
-        "not finite": maps | {"1.bias": torch.full((32,), torch.inf)},
-    }.items():
-        save_file(faulty, tmp_path / "lens.safetensors")
-        with pytest.raises(InputError, match=name.replace("(", r"\(").replace(")", r"\)")):
-            score_words("So it goes.", Model(network, tokenizer), **settings)
-    with pytest.raises(InputError, match="no file of safetensors"):
-        settings["tuned_lens"] = tmp_path / "none"
-        score_words("So it goes.", Model(network, tokenizer), **settings)
-
-
-REFUSED = {
-    "attention_entropy_l3": "has 2 layers, no layer 3",
-    "attention_entropy_l1_h5": "has 4 heads a layer, no head 5",
-    "state_change_l9": "has 2 layers, no layer 9",
-    "memory_gate_forget": "has no gates",
-    "step_size": "no selective state-space layers",
-    "ngram_explained": "needs an n-gram model: `ngram_lm`",
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_a_network_of_attention_does_not_have_is_refused(tokenizer, name):
-    with pytest.raises(InputError, match=REFUSED[name]):
-        score_words("So it goes.", Model(network_of("GPT2", tokenizer), tokenizer), measures=name)
-
-
-def test_masked_networks_have_none(tokenizer):
-    config = transformers.BertConfig(vocab_size=320, **SHAPE)
-    model = Model(transformers.BertForMaskedLM(config).eval(), tokenizer, masked=True)
-    for name in ("attention_entropy", "layer_surprisal_l1", "state_change", "ngram_remainder"):
-        with pytest.raises(InputError, match="is a measure of causal LMs"):
-            measures.check_masked(measures.check(name))
-            score_words("So it goes.", model, measures=name)
-
-
-def test_impossible_values_are_refused(tokenizer, monkeypatch):
-    from recency.scoring.measures import attention_last
-
-    model = Model(network_of("GPT2", tokenizer), tokenizer)
-    for value in (1.5, float("nan")):
-        monkeypatch.setattr(attention_last, "attention", lambda w, words, k, v=value: w.sum(-1) * v)
-        with pytest.raises(InputError, match="which is no such value"):
-            score_words("So it goes.", model, measures="attention_last_2")
-    monkeypatch.setattr(attention_last, "attention", lambda weights, words, k: weights)
-    with pytest.raises(InputError, match="returns the shape"):
-        score_words("So it goes.", model, measures="attention_last_2")
 
 
 @pytest.mark.merge

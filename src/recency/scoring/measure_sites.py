@@ -67,6 +67,21 @@ def of(name: str) -> tuple[int | None, int | None]:
     )
 
 
+def check_declaration(measure: "Measure") -> None:
+    """Raise TypeError where a declaration has a value that is none of those that there are."""
+    for key, values in (
+        ("site", ("", "layer", "head")),
+        ("layers", ("last", "named")),
+        ("tokens", ("sum", "mean")),
+        ("source", ("", *SOURCES)),
+    ):
+        if (value := getattr(measure, key)) not in values:
+            listed = ", ".join(filter(None, values))
+            raise TypeError(f"{key} {value!r} is none of {listed}")
+    if measure.site and measure.source not in INSIDE:
+        raise TypeError(f"a site, and none of the functions {', '.join(INSIDE)}")
+
+
 def check(name: str, measure: "Measure") -> None:
     """Raise InputError where a name's layer or head is none, or stands where there is none."""
     if not measure.site:

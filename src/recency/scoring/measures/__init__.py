@@ -89,6 +89,10 @@ class Measure:
     bounds: tuple[float | None, float | None] = (None, None)
     source: str = ""
 
+    def __post_init__(self) -> None:
+        """Refuse values that no function reads."""
+        sites.check_declaration(self)
+
     @property
     def pattern(self) -> str:
         """The name with its parameter and its site: `renyi_<alpha>`, `state_change[_l<layer>]`."""
@@ -169,7 +173,7 @@ def _declared(path: tuple[str, ...]) -> dict[str, Measure]:
         exact = plugins.defines(PACKAGE, name, "statistic")
         source = [each for each in sites.SOURCES if plugins.defines(PACKAGE, name, each)]
         try:
-            measures[name] = Measure(name, **settings, is_exact=exact, source="".join(source[:1]))
+            measures[name] = Measure(name, **settings, is_exact=exact, source=" ".join(source))
         except TypeError as error:
             raise InputError(f"{plugins.file(PACKAGE, name)}: MEASURE: {error}") from None
     return measures
