@@ -12,7 +12,7 @@ from recency.attention import specification
 from recency.errors import InputError
 from recency.names import nearest
 from recency.scoring import measures as measure_names
-from recency.scoring import ngram, whitespace
+from recency.scoring import ngram, whitespace, word_entropy_settings
 from recency.scoring import surprisal as scoring
 from recency.scoring import tokenizer as tokenizers
 from recency.scoring.texts import Spaces, Texts, as_words
@@ -75,6 +75,7 @@ def surprisal(
     measures: str | Sequence[str] | None = None,
     context: int | Sequence[int] | None = None,
     rows: str = "words",
+    word_entropy: Mapping[str, Any] | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
     """Return the surprisal of every word, -log2 p(word | what stands before it in its text).
@@ -105,7 +106,11 @@ def surprisal(
 
     measures        "entropy", "entropy_reduction", "renyi_<alpha>", "pmi", "log_rank" (their columns end
                     in the unit), "rank" and "top_<k>", of the word's first token; causal models have
-                    all, masked models all but entropy_reduction and pmi, n-grams none
+                    all, masked models all but entropy_reduction, pmi and the next two, n-grams none;
+                    "word_entropy" and "word_entropy_reduction" are of the next word, not token
+    word_entropy    settings of these two: {"method": "sampling", "samples": 64, "seed": 1}, {"words": file
+                    or list} for an enumeration, {"method": "beam", "beam": 64}; with any, "longest",
+                    "tolerance", "end_of_text"; a standard error, bounds or masses are columns as well
     context         numbers of words: surprisal_context_<n>_bits is the word's surprisal given the begin
                     token and no more than the last n words before it
 
@@ -168,7 +173,14 @@ def surprisal(
     settings |= {"metric": metric, "future": future, "tokens_at_once": tokens_at_once}
     if report is not None:
         settings["report"] = report
-    measure_names.check(measures, context)  # before a model is opened
+    asked = measure_names.check(measures, context)  # before a model is opened
+    if word_entropy is not None:
+        if not asked.separate:
+            raise InputError(
+                "`word_entropy` has settings of a measure that `measures` does not name; add "
+                "'word_entropy' there, or leave them out"
+            )
+        settings["word_entropy"] = word_entropy_settings.check(word_entropy)
     opened = _opened(model, tokenizer, bias)
     with _evaluation(getattr(opened, "network", None)):
         scored = scoring.score_words(words, opened, tokens=rows == "tokens", **settings)

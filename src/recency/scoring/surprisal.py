@@ -1,6 +1,6 @@
 """Rule surprisal: surprisal of every word of a dataset under one language model (contract 3)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from recency.scoring import (
     results,
     sums,
     whitespace,
+    word_entropy_settings,
 )
 from recency.scoring import measures as measure_names
 from recency.scoring import tokenizer as tokenizer_files
@@ -30,7 +31,7 @@ from recency.scoring.results import Result
 from recency.scoring.texts import Texts, as_words, spaces_of
 
 FIRST_WORDS = ("null", "rest")
-OF_MEASURES = ("measures", "context", "tokens")
+OF_MEASURES = ("measures", "context", "tokens", "word_entropy")
 
 
 @dataclass
@@ -171,6 +172,7 @@ def score_words(
     measures: str | Sequence[str] | None = None,
     context: int | Sequence[int] | None = None,
     tokens: bool = False,
+    word_entropy: Mapping[str, Any] | None = None,
     **options,
 ) -> Result:
     """Score every word of `words` (contract 1, or what else `texts.as_words` takes).
@@ -188,9 +190,12 @@ def score_words(
 
     `measures` (recency.scoring.measures.NAMES) and surprisal given the last `context` words, a number
     or several, are further columns. With `tokens` the result has a row per token, too.
+    `word_entropy` are the settings of the measure of that name (word_entropy_settings.WordEntropy).
     """
     words = as_words(words)
     asked, _ = measure_names.check(measures, context), results.nats(unit)
+    of_words = word_entropy_settings.check(word_entropy) if asked.separate else None
+    asked = word_entropy_settings.extend(asked, of_words)
     if first_word not in FIRST_WORDS:
         raise InputError(f"first_word {first_word!r} is none of {', '.join(FIRST_WORDS)}")
     if correction not in whitespace.VARIANTS:
@@ -219,10 +224,18 @@ def score_words(
         for item, rows in items.items()
     ]
     scores = score_texts(model, texts, bos, stride, metric, future, asked, **options)
-    rows = list(items.values())
+    rows, notes = list(items.values()), []
+    if of_words is not None:
+        from recency.scoring import word_entropies
+
+        names = [(item, shown[each]) for item, each in items.items()]
+        notes = word_entropies.add(
+            model, texts, scores, asked, of_words, names, bos, stride, **options
+        )
     result = sums.of_words(
         words, rows, texts, scores, model, unit, correction, first_word, spaces, asked
     )
+    result.notes += notes
     if tokens:
         result.tokens = sums.of_tokens(
             words, rows, texts, scores, model, unit, spaces, leading_space, asked

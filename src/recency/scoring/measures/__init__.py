@@ -58,6 +58,9 @@ class Measure:
         and `example`.
     is_exact : bool
         Whether its module has a `statistic` of whole distributions.
+    separate : bool
+        Whether what it `reads` has a computation of its own (recency.scoring.next_words), next to
+        the pass that gives surprisal.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Measure:
     contexts: tuple[int, ...] = ()
     parameter: Mapping[str, Any] = field(default_factory=dict)
     is_exact: bool = False
+    separate: bool = False
 
     @property
     def pattern(self) -> str:
@@ -173,11 +177,21 @@ class Asked:
 
     measures: tuple[str, ...] = ()  # as `check` writes them, without "surprisal"
     contexts: tuple[int, ...] = ()  # words of context, increasing
+    extra: tuple[tuple[str, int], ...] = ()  # further columns: a statistic, the power of its unit
 
     @property
     def statistics(self) -> tuple[str, ...]:
         """The statistics of a distribution that the measures need, such as entropy."""
-        needed = [statistic for n in self.measures for statistic in measure_of(n).statistics(n)]
+        return self._needed(separate=False)
+
+    @property
+    def separate(self) -> tuple[str, ...]:
+        """The statistics that have a computation of their own."""
+        return self._needed(separate=True)
+
+    def _needed(self, separate: bool) -> tuple[str, ...]:
+        of = ((name, measure_of(name)) for name in self.measures)
+        needed = [s for n, measure in of if measure.separate == separate for s in measure.statistics(n)]
         return tuple(dict.fromkeys(needed))
 
     @property
@@ -238,6 +252,7 @@ def columns_of(asked: Asked, unit: str) -> list[str]:
     """Return the columns for what `check` returned; the unit ends the names of those that have one."""
     endings = {0: "", 1: f"_{unit}"}
     powers = [(name, measure_of(name).unit) for name in asked.measures]
+    powers += asked.extra
     powers += [(f"{SURPRISAL}_context_{length}", 1) for length in asked.contexts]
     return [name + endings.get(power, f"_{unit}{power}") for name, power in powers]
 
