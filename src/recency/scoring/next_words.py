@@ -18,7 +18,7 @@ import torch
 from recency.errors import InputError
 from recency.scoring import forward
 from recency.scoring.alignment import REST, SPACE, Text
-from recency.scoring.next_events import KEPT, NextEvents
+from recency.scoring.next_events import NextEvents
 from recency.scoring.prefix_attention import Branches, NoBranchesError
 from recency.scoring.prefix_states import CarriedStates, WholeTexts
 from recency.scoring.windows import reads_on, sees_length, window_of, windows
@@ -26,8 +26,9 @@ from recency.scoring.word_bounds import Beam, Enumeration
 from recency.scoring.word_entropy_settings import NAME, WordEntropy
 from recency.scoring.word_sampling import Sampling
 
-#: Prefixes that are expanded together, and tokens of texts that are read together.
-NODES, TOKENS = 1024, 512
+#: Prefixes that run together, those whose keys and values are held (at most so many bytes), and
+#: tokens of texts that are read together.
+NODES, HELD, HELD_BYTES, TOKENS = 1024, 4096, 2**28, 512
 #: States computed in two ways may differ by this share of the largest (in bfloat16: by the second).
 CLOSE, CLOSE_BF16 = 1e-3, 1e-1
 
@@ -120,8 +121,6 @@ class NextWords:
             self.method = Enumeration(events, settings, model.tokenizer, self.kind)
         else:
             self.method = {"sampling": Sampling, "beam": Beam}[settings.method](events, settings)
-        rest = max(1, events.size(REST))
-        self.at_once = max(1, min(NODES, KEPT // rest) // self.method.nodes)
         self.carried = reads_on(self.network)
         self.whole = WholeTexts(self.network, self.body, bf16)
         self.branches = None if sees_length(self.network) else Branches(self.network, self._body)
@@ -205,13 +204,17 @@ class NextWords:
                 self.branches = None
         yield from self._whole(texts, roots)
 
-    def _groups(self, roots: list[tuple]) -> Iterator[list[tuple]]:
+    def _at_once(self, held: int = NODES) -> int:
+        """Return how many roots make a group of which so many prefixes are held."""
+        return max(1, held // self.method.nodes)
+
+    def _groups(self, roots: list[tuple], at_once: int) -> Iterator[list[tuple]]:
         """Cut roots into groups of one kind."""
         roots = sorted(roots, key=lambda each: each[1].kind != SPACE)
         for _, same in groupby(roots, key=lambda each: each[1].kind):
             same = list(same)
-            for first in range(0, len(same), self.at_once):
-                yield same[first : first + self.at_once]
+            for first in range(0, len(same), at_once):
+                yield same[first : first + at_once]
 
     def _branching(self, texts, roots) -> Iterator[tuple[Group, dict]]:
         states = self.branches.read(texts)
@@ -227,7 +230,8 @@ class NextWords:
             self._compare(texts, rows, group, grown, node)
             is_new = len(group._levels) < 2
 
-        for group_roots in self._groups(roots):
+        at_once = self._at_once(min(HELD, HELD_BYTES // self.branches.bytes))
+        for group_roots in self._groups(roots, at_once):
             rows = {root: row for row, root in group_roots}
             text = torch.tensor([row for row, _ in group_roots], device=self.network.device)
             length = torch.tensor([r.length for _, r in group_roots], device=self.network.device)
@@ -256,7 +260,7 @@ class NextWords:
     def _whole(self, texts, roots) -> Iterator[tuple[Group, dict]]:
         self.whole.read(texts)
         at_once = forward.tokens_at_once(self.network)
-        for group_roots in self._groups(roots):
+        for group_roots in self._groups(roots, self._at_once()):
             text = torch.tensor([row for row, _ in group_roots])
             length = torch.tensor([root.length for _, root in group_roots])
             self.whole.begin(text, length)
@@ -271,7 +275,7 @@ class NextWords:
 
     def _carried(self, ids, roots) -> Iterator[tuple[Group, dict]]:
         reader, read = CarriedStates(self.network, self.bf16), 0
-        for same in _runs(roots, self.at_once):
+        for same in _runs(roots, self._at_once()):
             pieces = []
             for root in same:
                 pieces.append(ids[read : root.length])

@@ -207,6 +207,12 @@ class Branches:
         self.running.valid = None
         return [states[row, : len(text)] for row, text in enumerate(texts)]
 
+    @property
+    def bytes(self) -> int:
+        """The bytes of a token's keys and values in all layers."""
+        pairs = self.running.keys.values()
+        return sum(each[:, 0].numel() * each.element_size() for pair in pairs for each in pair)
+
     def begin(self, text: torch.Tensor, length: torch.Tensor) -> None:
         """Begin a tree of which root n goes on from the first `length[n]` tokens of `text[n]`."""
         self.roots = (text, length)
@@ -221,6 +227,12 @@ class Branches:
         -------
         Tensor (tokens, width): their states.
         """
+        if self.parents:  # of the level before, only what is gone on from stays
+            used, parents = torch.unique(parents, return_inverse=True)
+            self.parents[-1] = self.parents[-1][used]
+            self.of_root[-1] = self.of_root[-1][used]
+            for levels in self.running.levels.values():
+                levels[-1] = tuple(each[:, used] for each in levels[-1])
         root = self.of_root[-1][parents] if self.of_root else parents
         ancestors = []
         if self.parents:  # from the level before back to the first

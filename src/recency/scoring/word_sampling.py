@@ -2,11 +2,12 @@
 
 The entropy of a word is a sum over prefixes, H = Σ_x p(x) h(x), where h(x) is the entropy of the
 event after the prefix x (recency.scoring.next_events), the empty prefix among them. `stepwise`
-estimates that sum. Prefixes of probability 1/samples or more are all in it, exactly; from the mass
+estimates that sum. Prefixes of probability 2/samples or more are all in it, exactly; from the mass
 of those just beyond them, a stratum for each number of tokens, prefixes are sampled in proportion to
-their probability, and each goes on as a single sampled word along which h is summed. All h are
-exact, so that only their variation among rare words is left to chance. `plain` is the mean of
-−log p of sampled words (Clark et al. 2025). Both are unbiased, and so are their variances.
+their probability, one for each 2/samples of it, and each goes on as a single sampled word along which
+h is summed. All h are exact, so that only their variation among rare words is left to chance. `plain`
+is the mean of −log p of sampled words (Clark et al. 2025). Both are unbiased, and so are their
+variances.
 """
 
 from dataclasses import dataclass, field, fields
@@ -15,11 +16,13 @@ import numpy as np
 import torch
 
 from recency.scoring.alignment import REST
-from recency.scoring.next_events import Events, NextEvents
+from recency.scoring.next_events import KEPT, Events, NextEvents
 from recency.scoring.word_entropy_settings import NAME, WordEntropy
 
 #: Samples of a stratum at least, for its variance.
 FEWEST = 2
+#: Samples that a prefix which is read stands for: exact sums need fewer (docs/surprisal.md).
+STANDS_FOR = 2
 #: Masses below this are rounding.
 NOTHING = 1e-9
 #: Rows whose cumulated probabilities are held at once.
@@ -35,6 +38,10 @@ class _Paths:
     value: np.ndarray
     node: np.ndarray  # the prefix that `token` follows; -1: the word has ended
     token: np.ndarray
+
+    def chosen(self, which: np.ndarray) -> "_Paths":
+        """Return some of the paths."""
+        return _Paths(*(getattr(self, n.name)[which] for n in fields(self)))
 
     def joined(self, other: "_Paths") -> "_Paths":
         """Return these paths and others."""
@@ -54,8 +61,11 @@ class Sampling:
 
     def __init__(self, events: NextEvents, settings: WordEntropy):
         self.events, self.settings = events, settings
+        self.plain = settings.estimator == "plain"
+        #: The probability that a prefix which is read stands for.
+        self.share = (1 if self.plain else STANDS_FOR) / settings.samples
         #: Prefixes of a root that are expanded together, about.
-        self.nodes = settings.samples + FEWEST
+        self.nodes = FEWEST + int(1 / self.share)
 
     def run(self, group) -> dict[str, np.ndarray]:
         """Return the estimates of a group (recency.scoring.next_words.Group), nats, by column."""
@@ -63,7 +73,6 @@ class Sampling:
         self.sum = np.zeros(len(group.keys))
         self.cut = np.zeros(len(group.keys))
         self.strata = _Strata()
-        self.plain = self.settings.estimator == "plain"
         certain, paths = self._first(group)
         level = 1
         while len(certain[0]) or (paths.node >= 0).any():
@@ -71,9 +80,7 @@ class Sampling:
             if level == self.settings.longest:
                 self._cut(certain, paths)
                 break
-            states = group.extend(parents, tokens)
-            after = self.events.after(states, REST)
-            certain, paths = self._next(after, certain, paths, nodes)
+            certain, paths = self._level(group.extend(parents, tokens), certain, paths, nodes)
             level += 1
         return self._estimates(paths)
 
@@ -86,7 +93,7 @@ class Sampling:
             mass = after.first_mass(kind, with_end)
             share = after.probabilities(slice(None)) / mass[:, None]
             ended = 1 - (after.mass[kind] / mass).cpu().numpy()
-            limit = torch.full_like(mass, np.inf if self.plain else 1 / self.settings.samples)
+            limit = torch.full_like(mass, np.inf if self.plain else self.share)
             if not self.plain:
                 self.sum[roots] += after.entropy_of_first(kind, with_end).cpu().numpy()
             row, number = (share >= limit[:, None]).nonzero(as_tuple=True)
@@ -125,11 +132,34 @@ class Sampling:
         tokens = torch.as_tensor(np.append(token, unique[:, 1]), device=device)
         return parents.long(), tokens.long(), (root, weight), nodes
 
+    def _level(self, states: torch.Tensor, certain, paths, nodes) -> tuple[tuple, _Paths]:
+        """Do what `_next` does for some roots at a time, whose logits are held."""
+        most = max(1, KEPT // max(1, self.events.size(REST)))
+        going = nodes >= 0
+        owner = np.zeros(len(states), int)
+        owner[: len(certain[0])], owner[nodes[going]] = certain[0], paths.root[going]
+        part_of = (np.cumsum(np.bincount(owner, minlength=len(self.sum))) - 1) // most
+        further, followed = [], _paths()
+        for part in np.unique(part_of[owner]):
+            mine = np.flatnonzero(part_of[owner] == part)  # the certain ones first
+            local = np.full(len(states) + 1, -1)
+            local[mine] = np.arange(len(mine))
+            its, some = part_of[certain[0]] == part, part_of[paths.root] == part
+            after = self.events.after(states[torch.as_tensor(mine, device=states.device)], REST)
+            ahead, here = self._next(
+                after, tuple(each[its] for each in certain), paths.chosen(some), local[nodes[some]]
+            )
+            here.node = np.where(here.node < 0, -1, mine[here.node])
+            further.append((ahead[0], mine[ahead[1]], *ahead[2:]))
+            followed = followed.joined(here)
+            paths, nodes = paths.chosen(~some), nodes[~some]
+        return tuple(map(np.concatenate, zip(*further, strict=True))), followed.joined(paths)
+
     def _next(self, after: Events, certain, paths, nodes) -> tuple[tuple, _Paths]:
         """Add what a level's prefixes give, and take or sample those that go on."""
         root, weight = certain
         entropy, stop = after.entropy_of_next().cpu().numpy(), after.stop.cpu().numpy()
-        share, tokens = 1 / self.settings.samples, self.events.tokens[REST].cpu().numpy()
+        share, tokens = self.share, self.events.tokens[REST].cpu().numpy()
         count, device = len(root), after.total.device
         self.sum += np.bincount(root, weight * entropy[:count], len(self.sum))
         # Of certain prefixes: those that are certain themselves, and a stratum of the others.
@@ -175,7 +205,7 @@ class Sampling:
         first = len(self.strata.root)
         self.strata.root += roots.tolist()
         self.strata.mass += masses.tolist()
-        counts = np.maximum(FEWEST, np.ceil(self.settings.samples * masses - 1e-9)).astype(int)
+        counts = np.maximum(FEWEST, np.ceil(masses / self.share - 1e-9)).astype(int)
         return _paths(np.repeat(roots, counts), np.repeat(first + np.arange(len(roots)), counts))
 
     def _uniform(self, roots: np.ndarray) -> np.ndarray:
@@ -203,17 +233,23 @@ class Sampling:
         `of` are `Events`, of a level, or a tensor of probabilities.
         """
         tokens, logs = np.zeros(len(rows), int), np.zeros(len(rows))
-        for start in range(0, len(rows), ROWS):
-            part = slice(start, start + ROWS)
-            at = torch.as_tensor(rows[part], device=bounds.device)
+        unique, row_of, counts = np.unique(rows, return_inverse=True, return_counts=True)
+        order = np.argsort(row_of, kind="stable")
+        column_of = np.empty(len(rows), int)  # the draws of a row stand side by side
+        column_of[order] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        device = bounds.device
+        for start in range(0, len(unique), ROWS):
+            at = torch.as_tensor(unique[start : start + ROWS], device=device)
+            here = np.flatnonzero((row_of >= start) & (row_of < start + ROWS))
+            row, column = row_of[here] - start, column_of[here]
             shares = of.probabilities(at) if isinstance(of, Events) else of[at]
             sums = torch.where(shares >= bounds[at, None], 0.0, shares).cumsum(-1)
-            total = sums[:, -1:]
-            sought = torch.as_tensor(uniform[part], device=bounds.device)[:, None] * total
-            last = (sums < total).sum(-1, keepdim=True)
-            number = torch.minimum(torch.searchsorted(sums, sought, right=True), last)
-            tokens[part] = number[:, 0].cpu().numpy()
-            logs[part] = shares.gather(1, number)[:, 0].log().cpu().numpy()
+            sought = torch.zeros(len(at), column.max() + 1, dtype=sums.dtype, device=device)
+            sought[row, column] = torch.as_tensor(uniform[here], device=device)
+            last = torch.searchsorted(sums, sums[:, -1:].contiguous())
+            number = torch.searchsorted(sums, sought * sums[:, -1:], right=True).minimum(last)
+            logs[here] = shares.gather(1, number)[row, column].log().cpu().numpy()
+            tokens[here] = number[row, column].cpu().numpy()
         return tokens, logs
 
     def _cut(self, certain, paths) -> None:
