@@ -67,6 +67,7 @@ for batch in batches.datasets(study):
         input:
             words=[f"<results>/datasets/{name}/words.parquet" for name in batch.members],
             model=lambda wildcards: study.weights(wildcards.lm),
+            word_list=lambda wildcards: files.word_list(wildcards.lm),
         output:
             surprisal=[f"<results>/surprisal/{{lm}}/{name}.parquet" for name in batch.members],
             ledger=[f"<results>/surprisal/{{lm}}/{name}.ledger.csv" for name in batch.members],

@@ -106,6 +106,15 @@ def test_measures_and_short_contexts(story, model, capsys):
     same(found.assign(item="1"), expected)
 
 
+def test_word_entropy(story, model, capsys):
+    given = ["--measure", "word_entropy", "--word-entropy", "sampling:samples=8:longest=3"]
+    found = printed(capsys, story, "--model", model, *given)
+    settings = {"samples": 8, "longest": 3}
+    expected = recency.surprisal(TEXT, model, measures=["word_entropy"], word_entropy=settings)
+    assert list(expected)[-2:] == ["word_entropy_bits", "word_entropy_se_bits"]
+    same(found.assign(item="1"), expected)
+
+
 @pytest.mark.parametrize("lines", [[], ["--lines"]])
 def test_tokens_have_their_characters_in_the_file(lines, story, model, capsys):
     found = printed(capsys, story, "--model", model, "--tokens", "--measure", "entropy", *lines)
@@ -177,6 +186,9 @@ def test_how_a_bias_is_written(text, bias):
         (["--bias", "window"], "width is missing"),
         (["--out", "words.xlsx"], "words.xlsx ends in none of .csv, .tsv and .parquet"),
         (["--measure", "entropi"], "no measure is called 'entropi'; did you mean 'entropy'?"),
+        (["--word-entropy", "sampling:sample=3"], "no setting is called 'sample'"),
+        (["--word-entropy", "beam:beam"], "'beam' is not parameter=value"),
+        (["--word-entropy", "beam:beam=3"], "settings of a measure that `measures` does not name"),
         (["--measure", "entropy,,rank"], "no measure is called ''"),
         (["--context", "1,two"], "context: 'two' is no number of words"),
         (["--context", "-1"], "context: '-1' is no number of words"),
@@ -210,7 +222,7 @@ def test_options_are_those_of_the_function(story, monkeypatch):
     given = ["--bos", "--unit", "bits", "--stride", "1", "--window", "2", "--leading-space"]
     given += ["--correction", "oh_schuler", "--first-word", "null", "--precision", "bf16"]
     given += ["--metric", "original", "--future", "seen", "--measure", "rank", "--context", "1"]
-    given += ["--tokens"]
+    given += ["--tokens", "--word-entropy", "beam"]
     assert main(["surprisal", story, "--model", "m", *given]) == 0
     own = {"files", "model", "bias", "allow_pickle", "lines", "out"}
     assert set(got) - own <= set(inspect.signature(recency.surprisal).parameters)

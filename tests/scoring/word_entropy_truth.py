@@ -27,9 +27,8 @@ def log_p(network, prefixes):
         return torch.log_softmax(network(torch.tensor(prefixes)).logits[:, -1].double(), -1).numpy()
 
 
-def words(network, context, longest, first=FIRST, end_of_text=False, estimate_rest=None):
+def words(network, context, longest, first=FIRST, end_of_text=False):
     """Return log p of every word (a string of tokens), a dict; the end of the text is ()."""
-    rest = estimate_rest or REST
     logs = log_p(network, [context])[0]
     allowed = [*first, END] if end_of_text else first
     mass = np.logaddexp.reduce(logs[allowed])
@@ -41,7 +40,7 @@ def words(network, context, longest, first=FIRST, end_of_text=False, estimate_re
         further = {}
         for (prefix, so_far), row, last in zip(going.items(), logs, stop, strict=True):
             ended[prefix] = so_far + last
-            further |= {(*prefix, token): so_far + row[token] for token in rest}
+            further |= {(*prefix, token): so_far + row[token] for token in REST}
         going = further
     return ended | going
 
@@ -53,15 +52,15 @@ def entropy(log_probabilities):
     return -np.sum(np.exp(logs) * logs) / np.log(2)
 
 
-def expected(network, text, made, longest, end_of_text=False, rest=None):
+def expected(network, text, made, longest, end_of_text=False):
     """Return the word entropy before each word of a text, and at its end."""
     network = network.double()
     values, ids = [], [0]
     for number, word in enumerate(text.split()):
-        first = FIRST if number else (rest or REST)
-        found = words(network, ids, longest, first, end_of_text, rest)
+        first = FIRST if number else REST
+        found = words(network, ids, longest, first, end_of_text)
         values.append(entropy(list(found.values())))
         ids = ids + made.encode(" " * (number > 0) + word).ids
-    values.append(entropy(list(words(network, ids, longest, FIRST, end_of_text, rest).values())))
+    values.append(entropy(list(words(network, ids, longest, FIRST, end_of_text).values())))
     network.float()
     return np.array(values)

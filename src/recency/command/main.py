@@ -196,6 +196,13 @@ def _surprisal(parser: Parser) -> None:
         help="surprisal given the last N words alone, too: 1,2,4",
     )
     add(
+        "--word-entropy",
+        dest="word_entropy",
+        default=left_out,
+        metavar="METHOD:SETTING=VALUE:…",
+        help="of the measure word_entropy: sampling:samples=64:seed=1, enumeration:words=FILE, beam:beam=64",
+    )
+    add(
         "--tokens",
         dest="rows",
         action="store_const",

@@ -41,19 +41,31 @@ def parse_bias(text: str) -> dict[str, Any]:
 
     Values are as in JSON (0.5, [0,1], true), and words without quotes: linear:slopes=mix.
     """
+    form, found = _parsed("--bias", text, "form", "linear:slopes=0.5:layers=[0,1]")
+    return recency.attention.bias(form, **found)
+
+
+def parse_word_entropy(text: str) -> dict[str, Any]:
+    """Return the settings of word entropy that `method:setting=value:…` describes."""
+    method, found = _parsed("--word-entropy", text, "method", "sampling:samples=64:seed=1")
+    return {"method": method, **found}
+
+
+def _parsed(option: str, text: str, first: str, example: str) -> tuple[str, dict[str, Any]]:
+    """Return what stands before the first colon, called `first`, and the parameters after it."""
     form, *pairs = text.split(":")
     found: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
-        if not (name and equals and value) or name in ("form", *found):
+        if not (name and equals and value) or name in (first, *found):
             raise InputError(
-                f"--bias {text!r}: {pair!r} is not parameter=value, each parameter once; "
-                "write linear:slopes=0.5:layers=[0,1]"
+                f"{option} {text!r}: {pair!r} is not parameter=value, each parameter once; "
+                f"write {example}"
             )
         found[name] = _value(value)
         if isinstance(found[name], float) and not math.isfinite(found[name]):
-            raise InputError(f"--bias {text!r}: {name} is not finite")
-    return recency.attention.bias(form, **found)
+            raise InputError(f"{option} {text!r}: {name} is not finite")
+    return form, found
 
 
 def _value(text: str) -> Any:
@@ -65,14 +77,18 @@ def _value(text: str) -> Any:
 
 def check(settings: dict[str, Any]) -> None:
     """Read the lists among the settings, and refuse unknown measures before a model is opened."""
-    from recency.scoring import measures
+    from recency.scoring import measures, word_entropy_settings
 
     if "measures" in settings:
         settings["measures"] = [name.strip() for name in settings["measures"].split(",")]
+    if "word_entropy" in settings:
+        settings["word_entropy"] = parse_word_entropy(settings["word_entropy"])
     if "context" in settings:
         lengths = [text.strip() for text in settings["context"].split(",")]
         settings["context"] = [int(text) if text.isdecimal() else text for text in lengths]
     measures.check(settings.get("measures"), settings.get("context"))
+    if "word_entropy" in settings:
+        word_entropy_settings.check(settings["word_entropy"])
 
 
 def read_words(files: Sequence[str], lines: bool) -> pd.DataFrame:

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
 import torch
 
 from recency.scoring.alignment import END, REST, SPACE
@@ -92,8 +91,8 @@ class NextEvents:
         return len(self.tokens[kind])
 
     def parts(self, states: torch.Tensor, kind: int) -> Iterator[tuple[slice, Events]]:
-        """Yield the events after some states at a time, so that memory is bounded."""
-        step = max(1, KEPT // max(1, self.size(kind)))
+        """Yield the events after some states at a time, whose probabilities may be held in float64."""
+        step = max(1, KEPT // 4 // max(1, self.size(kind)))
         for start in range(0, len(states), step):
             part = slice(start, min(start + step, len(states)))
             yield part, self.after(states[part], kind)

@@ -10,6 +10,7 @@ begin a word, and their probabilities are divided by their sum. Three methods: s
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -99,7 +100,14 @@ class NextWords:
     """
 
     def __init__(
-        self, model, output_layer, settings: WordEntropy, start, stride=None, window=None, bf16=False
+        self,
+        model,
+        output_layer,
+        settings: WordEntropy,
+        start,
+        stride=None,
+        window=None,
+        bf16=False,
     ):
         if not (model.kind == SPACE).any():
             raise InputError(
@@ -128,7 +136,9 @@ class NextWords:
 
     def _body(self, **inputs):
         lower = torch.autocast(self.network.device.type, torch.bfloat16, enabled=self.bf16)
-        layout = nullcontext() if self.bf16 else forward.laid_out(self.network, forward.WORTH_A_LAYOUT)
+        layout = (
+            nullcontext() if self.bf16 else forward.laid_out(self.network, forward.WORTH_A_LAYOUT)
+        )
         with lower, layout:
             return self.body(**inputs)
 
@@ -182,7 +192,13 @@ class NextWords:
             windows(text.ids, number, self.size, self.stride, self.start)
         ):
             roots = [
-                Root(number, window.start + position, kinds[window.start + position], number_of, position + 1)
+                Root(
+                    number,
+                    window.start + position,
+                    kinds[window.start + position],
+                    number_of,
+                    position + 1,
+                )
                 for position in range(window.fresh, len(window.ids))
                 if window.start + position in kinds
             ]
@@ -240,7 +256,7 @@ class NextWords:
                 [root for _, root in group_roots],
                 hidden,
                 lambda parents, tokens: self.branches.extend(parents, tokens, NODES),
-                lambda: self.branches.begin(text, length),
+                partial(self.branches.begin, text, length),
                 check,
             )
             yield group, self.method.run(group)
@@ -268,7 +284,7 @@ class NextWords:
                 [root for _, root in group_roots],
                 self.whole.roots(),
                 lambda parents, tokens: self.whole.extend(parents, tokens, at_once),
-                lambda: self.whole.begin(text, length),
+                partial(self.whole.begin, text, length),
                 _unchecked,
             )
             yield group, self.method.run(group)

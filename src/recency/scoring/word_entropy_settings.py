@@ -108,7 +108,9 @@ def check(settings: Mapping[str, Any] | None, read_words: bool = True) -> WordEn
         if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
             raise InputError(f"{NAME}: {name} {value!r} is no whole number of {least} or more")
     if given.get("estimator", ESTIMATORS[0]) not in ESTIMATORS:
-        raise InputError(f"{NAME}: no estimator is called {nearest(given['estimator'], ESTIMATORS)}")
+        raise InputError(
+            f"{NAME}: no estimator is called {nearest(given['estimator'], ESTIMATORS)}"
+        )
     if not isinstance(given.get("end_of_text", False), bool):
         raise InputError(f"{NAME}: end_of_text {given['end_of_text']!r} is neither true nor false")
     tolerance = given.get("tolerance")

@@ -45,7 +45,9 @@ class _Paths:
 
     def joined(self, other: "_Paths") -> "_Paths":
         """Return these paths and others."""
-        return _Paths(*(np.append(getattr(self, n.name), getattr(other, n.name)) for n in fields(self)))
+        return _Paths(
+            *(np.append(getattr(self, n.name), getattr(other, n.name)) for n in fields(self))
+        )
 
 
 @dataclass
@@ -120,7 +122,7 @@ class Sampling:
         return (root, parent, tokens[number], weight), paths
 
     def _nodes(self, certain, paths) -> tuple:
-        """Number the prefixes of a level: the certain ones first, and each sampled one once."""
+        """Return numbered prefixes of a level: the certain ones first, and each sampled one once."""
         root, parent, token, weight = certain
         going = np.flatnonzero(paths.node >= 0)
         pairs = np.stack([paths.node[going], paths.token[going]], 1)

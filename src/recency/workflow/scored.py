@@ -18,12 +18,14 @@ def main(
     datasets: Sequence[str],
     code: Mapping[str, str],
     accept: Sequence[Sequence[str]] = (),
+    word_list: Sequence[str] = (),
     **settings,
 ) -> None:
     """Write the surprisal and the ledger of each dataset that is not stored already.
 
     `settings` are those of recency.scoring.surprisal.main. Datasets of the same words are scored
-    once. `accept` are the checks of the surprisal that each dataset may fail.
+    once. `accept` are the checks of the surprisal that each dataset may fail; `word_list` is the file
+    that the LM's settings of word entropy name, if any.
     """
     made_by = lm.settings | settings
     parts, of, may_fail = [], {}, {}
@@ -32,6 +34,7 @@ def main(
         datasets, words, accepted, surprisal, ledger, strict=True
     ):
         files = {"words": path, "model": lm.files}
+        files |= {"word_list": word_list} if word_list else {}
         key = stored_parts.key(files, made_by | ({"accept": fails} if fails else {}), code)
         part = Part(name, tuple(map(Path, outputs)), key)
         parts.append(part)

@@ -191,7 +191,9 @@ class Asked:
 
     def _needed(self, separate: bool) -> tuple[str, ...]:
         of = ((name, measure_of(name)) for name in self.measures)
-        needed = [s for n, measure in of if measure.separate == separate for s in measure.statistics(n)]
+        needed = [
+            s for n, measure in of if measure.separate == separate for s in measure.statistics(n)
+        ]
         return tuple(dict.fromkeys(needed))
 
     @property
