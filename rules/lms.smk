@@ -68,6 +68,7 @@ for batch in batches.datasets(study):
             **batches.scoring_files(study),
             words=[f"<results>/datasets/{name}/words.parquet" for name in batch.members],
             unigram=batches.frequencies(study, batch),
+            word_list=lambda wildcards: files.word_list(wildcards.lm),
         output:
             surprisal=[f"<results>/surprisal/{{lm}}/{name}.parquet" for name in batch.members],
             ledger=[f"<results>/surprisal/{{lm}}/{name}.ledger.csv" for name in batch.members],

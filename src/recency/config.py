@@ -85,10 +85,11 @@ def language_model(config: dict, name: str) -> dict:
     scale |= {key: of_scale[key] for key in MEASURE_KEYS if key in of_scale}
     carried = {**inherited(config, lm), **lm}.get("memory")
     memory = {"memory": config["memories"][carried]} if carried else {}
+    merged = {**scale, **inherited(config, lm), **lm}
+    if "scoring" in of_scale and kind_of(merged) == "network":
+        merged["scoring"] = of_scale["scoring"] | merged.get("scoring", {})
     return {
-        **scale,
-        **inherited(config, lm),
-        **lm,
+        **merged,
         **memory,
         "label": label_of(config, name),
         "applied": "none" if bias["form"] == "none" else lm.get("applied", "training"),

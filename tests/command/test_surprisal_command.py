@@ -113,6 +113,15 @@ def test_lossy_contexts(story, model, capsys):
     same(found.assign(item="1"), recency.surprisal(TEXT, model, lossy=lossy))
 
 
+def test_word_entropy(story, model, capsys):
+    given = ["--measure", "word_entropy", "--word-entropy", "sampling:samples=8:longest=3"]
+    found = printed(capsys, story, "--model", model, *given)
+    settings = {"samples": 8, "longest": 3}
+    expected = recency.surprisal(TEXT, model, measures=["word_entropy"], word_entropy=settings)
+    assert list(expected)[-2:] == ["word_entropy_bits", "word_entropy_se_bits"]
+    same(found.assign(item="1"), expected)
+
+
 @pytest.mark.parametrize("lines", [[], ["--lines"]])
 def test_tokens_have_their_characters_in_the_file(lines, story, model, capsys):
     found = printed(capsys, story, "--model", model, "--tokens", "--measure", "entropy", *lines)
@@ -184,6 +193,9 @@ def test_how_a_bias_is_written(text, bias):
         (["--bias", "window"], "width is missing"),
         (["--out", "words.xlsx"], "words.xlsx ends in none of .csv, .tsv and .parquet"),
         (["--measure", "entropi"], "no measure is called 'entropi'; did you mean 'entropy'?"),
+        (["--word-entropy", "sampling:sample=3"], "no setting is called 'sample'"),
+        (["--word-entropy", "beam:beam"], "'beam' is not parameter=value"),
+        (["--word-entropy", "beam:beam=3"], "settings of a measure that `measures` does not name"),
         (["--measure", "entropy,,rank"], "no measure is called ''"),
         (["--context", "1,two"], "context: 'two' is no number of words"),
         (["--lossy", "exponential:half_life"], "'half_life' is not parameter=value"),
@@ -222,6 +234,7 @@ def test_options_are_those_of_the_function(story, monkeypatch):
     given += ["--metric", "original", "--future", "seen", "--measure", "rank", "--context", "1"]
     given += ["--tokens", "--ngram-lm", "two.arpa", "--tuned-lens", "lens.safetensors"]
     given += ["--lossy", "truncation:words=2"]
+    given += ["--word-entropy", "beam"]
     assert main(["surprisal", story, "--model", "m", *given]) == 0
     own = {"files", "model", "bias", "allow_pickle", "lines", "out"}
     assert set(got) - own <= set(inspect.signature(recency.surprisal).parameters)

@@ -172,6 +172,14 @@ PAPER = {
     "scales: {paper: {stride: 4096}}": "stride, 4096, is beyond architectures → pythia-2-4-256 → context, 2048",
     "lms: {Pythia: {scoring: {window: 4096}}}": "scoring → window, 4096, is beyond",
     "lms: {Pythia: {scoring: {window: 16}, stride: 32}}": "stride, 32, is beyond scoring → window, 16",
+    "lms: {Pythia: {scoring: {word_entropy: {samples: 9}}}}": (
+        "lms → Pythia → scoring → word_entropy: no measure needs it; add word_entropy to `measures`"
+    ),
+    "lms: {Pythia: {measures: [word_entropy], scoring: {window: 32}}}": (
+        "word_entropy → longest: words of 20 tokens leave too little of a window of 32"
+    ),
+    "scales: {paper: {scoring: {word_entropy: {beam: 3}}}}": "`beam` goes with the method beam, not",
+    "scales: {paper: {scoring: {word_entropy: {words: nowhere.txt}}}}": "there is no such file",
     "lms: {gpt2: {checkpoint: ./nowhere}}": "lms → gpt2 → checkpoint: no folder './nowhere'",
     "lms: {gpt2: {checkpoint: ''}}": "checkpoint: '' is no folder and no name on the Hub",
     "architectures: {gpt2-small: {width: 1200000}}": "parameters; 1e+11 are the most",
@@ -202,6 +210,7 @@ PAPER = {
     "architectures: {roberta-base: {heads: 3}}\nlms: {MLM-baseline: {bias: ALiBi-one-sided}}": (
         "lms → MLM-baseline → bias: one_sided parts the heads in halves, and 3 have none"
     ),
+    "lms: {MLM-baseline: {measures: [word_entropy]}}": "'word_entropy' is a measure of causal LMs",
     "lms: {MLM-baseline: {measures: [pmi]}}": (
         "lms → MLM-baseline → measures: 'pmi' is a measure of causal LMs, whose text grows word by word"
     ),

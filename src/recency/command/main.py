@@ -214,6 +214,13 @@ def _surprisal(parser: Parser) -> None:
         help="words of context erased at random: FORM:PARAMETER=VALUE:…, as exponential:half_life=3",
     )
     add(
+        "--word-entropy",
+        dest="word_entropy",
+        default=left_out,
+        metavar="METHOD:SETTING=VALUE:…",
+        help="of the measure word_entropy: sampling:samples=64:seed=1, enumeration:words=FILE, beam:beam=64",
+    )
+    add(
         "--tokens",
         dest="rows",
         action="store_const",

@@ -41,7 +41,7 @@ def parse_bias(text: str) -> dict[str, Any]:
 
     Values are as in JSON (0.5, [0,1], true), and words without quotes: linear:slopes=mix.
     """
-    form, parameters = _parsed(text, "--bias", "linear:slopes=0.5:layers=[0,1]")
+    form, parameters = _parsed(text, "--bias", "form", "linear:slopes=0.5:layers=[0,1]")
     return recency.attention.bias(form, **parameters)
 
 
@@ -52,7 +52,7 @@ def parse_lossy(text: str) -> dict[str, Any]:
     """
     from recency.scoring.lossy_settings import Lossy
 
-    form, parameters = _parsed(text, "--lossy", "exponential:half_life=3:samples=64")
+    form, parameters = _parsed(text, "--lossy", "form", "exponential:half_life=3:samples=64")
     settings = {
         name: parameters.pop(name)
         for name in list(parameters)
@@ -61,13 +61,19 @@ def parse_lossy(text: str) -> dict[str, Any]:
     return {"erasure": {"form": form, **parameters}, **settings}
 
 
-def _parsed(text: str, option: str, example: str) -> tuple[str, dict[str, Any]]:
-    """Return the form and the parameters of `form:parameter=value:…`."""
+def parse_word_entropy(text: str) -> dict[str, Any]:
+    """Return the settings of word entropy that `method:setting=value:…` describes."""
+    method, settings = _parsed(text, "--word-entropy", "method", "sampling:samples=64:seed=1")
+    return {"method": method, **settings}
+
+
+def _parsed(text: str, option: str, first: str, example: str) -> tuple[str, dict[str, Any]]:
+    """Return what stands before the first colon, called `first`, and the parameters after it."""
     form, *pairs = text.split(":")
     parameters: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
-        if not (name and equals and value) or name in ("form", *parameters):
+        if not (name and equals and value) or name in (first, *parameters):
             raise InputError(
                 f"{option} {text!r}: {pair!r} is not parameter=value, each parameter once; "
                 f"write {example}"
@@ -87,16 +93,20 @@ def _value(text: str) -> Any:
 
 def check(settings: dict[str, Any]) -> None:
     """Read the lists among the settings, and refuse unknown measures before a model is opened."""
-    from recency.scoring import lossy_settings, measures
+    from recency.scoring import lossy_settings, measures, word_entropy_settings
 
     if "measures" in settings:
         settings["measures"] = [name.strip() for name in settings["measures"].split(",")]
+    if "word_entropy" in settings:
+        settings["word_entropy"] = parse_word_entropy(settings["word_entropy"])
     if "context" in settings:
         lengths = [text.strip() for text in settings["context"].split(",")]
         settings["context"] = [int(text) if text.isdecimal() else text for text in lengths]
     measures.check(settings.get("measures"), settings.get("context"))
     if "lossy" in settings:
         settings["lossy"] = lossy_settings.check(parse_lossy(settings["lossy"]))
+    if "word_entropy" in settings:
+        word_entropy_settings.check(settings["word_entropy"])
 
 
 def read_words(files: Sequence[str], lines: bool) -> pd.DataFrame:

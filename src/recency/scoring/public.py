@@ -11,7 +11,13 @@ import pandas as pd
 from recency.attention import specification
 from recency.errors import InputError
 from recency.names import nearest
-from recency.scoring import lossy_settings, ngram, ngram_likeness, whitespace
+from recency.scoring import (
+    lossy_settings,
+    ngram,
+    ngram_likeness,
+    whitespace,
+    word_entropy_settings,
+)
 from recency.scoring import measures as measure_names
 from recency.scoring import surprisal as scoring
 from recency.scoring import tokenizer as tokenizers
@@ -78,6 +84,7 @@ def surprisal(
     tuned_lens: str | PathLike | None = None,
     rows: str = "words",
     lossy: Mapping[str, Any] | None = None,
+    word_entropy: Mapping[str, Any] | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
     """Return the surprisal of every word, -log2 p(word | what stands before it in its text).
@@ -108,8 +115,12 @@ def surprisal(
 
     measures        "entropy", "entropy_reduction", "renyi_<alpha>", "pmi", "log_rank" (their columns end
                     in the unit), "rank" and "top_<k>", of the word's first token; causal models have
-                    all, masked models all but entropy_reduction and pmi, n-grams none; and of what is
-                    inside a causal network (docs/internals.md): "attention_entropy_l2_h3" …
+                    all, masked models all but entropy_reduction, pmi and the next two, n-grams none;
+                    "word_entropy" and "word_entropy_reduction" are of the next word, not token; and of
+                    what is inside a causal network (docs/internals.md): "attention_entropy_l2_h3" …
+    word_entropy    settings of these two: {"method": "sampling", "samples": 64, "seed": 1}, {"words": file
+                    or list} for an enumeration, {"method": "beam", "beam": 64}; with any, "longest",
+                    "tolerance", "end_of_text"; a standard error, bounds or masses are columns as well
     context         numbers of words: surprisal_context_<n>_bits is the word's surprisal given the begin
                     token and no more than the last n words before it
 
@@ -184,6 +195,13 @@ def surprisal(
         settings["lossy"] = lossy_settings.check(lossy)
     asked = measure_names.check(measures, context)  # before a model is opened
     ngram_likeness.reference(ngram_lm, asked, bool(bos), within, rows == "tokens")
+    if word_entropy is not None:
+        if not asked.separate:
+            raise InputError(
+                "`word_entropy` has settings of a measure that `measures` does not name; add "
+                "'word_entropy' there, or leave them out"
+            )
+        settings["word_entropy"] = word_entropy_settings.check(word_entropy)
     opened = _opened(model, tokenizer, bias)
     with _evaluation(getattr(opened, "network", None)):
         scored = scoring.score_words(words, opened, tokens=rows == "tokens", **settings)

@@ -26,6 +26,7 @@ from recency.scoring import (
     results,
     sums,
     whitespace,
+    word_entropy_settings,
 )
 from recency.scoring import measures as measure_names
 from recency.scoring import tokenizer as tokenizer_files
@@ -35,7 +36,7 @@ from recency.scoring.results import Result
 from recency.scoring.texts import Texts, as_words, spaces_of
 
 FIRST_WORDS = ("null", "rest")
-OF_MEASURES = ("measures", "context", "tokens")
+OF_MEASURES = ("measures", "context", "tokens", "word_entropy")
 
 
 @dataclass
@@ -184,6 +185,7 @@ def score_words(
     tokens: bool = False,
     lossy: Mapping[str, Any] | lossy_settings.Lossy | None = None,
     ngram_lm: ngram_likeness.Reference | str | Path | None = None,
+    word_entropy: Mapping[str, Any] | None = None,
     **options,
 ) -> Result:
     """Score every word of `words` (contract 1, or what else `texts.as_words` takes).
@@ -201,12 +203,16 @@ def score_words(
     file of a tuned lens (recency.scoring.lens), `ngram_lm` the n-gram model of ngram_explained.
 
     `measures` (recency.scoring.measures.NAMES) and surprisal given the last `context` words, a number
-    or several, are further columns. With `tokens` the result has a row per token, too. `lossy` has
-    words of context erased at random (recency.scoring.lossy_surprisal), without any of these.
+    or several, are further columns. With `tokens` the result has a row per token, too.
+    `word_entropy` are the settings of the measure of that name (word_entropy_settings.WordEntropy).
+    `lossy` has words of context erased at random (recency.scoring.lossy_surprisal), without measures,
+    short contexts and rows of tokens.
     """
     words = as_words(words)
     asked, _ = measure_names.check(measures, context), results.nats(unit)
     erased = None if lossy is None else lossy_settings.check_without_measures(lossy, asked, tokens)
+    of_words = word_entropy_settings.check(word_entropy) if asked.separate else None
+    asked = word_entropy_settings.extend(asked, of_words)
     if first_word not in FIRST_WORDS:
         raise InputError(f"first_word {first_word!r} is none of {', '.join(FIRST_WORDS)}")
     if correction not in whitespace.VARIANTS:
@@ -236,7 +242,7 @@ def score_words(
         )
         for item, rows in items.items()
     ]
-    rows = list(items.values())
+    rows, notes = list(items.values()), []
     if erased is not None:
         settings = {"bos": bos, "stride": stride, "metric": metric, "future": future} | options
         settings |= {"unit": unit, "correction": correction, "spaces": spaces}
@@ -244,9 +250,17 @@ def score_words(
             lossy_surprisal.score(words, rows, texts, model, erased, **settings), model, bos
         )
     scores = score_texts(model, texts, bos, stride, metric, future, asked, **options)
+    if of_words is not None:
+        from recency.scoring import word_entropies
+
+        names = [(item, shown[each]) for item, each in items.items()]
+        notes = word_entropies.add(
+            model, texts, scores, asked, of_words, names, bos, stride, **options
+        )
     result = sums.of_words(
         words, rows, texts, scores, model, unit, correction, first_word, spaces, asked
     )
+    result.notes += notes
     if reference is not None:
         ngram_likeness.fill(result, words, asked, reference, unit)
     if tokens:

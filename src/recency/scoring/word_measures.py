@@ -91,6 +91,7 @@ def _derived(asked, statistics, surprisal, first, log) -> list[np.ndarray]:
         else:
             value = derive(words, *measure.argument(name))
         values.append(value / log**measure.unit if measure.unit else value)
+    values += [words.before(name) / log**power for name, power in asked.extra]
     return values + [surprisal[length] / log for length in asked.contexts]
 
 

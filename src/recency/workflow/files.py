@@ -91,6 +91,12 @@ class Files:
         file = entry["table"] if "table" in entry else entry["tables"][dataset]
         return self.dataset_file(f"lms-{lm}", "table" if "table" in entry else dataset, file)
 
+    def word_list(self, lm: str) -> list[str]:
+        """Return the file of the words that an LM's word entropy enumerates, if any."""
+        settings = configuration.language_model(self.config, lm).get("scoring", {})
+        words = settings.get("word_entropy", {}).get("words")
+        return [words] if words else []
+
     def ngrams(self, lm: str) -> str:
         """Return where the file of an n-gram LM is that is given as one."""
         return self.dataset_file(f"lms-{lm}", "ngrams", self.config["lms"][lm]["ngram"]["file"])

@@ -10,6 +10,7 @@ from recency import plugins
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.scoring import measures
+from recency.scoring.word_entropy_settings import WordEntropy
 from recency.simulation.story import Rates
 
 MOST_PARAMETERS = 10**11
@@ -146,6 +147,7 @@ def _lm(config: dict, name: str, lm: Mapping) -> Iterator[str]:
                     "leave it out"
                 )
     asked = measures.check(lm.get("measures"), lm.get("context"))
+    yield from _word_entropy(config, name, lm, asked, architecture)
     if 0 in asked.lengths and not lm.get("bos"):
         yield ": pmi and a context of 0 words need a begin token (`bos: true`)"
     if not configuration.is_trained(config["lms"][name]):
@@ -159,6 +161,32 @@ def _lm(config: dict, name: str, lm: Mapping) -> Iterator[str]:
     if "vectors" in recipe:
         begins = f" → recipe: {lm['recipe']!r} begins with vectors"
         yield from (f"{begins} of {p}" for p in _vectors(config, lm, recipe["vectors"]["of"]))
+
+
+def _word_entropy(
+    config: dict, name: str, lm: Mapping, asked: measures.Asked, architecture: Mapping
+) -> Iterator[str]:
+    """Yield why an LM has no word entropy, and settings of it that nothing asks for."""
+    if not asked.separate:
+        if "word_entropy" in config["lms"][name].get("scoring", {}):
+            yield (
+                " → scoring → word_entropy: no measure needs it; add word_entropy to `measures`, or "
+                "leave it out"
+            )
+        return
+    if config["tokenizers"][lm["tokenizer"]].get("kind") == "words":
+        yield (
+            f" → measures: {asked.separate[0]}: the entries of {lm['tokenizer']!r} are whole words, so "
+            "that `entropy` is that of the next word; take that"
+        )
+    given = lm.get("scoring", {})
+    longest = given.get("word_entropy", {}).get("longest", WordEntropy.longest)
+    window = min(given.get("window") or architecture["context"], architecture["context"])
+    if architecture["family"] != "recurrent" and longest > window // 2:
+        yield (
+            f" → scoring → word_entropy → longest: words of {longest} tokens leave too little of a "
+            f"window of {window} for their context; set it to {window // 2} at most"
+        )
 
 
 def _recurrent(of: str, lm: Mapping, order: str) -> Iterator[str]:

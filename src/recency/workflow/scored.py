@@ -24,6 +24,7 @@ def main(
     tuned_lens: Sequence[str] = (),
     ngram_lm: Sequence[str] = (),
     ngram_reading: Mapping[str, Any] = MappingProxyType({}),
+    word_list: Sequence[str] = (),
     **settings,
 ) -> None:
     """Write the surprisal and the ledger of each dataset that is not stored already.
@@ -32,7 +33,8 @@ def main(
     once. `accept` are the checks of the surprisal that each dataset may fail; `unigram` has the unigram
     surprisal of each, where the LM erases words of context by their frequency. `tuned_lens` and
     `ngram_lm` are files of measures, none or one each, and `ngram_reading` how the n-gram model reads
-    words (recency.scoring.ngram_likeness.Reference).
+    words (recency.scoring.ngram_likeness.Reference); `word_list` is the file that the LM's settings of
+    word entropy name, if any.
     """
     files = {"tuned_lens": list(tuned_lens), "ngram_lm": list(ngram_lm)}
     files = {name: paths for name, paths in files.items() if paths}

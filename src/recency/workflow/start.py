@@ -21,6 +21,7 @@ from recency.workflow import (
     leftovers,
     loading,
     machine,
+    notices,
     plan_checks,
     products,
     snakemake_patches,
@@ -87,7 +88,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
     if problems:
         raise ConfigError(checks.listed(problems))
     if workflow.is_main_process:
-        for line in found.left_out():
+        for line in [*found.left_out(), *notices.of_predictors(config)]:
             logger.warning(line)
     return found
 

@@ -18,7 +18,7 @@ from recency import plugins, sources
 from recency.errors import InputError
 from recency.names import nearest
 from recency.reading import join_keys
-from recency.scoring import measures
+from recency.scoring import measures, word_entropy_settings
 from recency.workflow import option_checks, schema_checks
 from recency.workflow.schema_checks import short
 
@@ -142,6 +142,14 @@ def _measures(look: Lookup, value: list[str]) -> Faults:
         yield (), str(error)
 
 
+def _word_entropy(look: Lookup, value: Mapping) -> Faults:
+    """Yield settings of word entropy that do not go together, and a list of words that is not here."""
+    try:
+        word_entropy_settings.check(value)
+    except InputError as error:
+        yield (), str(error)
+
+
 def _checkpoint(look: Lookup, value: str) -> Faults:
     """Yield a checkpoint that is neither a folder nor a name on the Hub."""
     if value.startswith(("/", "./", "../", "~")) and not os.path.isdir(value):
@@ -228,6 +236,7 @@ CHECKS: dict[str, Callable[[Lookup, object], Faults]] = {
     "file": _file,
     "join": _join,
     "measures": _measures,
+    "word_entropy": _word_entropy,
     "memory": partial(_form, "memories"),
     "patterns": _patterns,
     "responses": _responses,

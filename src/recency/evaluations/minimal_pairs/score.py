@@ -20,7 +20,7 @@ from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_texts
 
 #: Settings of `scoring` that say how a word is summed; a sentence has no use for them.
-OF_WORDS = ("correction", "first_word")
+OF_WORDS = ("correction", "first_word", "word_entropy")
 
 Sums = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Of each sentence: bits of all tokens, bits without the first, number of tokens."""

@@ -60,6 +60,9 @@ class Measure:
         `minimum` (of numbers) and `example`.
     is_exact : bool
         Whether its module has a `statistic` of whole distributions.
+    separate : bool
+        Whether what it `reads` has a computation of its own (recency.scoring.next_words), next to
+        the pass that gives surprisal.
     site : str
         The part of the network that ends its name: a "layer" (_l2), or a "head" (_l2_h3, or _l2, the
         mean over the layer's heads).
@@ -82,6 +85,7 @@ class Measure:
     contexts: tuple[int, ...] = ()
     parameter: Mapping[str, Any] = field(default_factory=dict)
     is_exact: bool = False
+    separate: bool = False
     site: str = ""
     layers: str = "last"
     lowest: int = 1
@@ -213,11 +217,23 @@ class Asked:
 
     measures: tuple[str, ...] = ()  # as `check` writes them, without "surprisal"
     contexts: tuple[int, ...] = ()  # words of context, increasing
+    extra: tuple[tuple[str, int], ...] = ()  # further columns: a statistic, the power of its unit
 
     @property
     def statistics(self) -> tuple[str, ...]:
         """The statistics of a distribution that the measures need, such as entropy."""
-        needed = [statistic for n in self.measures for statistic in measure_of(n).statistics(n)]
+        return self._needed(separate=False)
+
+    @property
+    def separate(self) -> tuple[str, ...]:
+        """The statistics that have a computation of their own."""
+        return self._needed(separate=True)
+
+    def _needed(self, separate: bool) -> tuple[str, ...]:
+        of = ((name, measure_of(name)) for name in self.measures)
+        needed = [
+            s for n, measure in of if measure.separate == separate for s in measure.statistics(n)
+        ]
         return tuple(dict.fromkeys(needed))
 
     def of(self, *sources: str) -> tuple[str, ...]:
@@ -282,6 +298,7 @@ def columns_of(asked: Asked, unit: str) -> list[str]:
     """Return the columns for what `check` returned; the unit ends the names of those that have one."""
     endings = {0: "", 1: f"_{unit}"}
     powers = [(name, measure_of(name).unit) for name in asked.measures]
+    powers += asked.extra
     powers += [(f"{SURPRISAL}_context_{length}", 1) for length in asked.contexts]
     return [name + endings.get(power, f"_{unit}{power}") for name, power in powers]
 

@@ -1,0 +1,336 @@
+"""Entropy of the next word at the beginning of each word of a text (Clark, Oh & Schuler 2025).
+
+A word is a first token that begins a word and further tokens that do not, up to a token that begins
+the next word or ends the text. Its entropy before a word of the text is that of all such words,
+given the text up to there; that the word before has ended is given, too: first tokens are those that
+begin a word, and their probabilities are divided by their sum. Three methods: samples
+(recency.scoring.word_sampling), a list of words, and a beam (recency.scoring.word_bounds).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+
+import numpy as np
+import torch
+
+from recency.errors import InputError
+from recency.scoring import forward
+from recency.scoring.alignment import REST, SPACE, Text
+from recency.scoring.next_events import NextEvents
+from recency.scoring.prefix_attention import Branches, NoBranchesError
+from recency.scoring.prefix_states import CarriedStates, WholeTexts
+from recency.scoring.windows import reads_on, sees_length, window_of, windows
+from recency.scoring.word_bounds import Beam, Enumeration
+from recency.scoring.word_entropy_settings import NAME, WordEntropy
+from recency.scoring.word_sampling import Sampling
+
+#: Prefixes that run together, those whose keys and values are held (at most so many bytes), and
+#: tokens of texts that are read together.
+NODES, HELD, HELD_BYTES, TOKENS = 1024, 4096, 2**28, 512
+#: States computed in two ways may differ by this share of the largest (in bfloat16: by the second).
+CLOSE, CLOSE_BF16 = 1e-3, 1e-1
+
+
+@dataclass(frozen=True)
+class Root:
+    """A place where a word begins: token `place` of a text, predicted after `length` inputs."""
+
+    text: int
+    place: int
+    kind: int  # of the tokens that a word may begin with there
+    window: int
+    length: int
+
+
+class Group:
+    """Roots of one kind, and the tree of prefixes that go on from them.
+
+    Attributes
+    ----------
+    states : Tensor (roots, width)
+        Those that predict the first token.
+    keys : list of tuple of int
+        The text and the place in it of each root.
+    """
+
+    def __init__(self, roots, states, grow: Callable, begin: Callable, check: Callable):
+        self.kind, self.states = roots[0].kind, states
+        self.keys = [(root.text, root.place) for root in roots]
+        self._roots, self._grow, self._begin, self._check = roots, grow, begin, check
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin the tree again."""
+        self._begin()
+        self._levels: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def extend(self, parents: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """Add a token after each of `parents`, numbers in the level before; return their states."""
+        states = self._grow(parents, tokens)
+        self._levels.append((parents, tokens))
+        self._check(self, states)
+        return states
+
+    def line(self, node: int) -> tuple[Root, list[int]]:
+        """Return the root of a prefix of the last level, and its tokens."""
+        tokens: list[int] = []
+        for parents, here in reversed(self._levels):
+            tokens.insert(0, int(here[node]))
+            node = int(parents[node])
+        return self._roots[node], tokens
+
+
+class NextWords:
+    """Word entropies of texts under one network.
+
+    Parameters
+    ----------
+    model : recency.scoring.surprisal.Model
+    output_layer : recency.scoring.output_layer.OutputLayer
+    settings : WordEntropy
+    start : int or None
+        The token before each text.
+    stride, window : int or None
+        As surprisal's (recency.scoring.causal.score).
+    bf16 : bool
+        Whether matrix products are in bfloat16.
+    """
+
+    def __init__(
+        self,
+        model,
+        output_layer,
+        settings: WordEntropy,
+        start,
+        stride=None,
+        window=None,
+        bf16=False,
+    ):
+        if not (model.kind == SPACE).any():
+            raise InputError(
+                f"{NAME}: the tokenizer marks no beginnings of words (Ġ or ▁), by which words end; "
+                "where its entries are whole words, `entropy` is that of the next word"
+            )
+        self.network, self.kind, self.start, self.bf16 = model.network, model.kind, start, bf16
+        self.body = output_layer.body
+        size = window_of(self.network, window)
+        if settings.longest > size // 2:
+            raise InputError(
+                f"{NAME}: words of `longest` {settings.longest} tokens leave too little of a window of "
+                f"{size} tokens for their context; set it to {size // 2} at most"
+            )
+        self.size = size - settings.longest + 1
+        self.stride = min(stride or self.size // 2, self.size)
+        events = NextEvents(output_layer)
+        if settings.method == "enumeration":
+            self.method = Enumeration(events, settings, model.tokenizer, self.kind)
+        else:
+            self.method = {"sampling": Sampling, "beam": Beam}[settings.method](events, settings)
+        self.carried = reads_on(self.network)
+        self.whole = WholeTexts(self.network, self.body, bf16)
+        self.branches = None if sees_length(self.network) else Branches(self.network, self._body)
+        self.checked = 0  # the longest text whose states were computed in two ways
+
+    def _body(self, **inputs):
+        lower = torch.autocast(self.network.device.type, torch.bfloat16, enabled=self.bf16)
+        layout = (
+            nullcontext() if self.bf16 else forward.laid_out(self.network, forward.WORTH_A_LAYOUT)
+        )
+        with lower, layout:
+            return self.body(**inputs)
+
+    @torch.inference_mode()
+    def score(
+        self,
+        texts: Sequence[Text],
+        after_last: bool = False,
+        report: Callable[[int, int], None] = lambda done, total: None,
+    ) -> list[dict[str, np.ndarray]]:
+        """Return the columns of each text: (tokens + 1,), nats, null but where a word begins.
+
+        `after_last` adds the entropy at the end of each text. A word that does not begin with a
+        token that begins a word has none, for nothing says that the word before it has ended.
+        """
+        columns: list[dict[str, np.ndarray]] = [{} for _ in texts]
+        cut = [
+            (window, roots)
+            for number, text in enumerate(texts)
+            for window, roots in self._windows(number, text, after_last)
+            if roots
+        ]
+        total, done = sum(len(roots) for _, roots in cut), 0
+        for pack in _packs(cut):
+            results = list(self._pack(pack))
+            for group, values in results:
+                for name, each in values.items():
+                    for (number, place), value in zip(group.keys, each, strict=True):
+                        blank = np.full(len(texts[number].ids) + 1, np.nan)
+                        columns[number].setdefault(name, blank)[place] = value
+                done += len(group.keys)
+                report(done, total)
+        names = {name for each in columns for name in each}
+        names |= {NAME, *(name for name, _ in self.method.settings.columns)}
+        for text, each in zip(texts, columns, strict=True):
+            for name in names:
+                each.setdefault(name, np.full(len(text.ids) + 1, np.nan))
+        return columns
+
+    def _windows(self, number: int, text: Text, after_last: bool) -> Iterator[tuple]:
+        """Yield the windows of a text (token ids), each with its roots in order."""
+        if not len(text.ids):
+            return
+        firsts = np.unique(text.word, return_index=True)[1]
+        kinds = {int(place): SPACE for place in firsts if self.kind[text.ids[place]] == SPACE}
+        if self.kind[text.ids[0]] != SPACE:
+            kinds[0] = REST
+        if after_last:
+            kinds[len(text.ids)] = SPACE
+        for number_of, window in enumerate(
+            windows(text.ids, number, self.size, self.stride, self.start)
+        ):
+            roots = [
+                Root(
+                    number,
+                    window.start + position,
+                    kinds[window.start + position],
+                    number_of,
+                    position + 1,
+                )
+                for position in range(window.fresh, len(window.ids))
+                if window.start + position in kinds
+            ]
+            yield window.ids, roots
+
+    def _pack(self, pack: list[tuple]) -> Iterator[tuple[Group, dict]]:
+        """Score windows that are read together."""
+        if self.carried:
+            for ids, roots in pack:
+                yield from self._carried(ids, roots)
+            return
+        texts = [ids for ids, _ in pack]
+        roots = [(row, root) for row, (_, roots) in enumerate(pack) for root in roots]
+        if self.branches is not None:
+            try:
+                yield from list(self._branching(texts, roots))
+                return
+            except NoBranchesError:
+                self.branches = None
+        yield from self._whole(texts, roots)
+
+    def _at_once(self, held: int = NODES) -> int:
+        """Return how many roots make a group of which so many prefixes are held."""
+        return max(1, held // self.method.nodes)
+
+    def _groups(self, roots: list[tuple], at_once: int) -> Iterator[list[tuple]]:
+        """Cut roots into groups of one kind."""
+        roots = sorted(roots, key=lambda each: each[1].kind != SPACE)
+        for _, same in groupby(roots, key=lambda each: each[1].kind):
+            same = list(same)
+            for first in range(0, len(same), at_once):
+                yield same[first : first + at_once]
+
+    def _branching(self, texts, roots) -> Iterator[tuple[Group, dict]]:
+        states = self.branches.read(texts)
+        longest = max(map(len, texts))
+        is_new = longest > 1.25 * self.checked
+
+        def check(group: Group, grown: torch.Tensor) -> None:
+            nonlocal is_new
+            if not is_new:
+                return
+            nodes = [group.line(node) for node in (0, len(grown) - 1)]
+            node = int(np.argmax([root.length for root, _ in nodes])) * (len(grown) - 1)
+            self._compare(texts, rows, group, grown, node)
+            is_new = len(group._levels) < 2
+
+        at_once = self._at_once(min(HELD, HELD_BYTES // self.branches.bytes))
+        for group_roots in self._groups(roots, at_once):
+            rows = {root: row for row, root in group_roots}
+            text = torch.tensor([row for row, _ in group_roots], device=self.network.device)
+            length = torch.tensor([r.length for _, r in group_roots], device=self.network.device)
+            hidden = torch.stack([states[row][root.length - 1] for row, root in group_roots])
+            group = Group(
+                [root for _, root in group_roots],
+                hidden,
+                lambda parents, tokens: self.branches.extend(parents, tokens, NODES),
+                partial(self.branches.begin, text, length),
+                check,
+            )
+            yield group, self.method.run(group)
+        self.checked = max(self.checked, longest)
+
+    def _compare(self, texts, rows, group, grown, node: int) -> None:
+        """Compute the state of a prefix again from its whole text; leave branches where it differs."""
+        root, tokens = group.line(node)
+        ids = texts[rows[root]][: root.length] + tokens
+        expected = self._body(
+            input_ids=torch.tensor([ids], device=self.network.device), use_cache=False
+        )[0][0, -1].float()
+        off = (grown[node].float() - expected).abs().max()
+        if not off <= (CLOSE_BF16 if self.bf16 else CLOSE) * expected.abs().max():
+            raise NoBranchesError
+
+    def _whole(self, texts, roots) -> Iterator[tuple[Group, dict]]:
+        self.whole.read(texts)
+        at_once = forward.tokens_at_once(self.network)
+        for group_roots in self._groups(roots, self._at_once()):
+            text = torch.tensor([row for row, _ in group_roots])
+            length = torch.tensor([root.length for _, root in group_roots])
+            self.whole.begin(text, length)
+            group = Group(
+                [root for _, root in group_roots],
+                self.whole.roots(),
+                lambda parents, tokens: self.whole.extend(parents, tokens, at_once),
+                partial(self.whole.begin, text, length),
+                _unchecked,
+            )
+            yield group, self.method.run(group)
+
+    def _carried(self, ids, roots) -> Iterator[tuple[Group, dict]]:
+        reader, read = CarriedStates(self.network, self.bf16), 0
+        for same in _runs(roots, self._at_once()):
+            pieces = []
+            for root in same:
+                pieces.append(ids[read : root.length])
+                read = root.length
+            hidden = reader.read_on(pieces)
+            begun = reader.level
+
+            def begin(reader=reader, begun=begun) -> None:
+                reader.level = begun
+
+            group = Group(
+                same,
+                hidden,
+                lambda parents, tokens: reader.extend(parents, tokens, NODES),
+                begin,
+                _unchecked,
+            )
+            yield group, self.method.run(group)
+
+
+def _unchecked(group: Group, grown: torch.Tensor) -> None:
+    """Check nothing: the states are not computed by attention in branches."""
+
+
+def _runs(roots: list[Root], at_once: int) -> Iterator[list[Root]]:
+    """Yield roots in order, some at a time, of one kind."""
+    for _, same in groupby(roots, key=lambda root: root.kind):
+        same = list(same)
+        for first in range(0, len(same), at_once):
+            yield same[first : first + at_once]
+
+
+def _packs(cut: list[tuple]) -> Iterator[list[tuple]]:
+    """Group windows of similar length, so that few tokens are read together."""
+    pack: list[tuple] = []
+    for each in sorted(cut, key=lambda one: -len(one[0])):
+        if pack and len(pack[0][0]) * (len(pack) + 1) > TOKENS:
+            yield pack
+            pack = []
+        pack.append(each)
+    if pack:
+        yield pack

@@ -1,0 +1,117 @@
+"""Word entropy of texts as statistics next to their scores, its tolerance, and notes for the log."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from recency.errors import InputError
+from recency.scoring.alignment import Text
+from recency.scoring.begin_token import begin_token
+from recency.scoring.measures import Asked
+from recency.scoring.next_words import NextWords
+from recency.scoring.results import UNITS
+from recency.scoring.word_entropy_settings import NAME, WordEntropy
+
+REDUCTION = f"{NAME}_reduction"
+BITS = UNITS["bits"]
+
+
+def add(
+    model,
+    texts: Sequence[Text],
+    scores: Sequence,
+    asked: Asked,
+    settings: WordEntropy,
+    names: Sequence[tuple[object, Sequence[str]]],
+    bos: bool | str = True,
+    stride: int | None = None,
+    window: int | None = None,
+    precision: str = "fp32",
+    report: Callable[[int, int], None] = lambda done, total: None,
+    **unused,
+) -> list[str]:
+    """Add word entropy to the statistics of each text's scores; return notes for the log.
+
+    Parameters
+    ----------
+    model : recency.scoring.surprisal.Model
+    texts, scores : sequence
+        Tokens of each text, and its `causal.Scores`, which are changed.
+    asked : Asked
+        With the measures that need word entropy.
+    settings : WordEntropy
+    names : sequence of (item, words)
+        How each text and its words are called.
+    bos, stride, window, precision, report
+        As surprisal's.
+
+    Raises
+    ------
+    InputError
+        Where a word's standard error, or the distance of its bounds, exceeds the tolerance.
+    """
+    words = NextWords(
+        *(model, model.output_layers[precision], settings, begin_token(model, bos)),
+        *(stride, window, precision == "bf16"),
+    )
+    columns = words.score(texts, REDUCTION in asked.measures, report)
+    for score, column in zip(scores, columns, strict=True):
+        score.statistics.update(column)
+    firsts = [np.unique(text.word, return_index=True) for text in texts]
+    if settings.tolerance is not None:
+        _require(settings, columns, firsts, names)
+    scored = np.concatenate([column[NAME][at] for column, (_, at) in zip(columns, firsts)])
+    notes = [_described(settings, int(np.isfinite(scored).sum()), len(scored))]
+    if settings.method == "sampling":
+        longer = np.concatenate([column["cut"] for column in columns])
+        if np.nanmax(longer, initial=0) > 0:
+            notes.append(
+                f"{NAME}: words of more than {settings.longest} tokens have a probability of "
+                f"{np.nanmax(longer):.1e} at most, {np.nanmean(longer):.1e} on average, and end there"
+            )
+    if not (words.carried or words.branches):
+        notes.append(
+            f"{NAME}: {type(model.network).__name__} reads each prefix with its whole context, which "
+            "takes many times as long; only attention of transformers' registry, and of this "
+            "project's recurrent networks the state, goes on from the text's own pass"
+        )
+    return notes
+
+
+def _described(settings: WordEntropy, scored: int, words: int) -> str:
+    """Return a line on the method, and on how many words have a value."""
+    how = {
+        "sampling": f"{settings.samples} samples a word, seed {settings.seed}, {settings.estimator}",
+        "enumeration": f"{len(settings.words):,} words",
+        "beam": f"{settings.beam} prefixes a step",
+    }[settings.method]
+    return f"{NAME}: {settings.method}, {how}; {scored:,} of {words:,} words have it"
+
+
+def _require(settings: WordEntropy, columns, firsts, names) -> None:
+    """Raise InputError with the word that is farthest from the tolerance."""
+    off, where = [], []
+    for column, (owners, at), (item, words) in zip(columns, firsts, names, strict=True):
+        if settings.method == "beam":
+            error = column[f"{NAME}_upper"][at] - column[f"{NAME}_lower"][at]
+        else:
+            error = column[f"{NAME}_se"][at]
+        off += (error / BITS).tolist()
+        where += [(item, int(number) + 1, words[number]) for number in owners]
+    if not np.isfinite(off).any():
+        return
+    worst = int(np.nanargmax(off))
+    if off[worst] <= settings.tolerance:
+        return
+    item, number, word = where[worst]
+    within = np.nanmean(np.array(off)[np.isfinite(off)] <= settings.tolerance)
+    if settings.method == "beam":
+        what, way = "the bounds are apart by", "`beam`"
+    else:
+        more = settings.samples * (off[worst] / settings.tolerance) ** 2
+        what, way = "the standard error is", f"`samples` (to about {np.ceil(more):,.0f})"
+    raise InputError(
+        f"{NAME}: tolerance {settings.tolerance:g} bits is not reached: item {item}, word {number} "
+        f"({word!r}): {what} {off[worst]:.3g} bits; {within:.0%} of the words are within it; raise "
+        f"{way} or the tolerance"
+    )
