@@ -19,7 +19,7 @@ from recency.scoring.surprisal import Model, score_words
 #: Network → whether its attention runs in branches.
 NETWORKS = {
     "gpt2": True, "llama": True, "neox": True, "alibi": True, "gpt2+window": True, "mistral": True,
-    "primacy": False, "gpt_neo": False, "lstm": False, "fofe": False,
+    "primacy": False, "cues": False, "gpt_neo": False, "lstm": False, "fofe": False,
 }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 LLAMA = SIZES | {"intermediate_size": 64, "num_key_value_heads": 2}
 NEOX = SIZES | {"intermediate_size": 64}
 PRIMACY = {"form": "primacy_recency"}
+CUES = {"form": "cue_based"}
 LSTM = {"family": "recurrent", "layers": 2, "embedding": 16, "width": 16}
 PAIR = ["word_entropy", "word_entropy_reduction"]
 
@@ -57,7 +58,7 @@ def network_of(name):
     else:
         made = GPTNeoXForCausalLM(GPTNeoXConfig(max_position_embeddings=32, **NEOX, **about))
         if name != "neox":
-            attention.attach(made.eval(), {"alibi": MIX, "primacy": PRIMACY}[name])
+            attention.attach(made.eval(), {"alibi": MIX, "primacy": PRIMACY, "cues": CUES}[name])
     with torch.no_grad():
         made.get_output_embeddings().weight *= 1.0 if name in ("lstm", "fofe") else 12.0
     return made.eval()

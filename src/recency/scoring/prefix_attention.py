@@ -130,7 +130,7 @@ def _attend(module, running, query, key, value, scaling, window, part) -> torch.
     key_place = running.place[span]
     bias = getattr(module, "recency_bias", None)
     if bias is not None:
-        if bias.uses_length:
+        if bias.uses_length or bias.uses_width:
             raise NoBranchesError
         head = torch.arange(heads, device=query.device)[:, None, None]
         a, b = bias(head, place, key_place, 0)
