@@ -101,7 +101,8 @@ def compare(shape: str, size: tuple, metrics: dict, module, clock, released: Pat
     import numpy as np
     from surprisal import texts_of
 
-    from recency.scoring import alignment, next_words
+    from recency.scoring import alignment
+    from recency.scoring.next_word import next_words
 
     texts, length, turns = size
     made, words = tokenizer_of(50257)

@@ -50,7 +50,7 @@ def parse_lossy(text: str) -> dict[str, Any]:
 
     Settings of lossy contexts (`samples`, `tolerance` …) are written as the form's parameters are.
     """
-    from recency.scoring.lossy_settings import Lossy
+    from recency.scoring.lossy.lossy_settings import Lossy
 
     form, parameters = _parsed(text, "--lossy", "form", "exponential:half_life=3:samples=64")
     settings = {
@@ -93,7 +93,9 @@ def _value(text: str) -> Any:
 
 def check(settings: dict[str, Any]) -> None:
     """Read the lists among the settings, and refuse unknown measures before a model is opened."""
-    from recency.scoring import lossy_settings, measures, word_entropy_settings
+    from recency.scoring import measures
+    from recency.scoring.lossy import lossy_settings
+    from recency.scoring.next_word import word_entropy_settings
 
     if "measures" in settings:
         settings["measures"] = [name.strip() for name in settings["measures"].split(",")]

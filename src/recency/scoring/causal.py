@@ -10,7 +10,7 @@ from transformers import PreTrainedModel
 
 from recency.errors import InputError
 from recency.scoring import forward, one_pass
-from recency.scoring.internals import Internals
+from recency.scoring.inside.internals import Internals
 from recency.scoring.output_layer import OutputLayer
 from recency.scoring.short_contexts import short_contexts
 from recency.scoring.windows import batches, sees_length, window_of, windows

@@ -29,7 +29,7 @@ class LMSpec:
     scoring
         Its other settings: `window`, `precision`, `leading_space` …
     lossy
-        How words of context are erased (recency.scoring.lossy_settings); None where none are.
+        How words of context are erased (recency.scoring.lossy.lossy_settings); None where none are.
     allow_pickle
         Whether weights may be read from a pickle.
     threads

@@ -11,16 +11,12 @@ import pandas as pd
 from recency.attention import specification
 from recency.errors import InputError
 from recency.names import nearest
-from recency.scoring import (
-    lossy_settings,
-    ngram,
-    ngram_likeness,
-    whitespace,
-    word_entropy_settings,
-)
 from recency.scoring import measures as measure_names
+from recency.scoring import ngram, ngram_likeness, whitespace
 from recency.scoring import surprisal as scoring
 from recency.scoring import tokenizer as tokenizers
+from recency.scoring.lossy import lossy_settings
+from recency.scoring.next_word import word_entropy_settings
 from recency.scoring.texts import Spaces, Texts, as_words
 
 #: What a row of the table may be.

@@ -16,8 +16,6 @@ from recency.progress import progress
 from recency.scoring import (
     alignment,
     foils,
-    lossy_settings,
-    lossy_surprisal,
     measure_sites,
     ngram,
     ngram_likeness,
@@ -26,12 +24,13 @@ from recency.scoring import (
     results,
     sums,
     whitespace,
-    word_entropy_settings,
 )
 from recency.scoring import measures as measure_names
 from recency.scoring import tokenizer as tokenizer_files
 from recency.scoring.begin_token import begin_note, begin_token
 from recency.scoring.lm_spec import LMSpec
+from recency.scoring.lossy import lossy_settings, lossy_surprisal
+from recency.scoring.next_word import word_entropy_settings
 from recency.scoring.results import Result
 from recency.scoring.texts import Texts, as_words, spaces_of
 
@@ -200,12 +199,12 @@ def score_words(
     further window adds. Masked models: `metric` and `future` of recency.scoring.masked. N-grams:
     context runs `within` an "item" or a "sentence". `options` (window, tokens_at_once, precision,
     report) bound the memory and are those of `causal.score` and `masked.score`; `tuned_lens` is the
-    file of a tuned lens (recency.scoring.lens), `ngram_lm` the n-gram model of ngram_explained.
+    file of a tuned lens (recency.scoring.inside.lens), `ngram_lm` the n-gram model of ngram_explained.
 
     `measures` (recency.scoring.measures.NAMES) and surprisal given the last `context` words, a number
     or several, are further columns. With `tokens` the result has a row per token, too.
     `word_entropy` are the settings of the measure of that name (word_entropy_settings.WordEntropy).
-    `lossy` has words of context erased at random (recency.scoring.lossy_surprisal), without measures,
+    `lossy` has words of context erased at random (recency.scoring.lossy.lossy_surprisal), without measures,
     short contexts and rows of tokens.
     """
     words = as_words(words)
@@ -251,7 +250,7 @@ def score_words(
         )
     scores = score_texts(model, texts, bos, stride, metric, future, asked, **options)
     if of_words is not None:
-        from recency.scoring import word_entropies
+        from recency.scoring.next_word import word_entropies
 
         names = [(item, shown[each]) for item, each in items.items()]
         notes = word_entropies.add(
@@ -303,7 +302,7 @@ def _score_causal(
 ) -> list:
     """Score the texts' tokens by a causal model."""
     from recency.scoring import causal as scoring
-    from recency.scoring.internals import Internals
+    from recency.scoring.inside.internals import Internals
 
     start = begin_token(model, bos)
     if start is None and 0 in asked.lengths:

@@ -10,7 +10,7 @@ from recency import plugins
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.scoring import measures
-from recency.scoring.word_entropy_settings import WordEntropy
+from recency.scoring.next_word.word_entropy_settings import WordEntropy
 from recency.simulation.story import Rates
 
 MOST_PARAMETERS = 10**11

@@ -18,7 +18,8 @@ from recency import plugins, sources
 from recency.errors import InputError
 from recency.names import nearest
 from recency.reading import join_keys
-from recency.scoring import measures, word_entropy_settings
+from recency.scoring import measures
+from recency.scoring.next_word import word_entropy_settings
 from recency.workflow import option_checks, schema_checks
 from recency.workflow.schema_checks import short
 

@@ -15,7 +15,7 @@ from recency.evaluations.measured_memory.stated import QUANTILES, UNITS
 from recency.files import atomic
 from recency.progress import progress
 from recency.scoring.lm_spec import LMSpec
-from recency.scoring.lossy_estimates import DRAWN_AS
+from recency.scoring.lossy.lossy_estimates import DRAWN_AS
 from recency.scoring.surprisal import score_words
 
 COLUMNS = ["item", "word"]

@@ -5,7 +5,7 @@ and the position in the sentence, or some of them. The slopes are those under wh
 surprisal of the dataset's words is smallest, while the intercept lets the expected number of retained
 words meet the budget (Hahn, Futrell, Levy & Gibson 2022; their retention is a network
 with a parameter for each word and distance, where this is a logistic model of three features).
-`recency.scoring.rational_erasure` finds them; with `slopes` and `intercept` nothing is searched for.
+`recency.scoring.lossy.rational_erasure` finds them; with `slopes` and `intercept` nothing is searched for.
 """
 
 import numpy as np

@@ -61,7 +61,7 @@ class Measure:
     is_exact : bool
         Whether its module has a `statistic` of whole distributions.
     separate : bool
-        Whether what it `reads` has a computation of its own (recency.scoring.next_words), next to
+        Whether what it `reads` has a computation of its own (recency.scoring.next_word.next_words), next to
         the pass that gives surprisal.
     site : str
         The part of the network that ends its name: a "layer" (_l2), or a "head" (_l2_h3, or _l2, the

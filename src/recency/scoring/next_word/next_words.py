@@ -4,7 +4,7 @@ A word is a first token that begins a word and further tokens that do not, up to
 the next word or ends the text. Its entropy before a word of the text is that of all such words,
 given the text up to there; that the word before has ended is given, too: first tokens are those that
 begin a word, and their probabilities are divided by their sum. Three methods: samples
-(recency.scoring.word_sampling), a list of words, and a beam (recency.scoring.word_bounds).
+(recency.scoring.next_word.word_sampling), a list of words, and a beam (recency.scoring.next_word.word_bounds).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,13 +19,13 @@ import torch
 from recency.errors import InputError
 from recency.scoring import forward
 from recency.scoring.alignment import REST, SPACE, Text
-from recency.scoring.next_events import NextEvents
-from recency.scoring.prefix_attention import Branches, NoBranchesError
-from recency.scoring.prefix_states import CarriedStates, WholeTexts
+from recency.scoring.next_word.next_events import NextEvents
+from recency.scoring.next_word.prefix_attention import Branches, NoBranchesError
+from recency.scoring.next_word.prefix_states import CarriedStates, WholeTexts
+from recency.scoring.next_word.word_bounds import Beam, Enumeration
+from recency.scoring.next_word.word_entropy_settings import NAME, WordEntropy
+from recency.scoring.next_word.word_sampling import Sampling
 from recency.scoring.windows import reads_on, sees_length, window_of, windows
-from recency.scoring.word_bounds import Beam, Enumeration
-from recency.scoring.word_entropy_settings import NAME, WordEntropy
-from recency.scoring.word_sampling import Sampling
 
 #: Prefixes that run together, those whose keys and values are held (at most so many bytes), and
 #: tokens of texts that are read together.

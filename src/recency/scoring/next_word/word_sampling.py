@@ -1,7 +1,7 @@
 """Entropy of the next word from sampled words, with its standard error.
 
 The entropy of a word is a sum over prefixes, H = Σ_x p(x) h(x), where h(x) is the entropy of the
-event after the prefix x (recency.scoring.next_events), the empty prefix among them. `stepwise`
+event after the prefix x (recency.scoring.next_word.next_events), the empty prefix among them. `stepwise`
 estimates that sum. Prefixes of probability 2/samples or more are all in it, exactly; from the mass
 of those just beyond them, a stratum for each number of tokens, prefixes are sampled in proportion to
 their probability, one for each 2/samples of it, and each goes on as a single sampled word along which
@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 from recency.scoring.alignment import REST
-from recency.scoring.next_events import KEPT, Events, NextEvents
-from recency.scoring.word_entropy_settings import NAME, WordEntropy
+from recency.scoring.next_word.next_events import KEPT, Events, NextEvents
+from recency.scoring.next_word.word_entropy_settings import NAME, WordEntropy
 
 #: Samples of a stratum at least, for its variance.
 FEWEST = 2
@@ -70,7 +70,7 @@ class Sampling:
         self.nodes = FEWEST + int(1 / self.share)
 
     def run(self, group) -> dict[str, np.ndarray]:
-        """Return the estimates of a group (recency.scoring.next_words.Group), nats, by column."""
+        """Return the estimates of a group (recency.scoring.next_word.next_words.Group), nats, by column."""
         self.random = [np.random.default_rng((self.settings.seed, *key)) for key in group.keys]
         self.sum = np.zeros(len(group.keys))
         self.cut = np.zeros(len(group.keys))

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from recency.scoring import whitespace
-from recency.scoring.erasure_patterns import Patterns
-from recency.scoring.lossy_readers import END, SPACE, Context
+from recency.scoring.lossy.erasure_patterns import Patterns
+from recency.scoring.lossy.lossy_readers import END, SPACE, Context
 
 #: Draws of a word that are scored before its standard error is looked at, and at each further look.
 FIRST, FURTHER = 8, 8

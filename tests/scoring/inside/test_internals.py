@@ -24,7 +24,8 @@ from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 from recency.attention.biased import attach
 from recency.networks import architectures
-from recency.scoring import forward, internals, measures
+from recency.scoring import forward, measures
+from recency.scoring.inside import internals
 from recency.scoring.surprisal import Model, score_words
 
 

@@ -13,8 +13,9 @@ from small_networks import MIX, NONE, TINY, byte_tokenizer
 import recency
 from recency.errors import InputError
 from recency.networks import architectures
-from recency.scoring import foils, lossy_surprisal
+from recency.scoring import foils
 from recency.scoring.lm_spec import LMSpec
+from recency.scoring.lossy import lossy_surprisal
 from recency.scoring.surprisal import Model, _with_foils, score_words
 
 TEXTS = ["The cats’ well-known friend saw it.", "So it goes on, Naïve one.", "Word"]

@@ -5,8 +5,8 @@ import torch
 
 from recency.errors import InputError
 from recency.scoring.alignment import REST, SPACE, as_text
-from recency.scoring.next_events import NextEvents
-from recency.scoring.word_entropy_settings import NAME, WordEntropy
+from recency.scoring.next_word.next_events import NextEvents
+from recency.scoring.next_word.word_entropy_settings import NAME, WordEntropy
 
 #: Prefixes that are expanded together.
 NODES = 1024
@@ -18,7 +18,7 @@ class Enumeration:
     """Entropy among the words of a list: each word's probability is that it comes and ends.
 
     p(w) = Π p(token | context, tokens before) · s, with the first token among those of its kind and
-    s the probability that the word ends there (recency.scoring.next_events). With M = Σ_w p(w) the
+    s the probability that the word ends there (recency.scoring.next_word.next_events). With M = Σ_w p(w) the
     value is −Σ_w p(w)/M log p(w)/M, and the mass outside the list 1 − M.
     """
 
@@ -32,7 +32,7 @@ class Enumeration:
         self.nodes = max(1, largest)
 
     def run(self, group) -> dict[str, np.ndarray]:
-        """Return the values of a group (recency.scoring.next_words.Group), nats, by column."""
+        """Return the values of a group (recency.scoring.next_word.next_words.Group), nats, by column."""
         count = len(group.keys)
         self.mass, self.information = np.zeros(count), np.zeros(count)
         for part in self.lists[group.kind]:
@@ -128,7 +128,7 @@ def _parts(spelled, first: int, kind: np.ndarray, longest: int) -> list[_Part]:
 class Beam:
     """Bounds of the entropy from the most probable prefixes of each number of tokens.
 
-    H = Σ_x p(x) h(x) over prefixes x (recency.scoring.word_sampling). The lower bound has the terms
+    H = Σ_x p(x) h(x) over prefixes x (recency.scoring.next_word.word_sampling). The lower bound has the terms
     of the prefixes that were expanded. A prefix of n tokens that was not adds at most its
     probability times (longest − n) log(R + 1), R being the tokens that may go on with a word.
     """
@@ -138,7 +138,7 @@ class Beam:
         self.nodes = settings.beam
 
     def run(self, group) -> dict[str, np.ndarray]:
-        """Return the bounds of a group (recency.scoring.next_words.Group), nats, by column."""
+        """Return the bounds of a group (recency.scoring.next_word.next_words.Group), nats, by column."""
         count, longest = len(group.keys), self.settings.longest
         most = np.log(self.events.size(REST) + 1)
         lower, extra, left = np.zeros((3, count))

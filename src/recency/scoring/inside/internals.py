@@ -15,12 +15,12 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from recency.errors import InputError
-from recency.scoring import internal_checks
 from recency.scoring import measure_sites as sites
 from recency.scoring.attention_weights import giving_weights
-from recency.scoring.lens import Lens
+from recency.scoring.inside import internal_checks
+from recency.scoring.inside.lens import Lens
+from recency.scoring.inside.network_parts import parts_of, step_source
 from recency.scoring.measures import Measure, measure_of
-from recency.scoring.network_parts import parts_of, step_source
 from recency.scoring.output_layer import OutputLayer
 from recency.scoring.windows import Window
 from recency.scoring.word_measures import function_of
@@ -69,7 +69,7 @@ class Internals:
         Of each text the number of each token's word.
     output_layer : OutputLayer
     tuned_lens : path, optional
-        See recency.scoring.lens.
+        See recency.scoring.inside.lens.
 
     Raises
     ------

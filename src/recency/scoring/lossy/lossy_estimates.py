@@ -10,10 +10,10 @@ import pandas as pd
 from recency.errors import InputError
 from recency.networks import erasures
 from recency.scoring import alignment, results
-from recency.scoring.erasure_estimate import VALUES, Word
-from recency.scoring.erasure_patterns import Patterns
-from recency.scoring.lossy_readers import SURPRISAL, Item
-from recency.scoring.lossy_settings import Lossy
+from recency.scoring.lossy.erasure_estimate import VALUES, Word
+from recency.scoring.lossy.erasure_patterns import Patterns
+from recency.scoring.lossy.lossy_readers import SURPRISAL, Item
+from recency.scoring.lossy.lossy_settings import Lossy
 
 #: Column of the words with what the draws of a text depend on; its item where there is none.
 DRAWN_AS = "drawn_as"

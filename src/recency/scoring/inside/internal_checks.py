@@ -10,7 +10,7 @@ from recency.errors import InputError
 from recency.scoring.windows import window_of
 
 if TYPE_CHECKING:
-    from recency.scoring.internals import Internals
+    from recency.scoring.inside.internals import Internals
 
 #: Differences that rounding makes, as a share of the largest value: of float32, of half precision.
 NEAR, NEAR_IN_HALF = 1e-3, 3e-2

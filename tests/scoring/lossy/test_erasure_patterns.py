@@ -5,7 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from recency.scoring.erasure_patterns import Patterns, all_patterns, most_probable, probabilities
+from recency.scoring.lossy.erasure_patterns import (
+    Patterns,
+    all_patterns,
+    most_probable,
+    probabilities,
+)
 
 
 def enumerated(retention):

@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.scoring import alignment, lossy_readers, rational_erasure, results, whitespace
+from recency.scoring import alignment, results, whitespace
 from recency.scoring.foils import SCORED
-from recency.scoring.lossy_estimates import PILOT, Estimates, Writing
-from recency.scoring.lossy_readers import Item
-from recency.scoring.lossy_settings import Lossy
+from recency.scoring.lossy import lossy_readers, rational_erasure
+from recency.scoring.lossy.lossy_estimates import PILOT, Estimates, Writing
+from recency.scoring.lossy.lossy_readers import Item
+from recency.scoring.lossy.lossy_settings import Lossy
 from recency.scoring.results import Result
 
 #: Column of the words: their unigram surprisal, bits, from which frequencies are computed.

@@ -14,9 +14,9 @@ import numpy as np
 
 from recency.errors import InputError
 from recency.networks.erasures import logistic
-from recency.scoring.erasure_patterns import all_patterns, probabilities
-from recency.scoring.lossy_readers import SURPRISAL, Context, Item
-from recency.scoring.lossy_settings import Lossy
+from recency.scoring.lossy.erasure_patterns import all_patterns, probabilities
+from recency.scoring.lossy.lossy_readers import SURPRISAL, Context, Item
+from recency.scoring.lossy.lossy_settings import Lossy
 
 #: Largest change of the log odds for a standard deviation of a feature.
 STEEPEST = 8.0

@@ -8,9 +8,9 @@ from recency.errors import InputError
 from recency.scoring.alignment import Text
 from recency.scoring.begin_token import begin_token
 from recency.scoring.measures import Asked
-from recency.scoring.next_words import NextWords
+from recency.scoring.next_word.next_words import NextWords
+from recency.scoring.next_word.word_entropy_settings import NAME, WordEntropy
 from recency.scoring.results import UNITS
-from recency.scoring.word_entropy_settings import NAME, WordEntropy
 
 REDUCTION = f"{NAME}_reduction"
 BITS = UNITS["bits"]

@@ -9,11 +9,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import CausalLMOutput
 from word_entropy_networks import LONGEST, PAIR, network_of
 
-from recency.scoring import (
-    next_events,
-    next_words,
-    word_sampling,
-)
+from recency.scoring.next_word import next_events, next_words, word_sampling
 from recency.scoring.surprisal import Model, score_words
 
 #: Network → whether its attention runs in branches.

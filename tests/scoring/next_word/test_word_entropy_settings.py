@@ -8,7 +8,8 @@ from word_entropy_networks import LONGEST, PAIR, network_of
 
 import recency
 from recency.errors import InputError
-from recency.scoring import measures, word_entropy_settings
+from recency.scoring import measures
+from recency.scoring.next_word import word_entropy_settings
 from recency.scoring.surprisal import Model, score_words
 
 

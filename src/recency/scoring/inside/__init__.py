@@ -1,0 +1,1 @@
+"""Measures of what happens inside a network (docs/internals.md)."""

@@ -1,0 +1,1 @@
+"""Entropy of the next word, not of the next token (docs/surprisal.md)."""
