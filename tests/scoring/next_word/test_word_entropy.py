@@ -9,7 +9,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import CausalLMOutput
 from word_entropy_networks import LONGEST, PAIR, network_of
 
-from recency.scoring.next_word import next_events, next_words, word_sampling
+from recency.scoring.next_word import next_events, next_words, prefix_attention, word_sampling
 from recency.scoring.surprisal import Model, score_words
 
 #: Network → whether its attention runs in branches.
@@ -278,3 +278,27 @@ def test_windows_leave_room_for_a_word(tokenizer):
             network, stream[start:place], 3, truth.FIRST if place > 1 else truth.REST
         )
         assert got == pytest.approx(truth.entropy(list(logs.values())), abs=2e-4)
+
+
+def test_half_precision_is_near(tokenizer):
+    model, asked = Model(network_of("alibi"), tokenizer), {"method": "beam", "longest": 3}
+    near, exact = (
+        score_words(truth.TEXTS, model, measures=PAIR, word_entropy=asked, precision=p).table
+        for p in ("bf16", "fp32")
+    )
+    np.testing.assert_allclose(near["word_entropy_bits"], exact["word_entropy_bits"], atol=0.1)
+
+
+def test_attention_that_differs_in_branches_is_found(tokenizer, monkeypatch):
+    """The first states of branches are compared with those of the whole text; then they are not used."""
+    attend = prefix_attention._attend
+    monkeypatch.setattr(
+        prefix_attention, "_attend", lambda *given: attend(*given[:-2], 2, given[-1])
+    )
+    network = network_of("llama")
+    table, before, _ = compare(network, tokenizer, method="beam", beam=10**4)
+    np.testing.assert_allclose(table["word_entropy_bits"], before, atol=2e-4)
+    notes = score_words(
+        truth.TEXTS, Model(network, tokenizer), measures=PAIR, word_entropy={"longest": 3}
+    ).notes
+    assert any("reads each prefix with its whole context" in note for note in notes)

@@ -27,10 +27,11 @@ def test_a_pretrained_lm():
         return recency.surprisal(TEXT, lm, measures=PAIR[:1], word_entropy=settings)
 
     few, many, plain = table(seed=3), table(samples=1024), table(estimator="plain", samples=256)
-    for other in (few, plain):
+    for other in (few, plain):  # standard errors of skewed values are sometimes too small
         error = np.hypot(*(t["word_entropy_se_bits"] for t in (many, other)))
-        off = (other["word_entropy_bits"] - many["word_entropy_bits"]) / error
-        assert np.sqrt(np.mean(np.clip(off[1:], -9, 9) ** 2)) < 1.6, off.tolist()
+        off = (other["word_entropy_bits"] - many["word_entropy_bits"])[1:]
+        assert (off / error[1:]).abs().median() < 1.5, off.tolist()
+        assert off.abs().mean() < 2 * error[1:].mean(), off.tolist()
     ratio = few["word_entropy_se_bits"] ** 2 / plain["word_entropy_se_bits"] ** 2
     assert ratio[1:].median() < 0.2  # of 64 samples, to that of 256 plain ones
     beam = table(method="beam", beam=16, longest=6)

@@ -234,16 +234,15 @@ class NextWords:
 
     def _branching(self, texts, roots) -> Iterator[tuple[Group, dict]]:
         states = self.branches.read(texts)
-        longest = max(map(len, texts))
+        longest = max(root.length for _, root in roots)
         is_new = longest > 1.25 * self.checked
 
         def check(group: Group, grown: torch.Tensor) -> None:
             nonlocal is_new
-            if not is_new:
+            if not is_new or max(root.length for root in rows) < longest:
                 return
-            nodes = [group.line(node) for node in (0, len(grown) - 1)]
-            node = int(np.argmax([root.length for root, _ in nodes])) * (len(grown) - 1)
-            self._compare(texts, rows, group, grown, node)
+            ends = sorted((0, len(grown) - 1), key=lambda node: group.line(node)[0].length)
+            self._compare(texts, rows, group, grown, ends[-1])
             is_new = len(group._levels) < 2
 
         at_once = self._at_once(min(HELD, HELD_BYTES // self.branches.bytes))
