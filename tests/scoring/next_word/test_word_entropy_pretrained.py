@@ -1,12 +1,8 @@
-"""Word entropy of a pretrained LM: estimates, the paper's estimator and bounds agree.
-
-$RECENCY_PRETRAINED names a folder with a causal LM and its tokenizer, as save_pretrained writes it.
-"""
-
-import os
+"""Word entropy of a pretrained LM: estimates, the paper's estimator and bounds agree."""
 
 import numpy as np
 import pytest
+from pretrained import FOLDER, needs_pretrained
 from word_entropy_networks import PAIR
 
 import recency
@@ -15,11 +11,10 @@ TEXT = (
     "The old man walked slowly down the street towards the market, where his daughter sold apples "
     "and pears. It was a cold morning in November, and nobody else seemed to be awake."
 )
-FOLDER = os.environ.get("RECENCY_PRETRAINED", "")
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not FOLDER, reason="$RECENCY_PRETRAINED names no folder of a pretrained LM")
+@needs_pretrained
 def test_a_pretrained_lm():
     lm = recency.load(FOLDER)
 
