@@ -127,7 +127,7 @@ def test_a_refusal_says_why_in_one_line_and_leaves_the_model(name):
 
 
 def test_the_table_of_the_docs_holds_these_families():
-    page = (ROOT / "docs" / "biases.md").read_text()
+    page = (ROOT / "docs" / "biases.md").read_text().partition("## Families")[2]
     rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", page, re.MULTILINE)
     assert dict(rows) == {name: family.outcome for name, family in FAMILIES.items()}
     assert len(rows) == len(FAMILIES) > 40
