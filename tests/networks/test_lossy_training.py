@@ -210,6 +210,7 @@ def test_erased_tokens_cannot_matter(text):
         assert run.loss_sum(*stream._joined([row])).item() != results[0]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "erasure",
     [

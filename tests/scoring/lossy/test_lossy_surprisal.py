@@ -167,6 +167,7 @@ def test_full_retention_is_plain_surprisal(window, tokenizer):
         pd.testing.assert_frame_equal(lossy.ledger, plain.ledger)
 
 
+@pytest.mark.merge
 def test_draws_are_within_their_standard_errors(tokenizer):
     """Against the exact expectation; z-scores over words and seeds have about unit variance."""
     opened = Model(network("GPT-2", tokenizer.get_vocab_size()).float(), tokenizer)
@@ -199,6 +200,7 @@ def test_results_do_not_depend_on_batches_or_other_texts(tokenizer, monkeypatch)
     assert (again != single).any()
 
 
+@pytest.mark.merge
 def test_a_tolerance_is_met_or_refused_on_a_pilot(tokenizer, monkeypatch):
     opened = Model(network("GPT-2", tokenizer.get_vocab_size()).float(), tokenizer)
     erasure, texts = {"form": "power_law", "exponent": 0.7}, [LONG] * 2

@@ -90,6 +90,7 @@ MANY = [
 ]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "settings", [MANY[2], *(pytest.param(each, marks=pytest.mark.merge) for each in MANY)], ids=str
 )
