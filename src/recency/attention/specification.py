@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from recency import plugins
+from recency import form_parameters
 from recency.errors import InputError
-from recency.names import nearest
 
 BIASES = "recency.attention.biases"
 LAYERS = {
@@ -70,26 +69,8 @@ def attach(model, bias: Mapping[str, Any]) -> None:
 
 def checked(bias: Mapping[str, Any]) -> dict[str, Any]:
     """Return a bias as a dict, its form and parameters known; raise InputError otherwise."""
-    from jsonschema import Draft202012Validator
-
     if not isinstance(bias, Mapping) or "form" not in bias:
         raise InputError(
             f"a bias is what recency.attention.bias(form, ...) gives, or a dict like it, not {bias!r}"
         )
-    form = bias["form"]
-    if form not in plugins.names(BIASES):
-        raise InputError(f"no form of bias is called {plugins.unknown(BIASES, form)}")
-    parameters = plugins.constant(BIASES, form, "PARAMETERS") | {"layers": LAYERS}
-    for name, value in bias.items():
-        if name == "form":
-            continue
-        if name not in parameters:
-            raise InputError(f"bias {form!r}: no parameter is called {nearest(name, parameters)}")
-        if not Draft202012Validator(parameters[name]).is_valid(value):
-            raise InputError(
-                f"bias {form!r}: {name} cannot be {value!r} ({parameters[name]['description']})"
-            )
-    for name, schema in parameters.items():
-        if "default" not in schema and name not in bias and name != "layers":
-            raise InputError(f"bias {form!r}: {name} is missing ({schema['description']})")
-    return dict(bias)
+    return form_parameters.check(BIASES, "bias", bias, {"layers": LAYERS})

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import recency
+from recency import form_parameters
 from recency.command import table_files
 from recency.errors import InputError
 
@@ -106,7 +107,10 @@ def check(settings: dict[str, Any]) -> None:
         settings["context"] = [int(text) if text.isdecimal() else text for text in lengths]
     measures.check(settings.get("measures"), settings.get("context"))
     if "lossy" in settings:
-        settings["lossy"] = lossy_settings.check(parse_lossy(settings["lossy"]))
+        settings["lossy"] = parse_lossy(settings["lossy"])
+        erasure = settings["lossy"]["erasure"]
+        form_parameters.check(lossy_settings.FORMS, "erasure", erasure)
+        settings["lossy"] = lossy_settings.check(settings["lossy"])
     if "word_entropy" in settings:
         word_entropy_settings.check(settings["word_entropy"])
 

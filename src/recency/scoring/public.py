@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from recency import form_parameters
 from recency.attention import specification
 from recency.errors import InputError
 from recency.names import nearest
@@ -188,6 +189,9 @@ def surprisal(
     settings |= {} if report is None else {"report": report}
     settings |= {} if tuned_lens is None else {"tuned_lens": tuned_lens}
     if lossy is not None:
+        erasure = lossy.get("erasure") if isinstance(lossy, Mapping) else None
+        if isinstance(erasure, Mapping) and "form" in erasure:
+            form_parameters.check(lossy_settings.FORMS, "erasure", erasure)
         settings["lossy"] = lossy_settings.check(lossy)
     asked = measure_names.check(measures, context)  # before a model is opened
     ngram_likeness.reference(ngram_lm, asked, bool(bos), within, rows == "tokens")

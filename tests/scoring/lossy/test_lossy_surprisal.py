@@ -346,8 +346,11 @@ def test_the_public_function_and_the_record_of_a_job(tokenizer):
 )  # fmt: skip
 def test_what_has_no_meaning_is_refused(settings, message, tokenizer):
     opened = Model(network("GPT-2", tokenizer.get_vocab_size()), tokenizer)
+    settings = dict(settings)
+    if settings.pop("tokens", False):
+        settings["rows"] = "tokens"
     with pytest.raises(InputError, match=message) as error:
-        score_words(TEXTS, opened, **settings)
+        recency.surprisal(TEXTS, opened, **settings)
     assert "\n" not in str(error.value)
 
 

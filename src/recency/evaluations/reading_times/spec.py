@@ -59,7 +59,10 @@ def _nested_problems(config, entry, where) -> list[str]:
             found.append(
                 f"{place}: `nested` is of mixed models or `engine: ols`, not of `engine: gam`"
             )
-        if formula is not None and not any(map(names.of_own_lm, names.used(formula))):
+        # With a misspelled predictor, which is said elsewhere, `of_interest` still names surprisal.
+        interest = config["designs"][design].get("of_interest", [])
+        used = [] if formula is None else [*names.used(formula), *interest]
+        if used and not any(map(names.of_own_lm, used)):
             found.append(
                 f"{place}: `nested` sets LMs side by side, and the formula has no surprisal"
             )

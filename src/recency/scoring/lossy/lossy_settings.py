@@ -52,6 +52,9 @@ class Lossy:
 def check(lossy: Mapping[str, Any] | Lossy) -> Lossy:
     """Return settings of lossy contexts as a record.
 
+    Values of the form's parameters are checked where they are given: by a config's schema, or by
+    `recency.form_parameters` (jobs need no JSON Schema).
+
     Parameters
     ----------
     lossy : mapping
@@ -89,35 +92,16 @@ def check(lossy: Mapping[str, Any] | Lossy) -> Lossy:
         raise InputError(f"lossy: tolerance is {tolerance!r}, and is a number of bits above 0")
     if settings.erased not in (None, *ERASED):
         raise InputError(f"lossy: erased is {settings.erased!r}, and is {' or '.join(ERASED)}")
-    _check_erasure(settings.erasure)
-    return settings
-
-
-def _check_erasure(erasure: Mapping[str, Any]) -> None:
-    """Refuse a form, a parameter or a value that there is not."""
-    from jsonschema import Draft202012Validator
-
-    if not isinstance(erasure, Mapping) or "form" not in erasure:
-        raise InputError(f"lossy: erasure {erasure!r} is no mapping with `form`")
-    form = erasure["form"]
+    if not isinstance(settings.erasure, Mapping) or "form" not in settings.erasure:
+        raise InputError(f"lossy: erasure {settings.erasure!r} is no mapping with `form`")
+    form = settings.erasure["form"]
     if form not in plugins.names(FORMS):
         raise InputError(f"no form of erasure is called {plugins.unknown(FORMS, form)}")
-    parameters = plugins.constant(FORMS, form, "PARAMETERS")
-    for name, value in erasure.items():
-        if name == "form":
-            continue
-        if name not in parameters:
-            raise InputError(
-                f"erasure {form!r}: no parameter is called {nearest(name, parameters)}"
-            )
-        if not Draft202012Validator(parameters[name]).is_valid(value):
-            raise InputError(
-                f"erasure {form!r}: {name} cannot be {value!r} ({parameters[name]['description']})"
-            )
-    for name, schema in parameters.items():
-        if "default" not in schema and name not in erasure:
-            raise InputError(f"erasure {form!r}: {name} is missing ({schema['description']})")
-    erasures.build(erasure)  # what several parameters must agree on
+    try:
+        erasures.build(settings.erasure)  # what several parameters must agree on
+    except TypeError as error:
+        raise InputError(f"erasure {form!r}: {error}") from None
+    return settings
 
 
 def check_without_measures(lossy: Mapping[str, Any] | Lossy, asked, tokens: bool) -> Lossy:
