@@ -82,6 +82,7 @@ def test_accuracy_by_hand(tmp_path):
     assert np.isnan(value.loc[("two", "y"), "p_paradigms"])
 
 
+@pytest.mark.merge
 def test_swapping_good_and_bad_turns_accuracy_round(tmp_path):
     a = accuracy(tmp_path, {"base": 0, "lm": 3})
     b = accuracy(tmp_path, {"base": 0, "lm": 3}, swap=True)
@@ -93,6 +94,7 @@ def test_swapping_good_and_bad_turns_accuracy_round(tmp_path):
     assert len(a) == 2 * 2 * (1 + 2 + 3) and a.compared.sum() == len(a) / 2
 
 
+@pytest.mark.merge
 def test_intervals_and_tests_are_those_of_statsmodels(tmp_path):
     from statsmodels.stats.contingency_tables import mcnemar
     from statsmodels.stats.proportion import proportion_confint
@@ -114,6 +116,7 @@ def test_intervals_and_tests_are_those_of_statsmodels(tmp_path):
     assert (one.low, one.high) == pytest.approx((100 * low, 100 * high))
 
 
+@pytest.mark.merge
 def test_paradigms_are_tested_as_all_sign_flips_would(tmp_path):
     sizes = ((10, 20, 10), (30, 10), (10, 20, 10))
     found = accuracy(tmp_path, {"base": 0, "lm": 2}, sizes=sizes).loc["lm"].loc["all tokens"]

@@ -47,6 +47,7 @@ REFUSED = {
 CASES = [(names, overlay) for names, listed in REFUSED.items() for overlay in listed]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(("names", "overlay"), CASES, ids=[overlay for _, overlay in CASES])
 def test_what_an_lm_does_not_have_is_refused(names, overlay):
     config = merged(load(*names), yaml.safe_load(overlay))

@@ -50,6 +50,7 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("overlay", FAULTS)
 def test_a_fault_is_met_when_the_config_is_read(overlay):
     config = merged(load("config.open.yaml"), yaml.safe_load(overlay))

@@ -125,6 +125,7 @@ def test_nothing_changes_without_them_and_short_contexts_go_with_them(tokenizer)
     pd.testing.assert_frame_equal(both[list(alone)], alone, check_exact=True)
 
 
+@pytest.mark.merge
 def test_attention_is_of_one_layer_at_a_time(tokenizer):
     """No weights of an earlier layer are alive when a later layer's are made."""
     import gc
