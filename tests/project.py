@@ -174,6 +174,21 @@ def merged(base, over):
     return loading.merge(base, copy.deepcopy(over))
 
 
+def assert_is_refused(overlay, reason, *names):
+    """Assert that a config with an overlay (YAML) is refused by short lines, one with the reason."""
+    import pytest
+    import yaml
+
+    from recency.errors import InputError
+    from recency.workflow import checks
+
+    with pytest.raises(InputError) as error:
+        checks.check(merged(load(*names), yaml.safe_load(overlay)), SCHEMA)
+    lines = str(error.value).splitlines()[1:]
+    assert any(reason in line for line in lines), lines
+    assert all(len(line) < 300 for line in lines) and len(lines) < 25
+
+
 def load(*names):
     """Return the complete config of config.yaml and overlays, sharing nothing with another call."""
     return copy.deepcopy(_loaded(*names))

@@ -10,7 +10,7 @@ import pytest
 import torch
 from training_job import RECIPE, write_stream
 
-from recency import history
+from recency import files, history
 from recency.errors import InputError
 from recency.evaluations import summary
 from recency.evaluations.report import page
@@ -50,7 +50,7 @@ def test_config_json_has_the_history_and_it_travels(trained, tmp_path):
     folder = job["out"].parent
     made = history.read(folder)
     (text,) = made["texts"]
-    assert text["corpus"] == "stories" and text["sha256"] == stored_steps.digest(job["tokens"])
+    assert text["corpus"] == "stories" and text["sha256"] == files.sha256(job["tokens"])
     assert made["seed"] == 1 and made["code"] == {"recency.a": "1"} and "resumed" not in made
     # A step that was kept, as a folder and as an LM of its own.
     own = tmp_path / "step2" / "config.json"

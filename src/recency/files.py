@@ -1,6 +1,7 @@
 """Atomic writing: a file is there complete, or as it was before."""
 
 import errno
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -50,3 +51,9 @@ def no_room(path: Path) -> InputError:
         f"{path.parent} now); {before}make room there and give the same command again, which goes "
         "on from what is complete"
     )
+
+
+def sha256(path: str | os.PathLike) -> str:
+    """Return the SHA-256 of a file, hexadecimal."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

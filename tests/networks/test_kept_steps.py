@@ -9,6 +9,7 @@ import torch
 from safetensors.numpy import load_file
 from training_job import ARCHITECTURE, MIX, RECIPE, Killed
 
+from recency import files
 from recency.errors import InputError
 from recency.networks import architectures, checkpoints, stored_steps, train, training
 from recency.networks.stream import TokenStream
@@ -55,7 +56,7 @@ def test_each_is_the_network_after_so_many_steps(kept_job):
 def test_training_csv_names_them_and_has_their_validation_loss(kept_job):
     lm = kept_job["out"].parent
     assert named(kept_job) == {
-        step: stored_steps.digest(stored_steps.folder(lm, step) / stored_steps.WEIGHTS)
+        step: files.sha256(stored_steps.folder(lm, step) / stored_steps.WEIGHTS)
         for step in (2, 8, 24)
     }
     with (lm / "training.csv").open() as table:

@@ -56,7 +56,7 @@ def words_back(tokens, start, first):
 
 @pytest.mark.parametrize("segment", [1, 4, 8])
 def test_rows_are_retained_words_and_a_segment(text, segment):
-    """Truncation to 2 words: what is retained is no matter of chance."""
+    """Truncation to 2 words: nothing of the retention is random."""
     tokens = text[0]
     lossy = {"erasure": {"form": "truncation", "words": 2}, "segment": segment}
     stream = rows(text, lossy)

@@ -140,7 +140,12 @@ def unwatch(biases: Iterable[nn.Module | None]) -> None:
 
 def _note_inputs(module: nn.Module, arguments: tuple, settings: dict) -> None:
     """Note what enters an attention module with a content-dependent bias."""
-    module.recency_inputs = settings.get("hidden_states", arguments[0] if arguments else None)
+    module.recency_inputs = entering(arguments, settings)
+
+
+def entering(arguments: tuple, settings: dict) -> torch.Tensor | None:
+    """Return the states among what a layer or its attention is called with; None of other modules."""
+    return settings.get("hidden_states", arguments[0] if arguments else None)
 
 
 def _drop_inputs(module: nn.Module, arguments: tuple, output: object) -> None:

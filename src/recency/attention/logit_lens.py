@@ -95,6 +95,10 @@ def surprisal(model: PreTrainedModel, states: torch.Tensor, ids: torch.Tensor) -
     Tensor (batch, length)
         Bits, float32 at least; 0 of the first token, which nothing predicts.
     """
-    predicted = logits(model, states[:, :-1])
-    nats = predicted.logsumexp(-1) - predicted.gather(-1, ids[:, 1:, None])[..., 0]
+    return bits_of(logits(model, states[:, :-1]), ids)
+
+
+def bits_of(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Return the surprisal of tokens (batch, length), bits, given logits of all but the first."""
+    nats = logits.logsumexp(-1) - logits.gather(-1, ids[:, 1:, None])[..., 0]
     return torch.nn.functional.pad(nats / math.log(2), (1, 0))

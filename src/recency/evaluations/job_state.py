@@ -3,12 +3,11 @@
 The file has the job's whole specification within, and is used by a job of that specification alone.
 """
 
-import hashlib
 import json
 import sys
 from pathlib import Path
 
-from recency.files import atomic
+from recency.files import atomic, sha256
 
 
 def beside(out: str | Path) -> Path:
@@ -38,5 +37,4 @@ def digest(path: str | Path) -> str:
     """Return a file's sha256, or the path itself where there is no such file."""
     if not Path(path).is_file():
         return str(path)
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256(path)

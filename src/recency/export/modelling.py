@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from recency import errors, plugins
+from recency import errors, files, plugins
 from recency.attention import biases, content, logit_lens
 from recency.errors import InputError
 from recency.export import standalone, standalone_memories
@@ -30,6 +30,11 @@ def source(form: str, config_class: type, model_class: type) -> str:
     classes = ("_NEEDS_BIAS", config_class.__name__, model_class.__name__)
     parts = [
         _part(errors.__file__),
+        *(
+            [_part(files.__file__, lambda node: _name(node) == "sha256")]
+            if _uses(own, files)
+            else []
+        ),
         _part(biases.__file__, lambda node: _name(node) in ("Affine", "Bias")),
         *(_part(module.__file__) for module in (logit_lens, content) if _uses(own, module)),
         *(_part(forms / f"{other}.py", _is_function) for other in _others(own)),

@@ -5,13 +5,12 @@ training: a folder of another one, or one that was changed, is refused where it 
 """
 
 import csv
-import hashlib
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from recency.errors import InputError
-from recency.files import atomic
+from recency.files import atomic, sha256
 
 WEIGHTS = "model.safetensors"
 
@@ -30,7 +29,7 @@ def keep(write: Callable[[Path], None], lm: Path, step: int) -> str:
     part.mkdir(parents=True)
     write(part)
     part.rename(whole)
-    return digest(whole / WEIGHTS)
+    return sha256(whole / WEIGHTS)
 
 
 def resumed(lm: Path, kept: Mapping[int, str], state: Path) -> None:
@@ -82,12 +81,6 @@ def take(losses: str | Path, out: str | Path, *, lm: str, of: str, step: int) ->
             shutil.copyfile(file, path)
 
 
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _is(path: Path, known: str) -> bool:
     """Say whether a file is there and has a digest."""
-    return path.is_file() and digest(path) == known
+    return path.is_file() and sha256(path) == known

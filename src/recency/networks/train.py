@@ -15,6 +15,7 @@ from pathlib import Path
 
 from recency import heap, history
 from recency.errors import InputError
+from recency.files import sha256
 from recency.networks import states, stopping, stored_steps
 from recency.progress import progress
 
@@ -229,12 +230,8 @@ def _specification(job: Job, recipe: dict) -> dict:
         "recipe": {key: value for key, value in recipe.items() if key != "device"},
         "seed": job.seed,
         # tokens of the same number need not be the same tokens
-        "tokens": json.loads(job.info.read_text()) | {"sha256": stored_steps.digest(job.tokens)},
-        **{
-            name: stored_steps.digest(file)
-            for name in ("held_out", "vectors")
-            if (file := getattr(job, name))
-        },
+        "tokens": json.loads(job.info.read_text()) | {"sha256": sha256(job.tokens)},
+        **{name: sha256(file) for name in ("held_out", "vectors") if (file := getattr(job, name))},
         "code": job.code,
     }
 

@@ -1,4 +1,4 @@
-"""Check lossy contexts: what an LM that is read with them has not, and recipes that train on them."""
+"""Check settings that do not go with lossy contexts, of LMs and of recipes."""
 
 from collections.abc import Iterator, Mapping
 

@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from recency.files import atomic
+from recency.files import atomic, sha256
 
 FOLDER = ".kept"
 ENTRY = "entry.json"
@@ -57,12 +57,7 @@ def content(path: str | Path) -> str:
         stats = [(str(each.relative_to(path)), each.stat()) for each in sorted(path.rglob("*"))]
         known = [(name, found.st_size, found.st_mtime_ns) for name, found in stats]
         return hashlib.sha256(repr(known).encode()).hexdigest()
-    return _digest(path)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256(path)
 
 
 @functools.cache
@@ -93,7 +88,7 @@ def take(part: Part) -> bool:
     try:
         entry = json.loads((where / ENTRY).read_text())
         kept = [where / path.name for path in part.outputs]
-        whole = entry["key"] == part.key and [_digest(path) for path in kept] == entry["files"]
+        whole = entry["key"] == part.key and [sha256(path) for path in kept] == entry["files"]
     except (OSError, ValueError, KeyError):
         return False
     if whole:
@@ -109,7 +104,7 @@ def keep(part: Part, seconds: float) -> None:
     where.mkdir(parents=True, exist_ok=True)
     for output in part.outputs:
         _linked(output, where / output.name)
-    entry = {"key": part.key, "files": [_digest(path) for path in part.outputs], "seconds": seconds}
+    entry = {"key": part.key, "files": [sha256(path) for path in part.outputs], "seconds": seconds}
     with atomic(where / ENTRY) as path:
         path.write_text(json.dumps(entry) + "\n")
 

@@ -1,4 +1,4 @@
-"""What networks do not have is refused; lenses of one's own; measures of other packages."""
+"""Measures that networks lack are refused, and so are faulty lenses and measures of other packages."""
 
 import re
 

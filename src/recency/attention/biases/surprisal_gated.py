@@ -8,19 +8,17 @@ s_j is the surprisal of the token under the states that enter a layer of the net
 logit lens), or under another language model of the same tokens. No gradient goes through it.
 """
 
-import hashlib
-import math
 from pathlib import Path
 
 import torch
 from torch import nn
-from torch.nn import functional
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from recency.attention.biases.linear import by_head, slopes_of
-from recency.attention.content import ContentBias, Layer, layer_around
-from recency.attention.logit_lens import check_lens, surprisal
+from recency.attention.content import ContentBias, Layer, entering, layer_around
+from recency.attention.logit_lens import bits_of, check_lens, surprisal
 from recency.errors import InputError
+from recency.files import sha256
 
 #: Networks pad their embeddings to a multiple of this.
 PADDED = 128
@@ -128,9 +126,8 @@ class Form(ContentBias):
 
     def _predict(self, layer: nn.Module, arguments: tuple, settings: dict) -> None:
         """Take surprisal from the states that enter a layer."""
-        states = settings.get("hidden_states", arguments[0] if arguments else None)
         if self.ids is not None:
-            self.bits = surprisal(self.network[0], states, self.ids)
+            self.bits = surprisal(self.network[0], entering(arguments, settings), self.ids)
 
     def _drop(self, layer: nn.Module, arguments: tuple, output: object) -> None:
         """Drop what was read of a text behind the last layer that has the bias."""
@@ -160,10 +157,7 @@ def _open(checkpoint: str, model: PreTrainedModel) -> PreTrainedModel:
             f"{sizes[1]:,}; the two need one tokenizer"
         )
     weights = Path(checkpoint) / "model.safetensors"
-    digest = None
-    if weights.is_file():
-        with weights.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = sha256(weights) if weights.is_file() else None
     before = getattr(model.config, "surprisal_gated_by", None)
     if before is not None and digest != before:
         raise InputError(
@@ -177,6 +171,4 @@ def _open(checkpoint: str, model: PreTrainedModel) -> PreTrainedModel:
 @torch.no_grad()
 def _surprisal(given: PreTrainedModel, ids: torch.Tensor) -> torch.Tensor:
     """Return the surprisal of tokens (batch, length) in bits under another model; 0 of the first."""
-    logits = given(input_ids=ids).logits[:, :-1].float()
-    nats = logits.logsumexp(-1) - logits.gather(-1, ids[:, 1:, None])[..., 0]
-    return functional.pad(nats / math.log(2), (1, 0))
+    return bits_of(given(input_ids=ids).logits[:, :-1].float(), ids)

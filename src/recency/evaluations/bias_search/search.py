@@ -4,7 +4,6 @@ A Tree-structured Parzen Estimator proposes parameters; the bias is put on the l
 words are scored, and what is maximised is the log-likelihood of the regression, the workflow's own.
 """
 
-import hashlib
 import json
 import math
 import sys
@@ -17,7 +16,7 @@ import pandas as pd
 
 from recency import plugins
 from recency.errors import InputError
-from recency.files import atomic
+from recency.files import atomic, sha256
 from recency.progress import progress
 from recency.regression import fit as regression
 from recency.regression.inputs import Inputs
@@ -54,7 +53,7 @@ def main(
     specification = settings | {
         "lm": lm.name,
         "responses": [dict(response) for response in responses],
-        "files": {Path(path).name + _digest(path): None for path in map(Path, files)},
+        "files": {Path(path).name + sha256(path): None for path in map(Path, files)},
         "model": "" if _files(lm.model) else str(lm.model),
         "code": dict(code or {}),
     }
@@ -223,8 +222,3 @@ def _files(model: str | Path) -> list[Path]:
     folder = Path(model)
     names = ("config.json", "model.safetensors", "pytorch_model.bin")
     return [folder / name for name in names if (folder / name).is_file()]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
