@@ -52,6 +52,7 @@ KINDS = {
     "readers": Kind("recency.text.readers", "reader of text", "read"),
     "measures": Kind("recency.scoring.measures", "measure", "MEASURE"),
     "likelihoods": Kind("recency.regression.likelihoods", "likelihood", "ENDPOINT"),
+    "families": Kind("recency.mixed.densities", "family of responses", "PREDICTORS"),
     "statistics": Kind("recency.stats.statistics", "test statistic", "columns"),
     "evaluations": Kind("recency.evaluations", "evaluation", "EVALUATION", "/"),
 }
