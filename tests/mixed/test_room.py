@@ -11,6 +11,7 @@ ALLOWED = (
     "recency.files",
     "recency.mixed",
     "recency.names",
+    "recency.plugins",
     "recency.progress",
     "recency.public",
 )

@@ -38,25 +38,33 @@ class RandomTerm:
 
 @dataclass(frozen=True)
 class Formula:
-    """A mixed model: the response, the fixed columns (the intercept among them), random terms."""
+    """A mixed model: the response, the fixed columns (the intercept among them), random terms.
+
+    `scale` is the formula of the log of the residuals' scale, where it is not one number.
+    """
 
     response: str
     fixed: tuple[str, ...]
     random: tuple[RandomTerm, ...]
+    scale: "Formula | None" = None
 
     def __str__(self) -> str:
-        return f"{self.response} ~ " + " + ".join([_sum(self.fixed), *map(str, self.random)])
+        text = f"{self.response} ~ " + " + ".join([_sum(self.fixed), *map(str, self.random)])
+        return text if self.scale is None else f"{text}, {self.scale}"
 
     @property
     def predictors(self) -> list[str]:
         """The names of all predictors, in order of appearance."""
         columns = [*self.fixed, *(column for term in self.random for column in term.columns)]
-        return list(dict.fromkeys(name for c in columns for name in factors(c)))
+        of_scale = self.scale.predictors if self.scale else []
+        return list(dict.fromkeys([*(name for c in columns for name in factors(c)), *of_scale]))
 
     @property
     def groups(self) -> list[str]:
         """The names of all grouping variables, in order of appearance."""
-        return list(dict.fromkeys(name for t in self.random for name in split_product(t.group)))
+        of_scale = self.scale.groups if self.scale else []
+        names = (name for term in self.random for name in split_product(term.group))
+        return list(dict.fromkeys([*names, *of_scale]))
 
 
 def factors(column: str) -> list[str]:
@@ -146,7 +154,8 @@ def without(
     if slopes:
         random = tuple(replace(term, columns=kept(term.columns)) for term in random)
     random = tuple(term for term in random if term.columns)
-    return replace(formula, fixed=kept(formula.fixed), random=random)
+    scale = formula.scale and without(formula.scale, (), slopes, dropped)
+    return replace(formula, fixed=kept(formula.fixed), random=random, scale=scale)
 
 
 def _part_of(name: str, column: str) -> bool:
@@ -172,7 +181,8 @@ def expanded(formula: Formula, by_name: Mapping[str, Sequence[str]]) -> Formula:
 
     random = (replace(term, columns=columns(term.columns)) for term in formula.random)
     random = tuple(term for term in random if term.columns)
-    return replace(formula, fixed=columns(formula.fixed), random=random)
+    scale = formula.scale and expanded(formula.scale, by_name)
+    return replace(formula, fixed=columns(formula.fixed), random=random, scale=scale)
 
 
 Term = tuple[str, ...]

@@ -13,12 +13,13 @@ eliminating the factor with most columns, whose part is block-diagonal; the rest
 The gradient of log L is analytic but for dW / d eta, which is a central difference of W.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, cholesky
 
 STEPS = 100
 """Newton steps to the mode."""
@@ -103,6 +104,8 @@ class Laplace:
         Fixed columns of each linear predictor, K of (n, p_k).
     groupings
         Grouping factors; one at least.
+    offset
+        Known part (n, K) of the linear predictors.
     """
 
     def __init__(
@@ -112,12 +115,14 @@ class Laplace:
         y: np.ndarray,
         X: Sequence[np.ndarray],
         groupings: Sequence[Grouping],
+        offset: np.ndarray | None = None,
     ) -> None:
         self.density, self.link, self.y, self.X = density, link, y, list(X)
+        self.offset = np.zeros((len(y), len(self.X))) if offset is None else offset
         self.order = sorted(range(len(groupings)), key=lambda f: -groupings[f].size)
         self.first, *self.rest = (groupings[f] for f in self.order)
         ends = np.cumsum([0, *(grouping.size for grouping in self.rest)])
-        self._slices = [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
+        self._slices = [slice(*pair) for pair in itertools.pairwise(ends)]
         self.m = int(ends[-1])
         self._places = [
             ends[f] + g.codes[:, None] * g.Z.shape[1] + np.arange(g.Z.shape[1])
@@ -146,19 +151,11 @@ class Laplace:
 
     def log_density(self, eta: np.ndarray) -> np.ndarray:
         """Return log p(y) (n,) at linear predictors (n, K); -inf where the location is invalid."""
-        located = self._located(eta)
-        invalid = located[:, 0] <= 0 if self.density.POSITIVE else np.zeros(len(eta), dtype=bool)
-        located = np.where(invalid[:, None], 1.0, located)
-        return np.where(invalid, -np.inf, self.density.log_density(self.y, located))
-
-    def _located(self, eta: np.ndarray) -> np.ndarray:
-        if self.link == "identity":
-            return eta
-        return np.column_stack([np.exp(eta[:, 0]), eta[:, 1:]])
+        return log_density(self.density, self.link, self.y, eta)
 
     def _derivatives(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient (n, K) and W (n, K, K), minus the Hessian, by the linear predictors."""
-        located = self._located(eta)
+        located = unlinked(self.link, eta)
         gradient, hessian = self.density.derivatives(self.y, located)
         if self.link == "log":
             mu = located[:, 0]
@@ -170,7 +167,8 @@ class Laplace:
 
     def fixed(self, betas: Sequence[np.ndarray]) -> np.ndarray:
         """Return the fixed parts (n, K) of the linear predictors."""
-        return np.column_stack([X @ beta for X, beta in zip(self.X, betas, strict=True)])
+        parts = [X @ beta for X, beta in zip(self.X, betas, strict=True)]
+        return np.column_stack(parts) + self.offset
 
     def _random(self, first: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """Return Z b (n, K) for effects b of the first factor (G, c) and of the rest (m,)."""
@@ -180,7 +178,10 @@ class Laplace:
                 total[:, k] += grouping.Z[:, c] * effects[grouping.codes, c]
         return total
 
-    def _with_effects(self, first: np.ndarray, rest: np.ndarray):
+    def _with_effects(
+        self, first: np.ndarray, rest: np.ndarray
+    ) -> Iterator[tuple[Grouping, np.ndarray]]:
+        """Yield each factor, the eliminated one first, with its effects (levels, c)."""
         yield self.first, first
         for grouping, where in zip(self.rest, self._slices, strict=True):
             yield grouping, rest[where].reshape(grouping.levels, -1)
@@ -262,7 +263,7 @@ class Laplace:
                 D[where, at] = block.reshape(g.size, other.size)
                 D[at, where] = D[where, at].T
         M = inverse_C @ B
-        flat = M.reshape(-1, self.m)
+        flat = M.reshape(M.shape[0] * M.shape[1], self.m)
         F = cholesky(D - flat.T @ flat, lower=True) if self.m else np.zeros((0, 0))
         logs += np.log(np.diagonal(F)).sum()
         return _Factored(inverse_C, M, F, 2 * float(logs))
@@ -424,6 +425,23 @@ class Laplace:
             for i, left in enumerate(crossed):
                 information[i, j] -= (left[0] * first).sum() + left[1] @ rest
         return np.linalg.inv((information + information.T) / 2)
+
+
+def unlinked(link: str, eta: np.ndarray) -> np.ndarray:
+    """Return linear predictors (n, K) with the location on its own scale."""
+    if link == "identity":
+        return eta
+    return np.column_stack([np.exp(eta[:, 0]), eta[:, 1:]])
+
+
+def log_density(density: ModuleType, link: str, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+    """Return log p(y) (n,) at linear predictors (n, K); -inf where the location is invalid."""
+    located = unlinked(link, eta)
+    if not density.POSITIVE:
+        return density.log_density(y, located)
+    invalid = located[:, 0] <= 0
+    located = np.where(invalid[:, None], 1.0, located)
+    return np.where(invalid, -np.inf, density.log_density(y, located))
 
 
 def _positive(W: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from recency.mixed.families import GAUSSIAN
+from recency.mixed.families import GAUSSIAN, LINEAR, SHIFTED
 from recency.mixed.formula import Formula, column
 from recency.mixed.summary import FitSummary
 
@@ -62,7 +62,8 @@ def fit_least_squares(
 def criteria(summary: FitSummary, n: int, family: str = GAUSSIAN) -> dict[str, float]:
     """Return AIC and BIC of a fit to n rows by maximum likelihood, as R counts its parameters.
 
-    These are the fixed effects, theta of a mixed model and, of gaussian responses, sigma.
+    These are the fixed effects, theta of a mixed model, sigma of a linear one, and the shift of a
+    shifted lognormal one.
     """
-    k = len(summary.fixed) + len(summary.theta) + (family == GAUSSIAN)
+    k = len(summary.fixed) + len(summary.theta) + (family in LINEAR) + (family == SHIFTED)
     return {"aic": 2 * k - 2 * summary.loglik, "bic": k * math.log(n) - 2 * summary.loglik}

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from recency.errors import InputError
-from recency.mixed import additive
+from recency.mixed import additive, families
 from recency.mixed import formula as formulas
 from recency.mixed.additive import Additive
 from recency.mixed.expressions import written
-from recency.mixed.families import BINOMIAL, FAMILIES, GAUSSIAN
+from recency.mixed.families import BINOMIAL, GAUSSIAN, LOGNORMAL, SHIFTED
 from recency.mixed.formula import Formula, without
+from recency.names import nearest
 from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression import predictor_names as names
 
@@ -39,6 +40,13 @@ def bases(design: Mapping[str, Any]) -> tuple[str, ...]:
 def with_one_base(design: Mapping[str, Any], lm: bool) -> Mapping[str, Any]:
     """Return a design that has several bases with one: an LM's own, or, without an LM, the shared one."""
     return design if len(bases(design)) == 1 else {**design, "base": "fixed" if lm else "all"}
+
+
+def with_response(design: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a design whose response is the logarithm where its family is lognormal."""
+    if design.get("family") != LOGNORMAL:
+        return design
+    return {**design, "response": "log"}
 
 
 def kind_of_base(
@@ -93,7 +101,18 @@ def read(design: Mapping[str, Any]) -> Formula | Additive:
         _check_response(formula.response, design["formula"])
         return formula
     formula = parse(design["formula"], mixed=design["engine"] != "ols")
+    if "sigma" in design:
+        formula = replace(formula, scale=_scale(design["sigma"]))
     return spilled(formula) if design.get("controls") == "spillover" else formula
+
+
+def _scale(text: str) -> Formula:
+    """Read the formula of the log of sigma, `~ surprisal + (1 | subject)`."""
+    if not text.lstrip().startswith("~"):
+        raise InputError(
+            f"design: sigma is {text!r} and must begin with '~', as '~ surprisal + (1 | subject)'"
+        )
+    return formulas.parse(names.quoted(f"sigma {text.strip()}"))
 
 
 def spilled(formula: Formula) -> Formula:
@@ -186,8 +205,8 @@ def columns_there(
 def check_family(design: Mapping[str, Any], response: str) -> None:
     """Raise an InputError unless family, engine and response go together."""
     family = design.get("family", GAUSSIAN)
-    if family not in FAMILIES:
-        raise InputError(f"design: family is {family!r} and must be one of {', '.join(FAMILIES)}")
+    if family not in (there := families.names()):
+        raise InputError(f"design: family is {nearest(family, there)}")
     if (family == BINOMIAL) != (response == EVENT):
         raise InputError(
             f"design: the left side is {response} and the family {family}; `family: binomial` and "
@@ -200,12 +219,53 @@ def check_family(design: Mapping[str, Any], response: str) -> None:
         )
     if family == BINOMIAL and design["response"] != "raw":
         raise InputError("design: events have no logarithm; set `response: raw`")
+    if response == "amplitude_uv" and families.is_positive(family):
+        raise InputError(
+            f"design: family {family} is of responses above 0, and amplitudes are below 0 as well"
+        )
+    if family not in (GAUSSIAN, LOGNORMAL) and design["response"] == "log":
+        raise InputError(
+            f"design: family {family} is of the response as measured; write `response: raw`"
+        )
+    _check_scale(design, family)
+
+
+def _check_scale(design: Mapping[str, Any], family: str) -> None:
+    """Raise an InputError where link, shift or the formula of sigma do not go with a family."""
+    if "shift" in design and family != SHIFTED:
+        raise InputError(f"design: shift is of the family {SHIFTED}, and this one is {family}")
+    if "link" in design and design["link"] not in (links := families.links(family)):
+        choices = f"has the links {' and '.join(links)}" if links else "has one link"
+        raise InputError(f"design: link is {design['link']!r}, and family {family} {choices}")
+    if "sigma" in design and family in (BINOMIAL, SHIFTED) and "shift" not in design:
+        way = "; state its `shift`" if family == SHIFTED else "; leave it out"
+        raise InputError(f"design: family {family} has no formula of sigma{way}")
+    if has_density(design) and design["engine"] != "cross_products":
+        raise InputError(
+            f"design: {_density_because(design)} is fitted by Laplace's approximation; write "
+            f"`engine: cross_products` in place of {design['engine']}"
+        )
+
+
+def _density_because(design: Mapping[str, Any]) -> str:
+    if "sigma" in design:
+        return "a model with a formula of sigma"
+    return f"family {design.get('family', GAUSSIAN)}"
+
+
+def has_density(design: Mapping[str, Any]) -> bool:
+    """Say whether a design is fitted by Laplace's approximation."""
+    family = design.get("family", GAUSSIAN)
+    if family == BINOMIAL:
+        return False
+    return family not in families.LINEAR or "sigma" in design or design.get("link") == "log"
 
 
 def is_mixed(design: Mapping[str, Any]) -> bool:
-    """Say whether a design is a linear mixed model."""
+    """Say whether a design is a linear mixed model, of the response or its logarithm."""
     family = design.get("family", GAUSSIAN)
-    return design["engine"] in ("cross_products", "lme4") and family == GAUSSIAN
+    is_linear = family in (GAUSSIAN, LOGNORMAL) and not has_density(design)
+    return design["engine"] in ("cross_products", "lme4") and is_linear
 
 
 def check_mixed(design: Mapping[str, Any], what: str) -> None:

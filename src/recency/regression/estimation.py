@@ -1,19 +1,22 @@
 """One regression fitted to the rows of a partition: the record of it that predictions are made from."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from recency.errors import InputError
-from recency.mixed import families, mgcv
+from recency.mixed import families, mgcv, shifted
 from recency.mixed.additive import Additive
+from recency.mixed.factors import NotSearchable
 from recency.mixed.fitting import Result, figures, fit_model
 from recency.mixed.formula import Formula
+from recency.mixed.generalised import fit_generalised
 from recency.mixed.least_squares import criteria, fit_least_squares
 from recency.mixed.recorded import scaled, scaling_of
 from recency.mixed.summary import FitSummary
-from recency.regression import categories
+from recency.regression import categories, designs
 from recency.regression.coding import NOTHING, Coding
 from recency.regression.confirmation import ROWS
 from recency.regression.predictors import Rows
@@ -37,23 +40,33 @@ def estimate(
     `converged` false with the reason in `note`. With `confirm` lme4 confirms what was searched.
     """
     family = design.get("family", families.GAUSSIAN)
-    check_events(rows, family)
+    check_responses(rows, family)
     if isinstance(formula, Additive):
         return _additive(formula, texts, rows, family, coding)
     formula, scaling, references = prepared(formula, texts, rows, coding)
     predictors = scaled(rows.predictors, scaling)
-    if design["engine"] == "ols":
+    more: dict[str, Any] = {}
+    if designs.has_density(design):
+        result, more = _density(formula, predictors, rows, design)
+    elif family == families.SHIFTED:
+        result, more = _shifted(formula, predictors, rows, design)
+    elif design["engine"] == "ols":
         summary, notes = fit_least_squares(formula, predictors, rows.y)
         found = summary if summary.converged else None
         result = Result(found, summary.converged, "; ".join(notes), by="least squares")
     else:
         confirm = confirm and len(rows.y) <= ROWS
+        fitted = families.GAUSSIAN if family in families.LINEAR else family
         result = fit_model(
-            formula, predictors, rows.y, rows.groups, design["engine"], family, confirm
+            formula, predictors, rows.y, rows.groups, design["engine"], fitted, confirm
         )
     record = {"formula": str(formula), "scaling": scaling, **figures(result)}
     if family != families.GAUSSIAN:
         record["family"] = family
+    record |= more
+    if result.summary and families.is_linear(record):
+        _, jacobian = families.transformed(record, rows.y)
+        result.summary.loglik += float(jacobian.sum())
     if references:
         record["reference"] = references
     if design["engine"] == "ols" and result.summary:
@@ -71,9 +84,68 @@ def prepared(
     return formula, scaling, references
 
 
-def check_events(rows: Rows, family: str) -> None:
-    """Raise an InputError where events are not 0 and 1, or all the same."""
+def _shifted(
+    formula: Formula, predictors: Mapping[str, np.ndarray], rows: Rows, design: Mapping[str, Any]
+) -> tuple[Result, dict[str, Any]]:
+    """Fit log(y - shift), the shift as stated or by profile likelihood."""
+
+    def fit(z: np.ndarray, confirm: bool = False) -> Result:
+        return fit_model(formula, predictors, z, rows.groups, design["engine"], confirm=confirm)
+
+    def loglik(z: np.ndarray) -> float:
+        summary = fit(z).summary
+        return summary.loglik if summary else -math.inf
+
+    note, shift = "", design.get("shift")
+    if shift is None:
+        shift, note = shifted.profiled(loglik, rows.y)
+    shifted.check(shift, rows.y)
+    result = fit(np.log(rows.y - shift))
+    if note:
+        result.note = "; ".join(filter(None, [result.note, note]))
+    return result, {"shift": float(shift)}
+
+
+def _density(
+    formula: Formula, predictors: Mapping[str, np.ndarray], rows: Rows, design: Mapping[str, Any]
+) -> tuple[Result, dict[str, Any]]:
+    """Fit by Laplace's approximation; return the location's figures, and all else of the record."""
+    family = design.get("family", families.GAUSSIAN)
+    name = families.GAUSSIAN if family in families.LINEAR else family
+    link = design.get("link", (*families.links(family), "identity")[0])
+    more: dict[str, Any] = {}
+    if family == families.SHIFTED:
+        shifted.check(design["shift"], rows.y)
+        more["shift"] = float(design["shift"])
+    z, jacobian = families.transformed({"family": family, **more}, rows.y)
+    try:
+        fit = fit_generalised(name, link, formula, predictors, z, rows.groups)
+    except (NotSearchable, np.linalg.LinAlgError) as reason:
+        return Result(None, False, f"not fitted: {reason}"), more
+    fit.location.loglik += float(jacobian.sum())
+    result = Result(fit.location, fit.location.converged, "", by="laplace")
+    if not result.converged:
+        result.note = f"not converged: a step would raise the log-likelihood by {fit.gain:.2g}"
+    elif fit.location.singular:
+        result.note = "singular fit: a variance or a correlation is at its limit"
+    scale = figures(Result(fit.scale, result.converged, ""))
+    more["density"] = {
+        "name": name,
+        "link": link,
+        "scale": {key: scale[key] for key in ("fixed", "random", "ranef")},
+        "others": fit.others,
+    }
+    k = len(fit.location.fixed) + len(fit.location.theta) + len(fit.scale.fixed) + len(fit.others)
+    deviance = -2 * fit.location.loglik
+    more |= {"aic": 2 * k + deviance, "bic": k * math.log(len(rows.y)) + deviance}
+    return result, more
+
+
+def check_responses(rows: Rows, family: str) -> None:
+    """Raise an InputError where events are not 0 and 1, or all the same, or a time is not above 0."""
     if family != families.BINOMIAL:
+        if family != families.LOGNORMAL and families.is_positive(family):
+            _check_positive(rows, family)
         return
     found = set(np.unique(rows.y))
     if not found <= {0.0, 1.0}:
@@ -83,6 +155,20 @@ def check_events(rows: Rows, family: str) -> None:
         raise InputError(
             f"the event happens in {which} one of {len(rows.y):,} observations; do the measure's "
             "filters leave one kind alone, such as `time_ms > 0` for skipping?"
+        )
+
+
+def _check_positive(rows: Rows, family: str) -> None:
+    wrong = np.flatnonzero(rows.y <= 0)
+    if len(wrong):
+        subject, first = rows.groups["subject"], wrong[:3]
+        listed = ", ".join(
+            f"{rows.y[i]:g} (subject {subject.names[subject.codes[i]]}, word_id {rows.word[i]})"
+            for i in first
+        )
+        raise InputError(
+            f"family {family} is of responses above 0, and {len(wrong):,} of {len(rows.y):,} are not: "
+            f"{listed}{' …' if len(wrong) > 3 else ''}; filter such rows out (`time_ms > 0`)"
         )
 
 

@@ -9,7 +9,12 @@ from recency.mixed.additive import Additive
 from recency.mixed.formula import Formula
 from recency.regression import categories
 from recency.regression.coding import Coding, coding_of
-from recency.regression.designs import columns_there, formula_of, with_one_base
+from recency.regression.designs import (
+    columns_there,
+    formula_of,
+    with_one_base,
+    with_response,
+)
 from recency.regression.predictors import Rows, read_rows
 from recency.regression.texts import Texts, read_texts
 
@@ -81,7 +86,7 @@ class Data:
 def read_data(inputs: Inputs, design: Mapping[str, Any], model: str) -> Data:
     """Read what a model (`full`, `base` or `linear`) of a design is fitted to."""
     there = columns_there(inputs.words, inputs.fit)
-    design = with_one_base(design, inputs.surprisal is not None)
+    design = with_response(with_one_base(design, inputs.surprisal is not None))
     formula, whole = (formula_of(design, kind, there, inputs.beside) for kind in (model, "full"))
     texts = inputs.texts(design)
     coding = coding_of(formula, whole, texts, inputs.fit)

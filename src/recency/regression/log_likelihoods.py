@@ -15,12 +15,13 @@ import numpy as np
 
 from recency import plugins
 from recency.endpoints import ENDPOINTS, HELD_OUT
-from recency.mixed import families, likelihood
+from recency.errors import InputError
+from recency.mixed import density_record, families, likelihood
 from recency.mixed.formula import column
 from recency.mixed.levels import joined
 from recency.mixed.recorded import scaled, scaling_of
 from recency.mixed.summary import FitSummary
-from recency.regression.prediction import fixed_effects, linear_predictor, predict
+from recency.regression.prediction import all_predictors, fixed_effects, linear_predictor
 from recency.regression.predictors import Rows
 
 
@@ -28,7 +29,10 @@ def contributions(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
     """Return the log-likelihood (n,) of each row given the random effects, new levels at 0."""
     if families.of(record) == families.BINOMIAL:
         return families.bernoulli(rows.y, linear_predictor(record, rows))
-    return likelihood.independent(rows.y - predict(record, rows), record["sigma"])
+    z, jacobian = families.transformed(record, rows.y)
+    if "density" in record:
+        return density_record.log_densities(record, z, all_predictors(record, rows)) + jacobian
+    return likelihood.independent(z - linear_predictor(record, rows), record["sigma"]) + jacobian
 
 
 def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
@@ -37,9 +41,9 @@ def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
     As `contributions`, but the variance of a row's unseen effects is added to sigma squared: with
     them at 0 and nothing said of how far they may be from it, the density of a new subject's times
     is far too narrow, and a model whose other parts happen to follow the subject seems better.
-    Events have no such closed form; of these it is `contributions`.
+    Events and skewed responses have no such closed form; of these it is `contributions`.
     """
-    if families.of(record) == families.BINOMIAL:
+    if not families.is_linear(record):
         return contributions(record, rows)
     predictors, n = scaled(rows.predictors, record["scaling"]), len(rows.y)
     variance = np.full(n, record["sigma"] ** 2)
@@ -51,13 +55,14 @@ def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
         S = sd[:, None] * np.nan_to_num(np.array(spread["correlation"], dtype=float)) * sd
         Z = np.column_stack([column(term, predictors, n) for term in spread["terms"]])
         variance += unseen[group.codes] * np.einsum("ni,ij,nj->n", Z, S, Z)
-    residuals = rows.y - predict(record, rows)
-    return -0.5 * (np.log(2 * np.pi * variance) + residuals**2 / variance)
+    z, jacobian = families.transformed(record, rows.y)
+    residuals = z - linear_predictor(record, rows)
+    return -0.5 * (np.log(2 * np.pi * variance) + residuals**2 / variance) + jacobian
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Rows of a gaussian response under the record of a fit."""
+    """Rows of a response, not an event, under the record of a fit."""
 
     record: Mapping[str, Any]
     rows: Rows
@@ -65,15 +70,35 @@ class Scored:
     """scaled"""
 
     @cached_property
+    def transformed(self) -> tuple[np.ndarray, np.ndarray]:
+        """The response that the model is of, and the log of the Jacobian, (n,) each."""
+        return families.transformed(self.record, self.rows.y)
+
+    @cached_property
     def residuals(self) -> np.ndarray:
-        """Those of predictions without random effects (n,)."""
-        return self.rows.y - fixed_effects(self.record, self.predictors, len(self.rows.y))
+        """Those of a linear model's predictions without random effects (n,)."""
+        fixed = fixed_effects(self.record, self.predictors, len(self.rows.y))
+        return self.transformed[0] - fixed
+
+    def independent(self) -> np.ndarray:
+        """Return the log-likelihood (n,) of each row without random effects."""
+        z, jacobian = self.transformed
+        if "density" in self.record:
+            given = self.record, self.predictors, self.rows.groups, len(z)
+            eta = density_record.linear_predictors(*given)
+            return density_record.log_densities(self.record, z, eta) + jacobian
+        return likelihood.independent(self.residuals, self.record["sigma"]) + jacobian
 
     def marginal(self, integrated: Collection[str] | None = None) -> np.ndarray:
-        """Return `likelihood.marginal` of the rows."""
-        return likelihood.marginal(
-            self.residuals, self.record, self.predictors, self.rows.groups, integrated
-        )
+        """Return the parts (n,) of the log-likelihood, these groups' effects integrated out.
+
+        It is exact for linear models, and Laplace's approximation for others.
+        """
+        z, jacobian = self.transformed
+        given = self.record, self.predictors, self.rows.groups
+        if "density" in self.record:
+            return density_record.marginal(*given, z, integrated) + jacobian
+        return likelihood.marginal(self.residuals, *given, integrated) + jacobian
 
 
 def _computed(name: str, scored: Scored) -> np.ndarray | None:
@@ -88,6 +113,12 @@ def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
     """
     if families.of(record) == families.BINOMIAL:
         return {"conditional": contributions(record, rows)}
+    if families.of(record) == families.SHIFTED and (below := (rows.y <= record["shift"]).sum()):
+        raise InputError(
+            f"{below:,} of {len(rows.y):,} exploratory observations are not above the shift of "
+            f"{record['shift']:.4g}, the smallest {rows.y.min():g}: their density is 0; state a "
+            "smaller `shift` in the design, or filter such rows out"
+        )
     scored = Scored(record, rows, scaled(rows.predictors, record["scaling"]))
     found = {name: _computed(name, scored) for name in HELD_OUT}
     if "mgcv" not in record:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
-from recency.mixed import families, mgcv
+from recency.mixed import density_record, families, mgcv
 from recency.mixed.recorded import fixed_part, random_part, scaled
 from recency.regression.coding import recorded
 from recency.regression.predictors import Rows, read_rows, word_means
@@ -18,9 +19,25 @@ from recency.regression.texts import Texts
 def predict(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
     """Predict the response (n,) of rows with raw predictors: fixed and random effects.
 
-    Of events this is their probability.
+    Of events this is their probability, of skewed responses the mean; of the family lognormal, the
+    mean of the logarithm.
     """
-    return families.mean(families.of(fit), linear_predictor(fit, rows))
+    if "density" in fit:
+        eta = all_predictors(fit, rows)
+        mean = density_record.expectation(fit, eta)
+        if families.of(fit) == families.SHIFTED:
+            return fit["shift"] + np.exp(mean + np.exp(2 * eta[:, 1]) / 2)
+        return mean
+    predictor = linear_predictor(fit, rows)
+    if families.of(fit) == families.SHIFTED:
+        return fit["shift"] + np.exp(predictor + fit["sigma"] ** 2 / 2)
+    return expit(predictor) if families.of(fit) == families.BINOMIAL else predictor
+
+
+def all_predictors(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
+    """Return all linear predictors (n, K) of a model fitted by Laplace's approximation."""
+    predictors = scaled(rows.predictors, fit["scaling"])
+    return density_record.linear_predictors(fit, predictors, rows.groups, len(rows.y), ())
 
 
 def linear_predictor(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:

@@ -1,6 +1,5 @@
 """Log-likelihood by the fixed effects alone, the random effects at 0."""
 
-from recency.mixed import likelihood
 from recency.regression.log_likelihoods import Scored
 
 ENDPOINT = {
@@ -15,4 +14,4 @@ ENDPOINT = {
 
 def parts(scored: Scored):
     """Return the log-likelihood (n,) of each row."""
-    return likelihood.independent(scored.residuals, scored.record["sigma"])
+    return scored.independent()

@@ -14,10 +14,10 @@ ENDPOINT = {
 
 
 def parts(scored: Scored):
-    """Return the part (n,) of each row; None of models without by-subject effects, and of additive ones."""
+    """Return the part (n,) of each row; None of models without by-subject effects, and of other kinds."""
     record = scored.record
-    if "mgcv" in record or "subject" not in record["random"]:
+    if "mgcv" in record or "density" in record or "subject" not in record["random"]:
         return None
     levels = {name: len(modes) for name, modes in record["ranef"].items()}
     given = record, scored.predictors, scored.rows.groups
-    return likelihood.modelblocks(scored.residuals, *given, levels)
+    return likelihood.modelblocks(scored.residuals, *given, levels) + scored.transformed[1]
