@@ -66,6 +66,11 @@ class Solution:
     penalty: float
     """the sum of the squares of the spherical random effects u of both factors"""
 
+    @property
+    def modes(self) -> list[np.ndarray]:
+        """Conditional modes of each factor."""
+        return [self.modes_a, self.modes_b]
+
 
 def left_of_squares(left: np.ndarray, squares: float) -> np.ndarray:
     """Return the lower factor of what is left of W'W, (p + 1, p + 1); its corner is r.

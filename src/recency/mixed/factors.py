@@ -51,6 +51,12 @@ def crossed_factors(formula: Formula) -> list[Factor]:
     return [_factor(name, [term for term in random if term.group == name]) for name in names]
 
 
+def all_factors(formula: Formula) -> list[Factor]:
+    """Return the factor of each grouping variable, a nested one such as `a:b` as one of its own."""
+    names = dict.fromkeys(term.group for term in formula.random)
+    return [_factor(name, [t for t in formula.random if t.group == name]) for name in names]
+
+
 def _factor(group: str, terms: list[RandomTerm]) -> Factor:
     columns = tuple(c for term in terms for c in term.columns)
     if len(set(columns)) < len(columns):

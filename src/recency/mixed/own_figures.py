@@ -8,6 +8,7 @@ import numpy as np
 from recency.mixed.expressions import split_product
 from recency.mixed.factors import Factor
 from recency.mixed.formula import INTERCEPT, factors
+from recency.mixed.levels import joined
 from recency.mixed.scaled_search import ScaledSearch
 from recency.mixed.summary import FitSummary
 
@@ -24,11 +25,10 @@ def summary_of(searched: ScaledSearch) -> tuple[FitSummary, list[str]]:
     half = np.linalg.solve(at.root, B.T)
     covariance = at.sigma**2 * half.T @ half
     modes = {}
-    for factor, A, of_factor in zip(
-        given.factors, searched.A, (at.modes_a, at.modes_b), strict=False
-    ):
+    for factor, A, of_factor in zip(given.factors, searched.A, at.modes, strict=False):
         if factor.columns:
-            group = searched.groups.get(factor.group) or searched.groups[f"`{factor.group}`"]
+            group = searched.groups.get(factor.group) or searched.groups.get(f"`{factor.group}`")
+            group = group or joined(factor.group, searched.groups)
             values = (of_factor @ A.T).tolist()
             modes[factor.group] = dict(zip(group.names, values, strict=True))
     if scaled.nested:

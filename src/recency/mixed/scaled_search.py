@@ -14,11 +14,24 @@ from scipy.linalg import block_diag
 from recency.mixed.cross_products import Products
 from recency.mixed.deviance import ROUNDING, Solution, left_of_squares, nested_modes, solve
 from recency.mixed.expressions import split_product
-from recency.mixed.factors import Factor, NotSearchable, crossed_factors, nested_group
+from recency.mixed.factors import (
+    Factor,
+    NotSearchable,
+    all_factors,
+    crossed_factors,
+    nested_group,
+)
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm
 from recency.mixed.levels import Levels, joined
+from recency.mixed.several import (
+    SeveralProducts,
+    SeveralSolution,
+    several_products,
+    several_squares_left,
+    solve_several,
+)
 from recency.mixed.sums import blocks_of, products_of, squares_left
-from recency.mixed.theta_search import SINGULAR, Optimum, search, triangle
+from recency.mixed.theta_search import SINGULAR, Optimum, search, search_several, triangle
 
 AGREEMENT = 1e-8
 """Relative difference between the squares of the rows and of their sums above which these are out."""
@@ -36,8 +49,8 @@ class Found:
     factors: list[Factor]
     nested: str | None
     optimum: Optimum
-    products: Products
-    solution: Solution
+    products: Products | SeveralProducts
+    solution: Solution | SeveralSolution
     """the model at the optimum"""
     of_pairs: np.ndarray | None
     """the conditional modes (G, H) of the nested intercept"""
@@ -60,8 +73,8 @@ class Found:
 
     def blocks(self) -> dict[str, tuple[Factor, np.ndarray]]:
         """Return factor and L of each grouping variable, the nested one included."""
-        ends = (self.optimum.La, self.optimum.Lb)
-        found = {f.group: (f, L) for f, L in zip(self.factors, ends, strict=False)}
+        pairs = zip(self.factors, self.optimum.Ls, strict=False)
+        found = {factor.group: (factor, L) for factor, L in pairs}
         if self.nested:
             free = np.ones((1, 1), dtype=bool)
             found[self.nested] = (
@@ -83,7 +96,10 @@ def search_theta(
     numpy.linalg.LinAlgError where its likelihood has no finite value.
     """
     # The factor with the larger part of the system is eliminated, the smaller one factored.
-    crossed = crossed_factors(formula)
+    try:
+        crossed = crossed_factors(formula)
+    except NotSearchable:
+        return _search_several(formula, predictors, y, groups)
     crossed.sort(key=lambda f: -len(f.columns) * len(groups[f.group].names))
     data = formula, crossed, predictors, y, groups
     products = products_of(*data)
@@ -94,6 +110,28 @@ def search_theta(
     of_pairs = nested_modes(products, at, optimum.t) if nested else None
     found = Found(crossed, nested, optimum, products, at, of_pairs)
     found.check(squares_left(blocks_of(*data), products.kept, found.solution, found.of_pairs))
+    return found
+
+
+def _search_several(
+    formula: Formula,
+    predictors: Mapping[str, np.ndarray],
+    y: np.ndarray,
+    groups: Mapping[str, Levels],
+) -> Found:
+    """Search theta of three and more factors, crossed or nested in any way."""
+    factors = all_factors(formula)
+    sizes = {f.group: len(f.columns) * len(joined(f.group, groups).names) for f in factors}
+    factors.sort(key=lambda factor: -sizes[factor.group])
+    products = several_products(formula, factors, predictors, y, groups)
+    left_of_squares(products.ww, products.ww[-1, -1])
+    optimum = search_several(products, [factor.free for factor in factors])
+    found = Found(
+        factors, None, optimum, products, solve_several(products, optimum.Ls[: len(factors)]), None
+    )
+    found.check(
+        several_squares_left(formula, factors, predictors, y, groups, products, found.solution)
+    )
     return found
 
 
@@ -115,14 +153,16 @@ class ScaledSearch:
         """Return what was found with the columns' own names and theta."""
         factors, ends = [], []
         optimum = self.found.optimum
-        for factor, A, L in zip(self.found.factors, self.A, (optimum.La, optimum.Lb), strict=False):
+        for factor, A, L in zip(self.found.factors, self.A, optimum.Ls, strict=False):
             columns = tuple(name.partition("|")[0] for name in factor.columns)
             factors.append(Factor(factor.group.strip("`"), columns, factor.free))
             ends.append(np.where(factor.free, triangle(A @ L), 0.0))
         ends += [optimum.Lb] * (2 - len(ends))
-        diagonals = [*np.diagonal(ends[0]), *np.diagonal(ends[1])]
+        diagonals = [element for L in ends for element in np.diagonal(L)]
         diagonals += [optimum.t] if self.found.nested else []
-        optimum = replace(optimum, La=ends[0], Lb=ends[1], singular=min(diagonals) < SINGULAR)
+        first, second, *more = ends
+        is_singular = min(diagonals) < SINGULAR
+        optimum = replace(optimum, La=first, Lb=second, more=tuple(more), singular=is_singular)
         return replace(self.found, factors=factors, optimum=optimum)
 
 

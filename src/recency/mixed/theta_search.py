@@ -16,6 +16,7 @@ from recency.mixed.charts import Block, Chart, blocks_of, escape
 from recency.mixed.cross_products import Products
 from recency.mixed.deviance import solve
 from recency.mixed.moments import alone
+from recency.mixed.several import SeveralProducts, solve_several
 
 SINGULAR = 1e-4
 """lme4's limit: a diagonal element of L below it makes the fit singular."""
@@ -46,6 +47,13 @@ class Optimum:
     singular: bool
     t: float = 0.0
     """the relative sd of a nested intercept, 0 without one"""
+    more: tuple[np.ndarray, ...] = ()
+    """L of the third factor and further ones"""
+
+    @property
+    def Ls(self) -> tuple[np.ndarray, ...]:
+        """L of each factor; that of a second factor is empty where there is none."""
+        return self.La, self.Lb, *self.more
 
 
 @dataclass
@@ -90,8 +98,64 @@ def search(
         by_S = [found.by_Sa, found.by_Sb, *([np.array([[found.by_tt]])] if nested else [])]
         return _Point(found.deviance, list(Ls), by_S)
 
-    point = at(list(start) if start is not None else by_moments(products, free))
-    gain = np.inf
+    first = list(start) if start is not None else by_moments(products, free)
+    point, gain = _minimised(at, first, blocks, zz, enough)
+    La, Lb, *t = map(triangle, point.Ls)
+    diagonals = np.concatenate([np.diagonal(L) for L in (La, Lb, *t)])
+    return Optimum(
+        La=np.where(free_a, La, 0.0),
+        Lb=np.where(free_b, Lb, 0.0),
+        deviance=float(point.deviance),
+        gain=float(gain),
+        evaluations=evaluations,
+        converged=bool(gain <= TOLERANCE),
+        singular=bool(diagonals.min() < SINGULAR),
+        t=float(t[0].item()) if nested else 0.0,
+    )
+
+
+def search_several(
+    products: SeveralProducts, free: Sequence[np.ndarray], enough: float = ENOUGH
+) -> Optimum:
+    """Maximise the likelihood over the free elements of each factor's L, from the moments.
+
+    `free` (k, k) are as for `search`, in the order of the cross-products' factors. Raises
+    numpy.linalg.LinAlgError where the likelihood has no finite value.
+    """
+    evaluations = 0
+
+    def at(Ls: Sequence[np.ndarray]) -> _Point:
+        nonlocal evaluations
+        evaluations += 1
+        found = solve_several(products, Ls)
+        return _Point(found.deviance, list(Ls), found.by_S)
+
+    zz = products.zz()
+    parts = list(zip(zz, products.zw(), strict=True))
+    first = _moments(parts, products.ww, products.n, free)
+    point, gain = _minimised(at, first, blocks_of(free), zz, enough)
+    Ls = [np.where(f, triangle(L), 0.0) for f, L in zip(free, point.Ls, strict=True)]
+    return Optimum(
+        La=Ls[0],
+        Lb=Ls[1],
+        deviance=float(point.deviance),
+        gain=float(gain),
+        evaluations=evaluations,
+        converged=bool(gain <= TOLERANCE),
+        singular=bool(min(np.diagonal(L).min() for L in Ls) < SINGULAR),
+        more=tuple(Ls[2:]),
+    )
+
+
+def _minimised(
+    at: Evaluate,
+    start: list[np.ndarray],
+    blocks: Sequence[Block],
+    zz: Sequence[np.ndarray],
+    enough: float,
+) -> tuple[_Point, float]:
+    """Return the optimum, and what another step is expected to gain."""
+    point, gain = at(start), np.inf
     for _ in range(STEPS):
         point, gain = _descended(at, point, blocks, zz, enough)
         if gain > enough:
@@ -105,18 +169,7 @@ def search(
             gain = way.gain
             break
         point = better
-    La, Lb, *t = map(triangle, point.Ls)
-    diagonals = np.concatenate([np.diagonal(L) for L in (La, Lb, *t)])
-    return Optimum(
-        La=np.where(free_a, La, 0.0),
-        Lb=np.where(free_b, Lb, 0.0),
-        deviance=float(point.deviance),
-        gain=float(gain),
-        evaluations=evaluations,
-        converged=bool(gain <= TOLERANCE),
-        singular=bool(diagonals.min() < SINGULAR),
-        t=float(t[0].item()) if nested else 0.0,
-    )
+    return point, float(gain)
 
 
 def _descended(
@@ -178,8 +231,18 @@ def by_moments(products: Products, free: Sequence[np.ndarray]) -> list[np.ndarra
     if products.cells is not None:
         pairs = products.cells[products.cells[:, :, 0] > 0]
         parts.append((pairs[:, 0, None, None], pairs[:, None, -q:]))
+    return _moments(parts, products.ww, products.n, free)
+
+
+def _moments(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]],
+    ww: np.ndarray,
+    n: int,
+    free: Sequence[np.ndarray],
+) -> list[np.ndarray]:
+    """Return L of each factor from its Z'Z and Z'W by level."""
     found = [
-        alone(zz, zw, products.ww, products.n, of_factor) if len(of_factor) else None
+        alone(zz, zw, ww, n, of_factor) if len(of_factor) else None
         for (zz, zw), of_factor in zip(parts, free, strict=True)
     ]
     # Each factor's residuals hold the others' effects; the smallest sd is nearest to sigma.
