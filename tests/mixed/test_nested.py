@@ -82,13 +82,13 @@ def test_nested_terms_are_searched(formula, sd):
         assert result.summary.random["sentence:subject"]["sd"][0] == pytest.approx(sd, rel=0.3)
 
 
-def test_nested_terms_with_slopes_go_to_lme4():
+def test_nested_terms_with_slopes_are_confirmed_by_lme4():
     predictors, y, groups = simulate(2)
     formula = parse(
         "time_ms ~ length + (1 | subject) + (1 | sentence) + (1 + length | sentence:subject)"
     )
     result = fit_model(formula, predictors, y, groups, "cross_products")
-    assert result.summary is not None and "one nested term, an intercept" in result.note
+    assert result.optimum is not None and result.difference < 1e-6
     with pytest.raises(NotSearchable):
         crossed_factors(formula)
 

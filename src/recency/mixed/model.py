@@ -103,8 +103,8 @@ def lmer(
 
     Engines: `auto` searches theta on cross-products and has lme4 confirm and report the fit; where
     the search does not cover the model lme4's own optimiser takes over, and `note` says so. `lme4`
-    is that optimiser alone. `search` needs no R; it covers one or two grouping variables, nested or
-    crossed, and the nested intercept of two (docs/mixed_models.md). `reml=True` fits by restricted
+    is that optimiser alone. `search` needs no R; it covers any grouping variables, nested or
+    crossed (docs/mixed_models.md). `reml=True` fits by restricted
     maximum likelihood, which only lme4's optimiser does.
 
     `family` binomial (of 0 and 1, true and false, or text whose second level is the event) or
