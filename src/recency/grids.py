@@ -14,8 +14,8 @@ from recency.config import fixed_settings, kind_of, language_model
 LM_SETTINGS = {"bos": "beginning of text", "stride": "stride", "seed": "seed"}
 STEP = {"step": "step"}
 DESIGN_SETTINGS = {"surprisal": "surprisal", "response": "times", "base": "base"}
-DESIGN_SETTINGS |= {"controls": "controls"}
-OWN = {"controls": "own"}
+DESIGN_SETTINGS |= {"controls": "controls", "family": "family", "linking": "linking function"}
+OWN = {"controls": "own", "family": "gaussian", "linking": "linear"}
 """What a design has where it does not say."""
 SETTINGS = LM_SETTINGS | DESIGN_SETTINGS
 """What a grid may vary, in the order of the tables, and how they write it."""

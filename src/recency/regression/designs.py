@@ -103,7 +103,37 @@ def read(design: Mapping[str, Any]) -> Formula | Additive:
     formula = parse(design["formula"], mixed=design["engine"] != "ols")
     if "sigma" in design:
         formula = replace(formula, scale=_scale(design["sigma"]))
+    if (function := design.get("linking", "linear")) != "linear":
+        formula = linked(formula, design["of_interest"], function)
     return spilled(formula) if design.get("controls") == "spillover" else formula
+
+
+def linked(formula: Formula, of_interest: Collection[str], function: float | str) -> Formula:
+    """Return a formula in which the effects of interest have another linking function.
+
+    Parameters
+    ----------
+    formula
+        The formula with linear effects.
+    of_interest
+        The predictors whose effects change, in fixed and random terms; each a name.
+    function
+        `log`, for log(1 + x), or the power k of x^k.
+
+    Raises
+    ------
+    InputError
+        Where an effect of interest is no plain predictor.
+    """
+    terms = {}
+    for name in of_interest:
+        if name not in formula.predictors:
+            raise InputError(
+                f"design: linking changes effects of plain predictors, and {name!r} is none of "
+                f"'{formula}'; write its function in the formula and leave linking out"
+            )
+        terms[name] = [f"log1p({name})" if function == "log" else f"I({name}^{function:g})"]
+    return formulas.expanded(formula, terms)
 
 
 def _scale(text: str) -> Formula:
