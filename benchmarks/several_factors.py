@@ -1,0 +1,76 @@
+"""Time a mixed model with three grouping factors next to lme4.
+
+    python benchmarks/several_factors.py [--quick] [--out results/several_factors.<hardware>.json]
+
+Simulated self-paced reading: subjects, sentences, and words nested in sentences, with intercepts. The
+search on cross-products is timed on all rows; lme4 (REML = FALSE, calc.derivs = FALSE) on the same
+data, one thread each, in CPU seconds. The last line is one JSON object.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import resource
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+sys.path.append(str(ROOT / "benchmarks"))
+
+from result import keep, processor
+
+from recency.mixed.fitting import fit_model
+from recency.mixed.formula import parse
+from recency.mixed.levels import Levels
+
+FORMULA = parse("y ~ x + w + (1 | subject) + (1 | sentence) + (1 | word)")
+TARGETS = {"seconds": 20.0, "memory_gb": 2.0, "ratio_vs_lme4": 20.0, "loglik_minus_lme4": -1e-3}
+"""The first two are at most, the others at least."""
+
+
+def simulate(n: int, subjects: int, sentences: int, words: int) -> tuple[dict, np.ndarray, dict]:
+    """Return predictors, times and groups."""
+    random = np.random.default_rng(0)
+    a, c = random.integers(0, subjects, n), random.integers(0, words, n)
+    b = c * sentences // words
+    x, w = random.normal(size=(2, n))
+    y = 300 + 10 * x + 4 * w + 30 * random.normal(size=subjects)[a]
+    y += 15 * random.normal(size=sentences)[b] + 12 * random.normal(size=words)[c]
+    y += 60 * random.normal(size=n)
+    codes = {"subject": a, "sentence": b, "word": c}
+    counts = {"subject": subjects, "sentence": sentences, "word": words}
+    groups = {k: Levels(v, [str(i) for i in range(counts[k])]) for k, v in codes.items()}
+    return {"x": x, "w": w}, y, groups
+
+
+def main() -> None:
+    """Run and print the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="few rows: under a minute")
+    parser.add_argument("--out", type=Path, help="keep the result in this file")
+    arguments = parser.parse_args()
+    shape = (12_000, 30, 60, 600) if arguments.quick else (385_000, 181, 485, 10_256)
+    data = simulate(*shape)
+    started = time.process_time()
+    fit = fit_model(FORMULA, *data, "cross_products", confirm=False)
+    metrics = {"seconds": time.process_time() - started}
+    metrics["memory_gb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print("search", {key: round(value, 3) for key, value in metrics.items()}, flush=True)
+    fit_model(FORMULA, *simulate(500, 8, 9, 20), "lme4")  # starts R
+    started = time.process_time()
+    theirs = fit_model(FORMULA, *data, "lme4")
+    metrics["lme4_seconds"] = time.process_time() - started
+    metrics["ratio_vs_lme4"] = metrics["lme4_seconds"] / metrics["seconds"]
+    metrics["loglik_minus_lme4"] = fit.summary.loglik - theirs.summary.loglik
+    keep("several_factors", processor("1 thread"), metrics, TARGETS, arguments.out)
+
+
+if __name__ == "__main__":
+    main()
