@@ -11,7 +11,13 @@ pytestmark = pytest.mark.merge
 
 
 def test_every_figure_is_printed(tmp_path):
-    command = [sys.executable, ROOT / "benchmarks" / "several_factors.py", "--quick", "--out", tmp_path / "b"]
+    command = [
+        sys.executable,
+        ROOT / "benchmarks" / "several_factors.py",
+        "--quick",
+        "--out",
+        tmp_path / "b",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     printed = json.loads(done.stdout.splitlines()[-1])
     assert printed == json.loads((tmp_path / "b").read_text())

@@ -6,7 +6,8 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from recency.mixed.densities import exgaussian, gamma, gaussian, inverse_gaussian
-from recency.mixed.laplace import Grouping, Laplace, NoMode
+from recency.mixed.grouped_effects import Grouping
+from recency.mixed.laplace import Laplace, NoMode
 
 SCALES = {gaussian: [4.1], gamma: [-1.5], inverse_gaussian: [-4.2], exgaussian: [3.9, 4.1]}
 MODELS = [
@@ -52,8 +53,8 @@ def dense(model, parameters):
     """Return the approximation by dense matrices and a quasi-Newton search for the mode."""
     n, K = len(model.y), len(model.X)
     betas, Ls = model.unpack(parameters)
-    given = [None] * len(model.order)
-    for place, grouping in zip(model.order, (model.first, *model.rest), strict=True):
+    given = [None] * len(model.z.order)
+    for place, grouping in zip(model.z.order, (model.z.first, *model.z.rest), strict=True):
         given[place] = grouping
     Z = [[] for _ in range(K)]
     for grouping, L in zip(given, Ls, strict=True):
@@ -107,7 +108,7 @@ def test_a_gaussian_model_is_exact():
     _, Ls = model.unpack(parameters)
     n = len(model.y)
     covariance = np.exp(2 * parameters[2]) * np.eye(n)
-    for place, grouping in zip(model.order, (model.first, *model.rest), strict=True):
+    for place, grouping in zip(model.z.order, (model.z.first, *model.z.rest), strict=True):
         block = np.zeros((n, grouping.levels, len(Ls[place])))
         block[np.arange(n), grouping.codes] = grouping.Z
         scaled = (block @ Ls[place]).reshape(n, -1)

@@ -12,7 +12,8 @@ import numpy as np
 
 from recency.mixed.formula import column
 from recency.mixed.generalised import density_of
-from recency.mixed.laplace import Grouping, Laplace, log_density, unlinked
+from recency.mixed.grouped_effects import Grouping
+from recency.mixed.laplace import Laplace, log_density, unlinked
 from recency.mixed.levels import Levels, joined
 from recency.mixed.recorded import fixed_part, random_part
 

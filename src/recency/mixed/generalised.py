@@ -16,7 +16,8 @@ from recency import plugins
 from recency.mixed.deviance import NoResiduals
 from recency.mixed.factors import NotSearchable
 from recency.mixed.formula import INTERCEPT, Formula, column
-from recency.mixed.laplace import Grouping, Laplace, NoMode
+from recency.mixed.grouped_effects import Grouping
+from recency.mixed.laplace import Laplace, NoMode
 from recency.mixed.least_squares import fit_least_squares
 from recency.mixed.levels import Levels, joined
 from recency.mixed.own_figures import summary_of

@@ -13,13 +13,14 @@ eliminating the factor with most columns, whose part is block-diagonal; the rest
 The gradient of log L is analytic but for dW / d eta, which is a central difference of W.
 """
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import cho_solve
+
+from recency.mixed.grouped_effects import Factored, GroupedEffects, Grouping
 
 STEPS = 100
 """Newton steps to the mode."""
@@ -35,26 +36,6 @@ class NoMode(np.linalg.LinAlgError):
     """The random effects have no mode at these parameters."""
 
 
-@dataclass(frozen=True)
-class Grouping:
-    """A grouping factor: its level of each row, and the columns of its effects."""
-
-    codes: np.ndarray
-    """level of each row (n,)"""
-    levels: int
-    Z: np.ndarray
-    """columns (n, c)"""
-    predictor: np.ndarray
-    """index (c,) of the linear predictor that each column enters"""
-    free: np.ndarray
-    """true where an element of L varies (c, c), lower triangular"""
-
-    @property
-    def size(self) -> int:
-        """Number of random effects."""
-        return self.levels * self.Z.shape[1]
-
-
 @dataclass
 class Mode:
     """The model at given parameters: the mode of u, and the log-likelihood."""
@@ -66,27 +47,6 @@ class Mode:
     """those of the other factors (m,)"""
     eta: np.ndarray
     """linear predictors (n, K), without the link"""
-
-
-@dataclass
-class _Factored:
-    """P = [A, B; B', D]: Cholesky factors of A and of D - B'A^-1 B."""
-
-    inverse_C: np.ndarray
-    """inverse of A's Cholesky factors (G, c, c)"""
-    M: np.ndarray
-    """C^-1 B (G, c, m)"""
-    F: np.ndarray
-    """lower Cholesky factor (m, m)"""
-    log_determinant: float
-
-    def solve(self, first: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return P^-1 of a vector given by its parts (G, c) and (m,)."""
-        t = np.einsum("gij,gj->gi", self.inverse_C, first)
-        rest = rest - np.einsum("gim,gi->m", self.M, t)
-        rest = cho_solve((self.F, True), rest) if len(rest) else rest
-        t = t - self.M @ rest
-        return np.einsum("gji,gj->gi", self.inverse_C, t), rest
 
 
 class Laplace:
@@ -119,15 +79,7 @@ class Laplace:
     ) -> None:
         self.density, self.link, self.y, self.X = density, link, y, list(X)
         self.offset = np.zeros((len(y), len(self.X))) if offset is None else offset
-        self.order = sorted(range(len(groupings)), key=lambda f: -groupings[f].size)
-        self.first, *self.rest = (groupings[f] for f in self.order)
-        ends = np.cumsum([0, *(grouping.size for grouping in self.rest)])
-        self._slices = [slice(*pair) for pair in itertools.pairwise(ends)]
-        self.m = int(ends[-1])
-        self._places = [
-            ends[f] + g.codes[:, None] * g.Z.shape[1] + np.arange(g.Z.shape[1])
-            for f, g in enumerate(self.rest)
-        ]
+        self.z = GroupedEffects(groupings, len(y), len(self.X))
         self._warm: tuple[np.ndarray, np.ndarray] | None = None
 
     # Parameters are one vector: the beta_k, then the free elements of each L in the order given.
@@ -138,8 +90,8 @@ class Laplace:
         for X in self.X:
             betas.append(parameters[start : start + X.shape[1]])
             start += X.shape[1]
-        groupings: list[Grouping | None] = [None] * len(self.order)
-        for place, grouping in zip(self.order, (self.first, *self.rest), strict=True):
+        groupings: list[Grouping | None] = [None] * len(self.z.order)
+        for place, grouping in zip(self.z.order, (self.z.first, *self.z.rest), strict=True):
             groupings[place] = grouping
         for grouping in groupings:
             L = np.zeros(grouping.free.shape)
@@ -170,104 +122,6 @@ class Laplace:
         parts = [X @ beta for X, beta in zip(self.X, betas, strict=True)]
         return np.column_stack(parts) + self.offset
 
-    def _random(self, first: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """Return Z b (n, K) for effects b of the first factor (G, c) and of the rest (m,)."""
-        total = np.zeros((len(self.y), len(self.X)))
-        for grouping, effects in self._with_effects(first, rest):
-            for c, k in enumerate(grouping.predictor):
-                total[:, k] += grouping.Z[:, c] * effects[grouping.codes, c]
-        return total
-
-    def _with_effects(
-        self, first: np.ndarray, rest: np.ndarray
-    ) -> Iterator[tuple[Grouping, np.ndarray]]:
-        """Yield each factor, the eliminated one first, with its effects (levels, c)."""
-        yield self.first, first
-        for grouping, where in zip(self.rest, self._slices, strict=True):
-            yield grouping, rest[where].reshape(grouping.levels, -1)
-
-    def _sums(self, v: np.ndarray) -> list[np.ndarray]:
-        """Return Z'v by level (levels, c) of each factor, the eliminated one first; v is (n, K)."""
-        return [
-            np.stack(
-                [
-                    np.bincount(g.codes, g.Z[:, c] * v[:, k], g.levels)
-                    for c, k in enumerate(g.predictor)
-                ],
-                axis=1,
-            )
-            for g in (self.first, *self.rest)
-        ]
-
-    def _scaled(self, sums: Sequence[np.ndarray], Ls: Sequence[np.ndarray]):
-        """Return Lambda' of sums by level: of the first factor (G, c), of the rest (m,)."""
-        parts = [part @ L for part, L in zip(sums, Ls, strict=True)]
-        return parts[0], np.concatenate([part.ravel() for part in parts[1:]] or [np.zeros(0)])
-
-    def _effects(self, u_first: np.ndarray, u_rest: np.ndarray, Ls: Sequence[np.ndarray]):
-        """Return Lambda u of the first factor (G, c) and of the rest (m,)."""
-        rest = [
-            (u_rest[where].reshape(g.levels, -1) @ L.T).ravel()
-            for g, where, L in zip(self.rest, self._slices, Ls[1:], strict=True)
-        ]
-        return u_first @ Ls[0].T, np.concatenate(rest or [np.zeros(0)])
-
-    def _cross(self, left: Grouping, right: Grouping, W: np.ndarray) -> np.ndarray:
-        """Return Z_left'W Z_right (levels, c, levels, c) of two factors."""
-        H = right.levels
-        cell = left.codes * H + right.codes
-        shape = left.levels, left.Z.shape[1], H, right.Z.shape[1]
-        total = np.empty(shape)
-        for c, k in enumerate(left.predictor):
-            weighted = left.Z[:, c]
-            for d, other in enumerate(right.predictor):
-                values = weighted * right.Z[:, d] * W[:, k, other]
-                total[:, c, :, d] = np.bincount(cell, values, left.levels * H).reshape(-1, H)
-        return total
-
-    def _within(self, grouping: Grouping, W: np.ndarray) -> np.ndarray:
-        """Return Z'W Z of each level (levels, c, c)."""
-        c = grouping.Z.shape[1]
-        total = np.empty((grouping.levels, c, c))
-        for i, k in enumerate(grouping.predictor):
-            for j, other in enumerate(grouping.predictor[: i + 1]):
-                values = grouping.Z[:, i] * grouping.Z[:, j] * W[:, k, other]
-                total[:, i, j] = total[:, j, i] = np.bincount(
-                    grouping.codes, values, grouping.levels
-                )
-        return total
-
-    def _factor(self, W: np.ndarray, Ls: Sequence[np.ndarray]) -> _Factored:
-        """Factor P; raises LinAlgError where it is not positive definite."""
-        L, c = Ls[0], self.first.Z.shape[1]
-        A = L.T @ self._within(self.first, W) @ L + np.eye(c)
-        C = np.linalg.cholesky(A)
-        inverse_C = np.linalg.inv(C)
-        logs = np.log(np.diagonal(C, axis1=1, axis2=2)).sum()
-        B = np.empty((self.first.levels, c, self.m))
-        D = np.eye(self.m)
-        for f, (g, where, of) in enumerate(zip(self.rest, self._slices, Ls[1:], strict=True)):
-            cross = np.einsum(
-                "gchd,ci,dj->gihj", self._cross(self.first, g, W), L, of, optimize=True
-            )
-            B[:, :, where] = cross.reshape(self.first.levels, c, -1)
-            within = of.T @ self._within(g, W) @ of
-            view = D[where, where].reshape(g.levels, len(of), g.levels, len(of))
-            levels = np.arange(g.levels)
-            view[levels, :, levels, :] += within
-            D[where, where] = view.reshape(g.size, g.size)
-            for other, at, its in zip(self.rest[:f], self._slices[:f], Ls[1:], strict=False):
-                block = np.einsum(
-                    "gchd,ci,dj->gihj", self._cross(g, other, W), of, its, optimize=True
-                )
-                D[where, at] = block.reshape(g.size, other.size)
-                D[at, where] = D[where, at].T
-        M = inverse_C @ B
-        flat = M.reshape(M.shape[0] * M.shape[1], self.m)
-        F = cholesky(D - flat.T @ flat, lower=True) if self.m else np.zeros((0, 0))
-        logs += np.log(np.diagonal(F)).sum()
-        return _Factored(inverse_C, M, F, 2 * float(logs))
-
     def mode(self, parameters: np.ndarray) -> Mode:
         """Return the mode of u and the log-likelihood there.
 
@@ -278,13 +132,13 @@ class Laplace:
         """
         return self._at(parameters)[0]
 
-    def _at(self, parameters: np.ndarray) -> tuple[Mode, np.ndarray, np.ndarray, _Factored]:
+    def _at(self, parameters: np.ndarray) -> tuple[Mode, np.ndarray, np.ndarray, Factored]:
         betas, given = self.unpack(parameters)
-        Ls, fixed = [given[f] for f in self.order], self.fixed(betas)
+        Ls, fixed = [given[f] for f in self.z.order], self.fixed(betas)
         if self._warm is None:
-            self._warm = np.zeros((self.first.levels, len(Ls[0]))), np.zeros(self.m)
+            self._warm = np.zeros((self.z.first.levels, len(Ls[0]))), np.zeros(self.z.m)
         u_first, u_rest = self._warm
-        eta = fixed + self._random(*self._effects(u_first, u_rest, Ls))
+        eta = fixed + self.z.product(*self.z.effects(u_first, u_rest, Ls))
         value = self._penalised(eta, u_first, u_rest)
         if not np.isfinite(value):
             u_first, u_rest = np.zeros_like(u_first), np.zeros_like(u_rest)
@@ -295,16 +149,16 @@ class Laplace:
         for _ in range(STEPS):
             gradient, W = self._derivatives(eta)
             try:
-                factored, is_observed = self._factor(W, Ls), True
+                factored, is_observed = self.z.factor(W, Ls), True
             except np.linalg.LinAlgError:
-                factored, is_observed = self._factor(_positive(W), Ls), False
-            down_first, down_rest = self._scaled(self._sums(gradient), Ls)
+                factored, is_observed = self.z.factor(_positive(W), Ls), False
+            down_first, down_rest = self.z.scaled(self.z.sums(gradient), Ls)
             down_first, down_rest = down_first - u_first, down_rest - u_rest
             step_first, step_rest = factored.solve(down_first, down_rest)
             decrement = (step_first * down_first).sum() + step_rest @ down_rest
             if decrement < DECREMENT * len(self.y) and is_observed:
                 break
-            shift = self._random(*self._effects(step_first, step_rest, Ls))
+            shift = self.z.product(*self.z.effects(step_first, step_rest, Ls))
             size = 1.0
             for _ in range(30):
                 there = eta + size * shift
@@ -331,7 +185,7 @@ class Laplace:
         """Return the log-likelihood and its gradient by the parameters."""
         mode, gradient, W, factored = self._at(parameters)
         _, given = self.unpack(parameters)
-        Ls = [given[f] for f in self.order]
+        Ls = [given[f] for f in self.z.order]
         leverage, products = self._leverages(factored, W, Ls)
         # q_m = sum_kl T_kl dW_kl / d eta_m, by central differences.
         q = np.empty_like(mode.eta)
@@ -342,42 +196,42 @@ class Laplace:
             down[:, k] -= step
             change = (self._derivatives(up)[1] - self._derivatives(down)[1]) / (2 * step)
             q[:, k] = np.einsum("nkl,nkl->n", leverage, change)
-        s = factored.solve(*self._scaled(self._sums(q / 2), Ls))
-        d = self._random(*self._effects(*s, Ls))
+        s = factored.solve(*self.z.scaled(self.z.sums(q / 2), Ls))
+        d = self.z.product(*self.z.effects(*s, Ls))
         v = gradient - q / 2 + np.einsum("nkl,nk->nl", W, d)
         by_beta = [X.T @ v[:, k] for k, X in enumerate(self.X)]
-        by_L: list[np.ndarray] = [np.zeros(0)] * len(self.order)
-        sums_v, sums_g = self._sums(v), self._sums(gradient)
-        u = self._with_effects(mode.u_first, mode.u_rest)
-        adjoint = self._with_effects(*s)
+        by_L: list[np.ndarray] = [np.zeros(0)] * len(self.z.order)
+        sums_v, sums_g = self.z.sums(v), self.z.sums(gradient)
+        u = self.z.with_effects(mode.u_first, mode.u_rest)
+        adjoint = self.z.with_effects(*s)
         for f, ((g, own), (_, of_s)) in enumerate(zip(u, adjoint, strict=True)):
             total = sums_v[f].T @ own - products[f] - sums_g[f].T @ of_s
-            by_L[self.order[f]] = total[g.free]
+            by_L[self.z.order[f]] = total[g.free]
         return mode.loglik, np.concatenate([*by_beta, *by_L])
 
     def _leverages(
-        self, factored: _Factored, W: np.ndarray, Ls: Sequence[np.ndarray]
+        self, factored: Factored, W: np.ndarray, Ls: Sequence[np.ndarray]
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return T_kl = z_k'Lambda P^-1 Lambda'z_l (n, K, K), and each factor's Z'W Z Lambda P^-1.
 
         The latter are sums (c, c) over levels of the blocks on the diagonal.
         """
         n, K = self.y.shape[0], len(self.X)
-        inverse = cho_solve((factored.F, True), np.eye(self.m)) if self.m else np.zeros((0, 0))
+        inverse = cho_solve((factored.F, True), np.eye(self.z.m)) if self.z.m else np.zeros((0, 0))
         N = np.einsum("gji,gjm->gim", factored.inverse_C, factored.M)
         across = -N @ inverse
         within = np.einsum("gji,gjk->gik", factored.inverse_C, factored.inverse_C)
         within = within - across @ N.transpose(0, 2, 1)
         T = np.zeros((n, K, K))
         products = [np.zeros_like(L) for L in Ls]
-        groupings = (self.first, *self.rest)
+        groupings = (self.z.first, *self.z.rest)
         masks = [np.eye(K)[:, g.predictor] for g in groupings]
         for start in range(0, n, ROWS):
             rows = slice(start, start + ROWS)
-            first = self.first.codes[rows]
+            first = self.z.first.codes[rows]
             columns = [m[None] * g.Z[rows, None, :] for m, g in zip(masks, groupings, strict=True)]
             scaled = [z @ L for z, L in zip(columns, Ls, strict=True)]
-            places = [p[rows] for p in self._places]
+            places = [p[rows] for p in self.z.places]
             for f in range(len(groupings)):
                 Y = 0.0
                 for other in range(len(groupings)):
@@ -398,12 +252,12 @@ class Laplace:
     def effects(self, parameters: np.ndarray, mode: Mode) -> list[np.ndarray]:
         """Return the conditional modes (levels, c) of each factor, in the order given."""
         _, given = self.unpack(parameters)
-        Ls = [given[f] for f in self.order]
-        parts = self._with_effects(*self._effects(mode.u_first, mode.u_rest, Ls))
+        Ls = [given[f] for f in self.z.order]
+        parts = self.z.with_effects(*self.z.effects(mode.u_first, mode.u_rest, Ls))
         return [
             effects
             for _, (_, effects) in sorted(
-                zip(self.order, parts, strict=True), key=lambda pair: pair[0]
+                zip(self.z.order, parts, strict=True), key=lambda pair: pair[0]
             )
         ]
 
@@ -411,14 +265,14 @@ class Laplace:
         """Return the covariance of all beta (p, p), at the given L, from the joint curvature of u and beta."""
         _, _, W, factored = self._at(parameters)
         _, given = self.unpack(parameters)
-        Ls = [given[f] for f in self.order]
+        Ls = [given[f] for f in self.z.order]
         columns = [(k, x) for k, X in enumerate(self.X) for x in X.T]
         p = len(columns)
         information = np.empty((p, p))
         crossed = []
         for k, x in columns:
             weighted = W[:, :, k] * x[:, None]
-            crossed.append(self._scaled(self._sums(weighted), Ls))
+            crossed.append(self.z.scaled(self.z.sums(weighted), Ls))
             information[:, len(crossed) - 1] = [weighted[:, j] @ z for j, z in columns]
         for j, right in enumerate(crossed):
             first, rest = factored.solve(*right)
