@@ -1,9 +1,10 @@
-"""`lms_from`: one table with the surprisals of many language models, a column each."""
+"""Entries of tables of surprisals in full: `lms_from`, and `replica` of `surprisals`."""
 
 import re
 from pathlib import Path
 
 from recency.errors import InputError
+from recency.reading.formats import replica
 
 _MISSING = ("", "NA", "NaN", "nan", "None", "null", ".")
 #: Keys of an entry that are not those of `surprisals`.
@@ -42,6 +43,24 @@ def expand(config: dict) -> None:
                 )
         lms.update(made)
         groups.setdefault(group, list(made))
+
+
+def expand_replica(config: dict) -> None:
+    """Give `surprisals` with `replica` their columns, rows and unit, those of REPLICA's store; in place.
+
+    Raises InputError if one of these is given, too.
+    """
+    lms = config.get("lms")
+    for name, lm in (lms if isinstance(lms, dict) else {}).items():
+        entry = lm.get("surprisals") if isinstance(lm, dict) else None
+        if not isinstance(entry, dict) or not isinstance(entry.get("replica"), dict):
+            continue
+        for key, value in replica.settings(entry["replica"]).items():
+            if entry.get(key, value) != value:
+                raise InputError(
+                    f"lms → {name} → surprisals → {key}: `replica` says it; leave out one of them"
+                )
+            entry[key] = value
 
 
 def _decimal(where: str, entry: dict) -> dict[str, str]:

@@ -135,7 +135,7 @@ def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
                 raise lacking(path, name, there)
         return [*(each for name in found for each in whole.get(name, (name,))), *columns.rows]
 
-    table = _chosen_rows(anything.read(path, style, choose), columns)
+    table = chosen_rows(anything.read(path, style, choose), columns.rows, "options → rows")
     frame = table.frame
     for name, parts in columns.several.items():
         if set(parts) <= set(frame.columns):
@@ -146,21 +146,35 @@ def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
     return Table(table.path, frame)
 
 
-def _chosen_rows(table: Table, columns: Columns) -> Table:
-    """Return the table with the rows that the option `rows` names; InputError for a value of no row."""
-    for name, values in columns.rows.items():
+def chosen_rows(table: Table, rows: Mapping[str, Sequence[str]], option: str) -> Table:
+    """Return the rows of a table with certain values in its columns.
+
+    Parameters
+    ----------
+    table : Table
+        The rows, with the columns that `rows` names.
+    rows : mapping of str to sequence of str
+        Column → its values; none: all. Whole numbers are compared as labels: "01" is 1.
+    option : str
+        What the config calls `rows`.
+
+    Raises
+    ------
+    InputError
+        For a value that no row has.
+    """
+    for name, values in rows.items():
         if not values:
             continue
         plain = all_visible(table[name]).map(plain_label)
-        wanted = {plain_label(value): value for value in values}
-        for label, value in wanted.items():
-            if not (plain == label).any():
+        for value in values:
+            if not (plain == plain_label(value)).any():
                 shown = ", ".join(map(repr, plain.drop_duplicates()[:8]))
                 raise InputError(
-                    f"{table.path}: no row has {value!r} as {name}, which options → rows names; "
+                    f"{table.path}: no row has {value!r} as {name}, which {option} names; "
                     f"there are {shown}"
                 )
-        out = ~plain.isin(list(wanted))
+        out = ~plain.isin([plain_label(value) for value in values])
         table = table.without(out, f"whose {name} is not {' or '.join(values)}")
     return table
 
