@@ -264,6 +264,27 @@ def test_what_replica_says_is_not_said_twice():
         lm_tables.expand_replica({"lms": {"X": {"surprisals": entry}}})
 
 
+def test_many_lms_of_a_store_are_one_entry(tmp_path, words):
+    path = store(tmp_path / "mills.parquet")
+    tags = {"GPT-2": "gpt2_surprisal_{dataset}", "other": "other_surprisal_{dataset}"}
+    config = {
+        "lms": {},
+        "lms_from": {"published": {"tags": tags, "tables": {"mills": {"local": str(path)}}}},
+    }
+    for _ in range(2):  # a complete config stays as it is
+        lm_tables.expand(config)
+        lm_tables.expand_replica(config)
+    assert config["lm_groups"] == {"published": ["GPT-2", "other"]}
+    found = [
+        surprisal_table.score(
+            words, path, dataset="mills", **Study.table_settings(StudyOf(config), lm, "mills")
+        )
+        for lm in tags
+    ]
+    difference = found[1].table.surprisal_bits - found[0].table.surprisal_bits
+    assert difference.to_numpy() == pytest.approx(np.ones(len(words)))
+
+
 TABLES = "tables: {provo: {url: 'https://a.org/x'}}"
 REFUSED = {
     f"lms: {{X: {{surprisals: {{replica: {{unit: words}}, {TABLES}}}}}}}": "replica: 'tag' is missing",
