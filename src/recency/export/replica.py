@@ -57,13 +57,13 @@ def main(
     out.mkdir(parents=True)
     index = []
     for entry, path, scored in zip(datasets, words, surprisal, strict=True):
-        known = pd.read_parquet(path)
+        words_read = pd.read_parquet(path)
         bits = pd.read_parquet(scored, columns=["word_id", "surprisal_bits"])
-        bits = bits.set_index("word_id").surprisal_bits.reindex(known.word_id).to_numpy(float)
+        bits = bits.set_index("word_id").surprisal_bits.reindex(words_read.word_id).to_numpy(float)
         if entry.get("like"):
-            grid = _grid(Path(next(files)), known, entry["name"])
+            grid = _grid(Path(next(files)), words_read, entry["name"])
         else:
-            grid = _own_grid(known, entry.get("stimulus", "{item}"))
+            grid = _own_grid(words_read, entry.get("stimulus", "{item}"))
         value = np.where(grid.row >= 0, bits[grid.row], np.nan)
         name, tag = entry["name"], f"{_slot(lm)}_{METHOD}_{entry['name']}"
         frames = [
@@ -79,9 +79,9 @@ def main(
         same |= {"model_kind": "lm", "method": METHOD, "unit": "words"}
         same |= {"context_scope": "stimulus", "provenance": "recency"}
         for frame in frames:
-            own = {name: frame[name].iloc[0] for name in ("predictor", "value_unit")}
+            identity = {name: frame[name].iloc[0] for name in ("predictor", "value_unit")}
             index.append(
-                same | own | {"n_rows": len(frame), "n_stimuli": frame.stimulus_id.nunique()}
+                same | identity | {"n_rows": len(frame), "n_stimuli": frame.stimulus_id.nunique()}
             )
     pq.write_table(_arrow(pd.DataFrame(index), replica.INDEX), out / "tags.parquet")
 
@@ -101,7 +101,7 @@ def _own_grid(words: pd.DataFrame, pattern: str) -> pd.DataFrame:
     label = words["item"].astype(str).str.replace(r"^0+(?=\d)", "", regex=True)
     if label.nunique() < words["item"].nunique():
         label = words["item"].astype(str)
-    ids = [pattern.replace("{item}", each) for each in label]
+    ids = [pattern.replace("{item}", column) for column in label]
     grid = {
         "stimulus_id": ids,
         "unit_index": places,
@@ -119,25 +119,25 @@ def _grid(path: Path, words: pd.DataFrame, name: str) -> pd.DataFrame:
     columns = ["dataset", "stimulus_id", "unit_index", "text_unit"]
     try:
         there = pq.read_schema(path).names
-        if lacking := [each for each in columns if each not in there]:
+        if lacking := [column for column in columns if column not in there]:
             raise InputError(
                 f"{path} has no column {lacking[0]}; it is no word table of REPLICA's store"
             )
         frame = pq.read_table(path, columns=columns).to_pandas()
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path} cannot be read as Parquet ({error}); get it again") from error
-    found = frame[frame.dataset == name].drop(columns="dataset").drop_duplicates()
-    if found.empty:
+    units = frame[frame.dataset == name].drop(columns="dataset").drop_duplicates()
+    if units.empty:
         names = ", ".join(sorted(frame.dataset.unique())[:8])
         raise InputError(f"{path} has no rows of the dataset {name!r}; it has: {names}")
-    if found.text_unit.isna().any() or found.duplicated(["stimulus_id", "unit_index"]).any():
+    if units.text_unit.isna().any() or units.duplicated(["stimulus_id", "unit_index"]).any():
         raise InputError(
             f"{path}: a text_unit is missing, or a unit has two; without words nothing can be verified: name "
             "another file of the store, or export by `stimulus` patterns"
         )
-    found = found.sort_values(["stimulus_id", "unit_index"], kind="stable").reset_index(drop=True)
-    keys = {"item": found.stimulus_id.astype(str), "word": found.text_unit.astype(str)}
-    keys |= {"position": found.unit_index.astype("int64")}
+    units = units.sort_values(["stimulus_id", "unit_index"], kind="stable").reset_index(drop=True)
+    keys = {"item": units.stimulus_id.astype(str), "word": units.text_unit.astype(str)}
+    keys |= {"position": units.unit_index.astype("int64")}
     joined = engine.join(words, pd.DataFrame(keys), path, partial=True)
     row = np.where((joined.row >= 0) & ~joined.misplaced, joined.row, -1)
     lost = float((row < 0).mean())
@@ -146,7 +146,7 @@ def _grid(path: Path, words: pd.DataFrame, name: str) -> pd.DataFrame:
             f"{path}: {lost:.0%} of its words are none of the dataset; joined by {joined.report}"
         )
     warn(path, f"joined by {joined.report}")
-    return found.assign(row=row)
+    return units.assign(row=row)
 
 
 def _arrow(frame: pd.DataFrame, columns: Mapping[str, str]):

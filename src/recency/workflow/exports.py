@@ -174,9 +174,9 @@ def replica_files(study: Study, lm: str) -> dict[str, list[str]]:
     """Return what the export of an LM to REPLICA reads."""
     datasets = replica_datasets(study, lm)
     return {
-        "words": [f"<results>/datasets/{each['dataset']}/words.parquet" for each in datasets],
-        "surprisal": [f"<results>/surprisal/{lm}/{each['dataset']}.parquet" for each in datasets],
-        "like": [each["like"] for each in datasets if each["like"]],
+        "words": [f"<results>/datasets/{entry['dataset']}/words.parquet" for entry in datasets],
+        "surprisal": [f"<results>/surprisal/{lm}/{entry['dataset']}.parquet" for entry in datasets],
+        "like": [entry["like"] for entry in datasets if entry["like"]],
     }
 
 

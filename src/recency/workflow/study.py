@@ -248,8 +248,8 @@ class Study(Ranked, Absent):
         if rows := entry.get("rows"):
             values = {name: [v] if isinstance(v, str) else v for name, v in rows.items()}
             found["rows"] = {
-                name: [value.replace("{dataset}", called or dataset) for value in each]
-                for name, each in values.items()
+                name: [value.replace("{dataset}", called or dataset) for value in texts]
+                for name, texts in values.items()
             }
         return found | (
             {"seed": self.lms[lm]["seed"]} if configuration.has_seeds(self.lms[lm]) else {}

@@ -57,30 +57,30 @@ def main(
     InputError
         If the words lack the column `by`, or fewer than two items have both sides of a contrast.
     """
-    known = pd.read_parquet(words)
-    if by not in known:
+    word_rows = pd.read_parquet(words)
+    if by not in word_rows:
         raise InputError(f"{words}: the words have no column {by!r}; contrasts → by names it")
-    kept = np.ones(len(known), bool)
+    kept = np.ones(len(word_rows), bool)
     if filter:
-        found = filters.evaluated(known, "contrasts → filter", filter)
-        kept = found.fillna(False).to_numpy(bool)
+        result = filters.evaluated(word_rows, "contrasts → filter", filter)
+        kept = result.fillna(False).to_numpy(bool)
     bits = {}
     for lm, path in zip(lms, surprisals, strict=True):
         scored = pd.read_parquet(path, columns=["word_id", "surprisal_bits"]).set_index("word_id")
-        bits[lm["lm"]] = scored["surprisal_bits"].reindex(known["word_id"]).to_numpy(float)
+        bits[lm["lm"]] = scored["surprisal_bits"].reindex(word_rows["word_id"]).to_numpy(float)
     rows, items = [], []
     size = len(observations) // len(measures)
     for number, measure in enumerate(measures):
         parts = observations[number * size : (number + 1) * size]
-        mean, unit, span = paired.responses(parts, len(known))
-        values = {READERS: mean} | {lm: _over(each, span, mean) for lm, each in bits.items()}
-        values = {name: each[kept] for name, each in values.items()}
+        mean, unit, span = paired.responses(parts, len(word_rows))
+        values = {READERS: mean} | {lm: _over(value, span, mean) for lm, value in bits.items()}
+        values = {name: value[kept] for name, value in values.items()}
         units = dict.fromkeys(bits, "bits") | {READERS: unit}
-        tested = paired.tested(known[kept], values, contrasts, by, f"contrasts ({measure})")
+        tested = paired.tested(word_rows[kept], values, contrasts, by, f"contrasts ({measure})")
         ends = []
         for row in tested.itertuples():
-            contrast = next(each for each in contrasts if each["contrast"] == row.contrast)
-            effect = paired.effects(known[kept], values[row.lm], contrast, by, "contrasts")
+            contrast = next(value for value in contrasts if value["contrast"] == row.contrast)
+            effect = paired.effects(word_rows[kept], values[row.lm], contrast, by, "contrasts")
             half = _half_width(effect.to_numpy())
             ends.append((effect.mean() - half, effect.mean() + half))
             same = {"measure": measure, "contrast": row.contrast, "lm": row.lm}
@@ -96,10 +96,10 @@ def _over(bits: np.ndarray, span: np.ndarray, response: np.ndarray) -> np.ndarra
 
     So that both sides of an item are of the same words in readers and LMs.
     """
-    found = bits.copy()
+    result = bits.copy()
     for word in np.flatnonzero(span > 1):
-        found[word] = bits[word : word + span[word]].sum()
-    return np.where(np.isnan(response), np.nan, found)
+        result[word] = bits[word : word + span[word]].sum()
+    return np.where(np.isnan(response), np.nan, result)
 
 
 def _half_width(values: np.ndarray) -> float:

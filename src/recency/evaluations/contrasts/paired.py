@@ -41,7 +41,7 @@ def responses(parts: Sequence[File], size: int) -> tuple[np.ndarray, str, np.nda
         How many words the response is to, from each on; 1 where nothing says so.
     """
     rows = pd.concat([pd.read_parquet(path) for path in parts], ignore_index=True)
-    name = next(each for each in (*RESPONSES, EVENT) if each in rows)
+    name = next(column for column in (*RESPONSES, EVENT) if column in rows)
     value = np.log(rows[name]) if name == TIME else rows[name].astype(float)
     value = value - value.groupby(rows["subject"]).transform("mean")
     mean = value.groupby(rows["word_id"]).mean().reindex(range(size)).to_numpy()
@@ -101,8 +101,8 @@ def tested(
                 )
             t, p = paired(difference)
             passed = bool(p < LEVEL and t > 0)
-            known = (contrast["contrast"], contrast["label"], lm, len(difference))
-            rows.append((*known, difference.mean(), t, p, passed))
+            identity = (contrast["contrast"], contrast["label"], lm, len(difference))
+            rows.append((*identity, difference.mean(), t, p, passed))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -112,8 +112,8 @@ def paired(difference: np.ndarray) -> tuple[float, float]:
 
     if len(difference) < 2 or np.ptp(difference) == 0:
         return math.nan, math.nan
-    found = ttest_1samp(difference, 0.0)
-    return float(found.statistic), float(found.pvalue)
+    result = ttest_1samp(difference, 0.0)
+    return float(result.statistic), float(result.pvalue)
 
 
 def _sides(words: pd.DataFrame, contrast: Mapping, where: str) -> list[np.ndarray]:
@@ -122,8 +122,8 @@ def _sides(words: pd.DataFrame, contrast: Mapping, where: str) -> list[np.ndarra
     def holds(key: str) -> np.ndarray:
         if contrast[key] is None:
             return np.ones(len(words), bool)
-        found = filters.evaluated(words, f"{where} → {key}", contrast[key])
-        return found.fillna(False).to_numpy(bool)
+        result = filters.evaluated(words, f"{where} → {key}", contrast[key])
+        return result.fillna(False).to_numpy(bool)
 
     region = holds("region")
     return [region & holds(side) for side in ("high", "low")]

@@ -10,23 +10,24 @@ from recency.reading import declared_columns, filters
 def settings_of(config: dict, experiment: str) -> dict:
     """Return an experiment's `contrasts`, the defaults filled in."""
     properties = schema("contrasts")["experiment"]["contrasts"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
+    defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
     return defaults | config["experiments"][experiment]["contrasts"]
 
 
 def listed(contrasts: Mapping[str, Mapping]) -> list[dict]:
     """Return contrasts as contrast, label, region, high and low."""
     return [
-        {"contrast": name, "region": None, "label": name} | each for name, each in contrasts.items()
+        {"contrast": name, "region": None, "label": name} | entry
+        for name, entry in contrasts.items()
     ]
 
 
 def conditions_of(contrasts: Mapping[str, Mapping]) -> Iterator[tuple[str, str]]:
     """Yield the conditions that contrasts state, each with its place."""
-    for name, each in contrasts.items():
+    for name, entry in contrasts.items():
         for side in ("region", "high", "low"):
-            if side in each:
-                yield f"contrasts → {name} → {side}", each[side]
+            if side in entry:
+                yield f"contrasts → {name} → {side}", entry[side]
 
 
 def _setting(key: str):
@@ -50,14 +51,14 @@ def _problems(config, name) -> list[str]:
         return []
     settings, where = settings_of(config, name), f"experiments → {name} → contrasts"
     called, dataset = settings["dataset"], config["datasets"][settings["dataset"]]
-    found = [
+    problems = [
         f"{where} → measures: {called} has no measure {nearest(measure, dataset['measures'])}"
         for measure in settings["measures"]
         if measure not in dataset["measures"]
     ]
     columns = declared_columns.of_words(config, dataset)
     if settings["by"] not in columns:
-        found.append(
+        problems.append(
             f"{where} → by: the words of {called} have no column {nearest(settings['by'], columns)}; "
             "a table's own columns are mapped in options → columns"
         )
@@ -65,8 +66,8 @@ def _problems(config, name) -> list[str]:
     conditions += [("filter", settings["filter"])] if "filter" in settings else []
     for key, text in conditions:
         if problem := filters.problem(text, columns):
-            found.append(f"{where} → {key}: {problem}")
-    return found
+            problems.append(f"{where} → {key}: {problem}")
+    return problems
 
 
 EVALUATION = Evaluation(

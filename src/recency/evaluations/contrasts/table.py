@@ -54,10 +54,10 @@ def layout(rows: pd.DataFrame, title: str) -> Table:
 
 def _cell(row: pd.Series) -> Cell:
     size = style.with_unit(style.signed(row.difference, 2), row.unit)
-    told = [style.interval(row.low, row.high, style.signed)]
+    beneath = [style.interval(row.low, row.high, style.signed)]
     if not math.isnan(row.t):
-        told.append(f"t = {style.number(row.t, 2)}, p {style.p_value(row.p)}")
-    return Cell(f"{size} {row['mark']}".strip(), tuple(told), bold=bool(row.passed))
+        beneath.append(f"t = {style.number(row.t, 2)}, p {style.p_value(row.p)}")
+    return Cell(f"{size} {row['mark']}".strip(), tuple(beneath), bold=bool(row.passed))
 
 
 def summary(path: File) -> Table:

@@ -105,20 +105,20 @@ def columns_of(
 def _rows_of(rows: Mapping | None, part: str) -> dict[str, tuple[str, ...]]:
     """Return column → values of the option `rows` for one file."""
     rows = dict(rows or {})
-    own = {}
-    for each in ("words", "responses"):
-        if isinstance(rows.get(each), Mapping):
-            found = rows.pop(each)
-            own = dict(found) if each == part else own
-    found = {}
-    for name, values in {**rows, **own}.items():
+    of_part = {}
+    for name in ("words", "responses"):
+        if isinstance(rows.get(name), Mapping):
+            of_file = rows.pop(name)
+            of_part = of_file if name == part else of_part
+    selected = {}
+    for name, values in {**rows, **of_part}.items():
         values = values if isinstance(values, list) else [values]
         if not values or any(isinstance(value, (dict, list, type(None))) for value in values):
             raise InputError(
                 f"options → rows → {name}: name the value, or a list of values, whose rows are read"
             )
-        found[str(name)] = tuple(map(str, values))
-    return found
+        selected[str(name)] = tuple(map(str, values))
+    return selected
 
 
 def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:

@@ -283,13 +283,13 @@ def _require_same_critical(table: Table, columns: Columns, cells: Cells, cell: n
 
 
 def _require_same_words(
-    table: Table, columns: Columns, words: pd.DataFrame, found: pd.DataFrame
+    table: Table, columns: Columns, words: pd.DataFrame, of_rows: pd.DataFrame
 ) -> bool:
     """Raise InputError where a row's words are not those of its region; return whether rows have any."""
     if (name := columns.of.get("word")) is None or name not in table:
         return False
-    own = table[name][found.index]
-    regions = pd.DataFrame({"first": found["min"], "size": found["size"], "own": own})
+    shown_words = table[name][of_rows.index]
+    regions = pd.DataFrame({"first": of_rows["min"], "size": of_rows["size"], "shown": shown_words})
     for line, first, size, shown in (
         regions.astype({"first": int, "size": int}).drop_duplicates().itertuples()
     ):

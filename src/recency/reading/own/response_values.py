@@ -82,16 +82,18 @@ def require_agreement(
         )
 
 
-def averaged(table: Table, over: Sequence[str], made: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Average responses of a subject to a word over the rows that `over` distinguishes.
+def averaged(
+    table: Table, columns: Sequence[str], responses: pd.DataFrame, value: str
+) -> pd.DataFrame:
+    """Average responses of a subject to a word over the rows that `columns` distinguishes.
 
     Parameters
     ----------
     table : Table
-        The rows, with the columns `over`, as electrodes.
-    over : sequence of str
+        The rows, with the columns `columns`, as electrodes.
+    columns : sequence of str
         The option `average`.
-    made : DataFrame
+    responses : DataFrame
         Responses by row of the table, with subject, word_id and `value`.
     value : str
         The column that is averaged; rows without a value do not count.
@@ -99,33 +101,33 @@ def averaged(table: Table, over: Sequence[str], made: pd.DataFrame, value: str) 
     Raises
     ------
     InputError
-        If two rows agree in all of `over`, or differ in another column.
+        If two rows agree in all of `columns`, or differ in another column.
     """
     keys = ["subject", "word_id"]
-    labels_of = table.frame.loc[made.index, list(over)]
-    again = pd.concat([made[keys], labels_of], axis=1).duplicated()
+    labels_of = table.frame.loc[responses.index, list(columns)]
+    again = pd.concat([responses[keys], labels_of], axis=1).duplicated()
     if again.any():
         line = again.index[int(np.argmax(again))]
-        at = ", ".join(f"{name} {table[name][line]}" for name in over)
+        at = ", ".join(f"{name} {table[name][line]}" for name in columns)
         table.fail(
             line,
-            f"a second response of subject {made.subject[line]} to this word at {at} "
+            f"a second response of subject {responses.subject[line]} to this word at {at} "
             f"({again.sum():,} such rows); options → average names what distinguishes them",
         )
-    groups = made.groupby(keys, sort=False)
-    others = [name for name in made if name not in (*keys, value)]
+    groups = responses.groupby(keys, sort=False)
+    others = [name for name in responses if name not in (*keys, value)]
     for name in others:
         if (groups[name].nunique(dropna=False) > 1).any():
             raise InputError(
                 f"{table.path}: options → average: {name} differs between rows that are averaged; leave "
                 "it out of `columns`, or select rows with `rows`"
             )
-    found = groups.agg({value: "mean", **dict.fromkeys(others, "first")})
+    means = groups.agg({value: "mean", **dict.fromkeys(others, "first")})
     warn(
         table.path,
-        f"{len(made):,} rows averaged over {', '.join(over)} to {len(found):,} responses",
+        f"{len(responses):,} rows averaged over {', '.join(columns)} to {len(means):,} responses",
     )
-    return found.reset_index()[list(made.columns)]
+    return means.reset_index()[list(responses.columns)]
 
 
 def require_one_response(

@@ -59,11 +59,11 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Read the time of each first choice, right or wrong, in ms."""
     table, rows = _rows(only(files, "responses of boyce2023"))
-    own = _words(rows)
+    stories = _words(rows)
     keys = ["type", "number", "word_num"]
-    place = pd.DataFrame({"word_id": _joined(table.path, own, words)}, index=_keys(own))
-    found = place.word_id.reindex(pd.MultiIndex.from_frame(rows[keys])).to_numpy()
-    out = pd.DataFrame({"subject": padded(rows.subject), "word_id": found}, index=rows.index)
+    ids = pd.DataFrame({"word_id": _joined(table.path, stories, words)}, index=_keys(stories))
+    joined = ids.word_id.reindex(pd.MultiIndex.from_frame(rows[keys])).to_numpy()
+    out = pd.DataFrame({"subject": padded(rows.subject), "word_id": joined}, index=rows.index)
     out["time_ms"], out["correct"] = rows.rt, rows.correct
     error_at = rows.word_num.where(~rows.correct).astype("float64")
     last = error_at.groupby([rows.subject, rows.type, rows.number], sort=False).ffill()
@@ -131,22 +131,24 @@ def _words(rows: pd.DataFrame) -> pd.DataFrame:
     keys = ["type", "number", "word_num"]
     first = rows.drop_duplicates(keys).sort_values(keys, kind="stable")
     sentence = (first.word_num == 0).cumsum()
-    made = word_table(padded(first.type).to_numpy(), sentence.to_numpy(), first.word.to_numpy())
+    table_of_words = word_table(
+        padded(first.type).to_numpy(), sentence.to_numpy(), first.word.to_numpy()
+    )
     foil = first.distractor.to_numpy(dtype=object)
-    return made.assign(foil=np.where(foil == NO_WORD, None, foil))
+    return table_of_words.assign(foil=np.where(foil == NO_WORD, None, foil))
 
 
-def _keys(own: pd.DataFrame) -> pd.MultiIndex:
+def _keys(stories: pd.DataFrame) -> pd.MultiIndex:
     """Return story, sentence in the story (from 0) and place in the sentence (from 0) of words."""
-    first = own.groupby("item", sort=False).sentence.transform("first")
-    labels = own["item"], own.sentence - first, own.position - 1
+    first = stories.groupby("item", sort=False).sentence.transform("first")
+    labels = stories["item"], stories.sentence - first, stories.position - 1
     return pd.MultiIndex.from_arrays(labels)
 
 
-def _joined(path: Path, own: pd.DataFrame, words: pd.DataFrame) -> np.ndarray:
+def _joined(path: Path, stories: pd.DataFrame, words: pd.DataFrame) -> np.ndarray:
     """Return the word_id of each of the file's words among `words`, NaN where there is none."""
-    rows = own[["item", "word"]].assign(position=own.groupby("item").cumcount() + 1)
-    found = engine.join(words, rows, path)
-    warn(path, f"joined by {found.report}")
-    known = words.word_id.to_numpy(dtype=float)
-    return np.where((found.row >= 0) & ~found.misplaced, known[found.row], np.nan)
+    rows = stories[["item", "word"]].assign(position=stories.groupby("item").cumcount() + 1)
+    joined = engine.join(words, rows, path)
+    warn(path, f"joined by {joined.report}")
+    word_ids = words.word_id.to_numpy(dtype=float)
+    return np.where((joined.row >= 0) & ~joined.misplaced, word_ids[joined.row], np.nan)

@@ -40,19 +40,19 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     """Read the amplitudes of a component in microvolts; trials without one are dropped."""
     path = only(files, "responses of frank2015")
     arrays = _arrays(path)
-    own = _words(arrays)
-    if own.word.map(spelling).tolist() != words.word.map(spelling).tolist():
+    sentences = _words(arrays)
+    if sentences.word.map(spelling).tolist() != words.word.map(spelling).tolist():
         raise InputError(f"{path}: its words are not those that the words were read from")
     number, parts = AMPLITUDES.index(measure), []
-    for place, (_, ids) in enumerate(words.groupby("sentence", sort=False).word_id):
-        amplitude = arrays["ERP"][place][:, :, number]
+    for at, (_, ids) in enumerate(words.groupby("sentence", sort=False).word_id):
+        amplitude = arrays["ERP"][at][:, :, number]
         size, readers = amplitude.shape
         part = pd.DataFrame({"subject": np.repeat(np.arange(1, readers + 1), size)})
         part["word_id"] = np.tile(ids.to_numpy(dtype="int32"), readers)
         part["amplitude_uv"] = amplitude.T.ravel()
-        part["baseline_uv"] = arrays["ERPbase"][place][:, :, number].T.ravel()
+        part["baseline_uv"] = arrays["ERPbase"][at][:, :, number].T.ravel()
         for name in ("artefact", "reject"):
-            part[name] = arrays[name][place].T.ravel() == 1
+            part[name] = arrays[name][at].T.ravel() == 1
         parts.append(part)
     frame = pd.concat(parts, ignore_index=True)
     width = len(str(frame.subject.max()))
@@ -78,20 +78,20 @@ def _arrays(path: Path) -> dict[str, list[np.ndarray]]:
         ) from error
     if lacking := [name for name in _ARRAYS if name not in mat]:
         raise InputError(f"{path} has no variable {lacking[0]}; it is to be stimuli_erp.mat")
-    found = {name: list(mat[name].ravel()) for name in _ARRAYS}
+    arrays = {name: list(mat[name].ravel()) for name in _ARRAYS}
     readers = None
-    for number, sentence in enumerate(found["sentences"]):
-        readers = readers or found["ERP"][number].shape[1]
+    for number, sentence in enumerate(arrays["sentences"]):
+        readers = readers or arrays["ERP"][number].shape[1]
         trials = (sentence.size, readers)
         shapes = {"ERP": (*trials, len(AMPLITUDES)), "ERPbase": (*trials, len(AMPLITUDES))}
         shapes |= {"artefact": trials, "reject": trials}
         for name, shape in shapes.items():
-            if found[name][number].shape != shape:
+            if arrays[name][number].shape != shape:
                 raise InputError(
-                    f"{path}: {name}{{{number + 1}}} has the shape {found[name][number].shape}, and "
+                    f"{path}: {name}{{{number + 1}}} has the shape {arrays[name][number].shape}, and "
                     f"{sentence.size} words of {readers} readers would be {shape}"
                 )
-    return found
+    return arrays
 
 
 def _words(arrays: dict[str, list[np.ndarray]]) -> pd.DataFrame:

@@ -80,9 +80,11 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     if _words(corpus, areas).word.tolist() != words.word.tolist():
         raise InputError(f"{path}: its words are not those that the words were read from")
     areas["word_id"] = areas["size"].cumsum() - areas["size"]
-    place = areas.set_index(["text", "area"]).loc[pd.MultiIndex.from_frame(frame[["text", "area"]])]
-    frame["word_id"] = place.word_id.to_numpy(dtype="int32")
-    frame["span"] = place["size"].to_numpy(dtype="int32")
+    of_row = areas.set_index(["text", "area"]).loc[
+        pd.MultiIndex.from_frame(frame[["text", "area"]])
+    ]
+    frame["word_id"] = of_row.word_id.to_numpy(dtype="int32")
+    frame["span"] = of_row["size"].to_numpy(dtype="int32")
     skipped = table.numbers("IA_SKIP")
     if (odd := ~skipped.isin([0, 1])).any():
         table.fail(skipped.index[odd][0], f"IA_SKIP is {skipped[odd].iloc[0]:g}, expected 0 or 1")
@@ -106,10 +108,10 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
 def _rows(path: Path, columns: list[str] | None = None) -> tuple[str, Table, pd.DataFrame]:
     """Read the rows: which corpus, the table, and subject, text, area (from 1), label."""
     there = header(path).rstrip("\r\n").split("\t")
-    corpus = next((name for name, each in _LAYOUTS.items() if each.text in there), None)
+    corpus = next((name for name, layout in _LAYOUTS.items() if layout.text in there), None)
     if corpus is None:
         decode(path, content(path), "utf-8")  # another encoding is named as such
-        names = ", ".join(each.text for each in _LAYOUTS.values())
+        names = ", ".join(layout.text for layout in _LAYOUTS.values())
         raise InputError(
             f"{path} is no tab-separated report by interest area of CELER, RastrOS or RSC: it has no "
             f"column of {names}; it has: {', '.join(there[:20])}"
@@ -150,10 +152,10 @@ def _rows(path: Path, columns: list[str] | None = None) -> tuple[str, Table, pd.
 def _areas(corpus: str, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the areas of all texts in order: text, area, label, size (words); texts as numbered."""
     if corpus == "rsc":
-        found = frame.drop_duplicates("text")[["text", "label", "shared_text"]]
-        found = found.assign(label=found.label.str.split()).explode("label")
-        found["area"] = found.groupby("text", sort=False).cumcount() + 1
-        last = found.groupby("text").area.max().reindex(frame.text).to_numpy()
+        areas = frame.drop_duplicates("text")[["text", "label", "shared_text"]]
+        areas = areas.assign(label=areas.label.str.split()).explode("label")
+        areas["area"] = areas.groupby("text", sort=False).cumcount() + 1
+        last = areas.groupby("text").area.max().reindex(frame.text).to_numpy()
         if (beyond := frame.area.to_numpy() > last).any():
             at = frame[beyond].iloc[0]
             raise InputError(
@@ -161,14 +163,14 @@ def _areas(corpus: str, frame: pd.DataFrame) -> pd.DataFrame:
                 "report's item.text and word.serial.no are of different versions"
             )
     else:
-        found = frame.drop_duplicates(["text", "area"]).drop(columns="subject")
-    found = found.assign(name=padded(found.text)).sort_values(["name", "area"], kind="stable")
-    found = found.assign(size=found.label.str.count(_NO_BREAK) + 1).reset_index(drop=True)
-    gap = found.area != found.groupby("text").cumcount() + 1
+        areas = frame.drop_duplicates(["text", "area"]).drop(columns="subject")
+    areas = areas.assign(name=padded(areas.text)).sort_values(["name", "area"], kind="stable")
+    areas = areas.assign(size=areas.label.str.count(_NO_BREAK) + 1).reset_index(drop=True)
+    gap = areas.area != areas.groupby("text").cumcount() + 1
     if gap.any():
-        at = found[gap].iloc[0]
+        at = areas[gap].iloc[0]
         raise InputError(f"text {at.text} has no word before its word {at.area} in the report")
-    return found
+    return areas
 
 
 def _words(corpus: str, areas: pd.DataFrame) -> pd.DataFrame:
@@ -178,8 +180,8 @@ def _words(corpus: str, areas: pd.DataFrame) -> pd.DataFrame:
         sentences = sentence_numbers(split.label.tolist(), split.name.tolist())
     else:
         sentences = (split.name != split.name.shift()).cumsum()
-    made = word_table(split.name.to_numpy(), sentences, split.label.to_numpy())
-    return made.assign(shared_text=split.shared_text.to_numpy(dtype=bool))
+    words_read = word_table(split.name.to_numpy(), sentences, split.label.to_numpy())
+    return words_read.assign(shared_text=split.shared_text.to_numpy(dtype=bool))
 
 
 def _with_commas(label: str, word: str) -> str:
@@ -200,8 +202,8 @@ def _without_controls(text: str) -> str:
 def _native(path: Path, table: Table) -> pd.Series:
     """Return the first language of each row's reader, by the reader's list."""
     readers = read(path, ["List", "L1"]).once(["List"])
-    known = pd.Series(readers["L1"].to_numpy(), index=readers["List"].to_numpy())
-    found = table["list"].map(known)
-    if (lost := found.isna()).any():
+    languages = pd.Series(readers["L1"].to_numpy(), index=readers["List"].to_numpy())
+    native = table["list"].map(languages)
+    if (lost := native.isna()).any():
         raise InputError(f"{path}: no row has the List {table['list'][lost].iloc[0]}")
-    return found
+    return native

@@ -143,11 +143,11 @@ def words(
         return [*found, *(column for column in others.values() if column in there)]
 
     table = read(path, style, mapped, pick)
-    found = _rows(table, mapped, phrases, subjects)
-    if not found.has("position"):
-        found = texts.by_row_order(found)
-    kept = _of_words(table, found, others, mapped, missing, decimal)
-    return texts.build(found, rule, kept, phrases)
+    of_words = _rows(table, mapped, phrases, subjects)
+    if not of_words.has("position"):
+        of_words = texts.by_row_order(of_words)
+    kept = _of_words(table, of_words, others, mapped, missing, decimal)
+    return texts.build(of_words, rule, kept, phrases)
 
 
 def responses(
