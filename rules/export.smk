@@ -80,6 +80,34 @@ for name in config["datasets"]:
         localrule: True
 
 
+rule export_replica:
+    input:
+        unpack(lambda wildcards: exports.replica_files(study, wildcards.lm)),
+    output:
+        directory("<results>/exports/replica/{lm}"),
+    log:
+        "<logs>/export_replica/{lm}.log",
+    wildcard_constraints:
+        lm=any_of(config["lms"]),
+    conda:
+        "../envs/reading.yaml"
+    params:
+        lm="{lm}",
+        datasets=lambda wildcards: exports.replica_datasets(study, wildcards.lm),
+    script:
+        "../workflow/scripts/lms/export_replica.py"
+
+
+for name in config["lms"]:
+
+    rule:
+        name:
+            f"export_replica_{name}"
+        input:
+            f"<results>/exports/replica/{name}",
+        localrule: True
+
+
 # Asked for by name: what any regression was fitted to, such as
 # results/paper/paper/regression/spr/ucl_spr.SPR/Pythia.full.data.parquet.
 rule fitted_data:

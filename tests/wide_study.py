@@ -56,6 +56,7 @@ experiments:
     minimal_pairs: agreement
     dependencies: trees
     conditions: {dataset: annotated, measure: SPR}
+    contrasts: {dataset: annotated, measures: [SPR], contrasts: {later: {high: position == 3, low: position == 2}}}
     ranks: {replicates: 20}
     nested: [[Pythia, ALiBi-mix-TI]]
   along: {title: Along, lms: [Pythia], baseline: Pythia, responses: {spr: [simulated_spr.SPR]}, steps: [5, 40]}
@@ -74,6 +75,7 @@ TARGETS = [
     "power",
     "endpoint",
     "export_Pythia",
+    "export_replica_Pythia",
     "export_simulated_spr",
 ]
 TARGETS += [f"{RESULTS}/random_effects/spr/simulated_spr.SPR/Pythia.html"]

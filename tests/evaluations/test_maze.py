@@ -12,7 +12,9 @@ from scipy import stats
 from small_networks import MIX, TINY, byte_tokenizer
 
 from recency.errors import InputError
-from recency.evaluations.maze import choices, contrasts, figure, table, table_contrasts
+from recency.evaluations.contrasts import paired
+from recency.evaluations.contrasts.stars import mark
+from recency.evaluations.maze import choices, figure, table, table_contrasts
 from recency.networks import architectures
 from recency.reading.contracts import word_table
 from recency.scoring import foils, ngram_surprisal
@@ -200,14 +202,14 @@ def test_contrasts_are_scipys(tmp_path):
         assert found["items"][lm] == 20 and found.passed[lm]
     assert found.difference["readers"] == pytest.approx(0.02 * found.difference["good"])
     backwards = CONTRAST | {"high": CONTRAST["low"], "low": CONTRAST["high"]}
-    turned = contrasts.tested(words, {"lm": plain.to_numpy()}, [backwards], "frame").iloc[0]
+    turned = paired.tested(words, {"lm": plain.to_numpy()}, [backwards], "frame").iloc[0]
     assert turned.t == pytest.approx(-expected.statistic) and not turned.passed
-    assert table_contrasts.mark(turned.t, turned.p) == "X"
+    assert mark(turned.t, turned.p) == "X"
     nowhere = CONTRAST | {"region": "position == 4"}
     with pytest.raises(
         InputError, match="contrasts → last: 0 groups of 'frame' have words of both"
     ):
-        contrasts.tested(words, {"lm": plain.to_numpy()}, [nowhere], "frame")
+        paired.tested(words, {"lm": plain.to_numpy()}, [nowhere], "frame")
 
 
 def test_tables_and_figure_name_what_is_not_run(tmp_path):

@@ -99,6 +99,30 @@ def self_paced():
     yield Sample("witzel", "SPR", {"t": ("spr.tsv", table(header, rows))}, header, "rt")
 
 
+def mazes():
+    header = ["type", "sentence", "word_num", "word", "distractor", "correct", "rt", "native"]
+    header += ["num_correct", "subject"]
+    rows = readings(lambda who, s, p, w, n, ms: (
+        "Mill", " ".join(SENTENCES[s - 1]), p - 1, w, "x-x-x", "yes", ms, "English", 6, who))  # fmt: skip
+    yield Sample("boyce2023", "Maze", {"t": ("cleaned.tsv", table(header, rows))}, header, "rt")
+
+
+def interest_areas():
+    times = ["IA_SKIP", "IA_FIRST_RUN_DWELL_TIME"]
+    header = ["DATA_FILE", "IA_ID", "IA_LABEL", "shared_text", *times, "sentenceid"]
+    rows = readings(lambda who, s, p, w, n, ms: (f"{who}.edf", p, w, 1, 0, ms, f"wsj_{s}"))
+    files = {"t": ("sent_ia.tsv", table(header, rows))}
+    yield Sample("interest_areas", "FP", files, header[:-1], header[-2])
+    header = ["RECORDING_SESSION_LABEL", "IA_LABEL", "Word", *times, "Word_Unique_ID"]
+    rows = readings(lambda who, s, p, w, n, ms: (who, w, w, 0, ms, f"UID_1_{n}"))
+    files = {"t": ("rastros.tsv", table(header, rows))}
+    yield Sample("interest_areas", "FP", files, header[:-1], header[-2])
+    header = ["DATA_FILE", "word.serial.no", "item.text", *times, "item.id"]
+    rows = readings(lambda who, s, p, w, n, ms: (who, p, " ".join(SENTENCES[s - 1]), 0, ms, s))
+    files = {"t": ("data.csv", table(header, rows))}
+    yield Sample("interest_areas", "FP", files, header[:-1], header[-2])
+
+
 def eye_tracking():
     rows = [(f"1-1-{n}", f"1-{s}", w) for n, (s, _, w) in PLACES]
     material = ("m.csv", table(["WORD_ID", "SENTENCE_ID", "WORD"], rows))
@@ -178,7 +202,7 @@ def item_means():
         yield Sample("devarda2024", measure, files, header, column, negative=measure == "N400")
 
 
-ALL = [*self_paced(), *eye_tracking(), *item_means()]
+ALL = [*self_paced(), *mazes(), *eye_tracking(), *interest_areas(), *item_means()]
 NAMES = [f"{s.parser}-{s.files[s.damaged][0]}-{s.measure}" for s in ALL]
 every = pytest.mark.parametrize("sample", ALL, ids=NAMES)
 

@@ -81,7 +81,8 @@ def test_columns_are_those_that_the_parser_gives(sample):
 
 
 def test_each_parser_has_a_sample():
-    assert {sample.parser for sample in ALL} == set(parsers())
+    binary = {"frank2015"}  # its damage: test_dataset_areas.py
+    assert {sample.parser for sample in ALL} == set(parsers()) - binary
 
 
 def documented():

@@ -14,7 +14,7 @@ from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
 from recency.reading.joins import engine
 from recency.reading.joins.index import ORDER, renamed
-from recency.reading.own.columns import TOGETHER
+from recency.reading.own.columns import TOGETHER, chosen_rows
 from recency.scoring import results
 from recency.scoring.plausible import require_plausible
 from recency.scoring.results import Result
@@ -50,6 +50,7 @@ def main(
     join: Mapping[str, str] | None = None,
     items: Mapping[str, str] | str | None = None,
     sentences: Mapping[str, str] | str | None = None,
+    rows: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens, context_tokens (0: not known), measures.
 
@@ -59,7 +60,7 @@ def main(
     """
     settings = {"columns": columns, "unit": unit, "dataset": dataset, "called": called}
     settings |= {"seed": seed, "missing": missing, "measures": measures}
-    settings |= {"join": join, "items": items, "sentences": sentences}
+    settings |= {"join": join, "items": items, "sentences": sentences, "rows": rows}
     known = pd.read_parquet(words)
     result = score(known, table, **settings)
     declared = None if "probability" in columns else unit
@@ -81,6 +82,7 @@ def score(
     join: Mapping[str, str] | None = None,
     items: Mapping[str, str] | str | None = None,
     sentences: Mapping[str, str] | str | None = None,
+    rows: Mapping[str, Sequence[str]] | None = None,
 ) -> Result:
     """Look the words up in a table (CSV, TSV, Parquet, Excel, R's data), and return contract 3.
 
@@ -107,6 +109,8 @@ def score(
     join, items, sentences : mapping or "order", optional
         How keys are read, and the labels of the table → those of the words
         (`recency.reading.joins`).
+    rows : mapping of str to sequence of str, optional
+        Column → the values whose rows are read, of a table of several LMs.
 
     Returns
     -------
@@ -122,7 +126,7 @@ def score(
     measures = dict(measures or {})
     value = value_column(columns, unit)
     columns, parts = _single(columns)
-    rows = _read(Path(path), [*columns.values(), *measures.values()], parts)
+    rows = _read(Path(path), [*columns.values(), *measures.values()], parts, rows or {})
     rows = _of_seed(_of_dataset(rows, columns, dataset, called), columns, seed)
     bits = _bits(rows, columns[value], value, unit)
     if not columns.keys().isdisjoint(_OF_ONE_WORD):
@@ -175,12 +179,18 @@ def _single(
     return {k: c if isinstance(c, str) else TOGETHER.join(c) for k, c in columns.items()}, parts
 
 
-def _read(path: Path, names: list[str], parts: Mapping[str, Sequence[str]]) -> strict_tables.Table:
+def _read(
+    path: Path,
+    names: list[str],
+    parts: Mapping[str, Sequence[str]],
+    selected: Mapping[str, Sequence[str]],
+) -> strict_tables.Table:
     """Read columns of a table of any format; raise InputError for one that is not there.
 
-    `parts`: column → those whose labels together it has.
+    `parts`: column → those whose labels together it has; `selected`: column → values of its rows.
     """
     columns = list(dict.fromkeys(part for name in names for part in parts.get(name, (name,))))
+    columns = [*columns, *(name for name in selected if name not in columns)]
 
     def choose(there: list[str]) -> list[str]:
         for name in columns:
@@ -191,7 +201,8 @@ def _read(path: Path, names: list[str], parts: Mapping[str, Sequence[str]]) -> s
                 )
         return columns
 
-    table = anything.read(path, Style(), choose)
+    table = anything.read(path, Style(), choose, selected)
+    table = chosen_rows(table, selected, "surprisals → rows")
     for name, several in parts.items():
         joined = table.frame[list(several)].agg(" ".join, axis=1)
         table = replace(table, frame=table.frame.assign(**{name: joined}))
@@ -288,6 +299,12 @@ def _join(
     for name in ("word", "token", "unique_id", "length"):
         if name in columns:
             keys[name] = rows.numbers(columns[name]) if name == "length" else rows[columns[name]]
+    for name in ("word", "token"):
+        if name in keys and (keys[name] == "").all():
+            raise InputError(
+                f"{rows.path}: {columns[name]} is empty in all rows that are read, so that their words cannot "
+                f"be verified; fill it in, or map other columns in place of `{name}`"
+            )
     chosen = dict(options["join"] or {})
     for name in ("item", "sentence"):
         if options[f"{name}s"] == ORDER:

@@ -60,7 +60,11 @@ def _columns(where: str, dataset: dict) -> list[str]:
         if not (isinstance(column, str) and column.strip())
         and not (isinstance(column, list) and column and all(isinstance(c, str) for c in column))
     ]
-    given = [("options → columns", name) for name in columns]
+    of_responses = (dataset.get("options", {}).get("columns") or {}).get("responses")
+    keys = {"length"} & set(
+        of_responses if isinstance(of_responses, dict) else ()
+    )  # rows are verified by it
+    given = [("options → columns", name) for name in columns if name not in keys]
     given += [("predictors", name) for name in declared_columns.of_predictors(dataset)]
     return found + [
         f"{where} → {place} → {name}: in formulas this is the workflow's own; call it given_{name}"

@@ -147,6 +147,39 @@ def dataset_settings(study: Study, dataset: str) -> dict:
     }
 
 
+def replica_datasets(study: Study, lm: str) -> list[dict]:
+    """Return the datasets of an LM's experiments as REPLICA's store has them: dataset, name, like, stimulus.
+
+    They are those that `export: {replica: …}` names, of these; all of them where it names none.
+    """
+    entries = study.config.get("export", {}).get("replica", {})
+    read = [name for name in study.config["datasets"] if lm in lms_for(study, name)]
+    if not read:
+        raise WorkflowError(
+            f"export_replica_{lm}: no experiment of the config scores this LM's datasets"
+        )
+    if entries and not (read := [name for name in read if name in entries]):
+        raise WorkflowError(
+            f"export_replica_{lm}: no experiment with this LM has a dataset of export → replica"
+        )
+    return [
+        {"dataset": name, "name": name}
+        | {k: v for k, v in entries.get(name, {}).items() if k != "like"}
+        | {"like": entries.get(name, {}).get("like")}
+        for name in read
+    ]
+
+
+def replica_files(study: Study, lm: str) -> dict[str, list[str]]:
+    """Return what the export of an LM to REPLICA reads."""
+    datasets = replica_datasets(study, lm)
+    return {
+        "words": [f"<results>/datasets/{entry['dataset']}/words.parquet" for entry in datasets],
+        "surprisal": [f"<results>/surprisal/{lm}/{entry['dataset']}.parquet" for entry in datasets],
+        "like": [entry["like"] for entry in datasets if entry["like"]],
+    }
+
+
 def parameters(study: Study) -> dict:
     """Return keyword → function of wildcards, of what dataset_settings() gives."""
 

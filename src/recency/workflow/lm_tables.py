@@ -1,17 +1,18 @@
-"""`lms_from`: one table with the surprisals of many language models, a column each."""
+"""Entries of tables of surprisals in full: `lms_from`, and `replica` of `surprisals`."""
 
 import re
 from pathlib import Path
 
 from recency.errors import InputError
+from recency.reading.formats import replica
 
 _MISSING = ("", "NA", "NaN", "nan", "None", "null", ".")
 #: Keys of an entry that are not those of `surprisals`.
-OWN = ("columns", "keys", "value")
+OWN = ("columns", "keys", "value", "tags", "predictor")
 
 
 def expand(config: dict) -> None:
-    """Replace `lms_from` by an entry of `lms` for each column, and a group of the entry's name.
+    """Replace `lms_from` by an entry of `lms` for each column or tag, and a group of the entry's name.
 
     Raises InputError if an LM has a name that is defined already, or a table for `columns: all` is
     not here.
@@ -21,27 +22,49 @@ def expand(config: dict) -> None:
         return
     groups = config.setdefault("lm_groups", {})
     for group, entry in entries.items():
-        if not isinstance(entry, dict) or "columns" not in entry:
+        if not isinstance(entry, dict) or not entry.keys() & {"columns", "tags"}:
             continue  # left to the schema
         where = f"lms_from → {group}"
-        columns = entry["columns"]
-        columns = _decimal(where, entry) if columns == "all" else columns
+        key = "columns" if "columns" in entry else "tags"
+        columns = _decimal(where, entry) if entry.get("columns") == "all" else entry[key]
         if not isinstance(columns, dict):
             continue
-        shared = {key: value for key, value in entry.items() if key not in OWN}
+        shared = {name: value for name, value in entry.items() if name not in OWN}
         made = {}
         for name, column in columns.items():
-            keys = {entry.get("value", "surprisal"): column, **entry.get("keys", {})}
-            surprisals = shared | {"columns": keys}
+            if key == "tags":
+                of_store = {"tag": column, "predictor": entry.get("predictor", "surprisal")}
+                surprisals = shared | {"replica": of_store, **replica.settings(of_store)}
+            else:
+                keys = {entry.get("value", "surprisal"): column, **entry.get("keys", {})}
+                surprisals = shared | {"columns": keys}
             made[str(name)] = {"label": str(name), "surprisals": surprisals}
         for name, lm in made.items():
             if lms.get(name, lm) != lm:
                 raise InputError(
                     f"{where}: an LM is called {name!r} already; give this one another name: "
-                    f"`columns: {{{name}_{group}: {columns[name]}, …}}`"
+                    f"`{key}: {{{name}_{group}: {columns[name]}, …}}`"
                 )
         lms.update(made)
         groups.setdefault(group, list(made))
+
+
+def expand_replica(config: dict) -> None:
+    """Give `surprisals` with `replica` their columns, rows and unit, those of REPLICA's store; in place.
+
+    Raises InputError if one of these is given, too.
+    """
+    lms = config.get("lms")
+    for name, lm in (lms if isinstance(lms, dict) else {}).items():
+        entry = lm.get("surprisals") if isinstance(lm, dict) else None
+        if not isinstance(entry, dict) or not isinstance(entry.get("replica"), dict):
+            continue
+        for key, value in replica.settings(entry["replica"]).items():
+            if entry.get(key, value) != value:
+                raise InputError(
+                    f"lms → {name} → surprisals → {key}: `replica` says it; leave out one of them"
+                )
+            entry[key] = value
 
 
 def _decimal(where: str, entry: dict) -> dict[str, str]:

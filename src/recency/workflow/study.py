@@ -245,6 +245,12 @@ class Study(Ranked, Absent):
         found = {key: entry[key] for key in kept if key in entry}
         if called := entry.get("datasets", {}).get(dataset):
             found["called"] = called
+        if rows := entry.get("rows"):
+            values = {name: [v] if isinstance(v, str) else v for name, v in rows.items()}
+            found["rows"] = {
+                name: [value.replace("{dataset}", called or dataset) for value in texts]
+                for name, texts in values.items()
+            }
         return found | (
             {"seed": self.lms[lm]["seed"]} if configuration.has_seeds(self.lms[lm]) else {}
         )

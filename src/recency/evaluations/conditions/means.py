@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.evaluations.maze.contrasts import paired
+from recency.evaluations.contrasts.paired import paired
 from recency.figures.paths import File, write_csv
 from recency.figures.style import UNITS
 from recency.names import hint

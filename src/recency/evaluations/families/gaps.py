@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from recency.evaluations.maze import contrasts
+from recency.evaluations.contrasts import paired as contrast_tests
 from recency.evaluations.reading_times.perplexity import compared
 from recency.figures import comparison
 from recency.figures.comparison import Described
@@ -89,7 +89,7 @@ def published_gaps(table: pd.DataFrame) -> pd.DataFrame:
 def paired(a: pd.Series, b: pd.Series) -> tuple[float, float, int]:
     """Return t of the paired differences a − b, its two-sided p, and the pairs (those of equal index)."""
     difference = (a - b).dropna().to_numpy()
-    return (*contrasts.paired(difference), len(difference))
+    return (*contrast_tests.paired(difference), len(difference))
 
 
 def widened(found: pd.DataFrame) -> tuple[float, float, int]:

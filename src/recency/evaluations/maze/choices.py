@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from recency.errors import InputError
-from recency.evaluations.maze import contrasts as contrasting
+from recency.evaluations.contrasts import paired
 from recency.figures.paths import File, Files, write_csv
 from recency.reading import filters
 from recency.scoring.foils import COLUMN, FOIL
@@ -103,8 +103,8 @@ def main(
     write_csv(out_choices, pd.DataFrame(rows, columns=COLUMNS))
     values = {name: plain for name, (plain, _) in bits.items()}
     if times:
-        values = {READERS: contrasting.reading_times(times, len(table))} | values
-    found = contrasting.tested(table[kept], {k: v[kept] for k, v in values.items()}, contrasts, by)
+        values = {READERS: paired.responses(times, len(table))[0]} | values
+    found = paired.tested(table[kept], {k: v[kept] for k, v in values.items()}, contrasts, by)
     write_csv(out_contrasts, found.assign(label=found.lm.map(told | {READERS: "readers"})))
 
 

@@ -1,6 +1,7 @@
 """Mazes: which of a word and its foil LMs find likelier, and contrasts between versions of items."""
 
 from recency import config as configuration
+from recency.evaluations.contrasts.spec import conditions_of, listed
 from recency.evaluations.registry import Evaluation, schema
 from recency.reading import declared_columns, filters
 
@@ -18,10 +19,7 @@ def _setting(key: str, default=None):
 
 def _contrasts(study, experiment: str) -> list[dict]:
     """Return each contrast as contrast, label, region, high and low."""
-    return [
-        {"contrast": name, "region": None, "label": name} | each
-        for name, each in settings_of(study.config, experiment).get("contrasts", {}).items()
-    ]
+    return listed(settings_of(study.config, experiment).get("contrasts", {}))
 
 
 def _surprisals(study, experiment: str) -> list[str]:
@@ -62,9 +60,7 @@ def _problems(config, name) -> list[str]:
         if settings.get(key, "item") not in columns:
             found.append(f"{where} → {key}: the words have no column {settings[key]!r}")
     conditions = {"filter": settings.get("filter")}
-    for contrast, each in settings.get("contrasts", {}).items():
-        sides = ("region", "high", "low")
-        conditions |= {f"contrasts → {contrast} → {side}": each.get(side) for side in sides}
+    conditions |= dict(conditions_of(settings.get("contrasts", {})))
     for key, text in conditions.items():
         if text is not None and (problem := filters.problem(text, columns)):
             found.append(f"{where} → {key}: {problem}")

@@ -4,9 +4,10 @@ import math
 
 import pandas as pd
 
+from recency.evaluations.contrasts.paired import COLUMNS, LEVEL
+from recency.evaluations.contrasts.stars import mark
 from recency.evaluations.maze.choices import COLUMNS as CHOICES
 from recency.evaluations.maze.choices import READERS
-from recency.evaluations.maze.contrasts import COLUMNS, LEVEL
 from recency.evaluations.maze.table import not_run
 from recency.evaluations.maze.table import published as as_published
 from recency.figures import comparison, style, tables
@@ -30,14 +31,6 @@ NOTE = (
     f"p two-sided, for each contrast by itself; passed, in bold: p < {LEVEL} with high above low. X the "
     "wrong way round, . p < 0.1, * < 0.05, ** < 0.01, *** < 0.001"
 )
-STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
-
-
-def mark(t: float, p: float) -> str:
-    """Mark a contrast as the thesis does: X the wrong way round, then . * ** *** by p."""
-    if math.isnan(t):
-        return ""
-    return "X" if t < 0 else next((stars for most, stars in STARS if p < most), "")
 
 
 def main(

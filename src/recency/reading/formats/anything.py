@@ -3,7 +3,7 @@
 import csv
 import io
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,9 +38,15 @@ class Style:
                 raise InputError(f"options → {name}: {value!r} is not one character")
 
 
-def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] = list) -> Table:
+def read(
+    path: Path,
+    style: Style,
+    choose: Callable[[list[str]], Iterable[str]] = list,
+    rows: Mapping[str, Sequence[str]] | None = None,
+) -> Table:
     """Read the columns that `choose` picks from their names; all values are text, missing ones "".
 
+    `rows` has column → values: of a large Parquet file, rows without them may be left out.
     Rows are known by their lines, or their numbers in a file without lines. A name that is empty,
     as that of row names is, becomes `unnamed_1`, by its place. Raises InputError, in one line with
     the file's name, for a file that is absent, empty, damaged or of another kind.
@@ -58,6 +64,8 @@ def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] 
     _whole(path)
     if zipfile.is_zipfile(path):
         raise InputError(f"{path} is a zip archive; unzip it and name the table")
+    if rows and (table := _parquet_rows(path, choose, rows)) is not None:
+        return table
     data = strict_tables.content(path)
     if data[:4] == b"PAR1" or data[:6] == b"ARROW1":
         return _columnar(path, data, choose)
@@ -130,6 +138,31 @@ def _text(path: Path, data: bytes, style: Style, choose: Callable) -> Table:
     return strict_tables.read(
         path, chosen, separator=separator, quoted=quoted, data=text.encode("utf-8", "replace")
     )
+
+
+def _parquet_rows(path: Path, choose: Callable, rows: Mapping[str, Sequence[str]]) -> Table | None:
+    """Read the rows of a Parquet file that have certain texts in its columns; None if that is not all to do.
+
+    So a file of many LMs is not read whole. Lines are numbers of these rows, from 1.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(path)
+        names = named(schema.names)
+        texts = {field.name for field in schema if pa.types.is_string(field.type)}
+        if names != schema.names or not rows.keys() <= texts:
+            return None
+        chosen = _picked(path, names, choose)
+        kept = [(name, "in", list(values)) for name, values in rows.items() if values]
+        frame = pq.read_table(path, columns=chosen, filters=kept).to_pandas()
+    except (pa.ArrowException, OSError):
+        return None
+    if frame.empty:
+        return None
+    frame = frame.reset_index(drop=True)
+    return Table(path, strict_tables.as_text(path, frame.set_axis(range(1, len(frame) + 1))))
 
 
 def _columnar(path: Path, data: bytes, choose: Callable) -> Table:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -38,11 +38,13 @@ class Columns:
     """The columns of one file: `of` is what → column, None where there is none to be; `said`: named in `columns:`.
 
     `given` is what `columns:` names for this file alone; `several` has columns that are made of others.
+    `rows` has column → the values whose rows are read, none: all.
     """
 
     of: Mapping[str, str | None]
     given: frozenset[str]
     several: Mapping[str, tuple[str, ...]]
+    rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def name(self, what: str) -> str | None:
         """Give the column of something: as mapped, or of that very name, if it is nothing else."""
@@ -68,11 +70,13 @@ class Columns:
         return {n: c for n, c in self.of.items() if n not in own and c is not None}
 
 
-def columns_of(columns: Mapping | None, part: str) -> Columns:
-    """Read the option `columns`: names for both files, and under `words` and `responses` for one.
+def columns_of(
+    columns: Mapping | None, part: str, rows: Mapping | None = None, more: Iterable[str] = ()
+) -> Columns:
+    """Read the options `columns` and `rows`: for both files, and under `words` and `responses` for one.
 
-    Several columns in a list are one: their labels together. Raises InputError where a value is no
-    name of a column (or null: there is none).
+    Several columns in a list are one: their labels together. `more` are columns that are read as
+    well. Raises InputError where a value is no name of a column (or null: there is none).
     """
     columns = dict(columns or {})
     own = {}
@@ -94,7 +98,27 @@ def columns_of(columns: Mapping | None, part: str) -> Columns:
             raise InputError(
                 f"options → columns → {name}: the project uses this name; take another"
             )
-    return Columns({**columns, **own}, frozenset(own), several)
+    chosen = dict.fromkeys(more, ()) | _rows_of(rows, part)
+    return Columns({**columns, **own}, frozenset(own), several, chosen)
+
+
+def _rows_of(rows: Mapping | None, part: str) -> dict[str, tuple[str, ...]]:
+    """Return column → values of the option `rows` for one file."""
+    rows = dict(rows or {})
+    of_part = {}
+    for name in ("words", "responses"):
+        if isinstance(rows.get(name), Mapping):
+            of_file = rows.pop(name)
+            of_part = of_file if name == part else of_part
+    selected = {}
+    for name, values in {**rows, **of_part}.items():
+        values = values if isinstance(values, list) else [values]
+        if not values or any(isinstance(value, (dict, list, type(None))) for value in values):
+            raise InputError(
+                f"options → rows → {name}: name the value, or a list of values, whose rows are read"
+            )
+        selected[str(name)] = tuple(map(str, values))
+    return selected
 
 
 def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
@@ -106,9 +130,12 @@ def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
     def choose(there: list[str]) -> list[str]:
         whole = {n: c for n, c in columns.several.items() if set(c) <= set(there)}
         found = [name for name in pick([*there, *whole]) if name is not None]
-        return [each for name in found for each in whole.get(name, (name,))]
+        for name in columns.rows:
+            if name not in there:
+                raise lacking(path, name, there)
+        return [*(each for name in found for each in whole.get(name, (name,))), *columns.rows]
 
-    table = anything.read(path, style, choose)
+    table = chosen_rows(anything.read(path, style, choose), columns.rows, "options → rows")
     frame = table.frame
     for name, parts in columns.several.items():
         if set(parts) <= set(frame.columns):
@@ -117,6 +144,39 @@ def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
                 joined = joined + " " + labels(table, part)
             frame = frame.assign(**{name: joined})
     return Table(table.path, frame)
+
+
+def chosen_rows(table: Table, rows: Mapping[str, Sequence[str]], option: str) -> Table:
+    """Return the rows of a table with certain values in its columns.
+
+    Parameters
+    ----------
+    table : Table
+        The rows, with the columns that `rows` names.
+    rows : mapping of str to sequence of str
+        Column → its values; none: all. Whole numbers are compared as labels: "01" is 1.
+    option : str
+        What the config calls `rows`.
+
+    Raises
+    ------
+    InputError
+        For a value that no row has.
+    """
+    for name, values in rows.items():
+        if not values:
+            continue
+        plain = all_visible(table[name]).map(plain_label)
+        for value in values:
+            if not (plain == plain_label(value)).any():
+                shown = ", ".join(map(repr, plain.drop_duplicates()[:8]))
+                raise InputError(
+                    f"{table.path}: no row has {value!r} as {name}, which {option} names; "
+                    f"there are {shown}"
+                )
+        out = ~plain.isin([plain_label(value) for value in values])
+        table = table.without(out, f"whose {name} is not {' or '.join(values)}")
+    return table
 
 
 def lacking(path: Path, name: str, there: Iterable[str], else_: str = "") -> InputError:

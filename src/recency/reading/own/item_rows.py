@@ -26,8 +26,8 @@ class Cells:
         Label of each text (`item`).
     labels : DataFrame
         Stimulus and condition of each text.
-    plain : list of str
-        Words of each text without case and punctuation.
+    plain, exact : list of str
+        Words of each text without case and punctuation, and as they are.
     critical : list of list of str
         Words of each critical region.
     regions : DataFrame
@@ -37,6 +37,7 @@ class Cells:
     names: list[str]
     labels: pd.DataFrame
     plain: list[str]
+    exact: list[str]
     critical: list[list[str]]
     regions: pd.DataFrame = field(repr=False)
 
@@ -71,6 +72,7 @@ def cells_of(words: pd.DataFrame) -> Cells:
         first["item"].tolist(),
         first[names].astype(str).reset_index(drop=True),
         plain.str.split().str.join(" ").tolist(),
+        words.word.groupby(number).agg(" ".join).tolist(),
         critical.tolist(),
         regions,
     )
@@ -142,6 +144,8 @@ def find(
     kept = there & ~absent.to_numpy()
     if (~there).any():
         warn(table.path, f"{(~there).sum():,} rows dropped, of no text of the words")
+    if _require_same_words(table, columns, words, found[kept]):
+        evidence += ", and the words of each row"
     lacking = len(cells.names) - len(set(cell[there]))
     note = f"; {lacking:,} texts have no response" if lacking else ""
     warn(table.path, f"{there.sum():,} of {len(cell):,} rows joined by {evidence}{note}")
@@ -222,6 +226,11 @@ def _by_text(read: Texts, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         fits = place.get(plain, [])
         if not fits and plain:  # a text without its context
             fits = [n for n, text in enumerate(cells.plain) if f" {plain} " in f" {text} "]
+        if (
+            len(fits) > 1
+        ):  # texts that punctuation alone distinguishes, as the comma of a garden path
+            text = " ".join(words)
+            fits = [n for n in fits if cells.exact[n] == text] or fits
         found.append(fits[0] if fits else -1)
         several.append(len(fits) > 1)
     return np.array(found, dtype=np.int64)[read.codes], np.array(several)[read.codes]
@@ -269,6 +278,27 @@ def _require_same_critical(table: Table, columns: Columns, cells: Cells, cell: n
                 line,
                 f"{name} is {own!r}{of}; the critical region of {cells.names[number]!r} is "
                 f"{' '.join(cells.critical[number])!r}; correct the labels or the words",
+            )
+    return True
+
+
+def _require_same_words(
+    table: Table, columns: Columns, words: pd.DataFrame, of_rows: pd.DataFrame
+) -> bool:
+    """Raise InputError where a row's words are not those of its region; return whether rows have any."""
+    if (name := columns.of.get("word")) is None or name not in table:
+        return False
+    shown_words = table[name][of_rows.index]
+    regions = pd.DataFrame({"first": of_rows["min"], "size": of_rows["size"], "shown": shown_words})
+    for line, first, size, shown in (
+        regions.astype({"first": int, "size": int}).drop_duplicates().itertuples()
+    ):
+        there = words.word.iloc[first : first + size].tolist()
+        if not is_same(shown.split(), there):
+            table.fail(
+                line,
+                f"{name} is {shown!r}, and its region has {' '.join(there)!r}; correct the labels of the "
+                "regions (options → regions), or the words",
             )
     return True
 

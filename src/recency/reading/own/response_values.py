@@ -82,6 +82,54 @@ def require_agreement(
         )
 
 
+def averaged(
+    table: Table, columns: Sequence[str], responses: pd.DataFrame, value: str
+) -> pd.DataFrame:
+    """Average responses of a subject to a word over the rows that `columns` distinguishes.
+
+    Parameters
+    ----------
+    table : Table
+        The rows, with the columns `columns`, as electrodes.
+    columns : sequence of str
+        The option `average`.
+    responses : DataFrame
+        Responses by row of the table, with subject, word_id and `value`.
+    value : str
+        The column that is averaged; rows without a value do not count.
+
+    Raises
+    ------
+    InputError
+        If two rows agree in all of `columns`, or differ in another column.
+    """
+    keys = ["subject", "word_id"]
+    labels_of = table.frame.loc[responses.index, list(columns)]
+    again = pd.concat([responses[keys], labels_of], axis=1).duplicated()
+    if again.any():
+        line = again.index[int(np.argmax(again))]
+        at = ", ".join(f"{name} {table[name][line]}" for name in columns)
+        table.fail(
+            line,
+            f"a second response of subject {responses.subject[line]} to this word at {at} "
+            f"({again.sum():,} such rows); options → average names what distinguishes them",
+        )
+    groups = responses.groupby(keys, sort=False)
+    others = [name for name in responses if name not in (*keys, value)]
+    for name in others:
+        if (groups[name].nunique(dropna=False) > 1).any():
+            raise InputError(
+                f"{table.path}: options → average: {name} differs between rows that are averaged; leave "
+                "it out of `columns`, or select rows with `rows`"
+            )
+    means = groups.agg({value: "mean", **dict.fromkeys(others, "first")})
+    warn(
+        table.path,
+        f"{len(responses):,} rows averaged over {', '.join(columns)} to {len(means):,} responses",
+    )
+    return means.reset_index()[list(responses.columns)]
+
+
 def require_one_response(
     table: Table, mapped: Columns, made: pd.DataFrame, subject: pd.Series
 ) -> None:
@@ -117,15 +165,24 @@ def sort_by_word(path: Path, made: pd.DataFrame, words: pd.DataFrame) -> pd.Data
 
 
 def add_fixation_history(made: pd.DataFrame, words: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Add words_since_fixation and previous_fixated where they are not there."""
+    """Add words_since_fixation and previous_fixated where they are not there.
+
+    A column `first_pass` says which words were fixated; without it, those with a response above 0.
+    """
     item = pd.Series(words["item"].to_numpy()[made.word_id.to_numpy()], index=made.index)
     read = pd.DataFrame({"subject": made.subject, "item": item}).drop_duplicates()
     all_words = read.merge(words[["item", "word_id"]], on="item", how="left", sort=False)
+    says = "first_pass" if "first_pass" in made else value
+    if made[says].dtype.kind not in "biuf":
+        raise InputError(
+            "options → columns → first_pass: its column says of each word whether it was fixated in "
+            "first pass, as 0 and 1 or true and false; map such a column, or leave it out"
+        )
     rows = all_words.merge(
-        made[["subject", "word_id", value]], on=["subject", "word_id"], how="left"
+        made[["subject", "word_id", says]], on=["subject", "word_id"], how="left"
     )
     rows = rows.astype({"subject": "str"})
-    fixated = rows[value] > 0
+    fixated = rows[says].astype(float) > 0
     rows["words_since_fixation"] = since_fixation(fixated)
     rows["previous_fixated"] = previous_fixated(fixated, [rows.subject, rows["item"]])
     new = [n for n in ("words_since_fixation", "previous_fixated") if n not in made]

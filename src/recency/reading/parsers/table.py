@@ -24,8 +24,10 @@ of two, `columns: {words: {…}, responses: {…}}` maps what they call otherwis
 Further options: `phrases: true`: a row's `word` is several words, to all of which it responds;
 `sentences`: punctuation, or item (one each), where no column says; `missing`: the
 spellings of a missing value; `skipped: true`: a missing time is of a word that was not fixated,
-0 ms; `unmatched: dropped`: rows to words that there are not, as of practice; `unit`: ms or s; `amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`, `encoding`, `decimal`,
-`sheet` (of a workbook), `frame` (of R's data).
+0 ms; `unmatched: dropped`: rows to words that there are not, as of practice; `rows`: column → the
+values whose rows are read; `average`: columns, as of electrodes, over which responses are averaged;
+`unit`: ms or s; `amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`,
+`encoding`, `decimal`, `sheet` (of a workbook), `frame` (of R's data).
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,7 +82,6 @@ COLUMNS = {
 
 CHOICES = {"shape": ("words", "items")}
 
-_SHAPES = ("words", "items")
 _UNITS = {"ms": 1.0, "s": 1000.0}
 
 
@@ -88,6 +89,7 @@ def words(
     files: dict[str, Path],
     *,
     columns: Mapping | None = None,
+    rows: Mapping | None = None,
     sentences: str | Mapping | None = None,
     separator: str | None = None,
     encoding: str = "utf-8",
@@ -109,8 +111,8 @@ def words(
 
     `measures` are the names of responses, which are no columns of words to keep.
     """
-    path, mapped = only(files, "words of a table"), columns_of(columns, "words")
-    one_of("shape", shape, _SHAPES)
+    path, mapped = only(files, "words of a table"), columns_of(columns, "words", rows)
+    one_of("shape", shape, CHOICES["shape"])
     rule = _rule(sentences)
     others = {n: c for n, c in mapped.others().items() if n not in measures}
     style = Style(separator, encoding, sheet, frame, decimal)
@@ -141,11 +143,11 @@ def words(
         return [*found, *(column for column in others.values() if column in there)]
 
     table = read(path, style, mapped, pick)
-    rows = _rows(table, mapped, phrases, subjects)
-    if not rows.has("position"):
-        rows = texts.by_row_order(rows)
-    kept = _of_words(table, rows, others, mapped, missing, decimal)
-    return texts.build(rows, rule, kept, phrases)
+    of_words = _rows(table, mapped, phrases, subjects)
+    if not of_words.has("position"):
+        of_words = texts.by_row_order(of_words)
+    kept = _of_words(table, of_words, others, mapped, missing, decimal)
+    return texts.build(of_words, rule, kept, phrases)
 
 
 def responses(
@@ -154,6 +156,8 @@ def responses(
     measure: str,
     *,
     columns: Mapping | None = None,
+    rows: Mapping | None = None,
+    average: Sequence[str] = (),
     separator: str | None = None,
     encoding: str = "utf-8",
     decimal: str = ".",
@@ -180,10 +184,11 @@ def responses(
     words_since_fixation and previous_fixated are counted over each subject's words of a text
     (a word without a row was not fixated), unless columns are mapped to them.
     """
-    path, mapped = only(files, "responses of a table"), columns_of(columns, "responses")
+    path = only(files, "responses of a table")
+    mapped = columns_of(columns, "responses", rows, average)
     one_of("unit", unit, _UNITS)
     one_of("unmatched", unmatched, ("refused", "dropped"))
-    one_of("shape", shape, _SHAPES)
+    one_of("shape", shape, CHOICES["shape"])
     style = Style(separator, encoding, sheet, frame, decimal)
     table, time, others = _read(path, style, mapped, measure, words, shape)
     if shape == "items" and unmatched == "dropped":
@@ -212,7 +217,10 @@ def responses(
             response_values.require_agreement(table, name, kept, words, found.word_id)
         else:
             made[name] = kept.to_numpy()
-    response_values.require_one_response(table, mapped, made, subject)
+    if average:
+        made = response_values.averaged(table, average, made, value)
+    else:
+        response_values.require_one_response(table, mapped, made, subject)
     made = response_values.sort_by_word(path, made, words)
     if eye_tracking:
         made = response_values.add_fixation_history(made, words, value)

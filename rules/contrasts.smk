@@ -1,0 +1,25 @@
+# Contrasts between words: differences in responses of any measure and in surprisal, over items and of each.
+
+
+rule contrasts:
+    input:
+        words=lambda wildcards: products.inputs(study, "contrasts", "words", wildcards),
+        observations=lambda wildcards: products.inputs(
+            study, "contrasts", "observations", wildcards
+        ),
+        surprisals=lambda wildcards: products.inputs(study, "contrasts", "surprisals", wildcards),
+    output:
+        "<results>/experiments/{experiment}/contrasts.csv",
+        effects="<results>/experiments/{experiment}/contrast_effects.csv",
+    log:
+        "<logs>/contrasts/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: study.lms_of(wildcards.experiment),
+        measures=lambda wildcards: products.setting_of(study, "contrasts", "measures", wildcards),
+        by=lambda wildcards: products.setting_of(study, "contrasts", "by", wildcards),
+        filter=lambda wildcards: products.setting_of(study, "contrasts", "filter", wildcards),
+        contrasts=lambda wildcards: products.setting_of(study, "contrasts", "contrasts", wildcards),
+    script:
+        "../workflow/scripts/contrasts/contrasts.py"

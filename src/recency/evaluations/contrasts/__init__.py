@@ -1,0 +1,1 @@
+"""Contrasts between words, in any measure and in surprisal."""

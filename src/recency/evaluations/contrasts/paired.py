@@ -1,0 +1,129 @@
+"""Contrasts between words: paired t over items, in readers' responses and in each LM's surprisal.
+
+The thesis's chapter 11 has 19 of them, such as "the main verb in a predictive context takes longer
+than the subject noun in another one": a region, what should be higher and what lower.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.figures.paths import File
+from recency.reading import filters
+from recency.reading.response_names import AMPLITUDE, EVENT, RESPONSES, TIME
+
+COLUMNS = ["contrast", "contrast_label", "lm", "items", "difference", "t", "p", "passed"]
+LEVEL = 0.05
+UNITS = {TIME: "log ms", AMPLITUDE: "µV", EVENT: "share"}
+"""Unit of differences of a response, "" of a score."""
+
+
+def responses(parts: Sequence[File], size: int) -> tuple[np.ndarray, str, np.ndarray]:
+    """Return each word's response, a mean over subjects, less the subject's own mean.
+
+    Parameters
+    ----------
+    parts : sequence of path
+        Observations: subject, word_id, perhaps span, and a response (times are logarithms) or event.
+    size : int
+        Number of words.
+
+    Returns
+    -------
+    values : ndarray, shape (size,)
+        NaN for words that nobody responded to.
+    unit : str
+        Of the values.
+    span : ndarray of int, shape (size,)
+        How many words the response is to, from each on; 1 where nothing says so.
+    """
+    rows = pd.concat([pd.read_parquet(path) for path in parts], ignore_index=True)
+    name = next(column for column in (*RESPONSES, EVENT) if column in rows)
+    value = np.log(rows[name]) if name == TIME else rows[name].astype(float)
+    value = value - value.groupby(rows["subject"]).transform("mean")
+    mean = value.groupby(rows["word_id"]).mean().reindex(range(size)).to_numpy()
+    span = np.ones(size, dtype=int)
+    if "span" in rows:
+        longest = rows.groupby("word_id")["span"].max()
+        span[longest.index] = longest
+    return mean, UNITS.get(name, ""), span
+
+
+def effects(
+    words: pd.DataFrame, value: np.ndarray, contrast: Mapping, by: str, where: str
+) -> pd.Series:
+    """Return the difference of each item that has both sides: the mean of `high` less that of `low`.
+
+    Parameters
+    ----------
+    words : DataFrame
+        Contract 1, with the column `by` and those that conditions name.
+    value : ndarray, shape (words,)
+        A response or a surprisal of each word, NaN where there is none.
+    contrast : mapping
+        contrast, region, high and low.
+    by : str
+        The column of items.
+    where : str
+        The contrast's place in the config, for errors.
+    """
+    high, low = (
+        pd.Series(value[side]).groupby(words[by].to_numpy()[side]).mean()
+        for side in _sides(words, contrast, where)
+    )
+    return (high - low).dropna()
+
+
+def tested(
+    words: pd.DataFrame,
+    values: Mapping[str, np.ndarray],
+    contrasts: Sequence[Mapping],
+    by: str,
+    where: str = "maze → contrasts",
+) -> pd.DataFrame:
+    """Return the rows (COLUMNS) of each contrast and of each lm in `values` (words,).
+
+    Each side of an item (the column `by`) is the mean over its words there; t is of the paired
+    differences, high less low, and p two-sided. A contrast is passed with p < 0.05 and high above.
+    """
+    rows = []
+    for contrast in contrasts:
+        at = f"{where} → {contrast['contrast']}"
+        for lm, value in values.items():
+            difference = effects(words, value, contrast, by, at).to_numpy()
+            if len(difference) < 2:
+                raise InputError(
+                    f"{at}: {len(difference)} groups of {by!r} have words of both "
+                    f"sides for {lm}, and a test takes 2 or more; look at region, high and low"
+                )
+            t, p = paired(difference)
+            passed = bool(p < LEVEL and t > 0)
+            identity = (contrast["contrast"], contrast["label"], lm, len(difference))
+            rows.append((*identity, difference.mean(), t, p, passed))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def paired(difference: np.ndarray) -> tuple[float, float]:
+    """Return Student's t of paired differences (n,) and its two-sided p; NaN where too few or all alike."""
+    from scipy.stats import ttest_1samp
+
+    if len(difference) < 2 or np.ptp(difference) == 0:
+        return math.nan, math.nan
+    result = ttest_1samp(difference, 0.0)
+    return float(result.statistic), float(result.pvalue)
+
+
+def _sides(words: pd.DataFrame, contrast: Mapping, where: str) -> list[np.ndarray]:
+    """Return which words (masks) are high and which are low."""
+
+    def holds(key: str) -> np.ndarray:
+        if contrast[key] is None:
+            return np.ones(len(words), bool)
+        result = filters.evaluated(words, f"{where} → {key}", contrast[key])
+        return result.fillna(False).to_numpy(bool)
+
+    region = holds("region")
+    return [region & holds(side) for side in ("high", "low")]

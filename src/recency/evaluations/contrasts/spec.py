@@ -1,0 +1,96 @@
+"""Contrasts between words, in readers' responses of any measure and in LMs' surprisal."""
+
+from collections.abc import Iterator, Mapping
+
+from recency.evaluations.registry import Evaluation, schema
+from recency.names import nearest
+from recency.reading import declared_columns, filters
+
+
+def settings_of(config: dict, experiment: str) -> dict:
+    """Return an experiment's `contrasts`, the defaults filled in."""
+    properties = schema("contrasts")["experiment"]["contrasts"]["properties"]
+    defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
+    return defaults | config["experiments"][experiment]["contrasts"]
+
+
+def listed(contrasts: Mapping[str, Mapping]) -> list[dict]:
+    """Return contrasts as contrast, label, region, high and low."""
+    return [
+        {"contrast": name, "region": None, "label": name} | entry
+        for name, entry in contrasts.items()
+    ]
+
+
+def conditions_of(contrasts: Mapping[str, Mapping]) -> Iterator[tuple[str, str]]:
+    """Yield the conditions that contrasts state, each with its place."""
+    for name, entry in contrasts.items():
+        for side in ("region", "high", "low"):
+            if side in entry:
+                yield f"contrasts → {name} → {side}", entry[side]
+
+
+def _setting(key: str):
+    return lambda study, experiment: settings_of(study.config, experiment).get(key)
+
+
+def _observations(study, experiment: str) -> list[str]:
+    """Return the observations of all measures, without the held-out partition."""
+    settings = settings_of(study.config, experiment)
+    name = settings["dataset"]
+    parts = ("fit", "exploratory") if study.partitioned(name) else ("fit",)
+    return [
+        f"<results>/observations/{name}.{measure}/{part}.parquet"
+        for measure in settings["measures"]
+        for part in parts
+    ]
+
+
+def _problems(config, name) -> list[str]:
+    if "contrasts" not in config["experiments"][name]:
+        return []
+    settings, where = settings_of(config, name), f"experiments → {name} → contrasts"
+    called, dataset = settings["dataset"], config["datasets"][settings["dataset"]]
+    problems = [
+        f"{where} → measures: {called} has no measure {nearest(measure, dataset['measures'])}"
+        for measure in settings["measures"]
+        if measure not in dataset["measures"]
+    ]
+    columns = declared_columns.of_words(config, dataset)
+    if settings["by"] not in columns:
+        problems.append(
+            f"{where} → by: the words of {called} have no column {nearest(settings['by'], columns)}; "
+            "a table's own columns are mapped in options → columns"
+        )
+    conditions = [*conditions_of(settings["contrasts"])]
+    conditions += [("filter", settings["filter"])] if "filter" in settings else []
+    for key, text in conditions:
+        if problem := filters.problem(text, columns):
+            problems.append(f"{where} → {key}: {problem}")
+    return problems
+
+
+EVALUATION = Evaluation(
+    key="contrasts",
+    applies=lambda study, experiment: (
+        study.experiment(experiment).get("contrasts", {}).get("dataset")
+        not in (None, *study.not_run)
+    ),
+    inputs={
+        "words": lambda study, experiment: (
+            f"<results>/datasets/{_setting('dataset')(study, experiment)}/words.parquet"
+        ),
+        "observations": _observations,
+        "surprisals": lambda study, experiment: [
+            f"<results>/surprisal/{lm}/{_setting('dataset')(study, experiment)}.parquet"
+            for lm in study.experiment(experiment)["lms"]
+        ],
+    },
+    settings={
+        **{key: _setting(key) for key in ("by", "filter", "measures")},
+        "contrasts": lambda study, experiment: listed(
+            settings_of(study.config, experiment)["contrasts"]
+        ),
+    },
+    problems=_problems,
+)

@@ -1,0 +1,12 @@
+"""Marks of contrasts, as the thesis has them."""
+
+import math
+
+STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
+
+
+def mark(t: float, p: float) -> str:
+    """Return X for a difference the wrong way round, else . * ** *** by p; "" where there is no t."""
+    if math.isnan(t):
+        return ""
+    return "X" if t < 0 else next((stars for most, stars in STARS if p < most), "")

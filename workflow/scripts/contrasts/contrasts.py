@@ -1,0 +1,7 @@
+"""Rule contrasts: differences between words in responses and surprisal, over items and of each item."""
+
+from recency.evaluations.contrasts.item_effects import main
+from recency.workflow.script import run
+
+if __name__ == "__main__":
+    run(main, snakemake)
