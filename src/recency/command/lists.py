@@ -122,6 +122,8 @@ def _written(value: object) -> str:
 def _model(config: dict, name: str) -> str:
     """Return a line on an LM."""
     settings = configuration.language_model(config, name)
+    if "languages" in settings:
+        return ", ".join(f"{code}: {lm}" for code, lm in settings["languages"].items())
     parameters = dict(settings["bias"])
     form = parameters.pop("form")
     given = ", ".join(f"{key}={_written(value)}" for key, value in parameters.items())

@@ -1,0 +1,107 @@
+"""Refuse LMs, unigram models and taggers of another language than the datasets that they score."""
+
+from collections.abc import Iterator, Mapping
+
+from recency import config as configuration
+from recency import languages
+from recency.errors import InputError
+from recency.evaluations import registry
+from recency.regression import designs
+from recency.regression import predictor_names as names
+
+
+def problems(config: Mapping) -> list[str]:
+    """List what is of different languages and does not go together; every name is defined."""
+    found = [*_members(config, "lms"), *_members(config, "unigrams"), *_datasets(config)]
+    for table in registry.fitted_tables():
+        for name, entry in config.get(table, {}).items():
+            found += _scored(config, table, name, entry)
+    return list(dict.fromkeys(found))
+
+
+def _members(config: Mapping, table: str) -> Iterator[str]:
+    """Yield entries of `languages` that are of another language, and LMs of different biases."""
+    of = {"lms": languages.of_lm, "unigrams": languages.of_unigram}[table]
+    for name, entry in config[table].items():
+        named = entry.get("languages", {})
+        for language, member in named.items():
+            known = of(config, member)
+            if known is not None and language not in known:
+                yield f"{table} → {name} → languages → {language}: {member!r} is {_written(known)}"
+        biases = {lm: configuration.bias_of(config, lm) for lm in named.values() if table == "lms"}
+        first = next(iter(biases), None)
+        for lm, bias in biases.items():
+            if bias != biases[first]:
+                yield (
+                    f"{table} → {name} → languages: {first!r} and {lm!r} have different biases; an LM "
+                    "for each language has one"
+                )
+
+
+def _datasets(config: Mapping) -> Iterator[str]:
+    """Yield words of another dataset, or a tagger, of another language than a dataset."""
+    for name, entry in config["datasets"].items():
+        own, owner = languages.of_dataset(config, name), entry["words"].get("dataset", name)
+        if owner in config["datasets"] and languages.of_dataset(config, owner) != own:
+            yield (
+                f"datasets → {name} → language: {own}, and its words are those of {owner!r}, which is "
+                f"{_written([languages.of_dataset(config, owner)])}; leave it out"
+            )
+        tagger = entry.get("tagger")
+        treebank = config.get("treebanks", {}).get(tagger)
+        if treebank and (other := treebank.get("language", languages.DEFAULT)) != own:
+            yield (
+                f"datasets → {name} → tagger: {tagger!r} is {_written([other])}, and the dataset "
+                f"{_written([own])}; name a treebank of its language"
+            )
+
+
+def _scored(config: Mapping, table: str, name: str, entry: Mapping) -> Iterator[str]:
+    """Yield the LMs and unigram models of an experiment or search that do not know a dataset's language."""
+    where = f"{table} → {name} → responses"
+    asked = configuration.responses(config, name, table)
+    datasets = dict.fromkeys(response["dataset"] for response in asked)
+    lms = entry.get("lms") or [entry["lm"]]
+    for dataset in datasets:
+        accepted = config["datasets"][dataset].get("accept", ())
+        language = languages.of_dataset(config, dataset)
+        if "language" in accepted:
+            continue
+        others = {lm: languages.of_lm(config, lm) for lm in dict.fromkeys(lms)}
+        lacking = [
+            lm for lm, known in others.items() if known is not None and language not in known
+        ]
+        if lacking:
+            more = f" (and {len(lacking) - 1} more)" if lacking[1:] else ""
+            yield (
+                f"{where}: {dataset!r} is {_written([language])}, and the LM {lacking[0]!r}{more} "
+                f"{_written(others[lacking[0]])}; name an LM with `languages: {{{language}: …}}`, or of a "
+                f"multilingual one state lms → {lacking[0]} → language"
+            )
+    unigram = config["scales"].get(config["scale"], {}).get("unigram")
+    known = languages.of_unigram(config, unigram) if unigram in config["unigrams"] else None
+    for response in asked if known is not None else ():
+        dataset = response["dataset"]
+        language = languages.of_dataset(config, dataset)
+        accepted = "language" in config["datasets"][dataset].get("accept", ())
+        if accepted or language in known or not _names_unigram(config, response["design"]):
+            continue
+        yield (
+            f"{where} → {response['design']}: {dataset!r} is {_written([language])}, and the unigram "
+            f"model {unigram!r} {_written(known)}; name one with `languages: {{{language}: …}}` as the "
+            "scale's `unigram`"
+        )
+
+
+def _names_unigram(config: Mapping, design: str) -> bool:
+    """Say whether a design has unigram surprisal; False for a formula that cannot be read."""
+    try:
+        used = names.used(designs.read(config["designs"][design]))
+    except InputError:
+        return False
+    return any(names.split(name).stem == "unigram" for name in used)
+
+
+def _written(codes) -> str:
+    """Write languages: `of de`, `of en and de`."""
+    return f"of {' and '.join(sorted(codes))}"
