@@ -230,6 +230,10 @@ class Study(Ranked, Absent):
         files = ("config.json", "model.safetensors", "tokenizer.json")
         return [f"<results>/lms/{lm.get('weights', name)}/{file}" for file in files]
 
+    def language(self, dataset: str) -> str:
+        """Return the ISO 639 code of a dataset's language."""
+        return languages.of_dataset(self.config, dataset)
+
     def surprisal_in_language(self, table: str, name: str, dataset: str, ending: str) -> str:
         """Return the surprisal of a dataset by the LM, or the unigram model, of its language."""
         member = languages.member(self.config, table, name, dataset)

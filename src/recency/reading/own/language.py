@@ -4,7 +4,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
-_FUNCTION_WORDS = {
+FUNCTION_WORDS = {
     "English": "the of and to in that was his he it with is for as had you not be on at",
     "German": "der die und das nicht ist ich sie er ein zu mit den von es sich auf dem eine auch",
     "Dutch": "de het een van en niet dat ik zijn op te met voor hij er maar ze naar ook bij",
@@ -61,7 +61,7 @@ def guess(words: Iterable[str]) -> str | None:
     count = Counter(plain)
     shares = {
         language: sum(count[word] for word in listed.split()) / len(plain)
-        for language, listed in _FUNCTION_WORDS.items()
+        for language, listed in FUNCTION_WORDS.items()
     }
     best = max(shares, key=shares.get)
     return best if len(plain) >= 15 and shares[best] >= _SHARE else None
