@@ -10,12 +10,66 @@ from recency.errors import InputError
 from recency.reading import gate, text_languages
 from recency.reading.contracts import check_words, word_table
 
-ENGLISH = "He was in the garden and it was dark, so that she had not seen him at the gate. ".split()
-GERMAN = (
-    "Er ist in dem Garten und sie hat ihn nicht gesehen, denn es war auf dem Hof dunkel. ".split()
-)
+ENGLISH = [
+    "He",
+    "was",
+    "in",
+    "the",
+    "garden",
+    "and",
+    "it",
+    "was",
+    "dark,",
+    "so",
+    "that",
+    "she",
+    "had",
+    "not",
+    "seen",
+    "him",
+    "at",
+    "the",
+    "gate.",
+]
+GERMAN = [
+    "Er",
+    "ist",
+    "in",
+    "dem",
+    "Garten",
+    "und",
+    "sie",
+    "hat",
+    "ihn",
+    "nicht",
+    "gesehen,",
+    "denn",
+    "es",
+    "war",
+    "auf",
+    "dem",
+    "Hof",
+    "dunkel.",
+]
 CHINESE = list("他在花园里她没有看见他因为天黑了我们都知道这件事情")
-TURKISH = "Bu ev çok eski ama bahçe daha güzel ve bir kedi için de yer var gibi".split()
+TURKISH = [
+    "Bu",
+    "ev",
+    "çok",
+    "eski",
+    "ama",
+    "bahçe",
+    "daha",
+    "güzel",
+    "ve",
+    "bir",
+    "kedi",
+    "için",
+    "de",
+    "yer",
+    "var",
+    "gibi",
+]
 POTEC = Path(__file__).parents[2] / ".." / "shared" / "data" / "potec" / "potec_words.tsv.gz"
 
 

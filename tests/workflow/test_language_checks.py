@@ -35,8 +35,8 @@ PAPER, GERMANS, TWO = "", "german", "pooled"
 BEFORE = {PAPER: [], GERMANS: [GERMAN], TWO: [GERMAN, POOLED]}
 WRONG = [
     (PAPER, "experiments: {exp1: {responses: {eye_tracking: [potec.FP]}}}",
-     "experiments → exp1 → responses: 'potec' is of de, and the LM 'Pythia' (and 2 more) of en; name an "
-     "LM with `languages: {de: …}`, or of a multilingual one state lms → Pythia → language"),
+     ("experiments → exp1 → responses: 'potec' is of de, and the LM 'Pythia' (and 2 more) of en; name an "
+     "LM with `languages: {de: …}`, or of a multilingual one state lms → Pythia → language")),
     (GERMANS, "experiments: {two: {title: t, lms: [de], baseline: de, responses: {eye_tracking: [potec.FP]}}}",
      "two → responses → eye_tracking: 'potec' is of de, and the unigram model 'openwebtext' of en"),
     (GERMANS, "experiments: {exp1: {lms: [de], baseline: de}}",

@@ -10,8 +10,8 @@ import numpy as np
 from recency.errors import InputError
 from recency.reading.strict_tables import content
 
-# A full stop, question or exclamation mark, then any closing quotes and brackets.
-_FINAL = re.compile(r"[.?!…]['\"’”)\]]*$")
+# A full stop, question or exclamation mark of any script, then any closing quotes and brackets.
+_FINAL = re.compile(r"[.?!…。！？｡؟۔।॥։]['\"’”)\]»“」』）》】]*$")
 # What has a full stop but ends no sentence: a title, or a lone initial.
 _ABBREVIATION = re.compile(r"^['\"‘“(\[]*(?:Mr|Mrs|Ms|Dr|Prof|Rev|Gen|St|[A-Z])\.$")
 # A question or exclamation inside quotes, which a reporting clause can follow.
