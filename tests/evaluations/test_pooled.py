@@ -123,6 +123,25 @@ def test_pooled_effects_cover_both_languages(files):
     assert by.random["de"] == pytest.approx(9, abs=3)
 
 
+def test_endpoints_given_the_fits_are_pooled_too(files, tmp_path):
+    random, kept = np.random.default_rng(2), {"full": [], "base": []}
+    for number, cell in enumerate(files["cells"]):
+        lead = LEADS[cell["dataset"], cell["measure"]] if cell["lm"] == "bias" else 0.0
+        frame = pd.DataFrame({"subject": np.repeat([*"abcdefgh"], 60), "word_id": [*range(60)] * 8})
+        frame["sentence"] = frame.word_id // 5
+        gains = {"full": 10 * lead + random.normal(0, 0.01, len(frame)), "base": 0.0}
+        for model, gain in gains.items():
+            path = tmp_path / f"{number}.{model}.parquet"
+            frame.assign(loglik=-1.0 + gain).to_parquet(path)
+            kept[model].append(path)
+    effects, pooled = made(files | kept, endpoint="conditional", bootstrap="given_fits")
+    whole = effects[effects.measure == ALL].set_index("dataset")
+    assert whole.n.to_dict() == {"a": 960, "b": 480, "c": 480, "d": 480}
+    assert whole.effect["c"] == pytest.approx(100, abs=4 * whole.se["c"])
+    assert whole.effect["a"] == pytest.approx(30, abs=4 * whole.se["a"])
+    assert pooled.set_index("language").random["de"] == pytest.approx(90, abs=15)
+
+
 def test_a_corpus_without_a_fit_is_named(files):
     frame = pd.read_parquet(files["full"][3])
     frame.assign(loglik=math.nan).to_parquet(files["full"][3])
