@@ -4,6 +4,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
+from recency import languages
+
 FUNCTION_WORDS = {
     "English": "the of and to in that was his he it with is for as had you not be on at",
     "German": "der die und das nicht ist ich sie er ein zu mit den von es sich auf dem eine auch",
@@ -33,6 +35,12 @@ _SCRIPTS = {
 }
 _SHARE = 0.12
 """Share of function words from which a text is taken to be of a language."""
+
+
+def code_of(words: Iterable[str]) -> str | None:
+    """Return the ISO 639 code of the likely language of running words, None if it has no code."""
+    codes = {name: code for code, name in languages.NAMES.items()}
+    return codes.get(guess(words) or "")
 
 
 def guess(words: Iterable[str]) -> str | None:
