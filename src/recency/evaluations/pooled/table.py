@@ -14,8 +14,8 @@ from recency.figures.tables import Table
 PRODUCT = {
     "makes": {"out": ("table_pooled", "Pooled analysis by language")},
     "reads": ["effects=pooled_effects", "pooled=pooled", "not_run"],
-    "settings": ["lms=ranked_lms", "responses", "baseline=ranked_baseline", "title"],
-    "summary": ("pooled.csv", "{title}: pooled over corpora"),
+    "settings": ["lms=ranked_lms", "responses", "title"],
+    "summary": ("table_pooled.csv", "{title}: pooled over corpora"),
 }
 
 HEADER = [
@@ -36,15 +36,14 @@ HEADER = [
 def layout(
     effects: pd.DataFrame | None,
     pooled: pd.DataFrame,
-    labels: dict[str, str],
     title: str,
     notes: list[str],
 ) -> Table:
-    """Set out each LM's corpora, its languages and all of them."""
+    """Set out each LM's corpora, its languages and all of them; `pooled` has labels."""
     grid, rules = [], []
-    for lm, combined in pooled.groupby("lm", sort=False):
+    for (lm, label), combined in pooled.groupby(["lm", "label"], sort=False):
         rules.append(len(grid))
-        first = labels.get(lm, lm)
+        first = label
         for row in combined.itertuples(index=False):
             whole = row.language == ALL
             corpora = [] if effects is None or whole else _corpora(effects, lm, row.language)
@@ -88,8 +87,9 @@ def _cells(row) -> list[str]:
     ]
 
 
-def described(pooled: pd.DataFrame, baseline: str) -> list[str]:
+def described(pooled: pd.DataFrame) -> list[str]:
     """Say what the columns are, and whether languages differ."""
+    baseline = pooled.against_label.iloc[0]
     notes = [
         (
             f"lead: ΔLogLik of the LM less that of {baseline}, nats per {SCALE:,} observations; of languages "
@@ -102,7 +102,7 @@ def described(pooled: pd.DataFrame, baseline: str) -> list[str]:
     ]
     for row in pooled[(pooled.language == ALL) & pooled.p_between.notna()].itertuples():
         notes.append(
-            f"difference between languages, {row.lm}: Q({row.df_between:.0f}) = "
+            f"difference between languages, {row.label}: Q({row.df_between:.0f}) = "
             f"{style.number(row.q_between, 2)}, p {style.p_value(row.p_between)}"
         )
     return notes
@@ -111,7 +111,7 @@ def described(pooled: pd.DataFrame, baseline: str) -> list[str]:
 def summary(path: File) -> Table:
     """Return the meta-analyses for the summary, without corpora."""
     pooled = pd.read_csv(path)
-    return layout(None, pooled, {}, "", described(pooled, str(pooled.against.iloc[0])))
+    return layout(None, pooled, "", described(pooled))
 
 
 def main(
@@ -121,7 +121,6 @@ def main(
     out: Files,
     lms: Described,
     responses: Described,
-    baseline: str,
     not_run: File | None = None,
     title: str = "Pooled analysis",
 ) -> None:
@@ -129,8 +128,11 @@ def main(
     models, measured = comparison.records(lms, responses)
     labels = {lm.lm: lm.label for lm in models}
     each, combined = pd.read_csv(effects), pd.read_csv(pooled)
+    combined = combined.assign(
+        label=combined.lm.map(labels), against_label=combined.against.map(labels)
+    )
     absent = comparison.absent_responses(
         [r for r in measured if r.dataset not in set(each.dataset)], comparison.reasons(not_run)
     )
-    notes = [*described(combined, labels.get(baseline, baseline)), *absent]
-    tables.write(out, layout(each, combined, labels, title, notes), combined)
+    notes = [*described(combined), *absent]
+    tables.write(out, layout(each, combined, title, notes), combined)
