@@ -31,6 +31,7 @@ experiments:
     responses: {eye_tracking: [provo.FP, potec.FP]}
     pooled: {}
 """
+SPANISH = "datasets: {provo: {language: es, accept: [language]}}"
 PAPER, GERMANS, TWO = "", "german", "pooled"
 BEFORE = {PAPER: [], GERMANS: [GERMAN], TWO: [GERMAN, POOLED]}
 WRONG = [
@@ -61,6 +62,10 @@ WRONG = [
     (TWO, "experiments: {two: {pooled: {lms: [de]}}}", "two → pooled → lms: 'de' is not among"),
     (PAPER, "experiments: {new: {title: t, lms: [Pythia, dVM-I], baseline: Pythia, minimal_pairs: blimp, pooled: {}}}",
      "new → pooled: the experiment has no `responses`"),
+    (TWO, SPANISH, "two → responses: 'provo' is of es, and the LM 'both' (and 1 more) of de and en"),
+    (TWO, SPANISH, "two → responses → eye_tracking: 'provo' is of es, and the unigram model 'both-unigrams' of de"),
+    (GERMANS, "experiments: {exp1: {word_length: {dataset: potec}}}",
+     "exp1 → word_length: 'potec' is of de, and the LM 'Pythia' (and 2 more) of en"),
 ]  # fmt: skip
 
 

@@ -58,39 +58,52 @@ def _datasets(config: Mapping) -> Iterator[str]:
 
 def _scored(config: Mapping, table: str, name: str, entry: Mapping) -> Iterator[str]:
     """Yield the LMs and unigram models of an experiment or search that do not know a dataset's language."""
-    where = f"{table} → {name} → responses"
+    where = f"{table} → {name}"
     asked = configuration.responses(config, name, table)
-    datasets = dict.fromkeys(response["dataset"] for response in asked)
-    lms = entry.get("lms") or [entry["lm"]]
-    for dataset in datasets:
-        accepted = config["datasets"][dataset].get("accept", ())
+    datasets = {response["dataset"]: "responses" for response in asked}
+    for key, each in entry.items():
+        if isinstance(each, Mapping) and each.get("dataset") in config["datasets"]:
+            datasets.setdefault(each["dataset"], key)
+    lms = dict.fromkeys(entry.get("lms") or [entry["lm"]])
+    for dataset, key in datasets.items():
         language = languages.of_dataset(config, dataset)
-        if "language" in accepted:
-            continue
-        others = {lm: languages.of_lm(config, lm) for lm in dict.fromkeys(lms)}
+        others = {lm: languages.of_lm(config, lm) for lm in lms}
         lacking = [
-            lm for lm, known in others.items() if known is not None and language not in known
+            lm for lm, known in others.items() if _lacks(config, dataset, known, config["lms"][lm])
         ]
         if lacking:
             more = f" (and {len(lacking) - 1} more)" if lacking[1:] else ""
             yield (
-                f"{where}: {dataset!r} is {_written([language])}, and the LM {lacking[0]!r}{more} "
+                f"{where} → {key}: {dataset!r} is {_written([language])}, and the LM {lacking[0]!r}{more} "
                 f"{_written(others[lacking[0]])}; name an LM with `languages: {{{language}: …}}`, or of a "
                 f"multilingual one state lms → {lacking[0]} → language"
             )
     unigram = config["scales"].get(config["scale"], {}).get("unigram")
-    known = languages.of_unigram(config, unigram) if unigram in config["unigrams"] else None
-    for response in asked if known is not None else ():
-        dataset = response["dataset"]
-        language = languages.of_dataset(config, dataset)
-        accepted = "language" in config["datasets"][dataset].get("accept", ())
-        if accepted or language in known or not _names_unigram(config, response["design"]):
-            continue
-        yield (
-            f"{where} → {response['design']}: {dataset!r} is {_written([language])}, and the unigram "
-            f"model {unigram!r} {_written(known)}; name one with `languages: {{{language}: …}}` as the "
-            "scale's `unigram`"
-        )
+    if unigram not in config["unigrams"]:
+        return
+    known, model = languages.of_unigram(config, unigram), config["unigrams"][unigram]
+    designs_of = {(r["dataset"], f"responses → {r['design']}"): r["design"] for r in asked}
+    designs_of |= {(d, key): None for d, key in datasets.items() if key != "responses"}
+    for (dataset, key), design in designs_of.items():
+        is_read = _names_unigram(config, design) if design else "languages" in model
+        if is_read and _lacks(config, dataset, known, model):
+            language = languages.of_dataset(config, dataset)
+            yield (
+                f"{where} → {key}: {dataset!r} is {_written([language])}, and the unigram "
+                f"model {unigram!r} {_written(known)}; name one with `languages: {{{language}: …}}` as "
+                "the scale's `unigram`"
+            )
+
+
+def _lacks(config: Mapping, dataset: str, known: frozenset[str] | None, model: Mapping) -> bool:
+    """Return whether an LM or unigram model of known languages cannot score a dataset.
+
+    `accept: [language]` lets one of another language pass, but none that has to choose by language.
+    """
+    if known is None or languages.of_dataset(config, dataset) in known:
+        return False
+    accepted = "language" in config["datasets"][dataset].get("accept", ())
+    return "languages" in model or not accepted
 
 
 def _names_unigram(config: Mapping, design: str) -> bool:
