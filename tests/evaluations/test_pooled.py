@@ -60,16 +60,16 @@ def files(tmp_path):
     return {"full": full, "base": base, "cells": cells, "datasets": DATASETS} | outputs
 
 
-def made(files, **more):
+def computed(files, **more):
     computing.main(**files, lms=["bias"], baseline="base", **more)
     return pd.read_csv(files["out_effects"]), pd.read_csv(files["out_pooled"])
 
 
 def test_effects_are_leads_per_1000_observations(files):
-    effects, _ = made(files)
-    each = effects[effects.measure != ALL].set_index(["dataset", "measure"])
+    effects, _ = computed(files)
+    by_response = effects[effects.measure != ALL].set_index(["dataset", "measure"])
     for (dataset, measure), lead in LEADS.items():
-        row = each.loc[dataset, measure]
+        row = by_response.loc[dataset, measure]
         assert row.effect == pytest.approx(1000 * lead, abs=4 * row.se)
         assert row.effect == pytest.approx(1000 * row.total / row.n)
         assert row.se == pytest.approx(1000 * row.total_se / row.n)
@@ -77,7 +77,7 @@ def test_effects_are_leads_per_1000_observations(files):
 
 
 def test_measures_of_a_corpus_are_one_study(files):
-    effects, pooled = made(files)
+    effects, pooled = computed(files)
     whole = effects[effects.measure == ALL].set_index("dataset")
     parts = effects[(effects.dataset == "a") & (effects.measure != ALL)]
     assert whole.n["a"] == parts.n.sum()
@@ -102,7 +102,7 @@ def test_measures_of_a_corpus_are_one_study(files):
 
 
 def test_languages_and_all_are_meta_analyses_of_their_corpora(files):
-    effects, pooled = made(files)
+    effects, pooled = computed(files)
     whole, by = effects[effects.measure == ALL], pooled.set_index("language")
     for language, part in [*whole.groupby("language"), (ALL, whole)]:
         expected = combine(part.effect, part.se)
@@ -117,7 +117,7 @@ def test_languages_and_all_are_meta_analyses_of_their_corpora(files):
 
 
 def test_pooled_effects_cover_both_languages(files):
-    _, pooled = made(files)
+    _, pooled = computed(files)
     by = pooled.set_index("language")
     assert by.random["de"] > by.random["en"] > 0
     assert by.random["de"] == pytest.approx(9, abs=3)
@@ -134,7 +134,7 @@ def test_endpoints_given_the_fits_are_pooled_too(files, tmp_path):
             path = tmp_path / f"{number}.{model}.parquet"
             frame.assign(loglik=-1.0 + gain).to_parquet(path)
             kept[model].append(path)
-    effects, pooled = made(files | kept, endpoint="conditional", bootstrap="given_fits")
+    effects, pooled = computed(files | kept, endpoint="conditional", bootstrap="given_fits")
     whole = effects[effects.measure == ALL].set_index("dataset")
     assert whole.n.to_dict() == {"a": 960, "b": 480, "c": 480, "d": 480}
     assert whole.effect["c"] == pytest.approx(100, abs=4 * whole.se["c"])
@@ -148,11 +148,11 @@ def test_a_corpus_without_a_fit_is_named(files):
     with pytest.raises(
         InputError, match=r"pooled: a.GP has no ΔLogLik of 'bias' or 'base'; leave it out"
     ):
-        made(files)
+        computed(files)
 
 
 def test_figure_and_table_have_every_corpus_and_language(files, tmp_path):
-    effects, pooled = made(files)
+    effects, pooled = computed(files)
     given = {"effects": files["out_effects"], "pooled": files["out_pooled"], "lms": LMS}
     given |= {"responses": RESPONSES, "baseline": "base"}
     out = [tmp_path / f"figure.{ending}" for ending in ("svg", "png", "csv")]
@@ -188,7 +188,7 @@ def test_figure_and_table_have_every_corpus_and_language(files, tmp_path):
 
 def test_a_language_of_one_corpus_has_no_diamond(files):
     files["datasets"] = [*DATASETS[:3], {**DATASETS[3], "language": "fi"}]
-    effects, pooled = made(files)
+    effects, pooled = computed(files)
     drawn = figure.lines(effects, pooled, "bias")
     assert [*drawn.kind].count("language") == 1
     assert pooled.set_index("language").k.to_dict() == {"en": 2, "de": 1, "fi": 1, ALL: 4}

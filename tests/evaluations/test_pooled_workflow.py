@@ -29,10 +29,10 @@ def test_two_languages_are_pooled_from_one_config(tmp_path):
         ("en", "simulated", "simulated_spr"),
         ("is", "simulated-is", "simulated_is"),
     ]:
-        for role, own in [("mix", f"mix-{lm}"), ("by-language", unigram)]:
+        for role, member in [("mix", f"mix-{lm}"), ("by-language", unigram)]:
             one, other = (
                 pd.read_parquet(results / "surprisal" / name / f"{dataset}.parquet")
-                for name in (role, own)
+                for name in (role, member)
             )
             pd.testing.assert_frame_equal(one, other)
     experiment = results / "experiments" / "pooled"

@@ -20,7 +20,7 @@ def no_other_font(monkeypatch):
 
 def drawn(tmp_path, labels, title="", names=("f.svg", "f.csv")):
     """Draw bars with these labels; return the texts of the figure as they were drawn."""
-    made = []
+    drawings = []
 
     def draw():
         figure = style.figure(2)
@@ -28,11 +28,11 @@ def drawn(tmp_path, labels, title="", names=("f.svg", "f.csv")):
         axes.barh(range(len(labels)), 1)
         axes.set_yticks(range(len(labels)), labels)
         axes.set_title(title)
-        made.append(figure)
+        drawings.append(figure)
         return figure
 
     style.write([tmp_path / name for name in names], pd.DataFrame({"a": [1]}), draw)
-    axes = made[0].axes[0]
+    axes = drawings[0].axes[0]
     return [text.get_text() for text in axes.get_yticklabels()], axes.title
 
 

@@ -89,8 +89,10 @@ def test_texts_of_one_language_pass():
 )
 def test_texts_of_two_languages_are_named(other, name):
     table = words(*[ENGLISH * 5] * 4, *[other * 5] * 2)
-    said = text_languages.mixed(table)
-    assert said == f"its texts are of several languages: English (text '1') and {name} (text '5')"
+    message = text_languages.mixed(table)
+    assert (
+        message == f"its texts are of several languages: English (text '1') and {name} (text '5')"
+    )
     responses = pd.DataFrame({"subject": ["a"] * 9, "word_id": range(9), "time_ms": 300.0})
     with pytest.raises(InputError, match=r"mine\.SPR: its texts are of several languages") as error:
         gate.require_usable(table, responses, "mine.SPR")
@@ -110,8 +112,8 @@ def test_a_quotation_is_no_second_language():
 def test_another_language_than_stated_is_refused():
     table = words(*[GERMAN * 5] * 4)
     assert text_languages.contradicts(table, "de") == ""
-    said = "its words seem to be German, and its language is en (English)"
-    assert text_languages.contradicts(table, "en") == said
+    message = "its words seem to be German, and its language is en (English)"
+    assert text_languages.contradicts(table, "en") == message
     responses = pd.DataFrame({"subject": ["a"] * 9, "word_id": range(9), "time_ms": 300.0})
     with pytest.raises(InputError, match="language is en .* State the language of datasets → mine"):
         gate.require_usable(table, responses, "mine.SPR", language="en")
@@ -127,7 +129,7 @@ def test_potec_is_german():
     with gzip.open(POTEC, "rt", encoding="utf-8") as file:
         table = pd.read_csv(file, sep="\t")
     texts = [list(part.WORD.astype(str)) for _, part in table.groupby("itemid")]
-    made = words(*texts)
-    assert text_languages.mixed(made) == ""
-    assert text_languages.contradicts(made, "de") == ""
-    assert "German" in text_languages.contradicts(made, "en")
+    corpus = words(*texts)
+    assert text_languages.mixed(corpus) == ""
+    assert text_languages.contradicts(corpus, "de") == ""
+    assert "German" in text_languages.contradicts(corpus, "en")

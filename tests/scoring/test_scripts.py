@@ -64,9 +64,9 @@ def read(folder, language, form="NFC"):
     """Read a synthetic corpus of a language as a table of the user's; return words and responses."""
     listed, spaced, _ = TEXTS[language]
     rows = [
-        (subject, "one", place, unicodedata.normalize(form, word), spaced, 200 + 10 * place)
+        (subject, "one", number, unicodedata.normalize(form, word), spaced, 200 + 10 * number)
         for subject in ("s1", "s2")
-        for place, word in enumerate(listed, 1)
+        for number, word in enumerate(listed, 1)
     ]
     names = ["subject", "item", "position", "word", "space_after", "rt"]
     pd.DataFrame(rows, columns=names).to_csv(folder / "reading.csv", index=False)
@@ -74,12 +74,12 @@ def read(folder, language, form="NFC"):
         {"t": folder / "reading.csv"},
         {"columns": {"SPR": "rt"}, "sentences": "punctuation"},
     )
-    made = [folder / "words.parquet", folder / "responses.parquet"]
-    read_words.main(files=files, parser="table", options=options, out=made[0])
+    paths = [folder / "words.parquet", folder / "responses.parquet"]
+    read_words.main(files=files, parser="table", options=options, out=paths[0])
     read_responses.main(
-        files=files, words=made[0], parser="table", measure="SPR", options=options, out=made[1]
+        files=files, words=paths[0], parser="table", measure="SPR", options=options, out=paths[1]
     )
-    return [pd.read_parquet(path) for path in made]
+    return [pd.read_parquet(path) for path in paths]
 
 
 @pytest.mark.parametrize("language", TEXTS)
@@ -90,13 +90,13 @@ def test_a_corpus_is_read_and_scored_as_written(tmp_path, tokenizer, network, la
     assert set(table.space_after) == {spaced}
     assert table.sentence.nunique() == many
     assert len(times) == 2 * len(listed) and times.time_ms.min() == 210
-    found = recency.surprisal(table, network, tokenizer)
+    scored = recency.surprisal(table, network, tokenizer)
     ids = tokenizer.encode(written(language), add_special_tokens=False).ids
     with torch.no_grad():
         log = network(torch.tensor([[0, *ids]])).logits[0].log_softmax(-1)
-    bits = sum(-log[place, token].item() for place, token in enumerate(ids)) / np.log(2)
-    assert found.tokens.sum() == len(ids)
-    assert found.surprisal_bits.sum() == pytest.approx(bits, abs=1e-3)
+    bits = sum(-log[number, token].item() for number, token in enumerate(ids)) / np.log(2)
+    assert scored.tokens.sum() == len(ids)
+    assert scored.surprisal_bits.sum() == pytest.approx(bits, abs=1e-3)
 
 
 @pytest.mark.parametrize("language", ["tr", "fi", "ko", "hi"])
@@ -128,8 +128,8 @@ def test_unigrams_of_a_script_without_spaces_are_of_the_treebank_s_words(tmp_pat
         result = ngram_surprisal.score(table, arpa, True, "item", "bits")
         unknown[words] = set(result.ledger.word)
         many = pd.concat([table] * 5, ignore_index=True).assign(word_id=range(5 * len(table)))
-        said = other_language(many, ngram_surprisal.score(many, arpa, True, "item", "bits"))
-        assert bool(said) == (not words)
+        message = other_language(many, ngram_surprisal.score(many, arpa, True, "item", "bits"))
+        assert bool(message) == (not words)
     assert unknown[True] == set() and unknown[False] == set(listed)
 
 

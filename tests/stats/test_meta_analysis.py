@@ -37,41 +37,41 @@ def bcg():
 
 def test_bcg_trials_have_the_published_results(bcg):
     # R's metafor, on the same trials: rma(method="FE") and rma(method="PM").
-    made = combine(*bcg)
-    assert made.k == 13
-    assert (made.fixed, made.fixed_se) == pytest.approx((-0.4303, 0.0405), abs=5e-5)
-    assert made.q == pytest.approx(152.2330, abs=5e-4)
-    assert made.i2 == pytest.approx(0.9212, abs=5e-4)
-    assert made.tau2 == pytest.approx(0.3181, abs=5e-4)
-    assert made.random == pytest.approx(-0.7150, abs=2e-4)
+    result = combine(*bcg)
+    assert result.k == 13
+    assert (result.fixed, result.fixed_se) == pytest.approx((-0.4303, 0.0405), abs=5e-5)
+    assert result.q == pytest.approx(152.2330, abs=5e-4)
+    assert result.i2 == pytest.approx(0.9212, abs=5e-4)
+    assert result.tau2 == pytest.approx(0.3181, abs=5e-4)
+    assert result.random == pytest.approx(-0.7150, abs=2e-4)
 
 
 def test_tau2_solves_paule_and_mandels_equation(bcg):
     effect, se = bcg
-    made = combine(effect, se)
-    weight = 1 / (se**2 + made.tau2)
+    result = combine(effect, se)
+    weight = 1 / (se**2 + result.tau2)
     mean = weight @ effect / weight.sum()
     assert weight @ (effect - mean) ** 2 == pytest.approx(len(effect) - 1, rel=1e-5)
-    assert made.random == pytest.approx(mean)
-    assert made.weights == pytest.approx(weight / weight.sum())
+    assert result.random == pytest.approx(mean)
+    assert result.weights == pytest.approx(weight / weight.sum())
 
 
 def test_the_interval_is_hartung_and_knapps_by_hand():
     from scipy import stats
 
     effect, se = np.array([1.0, 3.0, 8.0]), np.array([0.5, 1.0, 0.7])
-    made = combine(effect, se)
-    weight = 1 / (se**2 + made.tau2)
-    spread = math.sqrt(weight @ (effect - made.random) ** 2 / (2 * weight.sum()))
-    assert made.random_high - made.random == pytest.approx(stats.t.ppf(0.975, 2) * spread)
-    predicted = stats.t.ppf(0.975, 1) * math.sqrt(made.tau2 + spread**2)
-    assert made.prediction_high - made.random == pytest.approx(predicted)
+    result = combine(effect, se)
+    weight = 1 / (se**2 + result.tau2)
+    spread = math.sqrt(weight @ (effect - result.random) ** 2 / (2 * weight.sum()))
+    assert result.random_high - result.random == pytest.approx(stats.t.ppf(0.975, 2) * spread)
+    predicted = stats.t.ppf(0.975, 1) * math.sqrt(result.tau2 + spread**2)
+    assert result.prediction_high - result.random == pytest.approx(predicted)
 
 
 def test_equal_effects_do_not_narrow_the_interval():
-    made = combine([2.0, 2.0, 2.0], [1.0, 1.0, 1.0])
-    assert (made.tau2, made.q, made.i2) == pytest.approx((0, 0, 0), abs=1e-12)
-    assert made.random_se == pytest.approx(made.fixed_se) == pytest.approx(1 / math.sqrt(3))
+    result = combine([2.0, 2.0, 2.0], [1.0, 1.0, 1.0])
+    assert (result.tau2, result.q, result.i2) == pytest.approx((0, 0, 0), abs=1e-12)
+    assert result.random_se == pytest.approx(result.fixed_se) == pytest.approx(1 / math.sqrt(3))
 
 
 def test_results_are_in_the_unit_of_the_effects():
@@ -83,10 +83,10 @@ def test_results_are_in_the_unit_of_the_effects():
 
 
 def test_one_estimate_is_itself():
-    made = combine([1.5], [0.5])
-    assert (made.fixed, made.random, made.random_se, made.tau2) == (1.5, 1.5, 0.5, 0.0)
-    assert made.random_low == pytest.approx(1.5 - 0.97998, abs=1e-4)
-    assert math.isnan(made.q) and math.isnan(made.prediction_low)
+    result = combine([1.5], [0.5])
+    assert (result.fixed, result.random, result.random_se, result.tau2) == (1.5, 1.5, 0.5, 0.0)
+    assert result.random_low == pytest.approx(1.5 - 0.97998, abs=1e-4)
+    assert math.isnan(result.q) and math.isnan(result.prediction_low)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +111,6 @@ def test_random_effects_interval_covers_the_mean_of_studies():
     for _ in range(400):
         se = random.uniform(0.5, 1.5, 6)
         effect = random.normal(1.0, 1.0, 6) + random.normal(0, se)
-        made = combine(effect, se)
-        covered += made.random_low < 1.0 < made.random_high
+        result = combine(effect, se)
+        covered += result.random_low < 1.0 < result.random_high
     assert 0.92 < covered / 400 <= 0.99

@@ -77,7 +77,7 @@ def config_of(before, overlay="{}"):
     return config
 
 
-@pytest.mark.parametrize("before, overlay, reason", WRONG, ids=[each[2][:60] for each in WRONG])
+@pytest.mark.parametrize("before, overlay, reason", WRONG, ids=[case[2][:60] for case in WRONG])
 def test_languages_that_do_not_go_together_are_refused(before, overlay, reason):
     with pytest.raises(InputError) as error:
         checks.check(config_of(before, overlay), SCHEMA)
@@ -122,18 +122,18 @@ def test_it_is_described_by_the_bias_of_its_lms():
 
 
 def test_seeds_are_those_of_its_lms():
-    own = configuration.language_model(config_of(TWO), "Pythia")["seed"]
-    config = config_of(TWO, f"experiments: {{two: {{seeds: [{own}, {own + 1}]}}}}")
-    found = grids.expand(config)["two"]["lms"]
-    other = f"seed={own + 1}"
-    assert list(found) == ["both", f"both@{other}", "both-mix", f"both-mix@{other}"]
-    assert grids.baselines(found, "both")[f"both-mix@{other}"] == f"both@{other}"
+    seed = configuration.language_model(config_of(TWO), "Pythia")["seed"]
+    config = config_of(TWO, f"experiments: {{two: {{seeds: [{seed}, {seed + 1}]}}}}")
+    lms = grids.expand(config)["two"]["lms"]
+    other = f"seed={seed + 1}"
+    assert list(lms) == ["both", f"both@{other}", "both-mix", f"both-mix@{other}"]
+    assert grids.baselines(lms, "both")[f"both-mix@{other}"] == f"both@{other}"
     members = config["lms"][f"both@{other}"]["languages"]
     assert members == {"en": f"Pythia@{other}", "de": f"de@{other}"}
 
 
 @pytest.mark.parametrize(
-    "lm, known",
+    "lm, codes",
     [
         ("Pythia", {"en"}),
         ("dVM-I", {"en"}),
@@ -145,11 +145,11 @@ def test_seeds_are_those_of_its_lms():
         ("of-file", None),
     ],
 )
-def test_an_lm_has_the_language_of_its_text(lm, known):
+def test_an_lm_has_the_language_of_its_text(lm, codes):
     more = """
 lms:
   ngrams: {ngram: {corpus: deutsch}}
   mix: {interpolate: [de, ngrams], shares: [0.5, 0.5]}
   of-file: {ngram: {file: {local: README.md}}}
 """
-    assert languages.of_lm(config_of(GERMANS, more), lm) == (known and frozenset(known))
+    assert languages.of_lm(config_of(GERMANS, more), lm) == (codes and frozenset(codes))

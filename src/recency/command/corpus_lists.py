@@ -83,38 +83,38 @@ def selected(records: Sequence[Record], language: str, task: str) -> list[Record
     InputError
         If there are none.
     """
-    found = list(records)
+    chosen = list(records)
     if language:
         codes = {name.casefold(): code for code, name in languages.NAMES.items()}
         code = codes.get(language.casefold(), language.casefold())
-        known = sorted({each.language for each in records})
-        if code not in known:
-            raise InputError(f"--language: no corpus is in {nearest(code, known)}")
-        found = [each for each in found if each.language == code]
+        stated = sorted({listed.language for listed in records})
+        if code not in stated:
+            raise InputError(f"--language: no corpus is in {nearest(code, stated)}")
+        chosen = [listed for listed in chosen if listed.language == code]
     if task:
-        known = sorted({each.task for each in records} - {""})
-        if task not in known:
-            raise InputError(f"--task: no corpus has the task {nearest(task, known)}")
-        found = [each for each in found if each.task == task]
-    if records and not found:
+        stated = sorted({listed.task for listed in records} - {""})
+        if task not in stated:
+            raise InputError(f"--task: no corpus has the task {nearest(task, stated)}")
+        chosen = [listed for listed in chosen if listed.task == task]
+    if records and not chosen:
         raise InputError(
             f"--language, --task: no corpus is in {language!r} and of the task {task!r}"
         )
-    return found
+    return chosen
 
 
-def row(each: Record) -> list[str]:
+def row(listed: Record) -> list[str]:
     """Return the columns of a line: name, kind, language, task, measures, and the rest."""
-    run = RUN_WITH_LINES[each.run_with]
-    rest = "; ".join(filter(None, [each.label, each.cite, each.licence, run]))
-    return [each.name, each.kind, each.language, each.task, each.measures, rest]
+    run = RUN_WITH_LINES[listed.run_with]
+    rest = "; ".join(filter(None, [listed.label, listed.cite, listed.licence, run]))
+    return [listed.name, listed.kind, listed.language, listed.task, listed.measures, rest]
 
 
 def page(records: Iterable[Record]) -> list[str]:
     """Return the lines of a Markdown page: a table a language, English first."""
     by_language: dict[str, list[Record]] = {}
-    for each in records:
-        by_language.setdefault(each.language, []).append(each)
+    for listed in records:
+        by_language.setdefault(listed.language, []).append(listed)
     order = sorted(by_language, key=lambda code: (code != "en", languages.name_of(code)))
     total = sum(map(len, by_language.values()))
     lines = [*PAGE.split("\n"), f"{total} datasets in {_counted(len(order), 'language')}.", ""]
@@ -122,7 +122,7 @@ def page(records: Iterable[Record]) -> list[str]:
         lines += [f"## {languages.name_of(code)}", ""]
         lines += ["| dataset | corpus | task | measures | run with | licence | cite |"]
         lines += ["|---|---|---|---|---|---|---|"]
-        lines += [_markdown(each) for each in by_language[code]] + [""]
+        lines += [_markdown(listed) for listed in by_language[code]] + [""]
     return lines[:-1]
 
 
@@ -130,8 +130,13 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("s" if number != 1 else "")
 
 
-def _markdown(each: Record) -> str:
+def _markdown(listed: Record) -> str:
     """Return a row of the page's table."""
-    cells = [each.label, TASKS.get(each.task, ""), each.measures, RUN_WITH.get(each.run_with, "")]
-    cells = [f"`{each.name}`", *cells, each.licence, each.cite]
+    cells = [
+        listed.label,
+        TASKS.get(listed.task, ""),
+        listed.measures,
+        RUN_WITH.get(listed.run_with, ""),
+    ]
+    cells = [f"`{listed.name}`", *cells, listed.licence, listed.cite]
     return f"| {' | '.join(cell.replace('|', '/') or UNKNOWN for cell in cells)} |"

@@ -125,12 +125,12 @@ def _texts(figure: "Figure", kind: type) -> Iterable:
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             if not all(fitting(label.get_text()) for label in axis.get_ticklabels()):
-                own = axis.get_major_formatter()
-                axis.set_major_formatter(FuncFormatter(partial(_formatted, own)))
+                unchanged = axis.get_major_formatter()
+                axis.set_major_formatter(FuncFormatter(partial(_formatted, unchanged)))
             yield from axis.get_ticklabels()
     yield from figure.findobj(kind)
 
 
-def _formatted(formatter, value: float, place: int | None = None) -> str:
+def _formatted(formatter, value: float, position: int | None = None) -> str:
     """Return a tick's label with keys for labels that no font can draw."""
-    return with_keys(formatter(value, place))
+    return with_keys(formatter(value, position))

@@ -32,19 +32,19 @@ def mixed(words: pd.DataFrame, responses: pd.DataFrame | None = None) -> str:
     responses : DataFrame, optional
         Not used: checks of a dataset have both tables.
     """
-    found: dict[str, list[tuple[str, int]]] = {}
+    guessed: dict[str, list[tuple[str, int]]] = {}
     for item, passage in _passages(words):
         if language := guess(passage):
-            found.setdefault(language, []).append((item, len(passage)))
-    sizes = {language: sum(n for _, n in listed) for language, listed in found.items()}
+            guessed.setdefault(language, []).append((item, len(passage)))
+    sizes = {language: sum(n for _, n in listed) for language, listed in guessed.items()}
     first, *others = sorted(sizes, key=sizes.get, reverse=True) or [""]
     total = sum(sizes.values())
     for other in others:
-        enough = len(found[other]) >= PASSAGES and sizes[other] >= SHARE * total
+        enough = len(guessed[other]) >= PASSAGES and sizes[other] >= SHARE * total
         if enough and not _related(first, other):
             return (
-                f"its texts are of several languages: {first} (text {found[first][0][0]!r}) and "
-                f"{other} (text {found[other][0][0]!r})"
+                f"its texts are of several languages: {first} (text {guessed[first][0][0]!r}) and "
+                f"{other} (text {guessed[other][0][0]!r})"
             )
     return ""
 
@@ -59,10 +59,15 @@ def contradicts(words: pd.DataFrame, language: str) -> str:
     language : str
         ISO 639 code that the dataset states, or has by default.
     """
-    found, stated = guess(words["word"].head(5000)), languages.name_of(language)
-    if found is None or stated not in _DISTINGUISHED or found == stated or _related(found, stated):
+    guessed, stated = guess(words["word"].head(5000)), languages.name_of(language)
+    if (
+        guessed is None
+        or stated not in _DISTINGUISHED
+        or guessed == stated
+        or _related(guessed, stated)
+    ):
         return ""
-    return f"its words seem to be {found}, and its language is {language} ({stated})"
+    return f"its words seem to be {guessed}, and its language is {language} ({stated})"
 
 
 def _passages(words: pd.DataFrame) -> Iterator[tuple[str, list[str]]]:

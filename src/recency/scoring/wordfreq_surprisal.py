@@ -69,10 +69,10 @@ def frequencies(language: str) -> tuple[Callable[[str], float], float]:
             "unigrams → wordfreq: the package wordfreq is not installed; pip install 'wordfreq[cjk]', "
             "or take `corpus`, a text of the language"
         ) from None
-    known = wordfreq.available_languages(LARGEST)
-    if language not in known:
+    available = wordfreq.available_languages(LARGEST)
+    if language not in available:
         raise InputError(
-            f"unigrams → wordfreq: it has no language {nearest(language, known)}; take `corpus`, a text "
+            f"unigrams → wordfreq: it has no language {nearest(language, available)}; take `corpus`, a text "
             "of the language"
         )
 
@@ -101,7 +101,7 @@ def score(
     ]
     nats = -np.log([types[word] or least for word in words["word"]])
     none, zero = np.full(len(words), np.nan), np.zeros(len(words))
-    made = results.table(words, nats, none, np.ones(len(words)), zero, unit)
+    surprisal = results.table(words, nats, none, np.ones(len(words)), zero, unit)
     examples = list(dict.fromkeys(word for _, word, *_ in issues))[:5]
     note = f"{len(issues):,} of {len(words):,} words are not in wordfreq, such as {examples}"
-    return results.Result(made, results.ledger(words, issues), notes=[note])
+    return results.Result(surprisal, results.ledger(words, issues), notes=[note])

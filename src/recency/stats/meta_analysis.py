@@ -111,16 +111,16 @@ def combine(effects: Sequence[float], standard_errors: Sequence[float]) -> MetaA
 
     # In units of the typical standard error, since the search for τ² ends at an absolute tolerance.
     unit = float(np.median(se))
-    made = combine_effects(effect / unit, (se / unit) ** 2, method_re="iterated")
-    tau2 = max(float(made.tau2), 0.0)
+    result = combine_effects(effect / unit, (se / unit) ** 2, method_re="iterated")
+    tau2 = max(float(result.tau2), 0.0)
     weights = 1 / ((se / unit) ** 2 + tau2)
     mean = float(weights @ (effect / unit) / weights.sum())
     plain = 1 / float(weights.sum())
     corrected = float(weights @ (effect / unit - mean) ** 2 / weights.sum()) / (k - 1)
     spread = math.sqrt(max(plain, corrected))
     reach = float(stats.t.ppf((1 + LEVEL) / 2, k - 1)) * spread
-    fixed, fixed_se = float(made.mean_effect_fe), float(made.sd_eff_w_fe)
-    q = float(made.q)
+    fixed, fixed_se = float(result.mean_effect_fe), float(result.sd_eff_w_fe)
+    q = float(result.q)
     predicted = nan
     if k >= FEWEST_FOR_PREDICTION:
         quantile = float(stats.t.ppf((1 + LEVEL) / 2, k - 2))

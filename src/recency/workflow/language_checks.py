@@ -12,11 +12,11 @@ from recency.regression import predictor_names as names
 
 def problems(config: Mapping) -> list[str]:
     """List what is of different languages and does not go together; every name is defined."""
-    found = [*_members(config, "lms"), *_members(config, "unigrams"), *_datasets(config)]
+    wrong = [*_members(config, "lms"), *_members(config, "unigrams"), *_datasets(config)]
     for table in registry.fitted_tables():
         for name, entry in config.get(table, {}).items():
-            found += _scored(config, table, name, entry)
-    return list(dict.fromkeys(found))
+            wrong += _scored(config, table, name, entry)
+    return list(dict.fromkeys(wrong))
 
 
 def _members(config: Mapping, table: str) -> Iterator[str]:
@@ -25,9 +25,9 @@ def _members(config: Mapping, table: str) -> Iterator[str]:
     for name, entry in config[table].items():
         named = entry.get("languages", {})
         for language, member in named.items():
-            known = of(config, member)
-            if known is not None and language not in known:
-                yield f"{table} → {name} → languages → {language}: {member!r} is {_written(known)}"
+            understood = of(config, member)
+            if understood is not None and language not in understood:
+                yield f"{table} → {name} → languages → {language}: {member!r} is {_written(understood)}"
         biases = {lm: configuration.bias_of(config, lm) for lm in named.values() if table == "lms"}
         first = next(iter(biases), None)
         for lm, bias in biases.items():
@@ -41,18 +41,18 @@ def _members(config: Mapping, table: str) -> Iterator[str]:
 def _datasets(config: Mapping) -> Iterator[str]:
     """Yield words of another dataset, or a tagger, of another language than a dataset."""
     for name, entry in config["datasets"].items():
-        own, owner = languages.of_dataset(config, name), entry["words"].get("dataset", name)
-        if owner in config["datasets"] and languages.of_dataset(config, owner) != own:
+        stated, owner = languages.of_dataset(config, name), entry["words"].get("dataset", name)
+        if owner in config["datasets"] and languages.of_dataset(config, owner) != stated:
             yield (
-                f"datasets → {name} → language: {own}, and its words are those of {owner!r}, which is "
+                f"datasets → {name} → language: {stated}, and its words are those of {owner!r}, which is "
                 f"{_written([languages.of_dataset(config, owner)])}; leave it out"
             )
         tagger = entry.get("tagger")
         treebank = config.get("treebanks", {}).get(tagger)
-        if treebank and (other := treebank.get("language", languages.DEFAULT)) != own:
+        if treebank and (other := treebank.get("language", languages.DEFAULT)) != stated:
             yield (
                 f"datasets → {name} → tagger: {tagger!r} is {_written([other])}, and the dataset "
-                f"{_written([own])}; name a treebank of its language"
+                f"{_written([stated])}; name a treebank of its language"
             )
 
 
@@ -61,15 +61,17 @@ def _scored(config: Mapping, table: str, name: str, entry: Mapping) -> Iterator[
     where = f"{table} → {name}"
     asked = configuration.responses(config, name, table)
     datasets = {response["dataset"]: "responses" for response in asked}
-    for key, each in entry.items():
-        if isinstance(each, Mapping) and each.get("dataset") in config["datasets"]:
-            datasets.setdefault(each["dataset"], key)
+    for key, settings in entry.items():
+        if isinstance(settings, Mapping) and settings.get("dataset") in config["datasets"]:
+            datasets.setdefault(settings["dataset"], key)
     lms = dict.fromkeys(entry.get("lms") or [entry["lm"]])
     for dataset, key in datasets.items():
         language = languages.of_dataset(config, dataset)
         others = {lm: languages.of_lm(config, lm) for lm in lms}
         lacking = [
-            lm for lm, known in others.items() if _lacks(config, dataset, known, config["lms"][lm])
+            lm
+            for lm, understood in others.items()
+            if _lacks(config, dataset, understood, config["lms"][lm])
         ]
         if lacking:
             more = f" (and {len(lacking) - 1} more)" if lacking[1:] else ""
@@ -81,26 +83,28 @@ def _scored(config: Mapping, table: str, name: str, entry: Mapping) -> Iterator[
     unigram = config["scales"].get(config["scale"], {}).get("unigram")
     if unigram not in config["unigrams"]:
         return
-    known, model = languages.of_unigram(config, unigram), config["unigrams"][unigram]
+    understood, model = languages.of_unigram(config, unigram), config["unigrams"][unigram]
     designs_of = {(r["dataset"], f"responses → {r['design']}"): r["design"] for r in asked}
     designs_of |= {(d, key): None for d, key in datasets.items() if key != "responses"}
     for (dataset, key), design in designs_of.items():
         is_read = _names_unigram(config, design) if design else "languages" in model
-        if is_read and _lacks(config, dataset, known, model):
+        if is_read and _lacks(config, dataset, understood, model):
             language = languages.of_dataset(config, dataset)
             yield (
                 f"{where} → {key}: {dataset!r} is {_written([language])}, and the unigram "
-                f"model {unigram!r} {_written(known)}; name one with `languages: {{{language}: …}}` as "
+                f"model {unigram!r} {_written(understood)}; name one with `languages: {{{language}: …}}` as "
                 "the scale's `unigram`"
             )
 
 
-def _lacks(config: Mapping, dataset: str, known: frozenset[str] | None, model: Mapping) -> bool:
+def _lacks(
+    config: Mapping, dataset: str, understood: frozenset[str] | None, model: Mapping
+) -> bool:
     """Return whether an LM or unigram model of known languages cannot score a dataset.
 
     `accept: [language]` lets one of another language pass, but none that has to choose by language.
     """
-    if known is None or languages.of_dataset(config, dataset) in known:
+    if understood is None or languages.of_dataset(config, dataset) in understood:
         return False
     accepted = "language" in config["datasets"][dataset].get("accept", ())
     return "languages" in model or not accepted

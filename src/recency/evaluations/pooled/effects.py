@@ -96,16 +96,16 @@ def effects(
             if not here:
                 continue
             differences = {r: totals[lm, r] - totals[baseline, r] for r in here}
-            if lost := [r for r, each in differences.items() if not math.isfinite(each.value)]:
+            if lost := [r for r, lead in differences.items() if not math.isfinite(lead.value)]:
                 raise InputError(
                     f"pooled: {name}.{lost[0][1]} has no ΔLogLik of {lm!r} or {baseline!r}; leave it "
                     "out of the experiment's `responses`"
                 )
-            for response, each in differences.items():
-                rows.append(_row(lm, baseline, about, response[1], each))
+            for response, lead in differences.items():
+                rows.append(_row(lm, baseline, about, response[1], lead))
             whole, *rest = differences.values()
-            for each in rest:
-                whole = whole + each
+            for lead in rest:
+                whole = whole + lead
             rows.append(_row(lm, baseline, about, ALL, whole))
     return pd.DataFrame(rows, columns=EFFECTS)
 
@@ -124,7 +124,7 @@ def _row(lm: str, baseline: str, about: Mapping, measure: str, difference: Any) 
 
 def pooled(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the meta-analyses (POOLED) of each LM's corpora: by language, and of all of them."""
-    found = []
+    analyses = []
     corpora = rows[rows.measure == ALL]
     if (flat := corpora[~(corpora.se > 0)]).size:
         raise InputError(
@@ -138,12 +138,14 @@ def pooled(rows: pd.DataFrame) -> pd.DataFrame:
         }
         q, df, p = between_groups(list(groups.values()))
         named = {"lm": lm, "against": against}
-        found += [named | {"language": code} | _statistics(made) for code, made in groups.items()]
+        analyses += [
+            named | {"language": code} | _statistics(analysis) for code, analysis in groups.items()
+        ]
         whole = _statistics(combine(mine.effect, mine.se))
         between = {"q_between": q, "df_between": df, "p_between": p}
-        found.append(named | {"language": ALL} | whole | between)
-    return pd.DataFrame(found, columns=POOLED)
+        analyses.append(named | {"language": ALL} | whole | between)
+    return pd.DataFrame(analyses, columns=POOLED)
 
 
-def _statistics(made: MetaAnalysis) -> dict[str, float]:
-    return {name: getattr(made, name) for name in STATISTICS}
+def _statistics(analysis: MetaAnalysis) -> dict[str, float]:
+    return {name: getattr(analysis, name) for name in STATISTICS}

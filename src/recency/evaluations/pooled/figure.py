@@ -38,17 +38,17 @@ def lines(effects: pd.DataFrame, pooled: pd.DataFrame, lm: str) -> pd.DataFrame:
     measures = effects[(effects.lm == lm) & (effects.measure != ALL)]
     named = measures.groupby("dataset", sort=False).measure.agg(", ".join)
     combined = pooled[pooled.lm == lm].set_index("language")
-    found = []
+    listed = []
     for code, part in corpora.groupby("language", sort=False):
         for row in part.itertuples(index=False):
-            own = named[row.dataset]
-            label = row.label if row.label.endswith(own) else f"{row.label} {own}"
-            found.append({"kind": "corpus", "text": label, "value": row.effect, "low": row.low, "high": row.high, "n": row.n})  # fmt: skip
+            measured_as = named[row.dataset]
+            label = row.label if row.label.endswith(measured_as) else f"{row.label} {measured_as}"
+            listed.append({"kind": "corpus", "text": label, "value": row.effect, "low": row.low, "high": row.high, "n": row.n})  # fmt: skip
         if len(part) > 1:
-            found.append(_combined("language", languages.name_of(code), combined.loc[code]))
-    found.append(_combined("overall", "All", combined.loc[ALL]))
+            listed.append(_combined("language", languages.name_of(code), combined.loc[code]))
+    listed.append(_combined("overall", "All", combined.loc[ALL]))
     columns = ["kind", "text", "value", "low", "high", "n", "prediction_low", "prediction_high"]
-    return pd.DataFrame(found, columns=columns)
+    return pd.DataFrame(listed, columns=columns)
 
 
 def _combined(kind: str, name: str, row: pd.Series) -> dict:
@@ -72,10 +72,10 @@ def draw(
     tallest = max(map(len, parts.values()))
     figure = style.figure(0.3 + down * (0.75 + INCHES * tallest))
     grid = figure.subplots(down, across, squeeze=False, sharey=True)
-    for place, axes in enumerate(grid.flat):
-        axes.set_visible(place < len(shown))
-        if place < len(shown):
-            lm = shown[place]
+    for number, axes in enumerate(grid.flat):
+        axes.set_visible(number < len(shown))
+        if number < len(shown):
+            lm = shown[number]
             _panel(axes, parts[lm.lm], lm.lm)
             axes.set_title(lm.label, loc="left")
             axes.set_xlabel(f"\N{MINUS SIGN} {baseline} (nats per {SCALE:,} observations)")
@@ -111,13 +111,13 @@ def _panel(axes: Axes, rows: pd.DataFrame, lm: str) -> None:
 
 def sentences(pooled: pd.DataFrame, what: str) -> list[str]:
     """Say what is drawn."""
-    said = "squares: corpora, larger with more observations; diamonds: random-effects means, by language and of all"
+    marks = "squares: corpora, larger with more observations; diamonds: random-effects means, by language and of all"
     predicted = (
         "; dotted: prediction interval of a new corpus"
         if pooled.prediction_low.notna().any()
         else ""
     )
-    return [f"{said}; lines and widths: 95 % intervals{predicted}", *filter(None, [what])]
+    return [f"{marks}; lines and widths: 95 % intervals{predicted}", *filter(None, [what])]
 
 
 def main(
@@ -132,11 +132,11 @@ def main(
 ) -> None:
     """Draw the forest plot to `out` (.pdf, .svg, .png; .csv for the effects)."""
     models, measured = comparison.records(lms, responses)
-    each, combined = pd.read_csv(effects), pd.read_csv(pooled)
+    table, combined = pd.read_csv(effects), pd.read_csv(pooled)
     reference = next((lm.label for lm in models if lm.lm == baseline), baseline)
-    here = set(each.dataset)
+    here = set(table.dataset)
     absent = comparison.absent_responses(
         [r for r in measured if r.dataset not in here], comparison.reasons(not_run)
     )
     words = [*sentences(combined, ""), *absent]
-    style.write(out, each, draw, each, combined, models, reference, words, empty=words)
+    style.write(out, table, draw, table, combined, models, reference, words, empty=words)

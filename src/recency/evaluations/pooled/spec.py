@@ -28,15 +28,15 @@ def _datasets(study, experiment: str) -> list[dict]:
 def _problems(config, name) -> list[str]:
     """List LMs that are pooled and are not the experiment's, or are its baseline."""
     experiment = config["experiments"][name]
-    found, where = [], f"experiments → {name} → pooled → lms"
+    wrong, where = [], f"experiments → {name} → pooled → lms"
     for lm in experiment.get("pooled", {}).get("lms", ()):
         if lm not in experiment["lms"]:
-            found.append(f"{where}: {lm!r} is not among the experiment's `lms`")
+            wrong.append(f"{where}: {lm!r} is not among the experiment's `lms`")
         elif lm == experiment["baseline"]:
-            found.append(
+            wrong.append(
                 f"{where}: {lm!r} is the baseline, from which the others' differences are pooled"
             )
-    return found
+    return wrong
 
 
 EVALUATION = Evaluation(

@@ -59,7 +59,7 @@ def layout(
 def _corpora(effects: pd.DataFrame, lm: str, language: str) -> list[list[str]]:
     """Return the cells of an LM's corpora in a language, by measure and in all."""
     mine = effects[(effects.lm == lm) & (effects.language == language)]
-    found = []
+    lines = []
     for _, part in mine.groupby("dataset", sort=False):
         single = len(part) == 2
         for row in part.itertuples(index=False):
@@ -67,8 +67,8 @@ def _corpora(effects: pd.DataFrame, lm: str, language: str) -> list[list[str]]:
                 continue
             name = row.label if row.measure == ALL else f"{row.label} {row.measure}"
             ends = style.interval(row.low, row.high, decimals=2)
-            found.append([name, f"n {row.n:,}", style.number(row.effect, 2), ends, *[""] * 6])
-    return found
+            lines.append([name, f"n {row.n:,}", style.number(row.effect, 2), ends, *[""] * 6])
+    return lines
 
 
 def _cells(row) -> list[str]:
@@ -127,12 +127,12 @@ def main(
     """Write the table to `out` (.csv tidy, .html, .tex)."""
     models, measured = comparison.records(lms, responses)
     labels = {lm.lm: lm.label for lm in models}
-    each, combined = pd.read_csv(effects), pd.read_csv(pooled)
+    leads, combined = pd.read_csv(effects), pd.read_csv(pooled)
     combined = combined.assign(
         label=combined.lm.map(labels), against_label=combined.against.map(labels)
     )
     absent = comparison.absent_responses(
-        [r for r in measured if r.dataset not in set(each.dataset)], comparison.reasons(not_run)
+        [r for r in measured if r.dataset not in set(leads.dataset)], comparison.reasons(not_run)
     )
     notes = [*described(combined), *absent]
-    tables.write(out, layout(each, combined, title, notes), combined)
+    tables.write(out, layout(leads, combined, title, notes), combined)
