@@ -85,6 +85,7 @@ rule observations:
         response="{dataset}.{measure}",
         accept=lambda wildcards: study.accepted(wildcards.dataset),
         offset=lambda wildcards: study.offset(wildcards.dataset),
+        language=lambda wildcards: study.language(wildcards.dataset),
     script:
         "../workflow/scripts/datasets/observations.py"
 
@@ -111,6 +112,7 @@ rule observations_whole:
         response="{dataset}.{measure}",
         accept=lambda wildcards: study.accepted(wildcards.dataset),
         offset=lambda wildcards: study.offset(wildcards.dataset),
+        language=lambda wildcards: study.language(wildcards.dataset),
     script:
         "../workflow/scripts/datasets/observations.py"
 

@@ -16,6 +16,7 @@ READERS = "recency.text.readers"
 MEASURES = "recency.scoring.measures"
 #: What an LM is called that is no network.
 CALLED = {"table": "a table of surprisals", "ngram": "an n-gram model", "mix": "a mix of LMs"}
+CALLED |= {"by_language": "an LM for each language"}
 #: What an LM's scores of a text are of where they are not of tokens.
 WORDS = "words"
 #: What an lm may say otherwise than the study's scale.
@@ -59,6 +60,8 @@ def bias_of(config: dict, name: str) -> dict:
     One that names none but other weights, or a training, has the bias of these.
     """
     lm = config["lms"][name]
+    if "languages" in lm:
+        return bias_of(config, first_member(lm))
     for _ in range(2):  # weights that a training kept
         if "bias" not in lm:
             lm = config["lms"].get(lm.get("weights", lm.get("checkpoint_of")), lm)
@@ -76,10 +79,16 @@ def language_model(config: dict, name: str) -> dict:
     """Return all of an LM's settings: the scale's, with the LM's own over them.
 
     An inference-only LM takes everything but its bias from the LM whose `weights` it has, a kept
-    checkpoint everything from the LM that was trained. `bias` becomes the entry of the `biases:`
+    checkpoint everything from the LM that was trained. An LM for each language has the settings of
+    the first one, which is its `member`. `bias` becomes the entry of the `biases:`
     table, `memory` that of `memories:`, and `label` is filled in.
     """
     lm, bias = config["lms"][name], bias_of(config, name)
+    if "languages" in lm:
+        member = language_model(config, first_member(lm))
+        kept = (*SCALE_KEYS, *MEASURE_KEYS, "bias", "applied")
+        kept = {key: member[key] for key in kept if key in member}
+        return {**kept, **lm, "member": member, "label": label_of(config, name)}
     of_scale = config["scales"][config["scale"]]
     scale = {key: of_scale.get(key) for key in SCALE_KEYS}
     scale |= {key: of_scale[key] for key in MEASURE_KEYS if key in of_scale}
@@ -95,6 +104,11 @@ def language_model(config: dict, name: str) -> dict:
         "applied": "none" if bias["form"] == "none" else lm.get("applied", "training"),
         "bias": bias,
     }
+
+
+def first_member(lm: dict) -> str:
+    """Return the LM of the first language of an LM that has one for each."""
+    return next(iter(lm["languages"].values()))
 
 
 def inherited(config: dict, lm: dict) -> dict:
@@ -121,8 +135,9 @@ def is_trained(lm: dict) -> bool:
 
 
 def kind_of(lm: dict) -> str:
-    """Say what an LM is: a `table` of surprisals, an `ngram` model, a `mix` of LMs, or a `network`."""
+    """Say what an LM is: a `table` of surprisals, an `ngram` model, a `mix`, one `by_language`, or a `network`."""
     kinds = {"surprisals": "table", "ngram": "ngram", "interpolate": "mix"}
+    kinds |= {"languages": "by_language"}
     return next((kind for key, kind in kinds.items() if key in lm), "network")
 
 
@@ -237,6 +252,8 @@ def causal_ones(config: dict, lms: Iterable[str]) -> list[str]:
 
 def fixed_settings(lm: dict) -> set[str]:
     """Return what of `bos`, `stride` and `seed` an LM has none of: it is what it is."""
+    if "member" in lm:
+        return fixed_settings(lm["member"])
     if kind_of(lm) != "network":
         return {"bos", "stride"} if has_seeds(lm) else {"bos", "stride", "seed"}
     return {"seed"} if "checkpoint" in lm else set()
@@ -250,6 +267,7 @@ def has_seeds(lm: dict) -> bool:
 def training_words(config: dict, name: str) -> str:
     """Return how many words an LM was trained on, as papers write it (10M); "" if unsaid."""
     lm = language_model(config, name)
+    lm = lm.get("member", lm)
     corpus = lm["ngram"].get("corpus") if "ngram" in lm else lm["corpus"]
     known = corpus in config["corpora"] and not lm.keys() & {
         "checkpoint",
@@ -273,6 +291,8 @@ def described(name: str, settings: dict) -> dict:
 def _made_of(settings: dict) -> dict:
     """Return an LM's network, or of one without what it is instead."""
     kind = kind_of(settings)
+    if kind == "by_language":
+        return _made_of(settings["member"]) | {"languages": settings["languages"]}
     if kind == "network":
         network = {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")}
         return network | {

@@ -149,6 +149,8 @@ def lm_variant(config: dict, lm: str, settings: dict) -> str:
     A `step` before the last is a checkpoint of the LM's training; the last is the LM.
     """
     own, entry = language_model(config, lm), dict(config["lms"][lm])
+    if "languages" in entry:
+        return _by_language_variant(config, lm, settings)
     fixed = fixed_settings(own)  # of a checkpoint the seed: it is trained already
     own = {"step": _recipe(config, lm).get("steps")} | own
     changed = {k: v for k, v in settings.items() if k not in fixed and v != own[k]}
@@ -170,6 +172,23 @@ def lm_variant(config: dict, lm: str, settings: dict) -> str:
     if "checkpoint_of" in entry:  # all else is that LM's
         changed = {key: value for key, value in changed.items() if key == "step"}
     config["lms"][name] = entry | changed | {"label": label}
+    return name
+
+
+def _by_language_variant(config: dict, lm: str, settings: dict) -> str:
+    """Return `lm_variant` of an LM for each language: its LMs have the settings."""
+    entry = dict(config["lms"][lm])
+    members = {
+        language: lm_variant(config, member, settings)
+        for language, member in entry["languages"].items()
+    }
+    if members == entry["languages"]:
+        return lm
+    own = language_model(config, lm)
+    changed = {k: v for k, v in settings.items() if v != own.get(k)}
+    label = ", ".join([own["label"], *(f"{k} {written(k, v)}" for k, v in changed.items())])
+    name = variant_name(lm, changed)
+    config["lms"][name] = entry | {"languages": members, "label": label}
     return name
 
 

@@ -13,7 +13,8 @@ from recency.errors import InputError
 OF_DATASET = {
     "shifted": "times may follow a neighbouring word's length",
     "no_context": "nearly every text is a single word, which an LM reads without context",
-    "language": "the words may be of another language than an LM or the unigram model",
+    "language": "the words may be of another language than stated, or than an LM or the unigram model",
+    "mixed_languages": "the texts may be of several languages",
     "units": "times may be in another unit than ms",
     "duplicates": "two subjects may be the same reader",
 }

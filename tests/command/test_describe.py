@@ -314,3 +314,58 @@ def test_measures_are_seen_in_the_values(tmp_path):
     assert status == 2 and "no column looks like reading times" in err
     wrong = readings().assign(FFD=lambda d: d.rt + 9, gaze=lambda d: d.rt).drop(columns="rt")
     assert "which cannot be" in described(save(wrong, tmp_path / "wrong.csv"))[1]
+
+
+def test_the_entry_states_another_language_than_english(tmp_path, capsys):
+    german = [
+        "Er",
+        "ist",
+        "in",
+        "dem",
+        "Garten",
+        "und",
+        "sie",
+        "hat",
+        "ihn",
+        "nicht",
+        "gesehen,",
+        "denn",
+        "es",
+        "war",
+        "auf",
+        "dem",
+        "Hof",
+        "zu",
+        "dunkel.",
+    ]
+    english = [
+        "He",
+        "is",
+        "in",
+        "the",
+        "garden",
+        "and",
+        "she",
+        "has",
+        "not",
+        "seen",
+        "him,",
+        "for",
+        "it",
+        "was",
+        "on",
+        "the",
+        "lawn",
+        "too",
+        "dark",
+        "to",
+        "see.",
+    ]
+    for text, expected in [(german, "de"), (english, None)]:
+        rows = ["subject,item,position,word,rt"]
+        rows += [f'{s},1,{n},"{w}",{300 + n}' for s in "ab" for n, w in enumerate(text, 1)]
+        path = tmp_path / "reading.csv"
+        path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+        assert main(["describe", str(path)]) == 0
+        entry = yaml.safe_load(capsys.readouterr().out)["datasets"]["reading"]
+        assert entry.get("language") == expected

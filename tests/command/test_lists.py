@@ -66,16 +66,58 @@ def test_corpora(checkout, monkeypatch, capsys):
     tables += ("glue_tasks", "minimal_pairs", "treebanks", "word_pairs")
     assert first_words(lines) == [name for table in tables for name in config[table]]
     (line,) = [line for line in lines if line.startswith("natural_stories ") and "SPR" in line]
-    assert line.split(maxsplit=2)[1:] == [
+    assert line.split(maxsplit=5)[1:] == [
         "responses",
-        "Natural Stories; SPR; Futrell et al. (2021)",
+        "en",
+        "self_paced",
+        "SPR",
+        "Natural Stories; Futrell et al. (2021); CC BY-NC-SA 4.0; run with a public copy",
     ]
     datasets = printed(capsys, "datasets", "--configfile", "config.open.yaml")
     assert first_words(datasets) == list(config["datasets"])
     (line,) = [line for line in lines if line.startswith("babylm-10M ")]
-    assert line.endswith("BabyLM strict-small; 10M words; Warstadt et al. (2023)")
+    assert line.split()[1:5] == ["text", "en", "10M", "words"]
+    assert "BabyLM strict-small; Warstadt et al. (2023); by source" in line
     monkeypatch.chdir(ROOT / "docs")  # a folder within the checkout; overlays are named from there
     assert printed(capsys, "corpora", "--configfile", "../config.open.yaml") == lines
+
+
+def test_corpora_are_selected_by_language_and_task(checkout, capsys):
+    german = printed(capsys, "corpora", "--language", "de")
+    assert "potec" in first_words(german)
+    assert {line.split()[2] for line in german if " responses " in line} == {"de"}
+    assert printed(capsys, "corpora", "--language", "German") == german
+    maze = printed(capsys, "datasets", "--task", "maze", "--language", "en")
+    assert {"maze", "maze_pos"} <= set(first_words(maze))
+    assert "potec" not in first_words(maze)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--language", "xx"], "--language: no corpus is in 'xx'"),
+        (["--task", "mase"], "--task: no corpus has the task 'mase'; did you mean 'maze'?"),
+        (["--language", "de", "--task", "maze"], "no corpus is in 'de' and of the task 'maze'"),
+    ],
+)
+def test_a_selection_without_corpora_is_refused(checkout, capsys, arguments, message):
+    assert main(["corpora", *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+def test_every_dataset_states_what_is_listed(checkout):
+    for name, entry in load()["datasets"].items():
+        lacking = {"licence", "cite", "task", "run_with"} - entry.keys()
+        assert not lacking, f"datasets → {name}: {lacking}"
+
+
+def test_the_page_of_corpora_is_up_to_date(checkout, capsys):
+    page = "\n".join(printed(capsys, "datasets", "--markdown")) + "\n"
+    assert (ROOT / "docs" / "corpora_list.md").read_text(encoding="utf-8") == page, (
+        "recency datasets --markdown > docs/corpora_list.md"
+    )
+    assert all(f"| `{name}` |" in page for name in load()["datasets"])
 
 
 def test_targets_without_snakemake(checkout, monkeypatch, capsys):

@@ -57,30 +57,54 @@ def models(configfile: Sequence[str] = ()) -> list[str]:
     return _aligned((name, _model(config, name)) for name in config.get("lms", {}))
 
 
-def corpora(configfile: Sequence[str] = (), tables: Sequence[str] = ()) -> list[str]:
+def corpora(
+    configfile: Sequence[str] = (),
+    tables: Sequence[str] = (),
+    language: str = "",
+    task: str = "",
+    markdown: bool = False,
+) -> list[str]:
     """Return the corpora of a study by kind: reading times, text, and what evaluations read.
 
-    `tables` of the config are all of these unless given.
+    Parameters
+    ----------
+    configfile : sequence of str
+        Overlays over config.yaml.
+    tables : sequence of str
+        Tables of the config; all of these unless given.
+    language, task : str
+        If given, only corpora in this language (its ISO 639 code or its name), and only
+        reading-time corpora of this task.
+    markdown : bool
+        Whether the reading-time corpora are a page of the documentation, not lines.
+
+    Raises
+    ------
+    InputError
+        If no corpus is in the language, or of the task.
     """
+    from recency.command import corpus_lists
     from recency.evaluations import registry
 
     config = _study(configfile)
     kinds = {"datasets": "responses", "corpora": "text"}
     kinds |= {data.table: data.table.replace("_", " ") for data in registry.data().values()}
-    rows = []
-    for table in tables or kinds:
-        kind = kinds[table]
-        for name, entry in config.get(table, {}).items():
-            measures = ", ".join(entry.get("measures", ()))
-            size = f"{entry['words']} words" if isinstance(entry.get("words"), str) else ""
-            parts = (entry.get("label", name), measures or size, entry.get("cite"))
-            rows.append((name, kind, "; ".join(filter(None, parts))))
-    return _aligned(rows)
+    records = [
+        corpus_lists.record(config, table, kinds[table], name)
+        for table in tables or kinds
+        for name in config.get(table, {})
+    ]
+    records = corpus_lists.selected(records, language, task)
+    if markdown:
+        return corpus_lists.page(records)
+    return _aligned(corpus_lists.row(each) for each in records)
 
 
-def datasets(configfile: Sequence[str] = ()) -> list[str]:
-    """Return the reading-time corpora of a study."""
-    return corpora(configfile, ["datasets"])
+def datasets(
+    configfile: Sequence[str] = (), language: str = "", task: str = "", markdown: bool = False
+) -> list[str]:
+    """Return the reading-time corpora of a study; see `corpora`."""
+    return corpora(configfile, ["datasets"], language, task, markdown)
 
 
 def targets(
@@ -122,6 +146,8 @@ def _written(value: object) -> str:
 def _model(config: dict, name: str) -> str:
     """Return a line on an LM."""
     settings = configuration.language_model(config, name)
+    if "languages" in settings:
+        return ", ".join(f"{code}: {lm}" for code, lm in settings["languages"].items())
     parameters = dict(settings["bias"])
     form = parameters.pop("form")
     given = ", ".join(f"{key}={_written(value)}" for key, value in parameters.items())

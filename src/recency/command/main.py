@@ -137,6 +137,11 @@ def _parser(commands: dict[str, Parser]) -> Parser:
             metavar="YAML",
             help="overlays over config.yaml, as config.open.yaml",
         )
+    for name in ("corpora", "datasets"):
+        _selecting(commands[name])
+    commands["datasets"].add_argument(
+        "--markdown", action="store_true", help="as a page of the documentation, a table a language"
+    )
     for name in ("targets", "timings"):
         commands[name].add_argument(
             "--config",
@@ -147,6 +152,22 @@ def _parser(commands: dict[str, Parser]) -> Parser:
         )
     _targets(commands["targets"])
     return top
+
+
+def _selecting(parser: Parser) -> None:
+    """Add the options that select corpora."""
+    parser.add_argument(
+        "--language",
+        default="",
+        metavar="CODE",
+        help="only corpora in this language: its ISO 639 code, as de, or its name",
+    )
+    parser.add_argument(
+        "--task",
+        default="",
+        metavar="TASK",
+        help="only reading-time corpora of this task, as eye_tracking or self_paced",
+    )
 
 
 def _targets(parser: Parser) -> None:

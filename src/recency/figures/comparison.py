@@ -8,7 +8,7 @@ import pandas as pd
 
 from recency.endpoints import ENDPOINTS
 from recency.errors import InputError
-from recency.figures import bases, encoding
+from recency.figures import bases, encoding, fonts
 from recency.figures.paths import File
 
 FAILED = "failed: "
@@ -181,6 +181,10 @@ def records(lms: Described, responses: Described) -> tuple[list[LM], list[Respon
     ):
         if twice := [label for label in dict.fromkeys(labels) if labels.count(label) > 1]:
             raise InputError(f"{what}: two have the label {twice[0]!r}; give each one of its own")
+    for model in models:
+        fonts.stand_for(model.label, model.lm)
+    for response in measured:
+        fonts.stand_for(response.dataset_label, response.dataset)
     return models, measured
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import textwrap
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recency.figures import encoding
+from recency.figures import encoding, fonts
 from recency.figures.comparison import LM
 from recency.figures.paths import Files
 from recency.files import atomic
@@ -315,13 +316,17 @@ def save(figure: Figure, paths: Files, data: DataFrame | None = None) -> None:
         ".svg": {"Date": None},
         ".png": {"Software": None},
     }
-    _settle(figure)
-    for path in map(Path, paths):
-        with atomic(path) as temporary:
-            if path.suffix == ".csv":
-                data.to_csv(temporary, index=False, lineterminator="\n")
-            else:
-                figure.savefig(temporary, format=path.suffix[1:], metadata=metadata[path.suffix])
+    fonts.cover(figure)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `cover` has told
+        _settle(figure)
+        for path in map(Path, paths):
+            with atomic(path) as temporary:
+                if path.suffix == ".csv":
+                    data.to_csv(temporary, index=False, lineterminator="\n")
+                else:
+                    own = metadata[path.suffix]
+                    figure.savefig(temporary, format=path.suffix[1:], metadata=own)
 
 
 def _settle(figure: Figure) -> None:

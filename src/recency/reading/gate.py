@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from recency import overrides
+from recency.reading import text_languages
 from recency.reading.aligned_times import require_aligned
 from recency.reading.checks import Finding
 from recency.reading.contracts import response_column
@@ -36,6 +37,7 @@ def require_usable(
     name: str,
     accept: Collection[str] = (),
     offset: int | None = None,
+    language: str | None = None,
 ) -> None:
     """Raise an InputError if words or times fail a check.
 
@@ -49,11 +51,16 @@ def require_usable(
         The dataset's `accept`: these checks warn on stderr.
     offset : int, optional
         Words by which the parser moved the times; None if it has no such option.
+    language : str, optional
+        ISO 639 code of the dataset's language; not checked unless given.
     """
     where = f"datasets → {name.partition('.')[0]}"
     for check, (find, way_out) in CHECKS.items():
         if problem := find(words, responses):
             overrides.refuse(check, name, problem, way_out.format(where=where), where, accept)
+    if language and (problem := text_languages.contradicts(words, language)):
+        way_out = f"State the language of {where}, as `language: de`"
+        overrides.refuse("language", name, problem, way_out, where, accept)
     require_aligned(words, responses, name, accept, offset)
 
 
@@ -121,6 +128,10 @@ CHECKS: dict[str, tuple[Check, str]] = {
     "no_context": (
         no_context,
         "Give {where} the column of the texts within which context runs (item), not one of words",
+    ),
+    "mixed_languages": (
+        text_languages.mixed,
+        "Give the texts of each language a dataset of their own, with its `language`",
     ),
     "units": (units, "Convert the times of {where} to ms in their file"),
     "duplicates": (duplicates, "Write each subject of {where} in one way, and each reading once"),

@@ -31,6 +31,7 @@ def main(
     response: str | None = None,
     accept: Sequence[str] = (),
     offset: int | None = None,
+    language: str | None = None,
 ) -> None:
     """Write the three partitions and counts.csv (step, kept, dropped).
 
@@ -43,11 +44,11 @@ def main(
     own; what words have stays with them.
 
     Data that fail a check are refused (`gate.require_usable`), unless `accept` names the check.
-    `response` (<dataset>.<measure>) and `offset`, the words by which the parser moved the times, are
-    for that message.
+    `response` (<dataset>.<measure>), `offset`, the words by which the parser moved the times, and
+    `language`, the dataset's, are for these checks.
     """
     of_words, of_responses = pd.read_parquet(words), pd.read_parquet(responses)
-    require_usable(of_words, of_responses, response or str(responses), accept, offset)
+    require_usable(of_words, of_responses, response or str(responses), accept, offset, language)
     if surprisal:
         of_words["words_since_unscored"] = since_unscored(of_words, surprisal)
     frame = joined(of_words, of_responses)

@@ -10,8 +10,8 @@ import numpy as np
 from recency.errors import InputError
 from recency.reading.strict_tables import content
 
-# A full stop, question or exclamation mark, then any closing quotes and brackets.
-_FINAL = re.compile(r"[.?!…]['\"’”)\]]*$")
+# A full stop, question or exclamation mark of any script, then any closing quotes and brackets.
+FINAL = re.compile(r"[.?!…。！？｡؟۔।॥։]['\"’”)\]»“」』）》】]*$")
 # What has a full stop but ends no sentence: a title, or a lone initial.
 _ABBREVIATION = re.compile(r"^['\"‘“(\[]*(?:Mr|Mrs|Ms|Dr|Prof|Rev|Gen|St|[A-Z])\.$")
 # A question or exclamation inside quotes, which a reporting clause can follow.
@@ -38,7 +38,7 @@ def ends(words: Sequence[str]) -> list[bool]:
 
 def _ends(word: str, second: str, third: str) -> bool:
     """Judge `word` by itself and the two words after it (empty at the end of the text)."""
-    if not _FINAL.search(word) or _ABBREVIATION.match(word) or second[:1].islower():
+    if not FINAL.search(word) or _ABBREVIATION.match(word) or second[:1].islower():
         return False
     return not (_QUOTED.search(word) and _REPORTING.fullmatch(third.strip(".,;:")))
 

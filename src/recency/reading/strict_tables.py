@@ -7,6 +7,7 @@ import gzip
 import io
 import operator
 import sys
+import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -258,8 +259,13 @@ def only(files: Mapping[str, str | Path], what: str) -> Path:
 
 
 def visible(text: str) -> str:
-    """Give a text without zero-width characters and soft hyphens, and without spaces around it."""
-    return text.translate(_INVISIBLE).strip()
+    """Give a text without zero-width characters and soft hyphens, and without spaces around it.
+
+    Letters with accents are one character (NFC), so that words are equal, and as long as they look,
+    however a file writes them.
+    """
+    shown = text.translate(_INVISIBLE).strip()
+    return shown if shown.isascii() else unicodedata.normalize("NFC", shown)
 
 
 def all_visible(column: pd.Series) -> pd.Series:

@@ -81,3 +81,10 @@ def ledger(words: pd.DataFrame, rows: list[tuple[int, str, str, str]]) -> pd.Dat
         },
         columns=LEDGER,
     ).astype({"tokens": "str", "reason": "str", "treatment": "str"})
+
+
+def passed_on(surprisal: Path, scores_ledger: Path, out: Path, ledger: Path) -> None:
+    """Write the surprisal and the ledger that another LM has of a dataset, as they are."""
+    contract_files.write(pd.read_parquet(surprisal), out)
+    with atomic(ledger) as part:
+        part.write_bytes(Path(scores_ledger).read_bytes())

@@ -3,12 +3,13 @@
 import re
 import unicodedata
 
+from recency import scripts
 from recency.errors import InputError
 
 #: The words as displayed; in lower case; also without the punctuation around them; as displayed,
 #: with punctuation as words of its own.
 RULES = ("displayed", "lower", "bare", "split")
-_SPLIT = re.compile(r"\w+(?:['’.,-]\w+)*|[^\w\s]")
+_SPLIT = re.compile(rf"{scripts.WORD}+(?:['’.,-]{scripts.WORD}+)*|[^\w\s]")
 
 
 def pieces(word: str, rule: str = "displayed") -> list[str]:

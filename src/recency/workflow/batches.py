@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from recency import config as configuration
+from recency import languages
 from recency.regression.confirmation import NO_LM
 from recency.workflow.constraints import any_of
 from recency.workflow.study import Study
@@ -62,8 +63,15 @@ def datasets(study: Study) -> list[Batch]:
         for name in study.config["experiments"]
     }
     apart = {name: name if name in study.absent else None for name in study.config["datasets"]}
-    found = _batches(_experiments(study, study.lms_that_are("network")), asked, apart)
+    found = _batches(_experiments(study, _in_experiments(study)), asked, apart)
     return [*found, Batch("{dataset}", ("{dataset}",))]
+
+
+def _in_experiments(study: Study) -> list[str]:
+    """Return the networks but for those that score the datasets of one language for another LM alone."""
+    named = {lm for entry in study.config["experiments"].values() for lm in entry["lms"]}
+    members = languages.members(study.config) - named
+    return [lm for lm in study.lms_that_are("network") if lm not in members]
 
 
 def scored_alone(study: Study) -> str:

@@ -15,6 +15,7 @@ from recency.workflow import (
     dataset_checks,
     design_checks,
     inside_checks,
+    language_checks,
     lm_checks,
     loading,
     lossy_checks,
@@ -67,7 +68,7 @@ def _of_files(root: Path, schema: dict) -> list[str]:
 def _problems(config: dict, root: Path) -> list[str]:
     """List settings of several tables that do not go together; every name is defined."""
     found = network_checks.problems(config) + lm_checks.problems(config)
-    found += lossy_checks.problems(config)
+    found += lossy_checks.problems(config) + language_checks.problems(config)
     found += inside_checks.problems(config, root)
     found += dataset_checks.problems(config) + design_checks.problems(config, root)
     for evaluation in registry.evaluations().values():

@@ -175,6 +175,9 @@ def _lms(config: dict, design: str, formula: Formula) -> list[str]:
 def not_given(config: dict, lm: str, used: list[str]) -> list[str]:
     """Return the measures among `used` that an LM does not give."""
     own = config["lms"][lm]
+    if "languages" in own:
+        members = dict.fromkeys(own["languages"].values())
+        return list(dict.fromkeys(m for each in members for m in not_given(config, each, used)))
     entry = configuration.language_model(config, lm)
     if "ngram" in own or "interpolate" in own:
         entry = {}

@@ -209,7 +209,8 @@ def _what(lm: dict) -> str:
     """Say in a line what an LM is."""
     kind = configuration.kind_of(lm)
     if kind != "network":
-        return {"table": "surprisals from a table", "ngram": "n-grams", "mix": "LMs mixed"}[kind]
+        also = {"ngram": "n-grams", "mix": "LMs mixed", "by_language": "an LM for each language"}
+        return ({"table": "surprisals from a table"} | also)[kind]
     made = f"checkpoint {lm['checkpoint']}" if "checkpoint" in lm else f"trained on {lm['corpus']}"
     bias = ", ".join(f"{key} {value}" for key, value in lm["bias"].items())
     put_on = " put on at inference" if lm["applied"] == "inference" else ""

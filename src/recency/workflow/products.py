@@ -238,7 +238,9 @@ def histories(study: Study) -> list[str]:
         for name in study.config["run"]
         if any(kinds[product.evaluation].uses_lms for product in made(study, name))
     ]
-    asked = [study.trained_as(lm) for name in names for lm in study.experiment(name)["lms"]]
+    lms = [lm for name in names for lm in study.experiment(name)["lms"]]
+    lms = [m for lm in lms for m in study.config["lms"][lm].get("languages", {"": lm}).values()]
+    asked = [study.trained_as(lm) for lm in lms]
     return [study.weights(lm)[0] for lm in dict.fromkeys(asked) if lm in trained]
 
 

@@ -189,6 +189,8 @@ def _lms(study: Study) -> list[tuple[str, str, str]]:
             source = "a table of surprisals"
         elif "checkpoint" in lm:
             source = f"checkpoint {lm['checkpoint']}"
+        elif "languages" in lm:
+            source = ", ".join(f"{code}: {own}" for code, own in lm["languages"].items())
         elif "ngram" in lm:
             source = "an n-gram model"
         elif "interpolate" in lm:
@@ -212,7 +214,6 @@ def _corpus(study: Study, name: str) -> str:
 def _made(study: Study) -> list[tuple[str, str]]:
     """Return how the study's own LMs were made, of its scale."""
     config, scale = study.config, study.scale
-    unigram = config["unigrams"][scale["unigram"]]
     text = config["corpora"][scale["corpus"]]
     rows = [("Scale", scale.get("label", config["scale"]))]
     if scale.get("architecture"):
@@ -220,10 +221,21 @@ def _made(study: Study) -> list[tuple[str, str]]:
         rows.append(("Architecture", ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in settings)))
     about = [text.get("label", scale["corpus"]), text.get("cite"), text.get("licence")]
     rows.append(("Training text", "; ".join(filter(None, about))))
-    source = _corpus(study, unigram["corpus"]) if "corpus" in unigram else "counts"
-    rows.append(("Unigram surprisal", f"estimated from {source}"))
+    rows.append(("Unigram surprisal", f"estimated from {_unigram(study, scale['unigram'])}"))
     rows.append(("Method", "Clark, Oh & Schuler (COLING 2025), docs/regression.md"))
     return rows
+
+
+def _unigram(study: Study, name: str) -> str:
+    """Return what a unigram model is estimated from."""
+    entry = study.config["unigrams"][name]
+    if "languages" in entry:
+        return ", ".join(
+            f"{_unigram(study, own)} ({code})" for code, own in entry["languages"].items()
+        )
+    if "wordfreq" in entry:
+        return f"wordfreq ({entry['wordfreq']})"
+    return _corpus(study, entry["corpus"]) if "corpus" in entry else "counts"
 
 
 def inputs(study: Study) -> dict[str, list[str] | str]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from recency import config as configuration
-from recency import grids, plugins
+from recency import grids, languages, plugins
 from recency.evaluations import registry
 from recency.scoring import measures
 from recency.workflow.absent import Absent
@@ -159,7 +159,9 @@ class Study(Ranked, Absent):
 
         def settings(name: str) -> tuple:
             entry = {k: v for k, v in self.lms[name].items() if k not in ("label", "seed")}
-            others = (entry.pop(key, None) for key in ("weights", "checkpoint_of"))
+            entry.pop("member", None)
+            others = [entry.pop(key, None) for key in ("weights", "checkpoint_of")]
+            others += entry.pop("languages", {}).values()
             return entry, *(other and settings(other) for other in others)
 
         wanted = settings(lm)
@@ -227,6 +229,15 @@ class Study(Ranked, Absent):
             return []
         files = ("config.json", "model.safetensors", "tokenizer.json")
         return [f"<results>/lms/{lm.get('weights', name)}/{file}" for file in files]
+
+    def language(self, dataset: str) -> str:
+        """Return the ISO 639 code of a dataset's language."""
+        return languages.of_dataset(self.config, dataset)
+
+    def surprisal_in_language(self, table: str, name: str, dataset: str, ending: str) -> str:
+        """Return the surprisal of a dataset by the LM, or the unigram model, of its language."""
+        member = languages.member(self.config, table, name, dataset)
+        return f"<results>/surprisal/{member}/{dataset}{ending}"
 
     def trained_as(self, lm: str) -> str:
         """Return the LM whose training made an LM's weights: itself, or another."""
@@ -327,7 +338,7 @@ class Study(Ranked, Absent):
         return found
 
     def unigrams_with(self, key: str) -> list[str]:
-        """Return the unigrams that are made of a `corpus`, or of `counts`."""
+        """Return the unigrams that are of a `corpus`, of `counts`, of `wordfreq` or by `languages`."""
         return [name for name, entry in self.config["unigrams"].items() if key in entry]
 
     def unigram_text(self, unigram: str) -> str:

@@ -57,7 +57,12 @@ def _trained_on(config: Mapping, name: str, seen: set[str]) -> Iterator[str]:
     if lm is None or name in seen:
         return
     seen.add(name)
-    of = [*lm.get("interpolate", ()), lm.get("weights"), lm.get("checkpoint_of")]
+    of = [
+        *lm.get("interpolate", ()),
+        *lm.get("languages", {}).values(),
+        lm.get("weights"),
+        lm.get("checkpoint_of"),
+    ]
     ngram = lm.get("ngram", {})
     if "corpus" in ngram:
         yield ngram["corpus"]

@@ -115,6 +115,15 @@ def _patterns(look: Lookup, listed: list[str]) -> Faults:
     yield from found
 
 
+def _by_language(table: str, look: Lookup, value: Mapping) -> Faults:
+    """Yield names of `languages` that no table defines, or that have one for each language too."""
+    for language, name in value.items():
+        yield from (((language,), fault) for _, fault in look.names(table, name))
+        if "languages" in look.config.get(table, {}).get(name, {}):
+            way = "name one of a single language"
+            yield (language,), f"{name!r} has `languages` itself; {way}"
+
+
 def _byte_range(look: Lookup, value: list[int]) -> Faults:
     """Yield a range that ends before it begins."""
     if value[0] > value[1]:
@@ -236,6 +245,7 @@ CHECKS: dict[str, Callable[[Lookup, object], Faults]] = {
     "erasure": partial(_form, "erasures"),
     "file": _file,
     "join": _join,
+    "lms_by_language": partial(_by_language, "lms"),
     "measures": _measures,
     "word_entropy": _word_entropy,
     "memory": partial(_form, "memories"),
@@ -244,4 +254,5 @@ CHECKS: dict[str, Callable[[Lookup, object], Faults]] = {
     "sources": _sources,
     "text": _text,
     "tokens": _tokens,
+    "unigrams_by_language": partial(_by_language, "unigrams"),
 }

@@ -116,12 +116,16 @@ def notes(rows: pd.DataFrame, tasks: list[Mapping], training: Mapping) -> list[s
     """Say what the numbers are, of how many runs, and what was left out or cut."""
     done = rows[rows.epochs.notna()]
     lines = [
-        "the study's figure: percent of dev that is right at the best epoch, chosen on dev itself (of "
-        + "scores the mean squared error, of targets from 0 to 1), mean over runs, with the lowest and "
-        + "the highest; under it the last epoch's Matthews coefficient, F1 or Pearson correlation",
-        "one answer for all: the most frequent label of dev (of scores their mean); so many runs ended "
-        + "on one answer to everything, having learned nothing. In bold where none did, and all were "
-        + "better than that at their best",
+        (
+            "the study's figure: percent of dev that is right at the best epoch, chosen on dev itself (of "
+            "scores the mean squared error, of targets from 0 to 1), mean over runs, with the lowest and "
+            "the highest; under it the last epoch's Matthews coefficient, F1 or Pearson correlation"
+        ),
+        (
+            "one answer for all: the most frequent label of dev (of scores their mean); so many runs ended "
+            "on one answer to everything, having learned nothing. In bold where none did, and all were "
+            "better than that at their best"
+        ),
     ]
     if len(done):
         many = sorted({int(each) for each in done.runs})
@@ -143,7 +147,7 @@ def notes(rows: pd.DataFrame, tasks: list[Mapping], training: Mapping) -> list[s
     if (rows.task == "ppl").any():
         lines.append(
             "perplexity: of masked tokens of validation text, mean over the networks; the published is "
-            + "of another text and vocabulary, and only its order compares"
+            "of another text and vocabulary, and only its order compares"
         )
     lines += [f"not run: {task['not_run']}" for task in tasks if task["not_run"]]
     return lines

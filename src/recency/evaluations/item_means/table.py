@@ -148,8 +148,10 @@ def summary(path: Path) -> Table:
         if (delta != 0).any():  # the baseline's own are 0
             grid.append([label, *(style.signed(each, 2) for each in delta)])
     notes = [
-        f"ΔAIC against the baseline on all {what}: below 0 the LM fits better. All are fitted: there "
-        + "is no held-out partition, so nothing is tested on one"
+        (
+            f"ΔAIC against the baseline on all {what}: below 0 the LM fits better. All are fitted: there "
+            "is no held-out partition, so nothing is tested on one"
+        )
     ]
     return Table("", ["LM", *names], grid, notes)
 

@@ -19,8 +19,10 @@ PRODUCT = {
 ADDED = ("half_life_identified", "half_life_floor_bits", "half_within_low", "half_within_high")
 NOTES = [
     "Next word: mean change of the next word's surprisal; the other columns leave it out",
-    "Half-life: of an exponential with a floor, fitted to the mean change by distance; > or <: a "
-    + "bound (95 %) where the half-life itself is not identified",
+    (
+        "Half-life: of an exponential with a floor, fitted to the mean change by distance; > or <: a "
+        "bound (95 %) where the half-life itself is not identified"
+    ),
     "Half within: distance that contains half of the summed change, whatever its shape",
     "95 % intervals resample the replaced words, and the seeds where there are several",
 ]

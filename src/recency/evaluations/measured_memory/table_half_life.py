@@ -34,8 +34,10 @@ PRODUCT = {
 ORDER = ["window of words", "fading", "rewritten", "gated", "attention", "biased attention"]
 TESTS = [
     "two-sided permutation tests of squared errors on the held-out partition; those of a kind are means over its LMs, and their seeds",
-    "p: the larger of the two clustered ones, with all errors of a subject or of a sentence "
-    + "swapped together",
+    (
+        "p: the larger of the two clustered ones, with all errors of a subject or of a sentence "
+        "swapped together"
+    ),
     "Holm: p corrected for the pairs of kinds, over all responses and apart from these by response; below 0.05 in bold, with the kind that has less error",
 ]
 
@@ -83,10 +85,14 @@ def layout(data: pd.DataFrame, base: str) -> Table:
         grid.append([row.label, row.kind or "–", row.half_life, row.half_within, row.stated])
         grid[-1].append(style.signed(row.delta_loglik))
     notes = [
-        "Half-life: of an exponential with a floor, fitted to the measured effect, with its 95 % "
-        + "interval; > or <: a bound where it is not identified",
-        "Half within: distance that contains half of the effect, the next word left out, with its "
-        + "95 % interval",
+        (
+            "Half-life: of an exponential with a floor, fitted to the measured effect, with its 95 % "
+            "interval; > or <: a bound where it is not identified"
+        ),
+        (
+            "Half within: distance that contains half of the effect, the next word left out, with its "
+            "95 % interval"
+        ),
         "Stated: ln 2/m of a slope for all heads, ln 2/−ln α of a fading state, of units the median and the quartiles",
         *filter(None, [base]),
     ]

@@ -66,9 +66,11 @@ def bars(models: list[LM], overall: pd.DataFrame, baseline: str) -> Figure:
     label = comparison.find(models, baseline).label
     key(figure, models, "bars", [(f"baseline: {label}", BASELINE)])
     lines = [
-        f"{overall.pairs.iloc[0]:,.0f} pairs of {overall.paradigms.iloc[0]:.0f} paradigms; whiskers: "
-        + "95 % of the difference from the baseline over paradigms (bootstrap); n.s.: p by paradigm, "
-        + "corrected by Holm's method, is 0.05 or more",
+        (
+            f"{overall.pairs.iloc[0]:,.0f} pairs of {overall.paradigms.iloc[0]:.0f} paradigms; whiskers: "
+            "95 % of the difference from the baseline over paradigms (bootstrap); n.s.: p by paradigm, "
+            "corrected by Holm's method, is 0.05 or more"
+        ),
         *conventions(models, overall),
     ]
     style.notes(figure, lines)

@@ -130,14 +130,18 @@ def notes(
     """Say what the numbers are, and what is to be known of ties and first tokens."""
     first = overall.iloc[0]
     lines = [
-        "percent of pairs whose acceptable sentence has the lower surprisal, the mean over paradigms "
-        + f"({first.pairs:,.0f} pairs of {first.paradigms:.0f} paradigms); 50 is chance; the best in bold",
+        (
+            "percent of pairs whose acceptable sentence has the lower surprisal, the mean over paradigms "
+            f"({first.pairs:,.0f} pairs of {first.paradigms:.0f} paradigms); 50 is chance; the best in bold"
+        ),
         *conventions(models, overall),
         "under Overall and the difference, 95 % over paradigms (bootstrap)",
-        "tests are against the baseline: by pairs McNemar's, exact; by paradigms, sign flips of each "
-        + "one's difference. The pairs of a paradigm come from one template, so that p by pairs speaks "
-        + "of these sentences only, and is too small for a claim on grammar. Both are corrected by "
-        + "Holm's method over the LMs; below 0.05 in bold",
+        (
+            "tests are against the baseline: by pairs McNemar's, exact; by paradigms, sign flips of each "
+            "one's difference. The pairs of a paradigm come from one template, so that p by pairs speaks "
+            "of these sentences only, and is too small for a claim on grammar. Both are corrected by "
+            "Holm's method over the LMs; below 0.05 in bold"
+        ),
     ]
     tied = {lm.label: int(overall.ties[lm.lm]) for lm in models}
     if len(set(tied.values())) == 1:

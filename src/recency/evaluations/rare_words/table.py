@@ -21,10 +21,14 @@ NAMES = ["without", *SIMILARITIES]
 COLUMNS = ["set", "label", "similarity", "spearman", "published", "pairs", "known_pairs"]
 COLUMNS += ["spearman_known", "made_words", "not_run"]
 NOTES = [
-    "Spearman's ρ × 100 of the cosine of two words' vectors with people's rating; a pair with a word "
-    + "that has no vector has cosine 0",
-    "without: words as they are; ji Jaccard of characters, jaro, jw Jaro-Winkler, mfk most frequent characters, "
-    + "ssk subsequence kernel, tc Tversky of trigrams, 1 all neighbours alike",
+    (
+        "Spearman's ρ × 100 of the cosine of two words' vectors with people's rating; a pair with a word "
+        "that has no vector has cosine 0"
+    ),
+    (
+        "without: words as they are; ji Jaccard of characters, jaro, jw Jaro-Winkler, mfk most frequent characters, "
+        "ssk subsequence kernel, tc Tversky of trigrams, 1 all neighbours alike"
+    ),
 ]
 
 

@@ -100,17 +100,8 @@ def main(
     for row, cell in zip(each, cells, strict=True):
         groups.setdefault(_place(cell), []).append(row)
     rows = {place: over_seeds(group) for place, group in groups.items()}
-    drawn: Mapping[tuple, Draws | Scores] = {}
-    if parts and endpoint == CROSSED and bootstrap != "given_fits":
-        tables = Tables()
-        for cell, part in zip(cells, parts, strict=True):
-            tables.add(_place(cell), cell["dataset"], part, str(cell.get("seed", "")))
-        drawn = tables.scores()
-    elif parts:
-        sums = Sums()
-        for cell, part in zip(cells, parts, strict=True):
-            sums.add(*_place(cell), part, str(cell.get("seed", "")))
-        drawn = sums.draw(replicates, seed)
+    is_crossed = endpoint == CROSSED and bootstrap != "given_fits"
+    drawn = totals(cells, parts, is_crossed, replicates, seed)
     for place, found in drawn.items():
         rows[place] |= _text(found.ends())
     by_cluster = INTERVALS if any(isinstance(d, Draws) for d in drawn.values()) else []
@@ -127,6 +118,41 @@ def main(
             )
     if out_intervals is not None:
         write_csv(out_intervals, table(drawn, baselines or {}, apart))
+
+
+def totals(
+    cells: Sequence[Mapping[str, str]],
+    parts: Sequence[pd.DataFrame],
+    is_crossed: bool,
+    replicates: int = 10_000,
+    seed: int = 0,
+) -> Mapping[tuple, Draws | Scores]:
+    """Return (LM, response) → ΔLogLik with what its intervals are made of.
+
+    Parameters
+    ----------
+    cells : sequence of mapping
+        As `main` has them.
+    parts : sequence of DataFrame
+        Their parts of ΔLogLik, as `read_parts` returns them.
+    is_crossed : bool
+        Whether intervals are by the crossed bootstrap, else given the fits.
+    replicates, seed : int
+        Of the bootstrap given the fits.
+    """
+    if not parts:
+        return {}
+    collected = Tables() if is_crossed else Sums()
+    for cell, part in zip(cells, parts, strict=True):
+        lm, response = _place(cell)
+        training = str(cell.get("seed", ""))
+        if isinstance(collected, Tables):
+            collected.add((lm, response), cell["dataset"], part, training)
+        else:
+            collected.add(lm, response, part, training)
+    if isinstance(collected, Tables):
+        return collected.scores()
+    return collected.draw(replicates, seed)
 
 
 def over_seeds(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

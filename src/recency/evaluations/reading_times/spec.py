@@ -121,6 +121,8 @@ def _seed_problems(config, entry, where) -> list[str]:
 def _trained(config, lm):
     """Return the entry of the LM whose weights an LM has."""
     entry = config["lms"][lm]
+    if "languages" in entry:
+        return _trained(config, configuration.first_member(entry))
     return _trained(config, entry["weights"]) if "weights" in entry else entry
 
 

@@ -71,7 +71,7 @@ def main(
         + ": the regression with both language models relative to the one with the column's alone, on "
         + "the exploratory partition",
         "Beneath, the 95 % interval: a normal distribution for the sentences, resampled response by "
-        + "response and treated as independent between responses"
+        "response and treated as independent between responses"
         + (", plus Student's t for the seeds" if several else "")
         + "; in bold where it excludes zero",
     ]

@@ -50,14 +50,18 @@ def main(
     header = ["Response", "Added", "to", "ΔLogLik", "in the fit", "ΔMSE", *(P.values())]
     times = ", ".join(f"{int(n):,}" for n in sorted(rows.permutations.dropna().unique()))
     notes = [
-        "ΔLogLik in nats, of the regression with both language models over the one without the "
-        + "added one, on the exploratory partition, with its 95 % interval over sentences beneath; "
-        + "in bold where that leaves zero out. In the fit: lme4's, on the fit partition, where more "
-        + "terms never fit worse",
-        "ΔMSE: difference of mean squared errors on the held-out partition; below 0 the added one "
-        + f"helps. p: the larger of two two-sided permutation p values ({times or 'no'} "
-        + "permutations), with all errors of a subject or of a sentence swapped together; Holm's "
-        + "correction of it is over the table's rows",
+        (
+            "ΔLogLik in nats, of the regression with both language models over the one without the "
+            "added one, on the exploratory partition, with its 95 % interval over sentences beneath; "
+            "in bold where that leaves zero out. In the fit: lme4's, on the fit partition, where more "
+            "terms never fit worse"
+        ),
+        (
+            "ΔMSE: difference of mean squared errors on the held-out partition; below 0 the added one "
+            f"helps. p: the larger of two two-sided permutation p values ({times or 'no'} "
+            "permutations), with all errors of a subject or of a sentence swapped together; Holm's "
+            "correction of it is over the table's rows"
+        ),
     ]
     odd = rows[~rows.converged.astype(str).eq("True")]
     if len(odd):

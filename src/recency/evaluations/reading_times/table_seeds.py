@@ -51,12 +51,18 @@ def main(
         grid.append(line + [style.number(getattr(row, key)) for key in list(FIGURES)[2:]])
     header = ["Response", "LM, or two", *FIGURES.values()]
     notes = [
-        "ΔLogLik in nats on the exploratory partition, the mean over seeds, with its 95 % interval "
-        + "beneath; in bold where the interval excludes zero",
-        "95 %: a normal distribution for the sentences plus Student's t with S − 1 degrees of "
-        + "freedom for the S seeds, the rule of every interval over seeds; so it is wider than 1.96 SE",
-        "SD between seeds: of the sum over sentences, for one seed. Standard errors are of the mean "
-        + "over seeds, by source; SE has both, and the residual's",
+        (
+            "ΔLogLik in nats on the exploratory partition, the mean over seeds, with its 95 % interval "
+            "beneath; in bold where the interval excludes zero"
+        ),
+        (
+            "95 %: a normal distribution for the sentences plus Student's t with S − 1 degrees of "
+            "freedom for the S seeds, the rule of every interval over seeds; so it is wider than 1.96 SE"
+        ),
+        (
+            "SD between seeds: of the sum over sentences, for one seed. Standard errors are of the mean "
+            "over seeds, by source; SE has both, and the residual's"
+        ),
         "of two LMs: the difference, over the seeds that both have",
     ]
     tables.write(out, Table(title, header, grid, notes, tuple(rules), left=2), rows)

@@ -70,14 +70,20 @@ def main(
     header = ["Response", "LM A", "LM B", *P.values(), *NUMBERS]
     times = ", ".join(f"{int(n):,}" for n in sorted(rows.permutations.dropna().unique()))
     notes = [
-        f"two-sided permutation tests of squared errors on the held-out partition ({times or 'no'} "
-        + "permutations): ms² of times, µV² of amplitudes, which are not tested together; no unit for "
-        + "logarithms",
-        "by subject, by sentence: all errors of a subject, or of a sentence, are swapped together; "
-        + "p: the larger of the two",
-        f"Holm: p corrected among LMs against the baseline, over all responses ({pooled} tests with "
-        + f"the other pairs) and, apart from these, by response ({single}); other pairs are corrected "
-        + "among themselves; below 0.05 in bold, with the LM that has less error",
+        (
+            f"two-sided permutation tests of squared errors on the held-out partition ({times or 'no'} "
+            "permutations): ms² of times, µV² of amplitudes, which are not tested together; no unit for "
+            "logarithms"
+        ),
+        (
+            "by subject, by sentence: all errors of a subject, or of a sentence, are swapped together; "
+            "p: the larger of the two"
+        ),
+        (
+            f"Holm: p corrected among LMs against the baseline, over all responses ({pooled} tests with "
+            f"the other pairs) and, apart from these, by response ({single}); other pairs are corrected "
+            "among themselves; below 0.05 in bold, with the LM that has less error"
+        ),
     ]
     tested = set(zip(rows.dataset, rows.measure))
     absent = [r for r in measured if (r.dataset, r.measure) not in tested] if single else []

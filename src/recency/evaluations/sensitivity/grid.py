@@ -138,8 +138,10 @@ def layout(
                 line.append(Cell(text, below, bold=fit.low > 0 or fit.high < 0))
         grid.append(line)
     notes = [
-        "ΔLogLik in nats on the exploratory partition; beneath, the 95 % interval of the difference "
-        + "from the baseline, in bold where it leaves zero out"
+        (
+            "ΔLogLik in nats on the exploratory partition; beneath, the 95 % interval of the difference "
+            "from the baseline, in bold where it leaves zero out"
+        )
     ]
     for response in responses:
         wins = ", ".join(f"{lm.label} {won[response, lm]}" for lm in lms if won[response, lm])

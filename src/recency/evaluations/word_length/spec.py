@@ -1,5 +1,6 @@
 """Surprisal by type, beside words' length and frequency."""
 
+from recency import languages
 from recency.evaluations.registry import Evaluation, schema
 
 
@@ -22,7 +23,11 @@ def _surprisals(study, experiment: str, lms: list[str]) -> list[str]:
 
 def _frequency_of(study, experiment: str) -> str:
     """Return the label of the text whose frequencies are the larger text's."""
-    entry = study.config["unigrams"][settings_of(study.config, experiment)["frequency"]]
+    settings = settings_of(study.config, experiment)
+    named = languages.member(study.config, "unigrams", settings["frequency"], settings["dataset"])
+    entry = study.config["unigrams"][named]
+    if "wordfreq" in entry:
+        return f"wordfreq ({entry['wordfreq']})"
     corpus = entry.get("corpus")
     return study.config["corpora"][corpus].get("label", corpus) if corpus else "a list of counts"
 

@@ -22,6 +22,8 @@ _ESCAPED = re.compile(rb"\\x([0-9a-fA-F]{2})")
 _PUNCTUATION = re.compile(r"[\W_]")
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _TREEBANK = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")"}
+#: Kana and syllables of Hangul, whose first part alone is another letter.
+_WHOLE = (("\u3040", "\u30ff"), ("\uac00", "\ud7a3"))
 _SHAPES = str.maketrans("‘’‚‛“”„‟–—―−", "''''\"\"\"\"----")
 
 
@@ -97,6 +99,8 @@ def _plain(character: str) -> str:
     """Return one character for one, without case and accents, of the plainest shape."""
     if character < "\x80":
         return character.lower()
+    if any(low <= character <= high for low, high in _WHOLE):
+        return character
     base = unicodedata.normalize("NFKD", character.translate(_SHAPES))[:1].lower()
     return base if len(base) == 1 else character
 

@@ -1,7 +1,6 @@
 """The words of a dataset, indexed by item, sentence and position; and labels as the two files write them."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,11 +8,12 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from recency import scripts
 from recency.errors import InputError
 from recency.names import near
 
 _NUMBER = re.compile(r"-?\d{1,9}(\.0+)?")
-_PUNCTUATION = re.compile(r"[\W_]+")
+_PUNCTUATION = re.compile(f"{scripts.NO_LETTER}+")
 ORDER = "order"
 
 
@@ -79,9 +79,7 @@ def index(words: pd.DataFrame) -> Index:
 def spelling(word: str) -> str:
     """Return a word without case, accents and punctuation; "" for punctuation alone."""
     plain = _PUNCTUATION.sub("", word).casefold()
-    if plain.isascii():
-        return plain
-    return "".join(c for c in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(c))
+    return scripts.without_accents(plain)
 
 
 def spellings(words: pd.Series) -> np.ndarray:

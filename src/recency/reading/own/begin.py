@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pandas as pd
 
+from recency import languages
 from recency.errors import InputError
 from recency.reading.contracts import check_responses, check_words
 from recency.reading.formats.anything import Style
-from recency.reading.own import measures, profile, roles
+from recency.reading.own import language, measures, profile, roles
 from recency.reading.own.profile import Column
 from recency.reading.own.roles import EYES, Roles
 from recency.reading.parsers import table as parser
 from recency.reading.response_names import RESPONSES
+from recency.reading.sentences import FINAL
 from recency.reading.strict_tables import Table
 
 _PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
@@ -48,6 +50,7 @@ class Entry:
     notes: list[str] = field(default_factory=list)
     problem: str = ""
     unused: str = ""  # why positions that there seem to be are not used
+    language: str = ""  # ISO 639 code, where it is not English
 
 
 def entry_name(path: Path, taken: Collection[str]) -> str:
@@ -107,9 +110,9 @@ def entry(
         )
     name = entry_name(times.path, taken)
     means = "subject" not in times.roles.of and not times.roles.wide
-    tried = []
+    tried, code = [], _language(texts) if dataset is None else ""
     for options in _choices(times, words, dataset):
-        found = Entry(name, options, list(times.roles.measures), means)
+        found = Entry(name, options, list(times.roles.measures), means, language=code)
         if dataset is not None:
             if known is not None:
                 found.problem = _tried(found, times.path, None, known)
@@ -123,12 +126,20 @@ def entry(
     return tried[0]
 
 
+def _language(texts: Described) -> str:
+    """Return the code of the likely language of a table's words; "" for English or an unknown one."""
+    code = language.code_of(texts.table[texts.roles.of["word"]].head(5000))
+    return "" if code in (None, languages.DEFAULT) else code
+
+
 def written(made: Entry, files: tuple[str, str], dataset: str | None = None) -> str:
     """Write an entry as YAML; `files` are those of the words and of the times."""
     options = dict(made.options)
     columns = options.pop("columns")
     words, times = files
     lines = ["datasets:", f"  {made.name}:", f"    label: {plain(made.name)}", "    parser: table"]
+    if made.language:
+        lines.insert(3, f"    language: {made.language}")
     if made.problem:
         lines.insert(0, f"# To be corrected: {made.problem}")
     if made.unused:
@@ -276,7 +287,7 @@ def _rules(texts: Described, item: str) -> list[str]:
     """Say how sentences are found where no column says, by how many end within a text."""
     words, items = texts.table[texts.roles.of["word"]], texts.table[item]
     last = items != items.shift(-1)
-    inside = words[~last].str.fullmatch(r".*[.?!]['\"”’)]*").sum()
+    inside = words[~last].map(lambda word: bool(FINAL.search(word))).sum()
     within = ["punctuation", "item"]
     return within if inside > 0.2 * last.sum() else within[::-1]
 

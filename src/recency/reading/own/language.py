@@ -4,7 +4,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
-_FUNCTION_WORDS = {
+from recency import languages
+
+FUNCTION_WORDS = {
     "English": "the of and to in that was his he it with is for as had you not be on at",
     "German": "der die und das nicht ist ich sie er ein zu mit den von es sich auf dem eine auch",
     "Dutch": "de het een van en niet dat ik zijn op te met voor hij er maar ze naar ook bij",
@@ -35,6 +37,12 @@ _SHARE = 0.12
 """Share of function words from which a text is taken to be of a language."""
 
 
+def code_of(words: Iterable[str]) -> str | None:
+    """Return the ISO 639 code of the likely language of running words, None if it has no code."""
+    codes = {name: code for code, name in languages.NAMES.items()}
+    return codes.get(guess(words) or "")
+
+
 def guess(words: Iterable[str]) -> str | None:
     """Return the likely language of running words, None if too few say.
 
@@ -61,7 +69,7 @@ def guess(words: Iterable[str]) -> str | None:
     count = Counter(plain)
     shares = {
         language: sum(count[word] for word in listed.split()) / len(plain)
-        for language, listed in _FUNCTION_WORDS.items()
+        for language, listed in FUNCTION_WORDS.items()
     }
     best = max(shares, key=shares.get)
     return best if len(plain) >= 15 and shares[best] >= _SHARE else None

@@ -1,0 +1,151 @@
+"""How much better an LM predicts each corpus than the baseline, and the meta-analysis of that.
+
+An effect is ΔLogLik of the LM minus that of the baseline, by the experiment's endpoint, per 1,000
+scored observations: totals grow with a corpus's size. Its standard error is that of the experiment's
+intervals. Measures of one corpus are of the same readers and sentences: they are summed with their
+covariance, and the corpus is one study of the meta-analysis.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from recency.endpoints import CROSSED
+from recency.errors import InputError
+from recency.evaluations.reading_times import delta_loglik
+from recency.figures.paths import File, write_csv
+from recency.stats.meta_analysis import MetaAnalysis, between_groups, combine
+
+SCALE = 1000
+"""Observations that effects are given for."""
+ALL = "all"
+EFFECTS = ["lm", "against", "language", "dataset", "label", "measure", "n", "total", "total_se"]
+EFFECTS += ["effect", "se", "low", "high"]
+STATISTICS = ["k", "fixed", "fixed_se", "fixed_low", "fixed_high", "random", "random_se"]
+STATISTICS += ["random_low", "random_high", "p", "tau2", "q", "q_p", "i2"]
+STATISTICS += ["prediction_low", "prediction_high"]
+POOLED = ["lm", "against", "language", *STATISTICS, "q_between", "df_between", "p_between"]
+
+
+def main(
+    full: Sequence[File],
+    base: Sequence[File],
+    out_effects: File,
+    out_pooled: File,
+    *,
+    cells: Sequence[Mapping[str, Any]],
+    datasets: Sequence[Mapping[str, str]],
+    lms: Sequence[str],
+    baseline: str,
+    endpoint: str = CROSSED,
+    bootstrap: str | None = None,
+    seed: int = 0,
+) -> None:
+    """Write the effects (columns EFFECTS) and their meta-analyses (POOLED).
+
+    Parameters
+    ----------
+    full, base : sequence of path
+        Both models' parts of the log-likelihood, in the order of `cells`, as for `delta_loglik`.
+    out_effects, out_pooled : path
+        CSV files. Effects are by corpus and measure, and by corpus (measure `all`), which are pooled.
+    cells : sequence of mapping
+        lm, dataset, measure, design and perhaps seed of each pair of files.
+    datasets : sequence of mapping
+        dataset, label and language.
+    lms, baseline : sequence of str, str
+        The LMs that are pooled, and the one that they are compared with.
+    endpoint, bootstrap, seed
+        As for `delta_loglik`.
+    """
+    parts = delta_loglik.read_parts(endpoint, full, base)
+    is_crossed = endpoint == CROSSED and bootstrap != "given_fits"
+    totals = delta_loglik.totals(cells, parts, is_crossed, seed=seed)
+    rows = effects(totals, lms, baseline, datasets)
+    write_csv(out_effects, rows)
+    write_csv(out_pooled, pooled(rows))
+
+
+def effects(
+    totals: Mapping[tuple, Any],
+    lms: Sequence[str],
+    baseline: str,
+    datasets: Sequence[Mapping[str, str]],
+) -> pd.DataFrame:
+    """Return a row (EFFECTS) for each LM, corpus and measure, and for each corpus.
+
+    Parameters
+    ----------
+    totals : mapping
+        (LM, (dataset, measure, design)) → ΔLogLik, as `delta_loglik.totals` returns it.
+    lms, baseline, datasets
+        As for `main`.
+
+    Raises
+    ------
+    InputError
+        If a corpus has no ΔLogLik of an LM, since some fit failed.
+    """
+    rows = []
+    for lm in lms:
+        for about in datasets:
+            name = about["dataset"]
+            here = [response for of, response in totals if of == lm and response[0] == name]
+            if not here:
+                continue
+            differences = {r: totals[lm, r] - totals[baseline, r] for r in here}
+            if lost := [r for r, lead in differences.items() if not math.isfinite(lead.value)]:
+                raise InputError(
+                    f"pooled: {name}.{lost[0][1]} has no ΔLogLik of {lm!r} or {baseline!r}; leave it "
+                    "out of the experiment's `responses`"
+                )
+            for response, lead in differences.items():
+                rows.append(_row(lm, baseline, about, response[1], lead))
+            whole, *rest = differences.values()
+            for lead in rest:
+                whole = whole + lead
+            rows.append(_row(lm, baseline, about, ALL, whole))
+    return pd.DataFrame(rows, columns=EFFECTS)
+
+
+def _row(lm: str, baseline: str, about: Mapping, measure: str, difference: Any) -> dict:
+    """Return a row of EFFECTS."""
+    ends, n = difference.ends(), difference.n
+    per = SCALE / n
+    return {
+        "lm": lm, "against": baseline, "language": about["language"], "dataset": about["dataset"],
+        "label": about["label"], "measure": measure, "n": n, "total": difference.value,
+        "total_se": ends["se"], "effect": difference.value * per, "se": ends["se"] * per,
+        "low": ends["low"] * per, "high": ends["high"] * per,
+    }  # fmt: skip
+
+
+def pooled(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the meta-analyses (POOLED) of each LM's corpora: by language, and of all of them."""
+    analyses = []
+    corpora = rows[rows.measure == ALL]
+    if (flat := corpora[~(corpora.se > 0)]).size:
+        raise InputError(
+            f"pooled: the effect of {flat.dataset.iloc[0]!r} has no standard error; a corpus of means "
+            "needs several sentences and an endpoint with intervals"
+        )
+    for (lm, against), mine in corpora.groupby(["lm", "against"], sort=False):
+        groups = {
+            language: combine(part.effect, part.se)
+            for language, part in mine.groupby("language", sort=False)
+        }
+        q, df, p = between_groups(list(groups.values()))
+        named = {"lm": lm, "against": against}
+        analyses += [
+            named | {"language": code} | _statistics(analysis) for code, analysis in groups.items()
+        ]
+        whole = _statistics(combine(mine.effect, mine.se))
+        between = {"q_between": q, "df_between": df, "p_between": p}
+        analyses.append(named | {"language": ALL} | whole | between)
+    return pd.DataFrame(analyses, columns=POOLED)
+
+
+def _statistics(analysis: MetaAnalysis) -> dict[str, float]:
+    return {name: getattr(analysis, name) for name in STATISTICS}

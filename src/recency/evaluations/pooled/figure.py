@@ -1,0 +1,142 @@
+"""Forest plot: an LM's lead over the baseline in each corpus, by language, and their meta-analysis."""
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from recency import languages
+from recency.evaluations.pooled.effects import ALL, SCALE
+from recency.figures import comparison, style
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import File, Files
+
+PRODUCT = {
+    "makes": {"out": ("figure_pooled", "Forest plot of the pooled analysis")},
+    "reads": ["effects=pooled_effects", "pooled=pooled", "not_run"],
+    "settings": ["lms=ranked_lms", "responses", "baseline=ranked_baseline"],
+}
+
+ACROSS = 2
+"""Panels next to each other; further LMs are below."""
+INCHES = 0.2
+"""Height of a line of a panel."""
+DIAMOND = 0.32
+"""Half of a diamond's height, lines."""
+CORPUS, LANGUAGE, OVERALL = "#0072b2", "#d55e00", "#000000"
+
+
+def lines(effects: pd.DataFrame, pooled: pd.DataFrame, lm: str) -> pd.DataFrame:
+    """Return the lines of an LM's panel from top to bottom.
+
+    Columns: kind (corpus, language or overall), text, value, low, high, n, prediction_low,
+    prediction_high. Languages of one corpus have no line of their own.
+    """
+    corpora = effects[(effects.lm == lm) & (effects.measure == ALL)]
+    measures = effects[(effects.lm == lm) & (effects.measure != ALL)]
+    named = measures.groupby("dataset", sort=False).measure.agg(", ".join)
+    combined = pooled[pooled.lm == lm].set_index("language")
+    listed = []
+    for code, part in corpora.groupby("language", sort=False):
+        for row in part.itertuples(index=False):
+            measured_as = named[row.dataset]
+            label = row.label if row.label.endswith(measured_as) else f"{row.label} {measured_as}"
+            listed.append({"kind": "corpus", "text": label, "value": row.effect, "low": row.low, "high": row.high, "n": row.n})  # fmt: skip
+        if len(part) > 1:
+            listed.append(_combined("language", languages.name_of(code), combined.loc[code]))
+    listed.append(_combined("overall", "All", combined.loc[ALL]))
+    columns = ["kind", "text", "value", "low", "high", "n", "prediction_low", "prediction_high"]
+    return pd.DataFrame(listed, columns=columns)
+
+
+def _combined(kind: str, name: str, row: pd.Series) -> dict:
+    """Return the line of a meta-analysis, of its random effects."""
+    i2 = "" if math.isnan(row.i2) else f", I² {100 * row.i2:.0f} %"
+    ends = {key: row[key] for key in ("prediction_low", "prediction_high")}
+    return {
+        "kind": kind, "text": f"{name} ({row.k:.0f} corpora{i2})", "value": row.random,
+        "low": row.random_low, "high": row.random_high, **ends,
+    }  # fmt: skip
+
+
+def draw(
+    effects: pd.DataFrame, pooled: pd.DataFrame, lms: Sequence[LM], baseline: str, words: list[str]
+) -> Figure:
+    """Draw a panel an LM: corpora as points, languages and all as diamonds, with 95 % intervals."""
+    shown = [lm for lm in lms if lm.lm in set(pooled.lm)]
+    parts = {lm.lm: lines(effects, pooled, lm.lm) for lm in shown}
+    across = min(ACROSS, len(shown))
+    down = math.ceil(len(shown) / across)
+    tallest = max(map(len, parts.values()))
+    figure = style.figure(0.3 + down * (0.75 + INCHES * tallest))
+    grid = figure.subplots(down, across, squeeze=False, sharey=True)
+    for number, axes in enumerate(grid.flat):
+        axes.set_visible(number < len(shown))
+        if number < len(shown):
+            lm = shown[number]
+            _panel(axes, parts[lm.lm], lm.lm)
+            axes.set_title(lm.label, loc="left")
+            axes.set_xlabel(f"\N{MINUS SIGN} {baseline} (nats per {SCALE:,} observations)")
+    style.notes(figure, words)
+    return figure
+
+
+def _panel(axes: Axes, rows: pd.DataFrame, lm: str) -> None:
+    """Draw the lines of one LM."""
+    axes.axvline(0, color=style.GREY, lw=0.7)
+    largest = rows.n.max()
+    for y, row in enumerate(rows.itertuples(index=False)):
+        gid = f"{row.kind} {y} {lm}"
+        if row.kind == "corpus":
+            axes.plot([row.low, row.high], [y, y], color=CORPUS, lw=0.9)
+            size = 3 + 4 * math.sqrt(row.n / largest)
+            axes.plot(row.value, y, "s", ms=size, color=CORPUS, gid=gid)
+            continue
+        colour = LANGUAGE if row.kind == "language" else OVERALL
+        if row.kind == "overall" and not math.isnan(row.prediction_low):
+            axes.plot(
+                [row.prediction_low, row.prediction_high], [y, y], color=colour, lw=0.9, ls=":"
+            )
+        corners = [(row.low, y), (row.value, y - DIAMOND), (row.high, y), (row.value, y + DIAMOND)]
+        axes.fill(*zip(*corners, strict=True), color=colour, lw=0.5, gid=gid)
+    axes.set_yticks(range(len(rows)), list(rows.text))
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+    axes.xaxis.set_major_formatter(style.tick)
+
+
+def sentences(pooled: pd.DataFrame, what: str) -> list[str]:
+    """Say what is drawn."""
+    marks = "squares: corpora, larger with more observations; diamonds: random-effects means, by language and of all"
+    predicted = (
+        "; dotted: prediction interval of a new corpus"
+        if pooled.prediction_low.notna().any()
+        else ""
+    )
+    return [f"{marks}; lines and widths: 95 % intervals{predicted}", *filter(None, [what])]
+
+
+def main(
+    *,
+    effects: File,
+    pooled: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
+    baseline: str,
+    not_run: File | None = None,
+) -> None:
+    """Draw the forest plot to `out` (.pdf, .svg, .png; .csv for the effects)."""
+    models, measured = comparison.records(lms, responses)
+    table, combined = pd.read_csv(effects), pd.read_csv(pooled)
+    reference = next((lm.label for lm in models if lm.lm == baseline), baseline)
+    here = set(table.dataset)
+    absent = comparison.absent_responses(
+        [r for r in measured if r.dataset not in here], comparison.reasons(not_run)
+    )
+    words = [*sentences(combined, ""), *absent]
+    style.write(out, table, draw, table, combined, models, reference, words, empty=words)

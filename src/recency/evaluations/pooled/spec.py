@@ -1,0 +1,56 @@
+"""Pooled: a meta-analysis of one experiment's corpora, by language and overall."""
+
+from recency import languages
+from recency.evaluations.registry import Evaluation
+
+
+def _lms(study, experiment: str) -> list[str]:
+    """Return the LMs that are pooled, one for all of their seeds."""
+    of, baseline = study.one_for_seeds(experiment), study.ranked_baseline(experiment)
+    named = study.experiment(experiment)["pooled"].get("lms")
+    return [
+        lm for lm in dict.fromkeys(of.values()) if lm in (named or of.values()) and lm != baseline
+    ]
+
+
+def _datasets(study, experiment: str) -> list[dict]:
+    """Return dataset, label and language of the experiment's datasets that can be run."""
+    return [
+        {
+            "dataset": name,
+            "label": study.config["datasets"][name]["label"],
+            "language": languages.of_dataset(study.config, name),
+        }
+        for name in study.datasets_of(experiment)
+    ]
+
+
+def _problems(config, name) -> list[str]:
+    """List LMs that are pooled and are not the experiment's, or are its baseline."""
+    experiment = config["experiments"][name]
+    wrong, where = [], f"experiments → {name} → pooled → lms"
+    for lm in experiment.get("pooled", {}).get("lms", ()):
+        if lm not in experiment["lms"]:
+            wrong.append(f"{where}: {lm!r} is not among the experiment's `lms`")
+        elif lm == experiment["baseline"]:
+            wrong.append(
+                f"{where}: {lm!r} is the baseline, from which the others' differences are pooled"
+            )
+    return wrong
+
+
+EVALUATION = Evaluation(
+    key="pooled",
+    applies=lambda study, experiment: (
+        "pooled" in study.experiment(experiment)
+        and not set(study.all_datasets(experiment)) <= set(study.not_run)
+    ),
+    alone=False,
+    settings={
+        "pooled_lms": _lms,
+        "datasets": _datasets,
+        "ranked_lms": lambda study, experiment: study.ranked_lms(experiment),
+        "ranked_baseline": lambda study, experiment: study.ranked_baseline(experiment),
+    },
+    problems=_problems,
+)

@@ -1,0 +1,118 @@
+"""The languages of a study: of its texts, language models, unigram models and datasets.
+
+Codes are those of ISO 639. A corpus of text and a dataset are English unless they state a language; an
+LM has the language of its training text, and a checkpoint, a table of surprisals or a list of counts
+an unknown one unless it is stated.
+"""
+
+from collections.abc import Mapping
+
+DEFAULT = "en"
+ANY = "any"
+"""The `language` of an LM that knows every language of the study."""
+
+
+NAMES = {
+    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish",
+    "de": "German", "el": "Greek", "en": "English", "es": "Spanish", "et": "Estonian",
+    "eu": "Basque", "fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew",
+    "hi": "Hindi", "hu": "Hungarian", "id": "Indonesian", "is": "Icelandic", "it": "Italian",
+    "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian", "nb": "Norwegian",
+    "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
+    "ru": "Russian", "sk": "Slovak", "sl": "Slovene", "sq": "Albanian", "sr": "Serbian",
+    "sv": "Swedish", "ta": "Tamil", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian",
+    "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
+}  # fmt: skip
+"""Code → the language's name in English, for figures and lists."""
+
+
+def name_of(code: str) -> str:
+    """Return a language's name in English; the code of one that has none in `NAMES`."""
+    return NAMES.get(code, code)
+
+
+def of_dataset(config: Mapping, name: str) -> str:
+    """Return the language of a dataset's texts: its own, or that of the dataset whose words it has."""
+    entry = config["datasets"][name]
+    owner = entry["words"].get("dataset", name)
+    stated = entry.get("language") or config["datasets"].get(owner, {}).get("language")
+    return stated or DEFAULT
+
+
+def of_corpus(config: Mapping, name: str) -> str:
+    """Return the language of a corpus of text."""
+    return config["corpora"][name].get("language", DEFAULT)
+
+
+def of_lm(config: Mapping, name: str) -> frozenset[str] | None:
+    """Return the languages that an LM knows.
+
+    Parameters
+    ----------
+    config : mapping
+        The complete config.
+    name : str
+        An entry of `lms`.
+
+    Returns
+    -------
+    frozenset of str or None
+        Codes; None if they are unknown, or any.
+    """
+    lm = config["lms"][name]
+    if "language" in lm:
+        stated = lm["language"]
+        codes = frozenset([stated] if isinstance(stated, str) else stated)
+        return None if ANY in codes else codes
+    if "languages" in lm:
+        return frozenset(lm["languages"])
+    if "interpolate" in lm:
+        parts = [of_lm(config, part) for part in lm["interpolate"]]
+        stated = [part for part in parts if part is not None]
+        return frozenset.intersection(*stated) if stated else None
+    if of := lm.get(
+        "weights", lm.get("checkpoint_of", lm.get("ngram", {}).get("cdlm", {}).get("of"))
+    ):
+        return of_lm(config, of)
+    if {"checkpoint", "surprisals"} & lm.keys() or "file" in lm.get("ngram", {}):
+        return None
+    scale = config["scales"].get(config["scale"], {})
+    corpus = lm["ngram"].get("corpus") if "ngram" in lm else lm.get("corpus", scale.get("corpus"))
+    return frozenset([of_corpus(config, corpus)]) if corpus in config["corpora"] else None
+
+
+def of_unigram(config: Mapping, name: str) -> frozenset[str] | None:
+    """Return the languages of a unigram model; None if they are unknown."""
+    entry = config["unigrams"][name]
+    if "languages" in entry:
+        return frozenset(entry["languages"])
+    stated = entry.get("wordfreq", entry.get("language"))
+    if "corpus" in entry:
+        stated = of_corpus(config, entry["corpus"])
+    return frozenset([stated]) if stated else None
+
+
+def member(config: Mapping, table: str, name: str, dataset: str) -> str:
+    """Return the entry that scores a dataset: of one `by_language` that of the dataset's language.
+
+    Parameters
+    ----------
+    config : mapping
+        The complete config.
+    table : {"lms", "unigrams"}
+        The table of the entry.
+    name, dataset : str
+        The entry, and an entry of `datasets`.
+
+    Raises
+    ------
+    KeyError
+        If it has none for the language, which `recency.workflow.language_checks` reports before.
+    """
+    entry = config[table][name]
+    return entry["languages"][of_dataset(config, dataset)] if "languages" in entry else name
+
+
+def members(config: Mapping) -> set[str]:
+    """Return the LMs that an LM for each language is made of."""
+    return {name for lm in config["lms"].values() for name in lm.get("languages", {}).values()}

@@ -1,0 +1,107 @@
+"""Unigram surprisal by wordfreq, which has frequencies of words in some 40 languages.
+
+wordfreq reads a word as its own tokenizer does: it ignores case and punctuation, and combines the
+parts of a word that it splits. Words that it does not list have half the frequency of its rarest word,
+and are in the ledger.
+
+References
+----------
+Speer, R. (2022). rspeer/wordfreq: v3.0. Zenodo. https://doi.org/10.5281/zenodo.7199437
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.names import nearest
+from recency.scoring import results
+from recency.scoring.plausible import require_plausible
+
+LARGEST = "best"
+"""The word list that wordfreq is asked for: the large one where a language has one."""
+
+
+def main(
+    words: Path,
+    out: Path,
+    ledger: Path | None = None,
+    *,
+    language: str,
+    unit: str = "bits",
+    lm: str = "",
+    dataset: str = "",
+    accept: Sequence[str] = (),
+) -> None:
+    """Write contract 3: -log of each word's frequency in a language.
+
+    Parameters
+    ----------
+    words, out, ledger : path
+        Contract 1; contract 3; the words that wordfreq does not list.
+    language : str
+        ISO 639 code.
+    unit : {"bits", "nats", "log10"}
+        Of the surprisal.
+    lm, dataset, accept
+        For `plausible.require_plausible`, which refuses frequencies of another language.
+    """
+    table = pd.read_parquet(words)
+    result = score(table, *frequencies(language), unit)
+    require_plausible(table, result, lm=lm, dataset=dataset, accept=accept)
+    result.write(out, ledger)
+
+
+def frequencies(language: str) -> tuple[Callable[[str], float], float]:
+    """Return the function that gives a word's frequency, 0 of one not listed, and the rarest word's.
+
+    Raises
+    ------
+    InputError
+        If wordfreq is not installed or does not have the language.
+    """
+    try:
+        import wordfreq
+    except ModuleNotFoundError:
+        raise InputError(
+            "unigrams → wordfreq: the package wordfreq is not installed; pip install 'wordfreq[cjk]', "
+            "or take `corpus`, a text of the language"
+        ) from None
+    available = wordfreq.available_languages(LARGEST)
+    if language not in available:
+        raise InputError(
+            f"unigrams → wordfreq: it has no language {nearest(language, available)}; take `corpus`, a text "
+            "of the language"
+        )
+
+    def frequency(word: str) -> float:
+        try:
+            return wordfreq.word_frequency(word, language, wordlist=LARGEST)
+        except ModuleNotFoundError as error:  # the segmenters of zh, ja and ko
+            raise InputError(
+                f"unigrams → wordfreq: {language} needs the package {error.name}; "
+                "pip install 'wordfreq[cjk]'"
+            ) from None
+
+    return frequency, min(wordfreq.get_frequency_dict(language, LARGEST).values())
+
+
+def score(
+    words: pd.DataFrame, frequency: Callable[[str], float], rarest: float, unit: str = "bits"
+) -> results.Result:
+    """Score words (contract 1) by a function of the word; those of frequency 0 have half of `rarest`."""
+    types = {word: frequency(word) for word in dict.fromkeys(words["word"])}
+    least = rarest / 2
+    issues = [
+        (row, word, "not in the list", f"frequency {least:g}")
+        for row, word in enumerate(words["word"])
+        if not types[word] > 0
+    ]
+    nats = -np.log([types[word] or least for word in words["word"]])
+    none, zero = np.full(len(words), np.nan), np.zeros(len(words))
+    surprisal = results.table(words, nats, none, np.ones(len(words)), zero, unit)
+    examples = list(dict.fromkeys(word for _, word, *_ in issues))[:5]
+    note = f"{len(issues):,} of {len(words):,} words are not in wordfreq, such as {examples}"
+    return results.Result(surprisal, results.ledger(words, issues), notes=[note])
