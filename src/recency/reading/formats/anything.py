@@ -3,15 +3,19 @@
 import csv
 import io
 import zipfile
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
+import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.names import hint
 from recency.reading import strict_tables
-from recency.reading.formats import rda, xlsx
+from recency.reading.formats import archives, rda, streamed, xlsx
 from recency.reading.strict_tables import Table, visible
 
 _CHOICE = "\t;,| "
@@ -23,7 +27,9 @@ class Style:
     """How a file is to be read, where it does not say so itself.
 
     `separator` None: the one that gives all lines the same number of fields; `sheet` of a workbook
-    None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark.
+    None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark. `members`
+    names the tables of a zip archive (`formats.archives`); `rows` the rows to keep: column → its
+    value, or a list of them.
     """
 
     separator: str | None = None
@@ -31,6 +37,8 @@ class Style:
     sheet: str | None = None
     frame: str | None = None
     decimal: str = "."
+    members: str | None = None
+    rows: Mapping[str, object] | None = None
 
     def __post_init__(self):
         for name, value in (("separator", self.separator), ("decimal", self.decimal)):
@@ -48,6 +56,21 @@ def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] 
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; name the file")
+    if not style.rows and not style.members:
+        return _read(path, style, choose, {})
+    choice = _Choice(path, choose, style.rows)
+    plain = replace(style, rows=None, members=None)
+    if style.members and archives.is_archive(path) and not xlsx.is_workbook(path):
+        return _of_archive(path, style.members, plain, choice)
+    table = _read(path, plain, choice, choice.rows)
+    selected = choice.select(table)
+    if selected.frame.empty:
+        choice.refuse([table])
+    return selected
+
+
+def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
+    """Read the chosen columns of a table that is no archive; a large one without other rows."""
     if rda.is_r_data(path):
         _whole(path)
         with rda.any_as_csv(path, style.frame) as table:
@@ -57,7 +80,12 @@ def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] 
         return xlsx.read(path, style.sheet, lambda names: _picked(path, names, choose))
     _whole(path)
     if zipfile.is_zipfile(path):
-        raise InputError(f"{path} is a zip archive; unzip it and name the table")
+        raise InputError(
+            f"{path} is a zip archive; name its tables in options → members, or unzip it"
+        )
+    if path.stat().st_size > streamed.LARGE and not _is_columnar(path):
+        open_ = partial(streamed.opened, path)
+        return streamed.read(path, open_, style.separator, style.encoding, choose, kept)
     data = strict_tables.content(path)
     if data[:4] == b"PAR1" or data[:6] == b"ARROW1":
         return _columnar(path, data, choose)
@@ -65,6 +93,83 @@ def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] 
         kind = "a damaged workbook" if data[:2] == b"PK" else "an old Excel workbook"
         raise InputError(f"{path} is {kind}; save the sheet as .xlsx or CSV")
     return _text(path, data, style, choose)
+
+
+def _is_columnar(path: Path) -> bool:
+    """Return whether a file is Parquet or Feather."""
+    with open(path, "rb") as file:
+        return file.read(6)[:4] in (b"PAR1", b"ARRO")
+
+
+class _Choice:
+    """A choice of columns that also has those of the option `rows`, and knows what was chosen."""
+
+    def __init__(self, path: Path, choose: Callable, rows: Mapping[str, object] | None):
+        if rows is not None and not isinstance(rows, Mapping):
+            raise InputError(f"options → rows: {rows!r} is not a mapping of columns and values")
+        values = {str(n): v if isinstance(v, list) else [v] for n, v in (rows or {}).items()}
+        self.rows = {name: [str(each) for each in listed] for name, listed in values.items()}
+        self.path, self.choose, self.picked = path, choose, []
+
+    def __call__(self, header: list[str]) -> list[str]:
+        for name in self.rows:
+            if name not in header:
+                listed = ", ".join(header[:20]) + (", …" if len(header) > 20 else "")
+                raise InputError(
+                    f"{self.path} has no column {name} (options → rows); {hint(name, header)}"
+                    f"It has: {listed}"
+                )
+        self.picked = list(self.choose(header))
+        return list(dict.fromkeys([*self.picked, *self.rows]))
+
+    def select(self, table: Table) -> Table:
+        """Return the rows that have a wanted value in each column of `rows`, and the chosen columns."""
+        keep = np.ones(len(table.frame), dtype=bool)
+        for name, values in self.rows.items():
+            keep &= table[name].isin(values).to_numpy(dtype=bool)
+        columns = [name for name in table.frame if name in self.picked]
+        return replace(table, frame=table.frame.loc[keep, columns])
+
+    def refuse(self, tables: Sequence[Table]) -> NoReturn:
+        """Raise the InputError of tables of which no row is left."""
+        wanted = ", ".join(f"{name} {' or '.join(v)}" for name, v in self.rows.items())
+        first = next(iter(self.rows), None)
+        there = sorted(
+            {value for table in tables for value in table[first].unique()} if first else []
+        )
+        listed = f"; {first} is {', '.join(there[:20])}" if there else ""
+        raise InputError(f"{self.path}: no row has {wanted} (options → rows){listed}")
+
+
+def _of_archive(path: Path, pattern: str, style: Style, choice: _Choice) -> Table:
+    """Read the tables of a zip archive as one, with the labels of their names as columns."""
+    read, kept = [], []
+    for member in archives.members(path, pattern):
+        table = _of_member(member, style, choice)
+        read.append(table)
+        if len(selected := choice.select(table).frame):
+            kept.append((member.name, replace(table, frame=selected)))
+    if not kept:
+        choice.refuse(read)
+    return kept[0][1] if len(kept) == 1 else strict_tables.joined(path, kept)
+
+
+def _of_member(member: archives.Member, style: Style, choice: _Choice) -> Table:
+    """Read the chosen columns of one table of an archive; a large one without other rows."""
+    stated: list[str] = []
+
+    def own(header: list[str]) -> list[str]:
+        chosen = choice([*header, *(name for name in member.labels if name not in header)])
+        stated[:] = [name for name in chosen if name not in header]
+        return [name for name in chosen if name in header]
+
+    if member.size > streamed.LARGE:
+        rows = {n: v for n, v in choice.rows.items() if n not in member.labels}
+        table = streamed.read(member.path, member.open, style.separator, style.encoding, own, rows)
+    else:
+        table = _text(member.path, member.content(), style, own)
+    labels = {name: member.labels[name] for name in stated}
+    return Table(table.path, table.frame.assign(**labels).astype("str"))
 
 
 def named(header: Iterable[str]) -> list[str]:

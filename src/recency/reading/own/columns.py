@@ -234,3 +234,13 @@ def _spread(values: pd.Series, absent: pd.Series) -> pd.Series:
     full = np.full(len(absent), np.nan)
     full[~absent.to_numpy()] = values.to_numpy(dtype="float64")
     return pd.Series(full, index=absent.index)
+
+
+def truths(table: Table, name: str) -> pd.Series:
+    """Give a column of true and false, bool; InputError at another value."""
+    folded = table[name].str.casefold()
+    wrong = ~folded.isin(["true", "false"])
+    if wrong.any():
+        line = folded.index[wrong][0]
+        table.fail(line, f"{name} is {table[name][line]!r}, neither true nor false")
+    return folded == "true"

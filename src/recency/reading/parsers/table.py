@@ -25,7 +25,9 @@ Further options: `phrases: true`: a row's `word` is several words, to all of whi
 `sentences`: punctuation, or item (one each), where no column says; `missing`: the
 spellings of a missing value; `skipped: true`: a missing time is of a word that was not fixated,
 0 ms; `unmatched: dropped`: rows to words that there are not, as of practice; `unit`: ms or s; `amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`, `encoding`, `decimal`,
-`sheet` (of a workbook), `frame` (of R's data).
+`sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive: `P{subject}.csv`, all as one
+table); `rows`: the rows to keep, column → value or values; `variants: separate`: a text that some
+subjects read in other words is an item of its own; a column mapped to `language` has one value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,6 +43,7 @@ from recency.reading.formats.anything import Style
 from recency.reading.joins.index import ORDER
 from recency.reading.options import one_of
 from recency.reading.own import item_rows, item_texts, item_words, places, response_values, texts
+from recency.reading.own import variants as of_versions
 from recency.reading.own.columns import (
     Columns,
     columns_of,
@@ -49,6 +52,7 @@ from recency.reading.own.columns import (
     matching,
     positions,
     read,
+    truths,
     typed,
 )
 from recency.reading.response_names import TIME
@@ -78,7 +82,7 @@ COLUMNS = {
     },
 }
 
-CHOICES = {"shape": ("words", "items")}
+CHOICES = {"shape": ("words", "items"), "variants": ("refused", "separate")}
 
 _SHAPES = ("words", "items")
 _UNITS = {"ms": 1.0, "s": 1000.0}
@@ -103,6 +107,9 @@ def words(
     precritical: int = 0,
     join: Mapping[str, str] | None = None,
     unmatched: str = "refused",
+    members: str | None = None,
+    rows: Mapping | None = None,
+    variants: str = "refused",
     measures: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Read the words; rows that repeat a word for another subject must agree.
@@ -113,7 +120,7 @@ def words(
     one_of("shape", shape, _SHAPES)
     rule = _rule(sentences)
     others = {n: c for n, c in mapped.others().items() if n not in measures}
-    style = Style(separator, encoding, sheet, frame, decimal)
+    style = Style(separator, encoding, sheet, frame, decimal, members, rows)
     if shape == "items":
         _refuse_with_items(phrases=phrases)
         options = item_texts.Options(marker, spillover, precritical, (join or {}).get("position"))
@@ -140,12 +147,13 @@ def words(
                 raise lacking(path, column, there)
         return [*found, *(column for column in others.values() if column in there)]
 
-    table = read(path, style, mapped, pick)
-    rows = _rows(table, mapped, phrases, subjects)
-    if not rows.has("position"):
-        rows = texts.by_row_order(rows)
-    kept = _of_words(table, rows, others, mapped, missing, decimal)
-    return texts.build(rows, rule, kept, phrases)
+    table = of_versions.separate(read(path, style, mapped, pick), mapped, variants)
+    of_versions.one_language(table, mapped)
+    read_rows = _rows(table, mapped, phrases, subjects)
+    if not read_rows.has("position"):
+        read_rows = texts.by_row_order(read_rows)
+    kept = _of_words(table, read_rows, others, mapped, missing, decimal)
+    return texts.build(read_rows, rule, kept, phrases)
 
 
 def responses(
@@ -173,6 +181,9 @@ def responses(
     items: Mapping | str | None = None,
     sentences: Mapping | str | None = None,
     subjects: Mapping | None = None,
+    members: str | None = None,
+    rows: Mapping | None = None,
+    variants: str = "refused",
 ) -> pd.DataFrame:
     """Read `measure` in its unit, the subject and what else is mapped, in reading order.
 
@@ -184,8 +195,9 @@ def responses(
     one_of("unit", unit, _UNITS)
     one_of("unmatched", unmatched, ("refused", "dropped"))
     one_of("shape", shape, _SHAPES)
-    style = Style(separator, encoding, sheet, frame, decimal)
+    style = Style(separator, encoding, sheet, frame, decimal, members, rows)
     table, time, others = _read(path, style, mapped, measure, words, shape)
+    table = of_versions.separate(table, mapped, variants)
     if shape == "items" and unmatched == "dropped":
         table = item_texts.without_fillers(table, mapped)
     subject = response_values.read_subjects(table, mapped, subjects)
@@ -291,7 +303,7 @@ def _rows(table: Table, mapped: Columns, phrases: bool, subjects: Mapping | None
             what = "a word has no space inside; rows of several words: `phrases: true`"
         table.fail(line, f"{column} is {value!r}; {what} ({wrong.sum():,} such rows)")
     if (column := mapped.find("space_after", there)) is not None:
-        frame["space_after"] = _spaces(table, column)
+        frame["space_after"] = truths(table, column)
         frame.attrs["space_after"] = column
     return texts.Rows(table, frame)
 
@@ -380,13 +392,3 @@ def _time_column(path: Path, mapped: Columns, measure: str, there: list[str]) ->
     raise lacking(
         path, "time_ms", there, f"options → columns → {measure} names that of the times. "
     )
-
-
-def _spaces(table: Table, name: str) -> pd.Series:
-    """Read whether a space follows each word."""
-    folded = table[name].str.casefold()
-    wrong = ~folded.isin(["true", "false"])
-    if wrong.any():
-        line = folded.index[wrong][0]
-        table.fail(line, f"{name} is {table[name][line]!r}, neither true nor false")
-    return folded == "true"
