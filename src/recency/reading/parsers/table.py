@@ -27,7 +27,8 @@ spellings of a missing value; `skipped: true`: a missing time is of a word that 
 0 ms; `unmatched: dropped`: rows to words that there are not, as of practice; `unit`: ms or s; `amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`, `encoding`, `decimal`,
 `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive: `P{subject}.csv`, all as one
 table); `rows`: the rows to keep, column → value or values; `variants: separate`: a text that some
-subjects read in other words is an item of its own; a column mapped to `language` has one value.
+subjects read in other words is an item of its own; a column mapped to `language` has one value;
+`not_first_pass: {IA_SKIP: "1"}`: words that were skipped in first pass have 0 ms of all times but TFT.
 """
 
 from collections.abc import Mapping, Sequence
@@ -184,6 +185,7 @@ def responses(
     members: str | None = None,
     rows: Mapping | None = None,
     variants: str = "refused",
+    not_first_pass: Mapping | None = None,
 ) -> pd.DataFrame:
     """Read `measure` in its unit, the subject and what else is mapped, in reading order.
 
@@ -196,7 +198,8 @@ def responses(
     one_of("unmatched", unmatched, ("refused", "dropped"))
     one_of("shape", shape, _SHAPES)
     style = Style(separator, encoding, sheet, frame, decimal, members, rows)
-    table, time, others = _read(path, style, mapped, measure, words, shape)
+    more = [*(not_first_pass or ())]
+    table, time, others = _read(path, style, mapped, measure, words, shape, more)
     table = of_versions.separate(table, mapped, variants)
     if shape == "items" and unmatched == "dropped":
         table = item_texts.without_fillers(table, mapped)
@@ -204,13 +207,16 @@ def responses(
     value = response_values.value_column(measure, amplitudes, scores)
     values = response_values.read_values(table, time, missing, decimal, value)
     values = values * (_UNITS[unit] if value == TIME else 1.0)
+    values = response_values.without_later_passes(table, values, measure, not_first_pass)
     if shape == "items":
         _refuse_with_items(eye_tracking=eye_tracking)
         others = {n: c for n, c in others.items() if not item_texts.is_structure(n)}
         of_items = item_texts.Options(marker, items=items)
         found = item_rows.find(table, mapped, words, measure, values, of_items, regions, unmatched)
     else:
-        options = places.Options(_selected(join, items, sentences), items, sentences, unmatched)
+        options = places.Options(
+            places.selected(join, items, sentences), items, sentences, unmatched
+        )
         times = values if value == TIME else None
         found = places.find(table, mapped, words, subject, times, options)
     table, subject = Table(table.path, table.frame[found.kept]), subject[found.kept]
@@ -271,16 +277,6 @@ def _rule(sentences: str | Mapping | None) -> str | None:
     return sentences
 
 
-def _selected(join: Mapping | None, items: object, sentences: object) -> dict[str, str]:
-    """Return the option `join`, with `items: order` and `sentences: order`."""
-    chosen = dict(join or {})
-    if items == ORDER:
-        chosen["item"] = ORDER
-    if sentences == ORDER:
-        chosen["sentence"] = ORDER
-    return chosen
-
-
 def _rows(table: Table, mapped: Columns, phrases: bool, subjects: Mapping | None) -> texts.Rows:
     """Give what a table's rows say of their words."""
     there = list(table.frame.columns)
@@ -336,7 +332,13 @@ def _of_words(
 
 
 def _read(
-    path: Path, style: Style, mapped: Columns, measure: str, words: pd.DataFrame, shape: str
+    path: Path,
+    style: Style,
+    mapped: Columns,
+    measure: str,
+    words: pd.DataFrame,
+    shape: str,
+    more: Sequence[str],
 ) -> tuple[Table, str, dict[str, str]]:
     """Read the responses' columns; give the table, the column of times, and name → column to keep."""
     wide: dict[str, str] = {}
@@ -368,7 +370,9 @@ def _read(
                 mapped.needed(name, path, there)
         if "subject" in mapped.of and mapped.of["subject"] is not None and not wide:
             mapped.needed("subject", path, there)
-        return [*found, *of_items, *(wide or [chosen["time"]]), *others.values()]
+        if lost := [name for name in more if name not in there]:
+            raise lacking(path, lost[0], there, "options → not_first_pass names it. ")
+        return [*found, *of_items, *(wide or [chosen["time"]]), *others.values(), *more]
 
     table = read(path, style, mapped, pick)
     time = chosen["time"]
