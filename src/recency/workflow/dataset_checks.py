@@ -76,6 +76,10 @@ def _measures(where: str, dataset: dict) -> Iterator[str]:
     others = [name for name, each in dataset["measures"].items() if "of" not in each]
     for measure, settings in dataset["measures"].items():
         place, of = f"{where} → measures → {measure}", settings.get("of")
+        mapped = _of_pymovements(dataset)
+        if of is None and mapped is not None and measure not in mapped:
+            near = nearest(measure, [name for name in mapped if name.isupper()])
+            yield f"{place}: {dataset['pymovements']} has no measure {near}"
         if of is None and given and measure not in given:
             near = nearest(measure, given)
             yield f"{place}: the parser {dataset['parser']} has no measure {near}"
@@ -84,6 +88,13 @@ def _measures(where: str, dataset: dict) -> Iterator[str]:
         for step in settings["filters"]:
             if step not in steps:
                 yield f"{place}: no filter is called {nearest(step[:60], steps)}"
+
+
+def _of_pymovements(dataset: dict) -> dict | None:
+    """Return the columns of a dataset of pymovements with measures by word; None of any other."""
+    if "pymovements" not in dataset or dataset["parser"] != "table":
+        return None
+    return declared_columns.mapped(dataset)
 
 
 def _filters(config: dict, where: str, dataset: dict) -> list[str]:
