@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +30,8 @@ class Style:
     `separator` None: the one that gives all lines the same number of fields; `sheet` of a workbook
     None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark. `members`
     names the tables of a zip archive (`formats.archives`); `rows` the rows to keep: column → its
-    value, or a list of them.
+    value, or a list of them; `parts` columns that are parts of another's labels: column → a pattern
+    of the labels (`{story}.page{page}`).
     """
 
     separator: str | None = None
@@ -39,6 +41,7 @@ class Style:
     decimal: str = "."
     members: str | None = None
     rows: Mapping[str, object] | None = None
+    parts: Mapping[str, str] | None = None
 
     def __post_init__(self):
         for name, value in (("separator", self.separator), ("decimal", self.decimal)):
@@ -56,10 +59,10 @@ def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] 
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; name the file")
-    if not style.rows and not style.members:
+    if not style.rows and not style.members and not style.parts:
         return _read(path, style, choose, {})
-    choice = _Choice(path, choose, style.rows)
-    plain = replace(style, rows=None, members=None)
+    choice = _Choice(path, choose, style.rows, style.parts or {})
+    plain = replace(style, rows=None, members=None, parts=None)
     if style.members and archives.is_archive(path) and not xlsx.is_workbook(path):
         return _of_archive(path, style.members, plain, choice)
     table = _read(path, plain, choice, choice.rows)
@@ -102,33 +105,55 @@ def _is_columnar(path: Path) -> bool:
 
 
 class _Choice:
-    """A choice of columns that also has those of the option `rows`, and knows what was chosen."""
+    """A choice of columns that also has those of `rows` and `parts`, and knows what was chosen."""
 
-    def __init__(self, path: Path, choose: Callable, rows: Mapping[str, object] | None):
+    def __init__(
+        self,
+        path: Path,
+        choose: Callable,
+        rows: Mapping[str, object] | None,
+        parts: Mapping[str, str],
+    ):
         if rows is not None and not isinstance(rows, Mapping):
             raise InputError(f"options → rows: {rows!r} is not a mapping of columns and values")
         values = {str(n): v if isinstance(v, list) else [v] for n, v in (rows or {}).items()}
         self.rows = {name: [str(each) for each in listed] for name, listed in values.items()}
         self.path, self.choose, self.picked = path, choose, []
+        self.parts = {column: archives.compiled(pattern) for column, pattern in parts.items()}
 
     def __call__(self, header: list[str]) -> list[str]:
-        for name in self.rows:
-            if name not in header:
+        for option, names in (("rows", self.rows), ("parts", self.parts)):
+            if lost := [name for name in names if name not in header]:
                 listed = ", ".join(header[:20]) + (", …" if len(header) > 20 else "")
                 raise InputError(
-                    f"{self.path} has no column {name} (options → rows); {hint(name, header)}"
-                    f"It has: {listed}"
+                    f"{self.path} has no column {lost[0]} (options → {option}); "
+                    f"{hint(lost[0], header)}It has: {listed}"
                 )
-        self.picked = list(self.choose(header))
-        return list(dict.fromkeys([*self.picked, *self.rows]))
+        made = [name for pattern in self.parts.values() for name in pattern.groupindex]
+        self.picked = list(self.choose([*header, *(n for n in made if n not in header)]))
+        own = [name for name in self.picked if name in header]
+        return list(dict.fromkeys([*own, *self.rows, *self.parts]))
 
     def select(self, table: Table) -> Table:
         """Return the rows that have a wanted value in each column of `rows`, and the chosen columns."""
         keep = np.ones(len(table.frame), dtype=bool)
         for name, values in self.rows.items():
             keep &= table[name].isin(values).to_numpy(dtype=bool)
-        columns = [name for name in table.frame if name in self.picked]
-        return replace(table, frame=table.frame.loc[keep, columns])
+        frame = table.frame[keep]
+        for column, pattern in self.parts.items():
+            frame = frame.assign(**self._parts(table, frame[column], pattern))
+        return replace(table, frame=frame[[name for name in frame if name in self.picked]])
+
+    def _parts(self, table: Table, labels: pd.Series, pattern: re.Pattern) -> dict[str, pd.Series]:
+        """Return the parts of labels; InputError for a label that the pattern does not fit."""
+        found = {label: pattern.fullmatch(label) for label in labels.unique()}
+        if wrong := [label for label, match in found.items() if match is None]:
+            line = labels.index[int(np.argmax(labels == wrong[0]))]
+            table.fail(line, f"{labels.name} is {wrong[0]!r}, which options → parts does not fit")
+        return {
+            name: labels.map({label: match[name] for label, match in found.items()}).astype("str")
+            for name in pattern.groupindex
+        }
 
     def refuse(self, tables: Sequence[Table]) -> NoReturn:
         """Raise the InputError of tables of which no row is left."""

@@ -108,7 +108,7 @@ def _distinct(found: list[Member], pattern: str) -> Iterator[Member]:
     """Yield members; InputError where two have the same labels."""
     seen: dict[tuple, str] = {}
     for member in found:
-        key = tuple(member.labels.values())
+        key = tuple(member.labels.values()) or (member.name,)
         other = seen.setdefault(key, member.name)
         if other != member.name:
             raise InputError(

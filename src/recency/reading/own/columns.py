@@ -28,6 +28,8 @@ TOGETHER = " + "
 MISSING_LABELS = ("", "NA", "NaN", "nan")
 """What stands for one in a column of names, in which `None` may be a name."""
 TAKEN = ("sentence_first", "sentence_last", "item_first", "item_last", "partition", "place")
+SPACES = r"[ \xa0\u2000-\u200a\u202f\u3000]"
+"""Spaces of any kind, between words."""
 _WHOLE = re.compile(r"-?\d+\.0+")
 _NUMBER = re.compile(r"\d{1,9}")
 _EXACT = 2**53  # the largest whole number up to which float64 has all

@@ -26,7 +26,8 @@ Further options: `phrases: true`: a row's `word` is several words, to all of whi
 spellings of a missing value; `skipped: true`: a missing time is of a word that was not fixated,
 0 ms; `unmatched: dropped`: rows to words that there are not, as of practice; `unit`: ms or s; `amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`, `encoding`, `decimal`,
 `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive: `P{subject}.csv`, all as one
-table); `rows`: the rows to keep, column → value or values; `variants: separate`: a text that some
+table); `parts`: columns in a label, as `{stimulus: "{story}.page{page}"}`; `rows`: the rows to keep,
+column → value or values; `variants: separate`: a text that some
 subjects read in other words is an item of its own; a column mapped to `language` has one value;
 `not_first_pass: {IA_SKIP: "1"}`: words that were skipped in first pass have 0 ms of all times but TFT.
 """
@@ -46,6 +47,7 @@ from recency.reading.options import one_of
 from recency.reading.own import item_rows, item_texts, item_words, places, response_values, texts
 from recency.reading.own import variants as of_versions
 from recency.reading.own.columns import (
+    SPACES,
     Columns,
     columns_of,
     labels,
@@ -110,6 +112,7 @@ def words(
     unmatched: str = "refused",
     members: str | None = None,
     rows: Mapping | None = None,
+    parts: Mapping[str, str] | None = None,
     variants: str = "refused",
     measures: Sequence[str] = (),
 ) -> pd.DataFrame:
@@ -121,12 +124,12 @@ def words(
     one_of("shape", shape, _SHAPES)
     rule = _rule(sentences)
     others = {n: c for n, c in mapped.others().items() if n not in measures}
-    style = Style(separator, encoding, sheet, frame, decimal, members, rows)
+    style = Style(separator, encoding, sheet, frame, decimal, members, rows, parts)
     if shape == "items":
-        _refuse_with_items(phrases=phrases)
+        item_words.refuse(phrases=phrases)
         options = item_texts.Options(marker, spillover, precritical, (join or {}).get("position"))
         drop = unmatched == "dropped"
-        return _words_of_items(path, style, mapped, options, rule, others, missing, drop)
+        return item_words.read_words(path, style, mapped, options, rule, others, missing, drop)
     wanted = ("subject", "item", "sentence", "position", "word", "space_after", "region")
 
     def pick(there: list[str]) -> list[str]:
@@ -184,6 +187,7 @@ def responses(
     subjects: Mapping | None = None,
     members: str | None = None,
     rows: Mapping | None = None,
+    parts: Mapping[str, str] | None = None,
     variants: str = "refused",
     not_first_pass: Mapping | None = None,
 ) -> pd.DataFrame:
@@ -197,7 +201,7 @@ def responses(
     one_of("unit", unit, _UNITS)
     one_of("unmatched", unmatched, ("refused", "dropped"))
     one_of("shape", shape, _SHAPES)
-    style = Style(separator, encoding, sheet, frame, decimal, members, rows)
+    style = Style(separator, encoding, sheet, frame, decimal, members, rows, parts)
     more = [*(not_first_pass or ())]
     table, time, others = _read(path, style, mapped, measure, words, shape, more)
     table = of_versions.separate(table, mapped, variants)
@@ -209,7 +213,7 @@ def responses(
     values = values * (_UNITS[unit] if value == TIME else 1.0)
     values = response_values.without_later_passes(table, values, measure, not_first_pass)
     if shape == "items":
-        _refuse_with_items(eye_tracking=eye_tracking)
+        item_words.refuse(eye_tracking=eye_tracking)
         others = {n: c for n, c in others.items() if not item_texts.is_structure(n)}
         of_items = item_texts.Options(marker, items=items)
         found = item_rows.find(table, mapped, words, measure, values, of_items, regions, unmatched)
@@ -237,38 +241,6 @@ def responses(
     return response_values.drop_missing(path, made, value, measure, skipped)
 
 
-def _refuse_with_items(**options: bool) -> None:
-    """Raise InputError for an option that items do not have."""
-    for name, value in options.items():
-        if value:
-            raise InputError(f"options → {name}: it does not go with `shape: items`; leave it out")
-
-
-def _words_of_items(
-    path: Path,
-    style: Style,
-    mapped: Columns,
-    options: item_texts.Options,
-    rule: str | None,
-    others: Mapping[str, str],
-    missing: Sequence[str] | None,
-    drop: bool,
-) -> pd.DataFrame:
-    """Read the words of a table of items; rows that lack labels are fillers if these are dropped."""
-    others = {n: c for n, c in others.items() if not item_texts.is_structure(n)}
-
-    def pick(there: list[str]) -> list[str | None]:
-        for name, column in others.items():
-            if name in mapped.given and column not in there:
-                raise lacking(path, column, there)
-        kept = [column for column in others.values() if column in there]
-        return [*item_texts.needed_columns(mapped, path, there), *kept]
-
-    table = read(path, style, mapped, pick)
-    table = item_texts.without_fillers(table, mapped) if drop else table
-    return item_words.build(table, mapped, options, rule, others, missing, style.decimal)
-
-
 def _rule(sentences: str | Mapping | None) -> str | None:
     """Return how the words' sentences are found; a mapping or `order` is of the responses."""
     if sentences is None or isinstance(sentences, Mapping) or sentences == ORDER:
@@ -291,7 +263,7 @@ def _rows(table: Table, mapped: Columns, phrases: bool, subjects: Mapping | None
         frame["position"] = positions(table, column)
     column = mapped.find("word", there)
     frame["word"] = all_visible(table[column])
-    plain = frame.word.str.replace(" ", "", regex=False) if phrases else frame.word
+    plain = frame.word.str.replace(SPACES, "", regex=True) if phrases else frame.word
     if (wrong := ~plain.str.fullmatch(r"[^\s\x00-\x1f\x7f]+")).any():
         line, value = frame.index[int(np.argmax(wrong))], frame.word[wrong].iloc[0]
         what = "every row needs its word"
