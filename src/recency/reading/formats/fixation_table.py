@@ -15,7 +15,7 @@ from recency.names import hint
 from recency.reading.formats import anything, archives, rda, streamed, xlsx
 from recency.reading.formats.anything import Style
 from recency.reading.own.columns import MISSING, MISSING_LABELS, labels
-from recency.reading.strict_tables import Table
+from recency.reading.strict_tables import Table, warn
 
 #: Further spellings of a missing number in eye trackers' reports.
 UNDEFINED = ("UNDEFINEDnull", "UNDEFINED")
@@ -217,3 +217,42 @@ def _is_columnar(path: Path) -> bool:
     """Return whether a file is Parquet or Feather."""
     with open(path, "rb") as file:
         return file.read(4) in (b"PAR1", b"ARRO")
+
+
+def in_order(
+    path: Path,
+    subject: np.ndarray,
+    item: np.ndarray,
+    trial: np.ndarray | None,
+    onset: np.ndarray | None,
+) -> np.ndarray:
+    """Return fixations by reading, and within a reading by trial and onset, or as they stand."""
+    reading = subject.astype(np.int64) * (int(item.max(initial=0)) + 1) + item
+    rank = pd.factorize(reading)[0]
+    keys = [np.arange(len(rank)), rank]
+    if onset is not None:
+        keys.insert(1, np.where(np.isfinite(onset), onset, -1.0))
+    if trial is not None:
+        keys.insert(
+            len(keys) - 1, pd.factorize(rank.astype(np.int64) * (int(trial.max()) + 2) + trial)[0]
+        )
+    step = np.zeros(max(len(rank) - 1, 0), dtype=np.int8)
+    for key in keys[1:][::-1]:  # the first key that differs decides
+        step = np.where(step == 0, np.sign(np.diff(key)).astype(np.int8), step)
+    if not (step < 0).any():
+        return keys[0]
+    order = np.lexsort(keys)
+    warn(path, f"{int((order != keys[0]).sum()):,} fixations were out of order, and are sorted")
+    return order
+
+
+def once(path: Path, order: np.ndarray, line: np.ndarray, *keys: np.ndarray | None) -> np.ndarray:
+    """Drop fixations that repeat another of the same reading, trial and onset; say how many."""
+    again = np.ones(max(len(order) - 1, 0), dtype=bool)
+    for key in keys:
+        if key is not None:
+            again &= key[order][1:] == key[order][:-1]
+    if again.any():
+        first = line[order][1:][again][0]
+        warn(path, f"{again.sum():,} fixations dropped, repeats of another (first: line {first})")
+    return order[np.concatenate([[True], ~again])]

@@ -40,6 +40,8 @@ def header_of(
     """Return the columns' names, the separator, and whether fields may stand in quotes."""
     with open_() as stream:
         begin = stream.read(_LOOKED_AT)
+    if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError(f"{path} is UTF-16 text; save it as {encoding}")
     begin = begin.removeprefix(b"\xef\xbb\xbf")
     try:
         text = begin.decode(encoding, "replace")
@@ -149,10 +151,15 @@ def blocks(
             for batch in reader:
                 yield batch, line
                 line += batch.num_rows
-    except (pa.ArrowInvalid, pa.ArrowKeyError, EOFError, OSError) as error:
+    except (pa.ArrowInvalid, pa.ArrowKeyError, EOFError, OSError, UnicodeError) as error:
         reason = " ".join(str(error).split())[:200]
         if match := _ROW.search(reason):
             raise InputError(
                 f"{path}, line {match[1]}: {match[2]}; correct the line or get the file again"
+            ) from None
+        if "UTF8" in reason or isinstance(error, UnicodeError):
+            raise InputError(
+                f"{path}, after line {line}: a byte is not {encoding}; save the file as {encoding}, or "
+                "state its encoding in the options"
             ) from None
         raise InputError(f"{path}, after line {line}: {reason}; get the file again") from None

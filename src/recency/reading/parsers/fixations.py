@@ -162,7 +162,11 @@ def responses(
     subject = found["subject"].take(on_text)
     trial = found["trial"].codes[on_text] if "trial" in found else None
     onset = values["onset"][on_text] if "onset" in values else None
-    order = _order(path, subject.codes, item[on_text], trial, onset)
+    order = fixation_table.in_order(path, subject.codes, item[on_text], trial, onset)
+    if onset is not None:
+        order = fixation_table.once(
+            path, order, line[on_text], subject.codes, item[on_text], trial, onset
+        )
     codes, text = subject.codes[order], item[on_text][order]
     breaks = np.zeros(len(order), dtype=bool)
     if trial is not None:
@@ -304,33 +308,6 @@ def _same_words(
         f"{path}: fixations and texts do not align: {shown}{more}; check options → first and the "
         "columns of the texts"
     )
-
-
-def _order(
-    path: Path,
-    subject: np.ndarray,
-    item: np.ndarray,
-    trial: np.ndarray | None,
-    onset: np.ndarray | None,
-) -> np.ndarray:
-    """Return fixations by reading, and within a reading by trial and onset, or as they stand."""
-    reading = subject.astype(np.int64) * (int(item.max(initial=0)) + 1) + item
-    rank = pd.factorize(reading)[0]
-    keys = [np.arange(len(rank)), rank]
-    if onset is not None:
-        keys.insert(1, np.where(np.isfinite(onset), onset, -1.0))
-    if trial is not None:
-        keys.insert(
-            len(keys) - 1, pd.factorize(rank.astype(np.int64) * (int(trial.max()) + 2) + trial)[0]
-        )
-    step = np.zeros(max(len(rank) - 1, 0), dtype=np.int8)
-    for key in keys[1:][::-1]:  # the first key that differs decides
-        step = np.where(step == 0, np.sign(np.diff(key)).astype(np.int8), step)
-    if not (step < 0).any():
-        return keys[0]
-    order = np.lexsort(keys)
-    warn(path, f"{int((order != keys[0]).sum()):,} fixations were out of order, and are sorted")
-    return order
 
 
 def _places_of_pixels(
