@@ -15,7 +15,7 @@ from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from recency.errors import InputError
-from recency.reading.strict_tables import Table, visible
+from recency.reading.strict_tables import Table, visible, warn
 
 #: Bytes from which on a table is read block by block.
 LARGE = 128 << 20
@@ -23,6 +23,28 @@ _BLOCK = 16 << 20
 _LOOKED_AT = 1 << 16
 _ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 _SEPARATORS = "\t;,| "
+
+
+class _Tail:
+    """A binary stream that remembers its last byte."""
+
+    def __init__(self, stream: BinaryIO):
+        self.stream, self.last = stream, b"\n"
+
+    def read(self, size: int = -1) -> bytes:
+        """Read so many bytes."""
+        data = self.stream.read(size)
+        self.last = bytes(data[-1:]) or self.last
+        return data
+
+    def close(self) -> None:
+        """Close the stream."""
+        self.stream.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the stream is closed."""
+        return self.stream.closed
 
 
 def opened(path: Path) -> BinaryIO:
@@ -131,8 +153,9 @@ def blocks(
     line = 2
     try:
         with open_() as stream:
+            tail = _Tail(stream)
             reader = arrow_csv.open_csv(
-                stream,
+                pa.PythonFile(tail, mode="r"),
                 arrow_csv.ReadOptions(
                     column_names=header,
                     skip_rows=1,
@@ -151,15 +174,18 @@ def blocks(
             for batch in reader:
                 yield batch, line
                 line += batch.num_rows
+        if tail.last not in (b"\n", b"\r"):
+            warn(
+                path,
+                f"line {line - 1} has no end of line; if the file was cut off, get it again",
+            )
     except (pa.ArrowInvalid, pa.ArrowKeyError, EOFError, OSError, UnicodeError) as error:
         reason = " ".join(str(error).split())[:200]
-        if match := _ROW.search(reason):
-            raise InputError(
-                f"{path}, line {match[1]}: {match[2]}; correct the line or get the file again"
-            ) from None
+        match = _ROW.search(reason)
+        place = f"line {match[1]}" if match else f"after line {line}"
+        reason = match[2] if match else reason
+        way = "correct the line or get the file again"
         if "UTF8" in reason or isinstance(error, UnicodeError):
-            raise InputError(
-                f"{path}, after line {line}: a byte is not {encoding}; save the file as {encoding}, or "
-                "state its encoding in the options"
-            ) from None
-        raise InputError(f"{path}, after line {line}: {reason}; get the file again") from None
+            reason = f"a byte is not {encoding}"
+            way = f"save the file as {encoding}, or state its encoding in the options"
+        raise InputError(f"{path}, {place}: {reason}; {way}") from None

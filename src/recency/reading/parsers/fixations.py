@@ -53,6 +53,8 @@ _NUMBERS = ("position", "duration", "onset", "x", "y")
 _BOX = ("left", "right", "top", "bottom")
 _UNITS = {"ms": 1.0, "s": 1000.0}
 _SHOWN = 5
+#: Share of a text that the last reading must have reached.
+_FAR = 2 / 3
 
 
 def words(
@@ -172,7 +174,26 @@ def responses(
     if trial is not None:
         breaks[1:] = trial[order][1:] != trial[order][:-1]
     arrays = (codes, text, place[on_text][order], duration[order])
+    _warn_of_a_cut(path, size, subject.values, *arrays[:3])
     return _of_words(measure, subject.values, size, *arrays, breaks)
+
+
+def _warn_of_a_cut(
+    path: Path,
+    size: pd.Series,
+    subjects: list[str],
+    subject: np.ndarray,
+    text: np.ndarray,
+    place: np.ndarray,
+) -> None:
+    """Warn if the last reading ends far from the end of its text."""
+    last = (subject == subject[-1]) & (text == text[-1])
+    if place[last].max() + 1 < _FAR * size.iloc[text[-1]]:
+        warn(
+            path,
+            f"the last fixations, of subject {subjects[subject[-1]]} in text {size.index[text[-1]]}, end "
+            "far from the end of the text; if the file was cut off, get it again",
+        )
 
 
 def _of_words(
