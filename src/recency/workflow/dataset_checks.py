@@ -1,6 +1,7 @@
 """Check reading-time corpora: the parser's options, measures, filters and simulated readers."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache, partial
 
 from recency import config as configuration
 from recency import plugins
@@ -108,8 +109,9 @@ def _filters(config: dict, where: str, dataset: dict) -> list[str]:
         asked += [(measure, f"filters → {step[:60]}", steps[step]) for step in known]
         if "event" in each:
             asked.append((measure, f"measures → {measure} → event", each["event"]))
+    columns_of = cache(partial(declared_columns.of_filters, config, dataset))
     for measure, place, condition in asked:
-        columns = declared_columns.of_filters(config, dataset, measure)
+        columns = columns_of(measure)
         if problem := filters.problem(condition, columns):
             found[f"{where} → {place}: {problem}"] = None
     return list(found)
