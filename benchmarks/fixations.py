@@ -6,7 +6,7 @@ Synthetic readers of synthetic texts; the fixations are a CSV file with subject,
 onset and duration. One core.
 
 `seconds`: the parser `fixations` reads the words from the areas, and one measure (go-past time, the
-dearest) from the file. `measures_seconds`: the sums alone, of arrays. `peak_memory_gib`: of a process
+dearest) from the file; `cpu_seconds`: of the processor, with the import of libraries. `measures_seconds`: the sums alone, of arrays. `peak_memory_gib`: of a process
 that does nothing else. `ratio_vs_pymovements` (where it is installed): seconds of its
 `compute_reading_measures`, of all of its measures, over those of the sums, on 200,000 fixations.
 The last line is one JSON object.
@@ -82,13 +82,13 @@ def write(folder: Path, readers: int) -> tuple[Path, Path]:
 
 
 def parsed(areas: Path, file: Path, queue: multiprocessing.Queue) -> None:
-    """Put the parser's seconds, its rows and its peak memory in GiB into a queue."""
+    """Put the parser's seconds, those of the processor, its rows and its peak memory into a queue."""
     start = time.perf_counter()
     words = parser.words({"areas": areas}, areas={"sentences": "item"})
     made = parser.responses({"fixations": file}, words, "GP", columns=COLUMNS)
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-    queue.put((seconds, len(made), peak))
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    queue.put((seconds, usage.ru_utime + usage.ru_stime, len(made), usage.ru_maxrss / 1024**2))
 
 
 def summed(arrays: dict[str, np.ndarray]) -> float:
@@ -132,7 +132,7 @@ def main() -> None:
         queue = context.Queue()
         job = context.Process(target=parsed, args=(areas, file, queue))
         job.start()
-        seconds, rows, peak = queue.get()
+        seconds, cpu, rows, peak = queue.get()
         job.join()
         size = file.stat().st_size
     alone = summed(scanpaths(readers))
@@ -142,6 +142,7 @@ def main() -> None:
         "file_gib": round(size / 1024**3, 3),
         "responses": rows,
         "seconds": round(seconds, 2),
+        "cpu_seconds": round(cpu, 2),
         "measures_seconds": round(alone, 2),
         "peak_memory_gib": round(peak, 2),
     }

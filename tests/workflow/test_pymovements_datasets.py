@@ -116,6 +116,9 @@ FAULTS = {
     "{x: {pymovements: BSC, measures: {RB: {filters: []}}}}": (
         "the parser fixations has no measure 'RB'"
     ),
+    "{x: {pymovements: BSC, options: {columns: {durations: dur}}}}": (
+        "options → columns: fixations have no 'durations'; did you mean 'duration'"
+    ),
 }
 
 

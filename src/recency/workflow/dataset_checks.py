@@ -47,6 +47,10 @@ def _options(where: str, dataset: dict) -> list[str]:
         f"{' → '.join([where, *path])}: {text}"
         for path, text in option_checks.faults(options, taken, choices)
     ]
+    keys, mapped = plugins.literal(configuration.PARSERS, parser, "KEYS"), options.get("columns")
+    if keys and isinstance(mapped, dict):
+        lost = [name for name in mapped if name not in keys]
+        found += [f"{where} → columns: {parser} have no {nearest(name, keys)}" for name in lost]
     if isinstance(join := options.get("join"), dict) and (problem := join_keys.problem(join)):
         found.append(f"{where} → {problem}")
     return found

@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.names import nearest
 from recency.reading import fixations
 from recency.reading.contracts import padded
 from recency.reading.formats import anything, fixation_table
@@ -48,8 +49,10 @@ COLUMNS = {
 }
 CHOICES = {"unit": ("ms", "s"), "unmatched": ("refused", "dropped")}
 
-_NAMED = ("subject", "item", "trial", "word")
-_NUMBERS = ("position", "duration", "onset", "x", "y")
+#: The names under `columns:`, read without importing the parser.
+KEYS = ("subject", "item", "trial", "word", "position", "duration", "onset", "x", "y")
+
+_NAMED, _NUMBERS = KEYS[:4], KEYS[4:]
 _BOX = ("left", "right", "top", "bottom")
 _UNITS = {"ms": 1.0, "s": 1000.0}
 _SHOWN = 5
@@ -246,9 +249,8 @@ def _fixation_file(files: Mapping[str, Path]) -> Path:
 def _mapped(columns: Mapping | None, needed: list[str]) -> tuple[dict, dict]:
     """Return name → columns of labels and name → column of numbers, as `columns` maps them."""
     columns = dict(columns or {})
-    known = (*_NAMED, *_NUMBERS)
-    if wrong := [name for name in columns if name not in known]:
-        raise InputError(f"options → columns → {wrong[0]}: fixations have {', '.join(known)}")
+    if wrong := [name for name in columns if name not in KEYS]:
+        raise InputError(f"options → columns: fixations have no {nearest(wrong[0], KEYS)}")
     named = {n: columns.get(n, n) for n in _NAMED if columns.get(n) or n in needed}
     named = {n: list(c) if isinstance(c, list) else [str(c)] for n, c in named.items()}
     return named, {n: str(columns[n]) for n in _NUMBERS if columns.get(n)}
