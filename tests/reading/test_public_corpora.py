@@ -208,3 +208,22 @@ def test_times_in_seconds_stop_the_analysis(datasets, tmp_path):
         read(datasets["emtec"], files, files, "TFT")
     _, found = read(datasets["emtec"], files, files, "TFT", unit="s")
     assert found.time_ms.max() == pytest.approx(max(TIMES.values()), abs=60)
+
+
+def test_text_and_measures_that_do_not_align_name_the_first_word_of_each_text(tmp_path):
+    words = [
+        {"item": text, "position": place, "word": word}
+        for text in TEXTS
+        for place, word in enumerate(words_of(text), 1)
+    ]
+    times = [{"subject": r, **row, "FP": 200 + r} for r in READERS for row in words]
+    swapped = {"fell": "hit", "old": "new", "read": "ate", "smiled": "waved"}
+    times = [row | {"word": swapped.get(row["word"], row["word"])} for row in times]
+    entry = {"parser": "table", "measures": {"FP": {}}, "options": {"sentences": "item"}}
+    of_words = {"words": written(tmp_path / "words.csv", words)}
+    of_times = {"times": written(tmp_path / "times.csv", times)}
+    with pytest.raises(InputError) as error:
+        read(entry, of_words, of_times, "FP")
+    message = str(error.value)
+    assert "line 3: 'hit', the words have 'fell' there" in message
+    assert "'ate', the words have 'read' there" in message and "waved" not in message
