@@ -163,6 +163,9 @@ rule check_dataset:
         label=lambda wildcards: config["datasets"][wildcards.dataset]["label"],
         about=lambda wildcards: files.about(wildcards.dataset),
         files=lambda wildcards: files.origins(wildcards.dataset),
+        published=lambda wildcards: config["datasets"][wildcards.dataset].get(
+            "published_counts", {}
+        ),
     script:
         "../workflow/scripts/datasets/check_dataset.py"
 

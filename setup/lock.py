@@ -17,11 +17,12 @@ CUDA = re.compile(r"^(nvidia-|cuda-|triton$)")
 
 
 def direct(pyproject: Path) -> list[Requirement]:
-    """Return what pyproject.toml names: to run, in every extra, to develop and to build."""
+    """Return what pyproject.toml names: to run, in every extra but `corpora`, to develop and to build."""
     table = tomllib.loads(pyproject.read_text())
     project = table["project"]
     lines = [*project["dependencies"], *table["build-system"]["requires"]]
-    for more in (project["optional-dependencies"], table["dependency-groups"]):
+    extras = {n: each for n, each in project["optional-dependencies"].items() if n != "corpora"}
+    for more in (extras, table["dependency-groups"]):
         lines += [line for lines in more.values() for line in lines]
     found = [Requirement(line) for line in lines]
     return [requirement for requirement in found if requirement.name != project["name"]]

@@ -18,10 +18,14 @@ def locked() -> dict[str, str]:
 
 
 def direct() -> list[Requirement]:
-    """Return what pyproject.toml names: to run, in every extra, to develop and to build."""
+    """Return what pyproject.toml names: to run, in every extra, to develop and to build.
+
+    The extra `corpora` is not set up: its packages are as large as all others but PyTorch.
+    """
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())
     project = table["project"]
-    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    extras = {n: each for n, each in project["optional-dependencies"].items() if n != "corpora"}
+    groups = [project["dependencies"], *extras.values()]
     groups += [*table["dependency-groups"].values(), table["build-system"]["requires"]]
     found = [Requirement(line) for lines in groups for line in lines]
     return [each for each in found if each.name != project["name"]]

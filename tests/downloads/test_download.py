@@ -15,6 +15,7 @@ from recency.errors import InputError
 CONTENT = bytes(i * 7 % 251 for i in range(300_000))
 SHA = hashlib.sha256(CONTENT).hexdigest()
 BLOB = hashlib.sha1(b"blob %d\0" % len(CONTENT) + CONTENT).hexdigest()
+MD5 = hashlib.md5(CONTENT).hexdigest()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -116,7 +117,8 @@ def leftovers(out):
 @pytest.mark.parametrize("how", ["good", "moved", "flaky", "drops", "ignores_drops", "long"])
 def test_whole_file_whatever_the_server(server, tmp_path, how):
     out = tmp_path / "file"
-    assert fetch(server, how, out, sha256=SHA, git_blob=BLOB, bytes=len(CONTENT)) == CONTENT
+    checksums = {"sha256": SHA, "git_blob": BLOB, "md5": MD5}
+    assert fetch(server, how, out, **checksums, bytes=len(CONTENT)) == CONTENT
     assert leftovers(out) == ["file"]
 
 
@@ -193,7 +195,7 @@ def test_byte_range(server, tmp_path, how, first):
 
 
 def test_wrong_content_is_not_kept(server, tmp_path):
-    for check in ({"sha256": SHA}, {"git_blob": BLOB}, {"bytes": len(CONTENT)}):
+    for check in ({"sha256": SHA}, {"git_blob": BLOB}, {"md5": MD5}, {"bytes": len(CONTENT)}):
         with pytest.raises(InputError) as error:
             fetch(server, "wrong", tmp_path / "file", **check)
         message = str(error.value)

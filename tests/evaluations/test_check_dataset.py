@@ -204,6 +204,18 @@ def run(folder, frames, words=WORDS, **more):
     return out
 
 
+def test_published_counts_stand_next_to_those_of_each_measure(tmp_path):
+    published = {"subjects": 84, "words": 2743}
+    html, table, *_ = run(tmp_path, {"SPR": times()}, published=published)
+    page = html.read_text(encoding="utf-8")
+    assert "Published counts" in page and "2,743" in page
+    rows = pd.read_csv(table)
+    stated = rows[rows.kind == "published"].set_index("name").value
+    assert stated.astype(int).to_dict() == published
+    html, *_ = run(tmp_path / "none", {"SPR": times()})
+    assert "Published counts" not in html.read_text(encoding="utf-8")
+
+
 def test_a_file_sorted_word_by_word_is_in_order(tmp_path):
     frame = times().sort_values("word_id", kind="stable").reset_index(drop=True)
     assert list(frame.subject[:3]) == ["00", "01", "02"]

@@ -29,8 +29,18 @@ def sizes(words: pd.DataFrame, responses: pd.DataFrame, filters: dict) -> tuple[
 
 def test_every_parser_loads_and_a_wrong_name_or_option_is_told():
     expected = [
-        *("brown", "devarda2024", "devarda_marelli2024", "dundee", "geco", "meco"),
-        *("natural_stories", "potec", "provo", "table", "ucl_eye_tracking", "ucl_spr", "witzel"),
+        *("brown", "devarda2024", "devarda_marelli2024", "dundee", "fixations"),
+        *(
+            "geco",
+            "meco",
+            "natural_stories",
+            "potec",
+            "provo",
+            "table",
+            "ucl_eye_tracking",
+            "ucl_spr",
+            "witzel",
+        ),
         "zuco",
     ]
     assert parsers.names() == expected

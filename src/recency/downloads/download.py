@@ -24,6 +24,7 @@ def main(
     out: str | Path,
     sha256: str | None = None,
     git_blob: str | None = None,
+    md5: str | None = None,
     bytes: int | None = None,
     byte_range: tuple[int, int] | None = None,
     mirrors: Iterable[str | Path] = (),
@@ -55,7 +56,7 @@ def main(
         if not 0 <= first <= last:
             raise InputError(f"{out.name}: byte_range [{first}, {last}] is not [first, last]")
         bytes = last - first + 1
-    expected = Expected(sha256, git_blob, bytes)
+    expected = Expected(sha256, git_blob, bytes, md5)
 
     # A file to place, at `local`, may have a stand-in.
     if local is not None and (stand_in is None or Path(local).expanduser().is_file()):

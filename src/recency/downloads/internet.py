@@ -37,6 +37,7 @@ class Expected:
     sha256: str | None = None
     git_blob: str | None = None
     size: int | None = None
+    md5: str | None = None
 
     def mismatch(self, path: Path) -> str | None:
         """Say how the file differs from what is expected; None when it does not."""
@@ -46,6 +47,8 @@ class Expected:
         digests = []
         if self.sha256:
             digests.append(("sha256", self.sha256, hashlib.sha256()))
+        if self.md5:
+            digests.append(("md5", self.md5, hashlib.md5(usedforsecurity=False)))
         if self.git_blob:
             digests.append(("git blob id", self.git_blob, hashlib.sha1(b"blob %d\0" % size)))
         with open(path, "rb") as stream:

@@ -1,7 +1,5 @@
 """Eye-tracking measures, from a record of fixations or of words in reading order."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
@@ -35,16 +33,6 @@ def with_history(frame: pd.DataFrame, fixated: pd.Series, text: pd.Series) -> pd
     return frame.assign(words_since_fixation=since_fixation(fixated), previous_fixated=before)
 
 
-@dataclass
-class _Pass:
-    """What is being summed while one subject reads one text."""
-
-    visit: int  # the row where the word now fixated was entered
-    frontier: int  # the row where the rightmost word so far was entered
-    furthest: int  # that word's place
-    first_pass: bool  # whether that word has not been left since
-
-
 def measure(
     subject: np.ndarray,
     text: np.ndarray,
@@ -63,40 +51,67 @@ def measure(
     the start of a text, negative after a regression). A break ends all sums but the total: the
     first-pass and go-past times go on at the next word that is further right than all before.
     """
-    visit, first, past = (np.zeros(len(place)) for _ in range(3))
-    distance = np.zeros(len(place), dtype=np.int64)
-    now, frontier_open = None, True
-    for row in range(len(place)):
-        if now is None or subject[row] != subject[row - 1] or text[row] != text[row - 1]:
-            now, frontier_open = _Pass(row, row, place[row], True), True
-        else:
-            distance[row] = place[row] - place[row - 1]
-            if breaks[row]:
-                now.first_pass = frontier_open = False
-            if distance[row] or breaks[row]:
-                now.visit = row
-            if place[row] > now.furthest:
-                now.frontier, now.furthest, now.first_pass = row, place[row], True
-                frontier_open = True
-            elif distance[row]:
-                now.first_pass = False
-        visit[now.visit] += duration[row]
-        if now.first_pass:
-            first[now.frontier] += duration[row]
-        if frontier_open:
-            past[now.frontier] += duration[row]
-    on_word = pd.DataFrame({"subject": subject, "text": text, "place": place, "ms": duration})
-    words = on_word.groupby(["subject", "text", "place"], sort=False).ms
+    n = len(place)
+    duration = np.asarray(duration, dtype=np.float64)
+    trial, starts = _trials(subject, text)
+    entry, frontier = _frontiers(np.asarray(place), starts)
+    distance = np.diff(place, prepend=place[:1]).astype(np.int64)
+    distance[starts] = 0
+    breaks = np.asarray(breaks, dtype=bool) & ~starts
+    # A word's first pass ends when it is left, and its regression path at a break alone.
+    left = np.cumsum(~entry & ((distance != 0) | breaks))
+    ended = np.cumsum(~entry & breaks)
+    visit = _last(starts | (distance != 0) | breaks)
+    first_pass, open_ = left == left[frontier], ended == ended[frontier]
+    total, rank = _totals(trial, np.asarray(place), duration)
+    first = np.bincount(frontier[first_pass], duration[first_pass], n)
     return pd.DataFrame(
         {
-            "visit": visit,
+            "visit": np.bincount(visit, duration, n),
             "FFD": np.where(first > 0, duration, 0.0),
             "FP": first,
-            "GP": past,
-            "TFT": words.transform("sum").where(words.cumcount() == 0, 0.0),
+            "GP": np.bincount(frontier[open_], duration[open_], n),
+            "TFT": np.where(rank, total, 0.0),
             "words_since_fixation": distance,
         }
     )
+
+
+def _trials(subject: np.ndarray, text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of each row's reading of a text, and whether the row begins one."""
+    codes = pd.factorize(subject)[0].astype(np.int64), pd.factorize(text)[0].astype(np.int64)
+    pair = codes[0] * (codes[1].max(initial=0) + 1) + codes[1]
+    starts = np.ones(len(pair), dtype=bool)
+    starts[1:] = pair[1:] != pair[:-1]
+    return pair, starts
+
+
+def _last(marked: np.ndarray) -> np.ndarray:
+    """Return, for each row, the last marked row up to it."""
+    return np.maximum.accumulate(np.where(marked, np.arange(len(marked)), 0))
+
+
+def _frontiers(place: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where a word further right than all before is entered, and the last such row of each."""
+    reading = np.cumsum(starts)
+    low = int(place.min(initial=0))
+    width = int(place.max(initial=0)) - low + 1
+    furthest = np.maximum.accumulate(reading * width + (place - low)) - reading * width + low
+    entry = starts.copy()
+    entry[1:] |= place[1:] > furthest[:-1]
+    return entry, _last(entry)
+
+
+def _totals(
+    trial: np.ndarray, place: np.ndarray, duration: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return each row's total time on its word, and whether it is the first on that word."""
+    low = place.min(initial=0)
+    word = trial * (place.max(initial=0) - low + 1) + (place - low)
+    codes, words = pd.factorize(word)
+    first = np.zeros(len(codes), dtype=bool)
+    first[np.unique(codes, return_index=True)[1]] = True
+    return np.bincount(codes, duration, len(words))[codes], first
 
 
 def presented(fixations: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
 from recency.reading.joins import engine
 from recency.reading.joins.index import ORDER, renamed
-from recency.reading.own.columns import TOGETHER, chosen_rows
+from recency.reading.own.columns import TOGETHER
 from recency.scoring import results
 from recency.scoring.plausible import require_plausible
 from recency.scoring.results import Result
@@ -201,8 +201,8 @@ def _read(
                 )
         return columns
 
-    table = anything.read(path, Style(), choose, selected)
-    table = chosen_rows(table, selected, "surprisals → rows")
+    rows = {name: list(values) for name, values in selected.items()}
+    table = anything.read(path, Style(rows=rows), choose)
     for name, several in parts.items():
         joined = table.frame[list(several)].agg(" ".join, axis=1)
         table = replace(table, frame=table.frame.assign(**{name: joined}))

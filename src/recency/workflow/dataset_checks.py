@@ -1,6 +1,7 @@
 """Check reading-time corpora: the parser's options, measures, filters and simulated readers."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache, partial
 
 from recency import config as configuration
 from recency import plugins
@@ -46,6 +47,10 @@ def _options(where: str, dataset: dict) -> list[str]:
         f"{' → '.join([where, *path])}: {text}"
         for path, text in option_checks.faults(options, taken, choices)
     ]
+    keys, mapped = plugins.literal(configuration.PARSERS, parser, "KEYS"), options.get("columns")
+    if keys and isinstance(mapped, dict):
+        lost = [name for name in mapped if name not in keys]
+        found += [f"{where} → columns: {parser} have no {nearest(name, keys)}" for name in lost]
     if isinstance(join := options.get("join"), dict) and (problem := join_keys.problem(join)):
         found.append(f"{where} → {problem}")
     return found
@@ -80,6 +85,10 @@ def _measures(where: str, dataset: dict) -> Iterator[str]:
     others = [name for name, each in dataset["measures"].items() if "of" not in each]
     for measure, settings in dataset["measures"].items():
         place, of = f"{where} → measures → {measure}", settings.get("of")
+        mapped = _of_pymovements(dataset)
+        if of is None and mapped is not None and measure not in mapped:
+            near = nearest(measure, [name for name in mapped if name.isupper()])
+            yield f"{place}: {dataset['pymovements']} has no measure {near}"
         if of is None and given and measure not in given:
             near = nearest(measure, given)
             yield f"{place}: the parser {dataset['parser']} has no measure {near}"
@@ -88,6 +97,13 @@ def _measures(where: str, dataset: dict) -> Iterator[str]:
         for step in settings["filters"]:
             if step not in steps:
                 yield f"{place}: no filter is called {nearest(step[:60], steps)}"
+
+
+def _of_pymovements(dataset: dict) -> dict | None:
+    """Return the columns of a dataset of pymovements with measures by word; None of any other."""
+    if "pymovements" not in dataset or dataset["parser"] != "table":
+        return None
+    return declared_columns.mapped(dataset)
 
 
 def _filters(config: dict, where: str, dataset: dict) -> list[str]:
@@ -101,8 +117,9 @@ def _filters(config: dict, where: str, dataset: dict) -> list[str]:
         asked += [(measure, f"filters → {step[:60]}", steps[step]) for step in known]
         if "event" in each:
             asked.append((measure, f"measures → {measure} → event", each["event"]))
+    columns_of = cache(partial(declared_columns.of_filters, config, dataset))
     for measure, place, condition in asked:
-        columns = declared_columns.of_filters(config, dataset, measure)
+        columns = columns_of(measure)
         if problem := filters.problem(condition, columns):
             found[f"{where} → {place}: {problem}"] = None
     return list(found)

@@ -207,7 +207,7 @@ class Files:
             )
             for role, file in entry[part].items():
                 source = file.get("url") or file.get("placed") or file.get("local")
-                checksum = file.get("sha256") or file.get("git_blob") or ""
+                checksum = file.get("sha256") or file.get("git_blob") or file.get("md5") or ""
                 source = source or "made by the workflow"
                 found.append({"role": f"{part}: {role}", "from": source, "checksum": checksum})
                 if "stand_in" in file:
@@ -218,6 +218,6 @@ class Files:
     def about(self, dataset: str) -> dict[str, str]:
         """Return what the config says of a dataset's origin."""
         entry = self.config["datasets"][dataset]
-        titles = {"cite": "Cite", "licence": "Licence", "parser": "Parser"}
+        titles = {"cite": "Cite", "licence": "Licence", "parser": "Parser", "language": "Language"}
         found = {title: str(entry[key]) for key, title in titles.items() if key in entry}
         return {"Licence": "not stated in the config"} | found

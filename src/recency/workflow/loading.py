@@ -10,7 +10,7 @@ from pathlib import Path
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.names import nearest
-from recency.workflow import lm_tables, strict_yaml
+from recency.workflow import lm_tables, pymovements_datasets, strict_yaml
 
 FOLDER = Path("data", "corpora")
 
@@ -36,6 +36,8 @@ def complete(config: dict, root: str | Path) -> None:
             config[key] = {**given, **merge(entries, given)}  # the config's own entries come first
     for table, entries in entries_of(corpus_files(root)).items():
         given = config.get(table, {})
+        if table == "datasets" and isinstance(given, dict):
+            given = pymovements_datasets.expanded(given, entries)
         if isinstance(given, dict):
             config[table] = merge(entries, given)
     lm_tables.expand(config)

@@ -35,12 +35,14 @@ def main(
     label: str | None = None,
     about: Mapping[str, str] | None = None,
     files: Iterable[Mapping[str, str]] = (),
+    published: Mapping[str, int] | None = None,
     unigram: File | Sequence = (),
 ) -> None:
     """Write the page (.html), what was counted and found (.csv) and the figure (.svg, .png).
 
     `responses` are the files of `measures`, `about` says licence and citation, `files` where each
-    file of the corpus is from (role, from, checksum). With `unigram` (contract 3) the correlation
+    file of the corpus is from (role, from, checksum), `published` the counts of subjects, items,
+    sentences and words that its publication states. With `unigram` (contract 3) the correlation
     with frequency is there, too.
     """
     known = pd.read_parquet(words)
@@ -74,7 +76,7 @@ def main(
         figure = draw(known, frames, values, shifts)
         style.save(figure, [path for suffix, path in paths.items() if suffix in (".svg", ".png")])
     with atomic(paths[".csv"]) as temporary:
-        rows = tidy(counts, shifts, frequency, findings)
+        rows = tidy(counts, shifts, frequency, findings, published or {})
         rows.to_csv(temporary, index=False, lineterminator="\n")
     # Datasets of one label (UCL's two) are told apart by their measures.
     title = (
@@ -83,6 +85,7 @@ def main(
     parts = [
         _found(findings),
         _titled(_counted(counts, values)),
+        *([_titled(_published(counts, published))] if published else []),
         _figure(paths[".svg"].read_text(encoding="utf-8")),
         _titled(_aligned(shifts, frequency)),
         _provenance(about or {}, list(files)),
@@ -96,9 +99,10 @@ def tidy(
     shifts: Mapping[str, pd.DataFrame],
     frequency: Mapping[str, float],
     findings: Mapping[str, Iterable[Finding]],
+    published: Mapping[str, int] | None = None,
 ) -> pd.DataFrame:
-    """Set everything out as measure, kind (count, r, warning, note), name, value."""
-    rows = []
+    """Set everything out as measure, kind (count, published, r, warning, note), name, value."""
+    rows = [("", "published", name, _plain(value)) for name, value in (published or {}).items()]
     for measure, found in findings.items():
         rows += [(measure, f.level, f.check, f.text) for f in found]
     for measure, counted in counts.items():
@@ -230,6 +234,17 @@ def _counted(counts: Mapping[str, Mapping[str, float]], values: Mapping[str, str
         "filters are not yet applied here: counts.csv of the observations has each step's drops",
     ]
     return Table("Counts", header, rows, notes, rules=(names.index("mean"),))
+
+
+def _published(counts: Mapping[str, Mapping[str, float]], published: Mapping[str, int]) -> Table:
+    """Set the publication's counts next to those of each measure."""
+    header = ["", "published", *counts]
+    rows = [
+        [name, _shown(value), *(_shown(counted[name]) for counted in counts.values())]
+        for name, value in published.items()
+    ]
+    note = "they may differ by readers who were left out, practice, or another division into words"
+    return Table("Published counts", header, rows, [note])
 
 
 def _aligned(shifts: Mapping[str, pd.DataFrame], frequency: Mapping[str, float]) -> Table:

@@ -2,17 +2,22 @@
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.names import hint
 from recency.reading import strict_tables
-from recency.reading.formats import rda, xlsx
-from recency.reading.strict_tables import Table, visible
+from recency.reading.formats import archives, rda, streamed, xlsx
+from recency.reading.joins.index import plain_label
+from recency.reading.strict_tables import Table, all_visible, visible
 
 _CHOICE = "\t;,| "
 _LOOKED_AT = 30  # lines by which a separator is found
@@ -23,7 +28,10 @@ class Style:
     """How a file is to be read, where it does not say so itself.
 
     `separator` None: the one that gives all lines the same number of fields; `sheet` of a workbook
-    None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark.
+    None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark. `members`
+    names the tables of a zip archive (`formats.archives`); `rows` the rows to keep: column → its
+    value, or a list of them; `parts` columns that are parts of another's labels: column → a pattern
+    of the labels (`{story}.page{page}`).
     """
 
     separator: str | None = None
@@ -31,6 +39,9 @@ class Style:
     sheet: str | None = None
     frame: str | None = None
     decimal: str = "."
+    members: str | None = None
+    rows: Mapping[str, object] | None = None
+    parts: Mapping[str, str] | None = None
 
     def __post_init__(self):
         for name, value in (("separator", self.separator), ("decimal", self.decimal)):
@@ -38,15 +49,9 @@ class Style:
                 raise InputError(f"options → {name}: {value!r} is not one character")
 
 
-def read(
-    path: Path,
-    style: Style,
-    choose: Callable[[list[str]], Iterable[str]] = list,
-    rows: Mapping[str, Sequence[str]] | None = None,
-) -> Table:
+def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] = list) -> Table:
     """Read the columns that `choose` picks from their names; all values are text, missing ones "".
 
-    `rows` has column → values: of a large Parquet file, rows without them may be left out.
     Rows are known by their lines, or their numbers in a file without lines. A name that is empty,
     as that of row names is, becomes `unnamed_1`, by its place. Raises InputError, in one line with
     the file's name, for a file that is absent, empty, damaged or of another kind.
@@ -54,6 +59,19 @@ def read(
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; name the file")
+    if not style.rows and not style.members and not style.parts:
+        return _read(path, style, choose, {})
+    choice = _Choice(path, choose, style.rows, style.parts or {})
+    plain = replace(style, rows=None, members=None, parts=None)
+    if style.members and archives.is_archive(path) and not xlsx.is_workbook(path):
+        return _of_archive(path, style.members, plain, choice)
+    selected = choice.select(_read(path, plain, choice, choice.rows))
+    choice.check()
+    return selected
+
+
+def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
+    """Read the chosen columns of a table that is no archive; a large one without other rows."""
     if rda.is_r_data(path):
         _whole(path)
         with rda.any_as_csv(path, style.frame) as table:
@@ -63,9 +81,14 @@ def read(
         return xlsx.read(path, style.sheet, lambda names: _picked(path, names, choose))
     _whole(path)
     if zipfile.is_zipfile(path):
-        raise InputError(f"{path} is a zip archive; unzip it and name the table")
-    if rows and (table := _parquet_rows(path, choose, rows)) is not None:
+        raise InputError(
+            f"{path} is a zip archive; name its tables in options → members, or unzip it"
+        )
+    if kept and (table := _parquet_rows(path, choose, kept)) is not None:
         return table
+    if path.stat().st_size > streamed.LARGE and not _is_columnar(path):
+        open_ = partial(streamed.opened, path)
+        return streamed.read(path, open_, style.separator, style.encoding, choose, kept)
     data = strict_tables.content(path)
     if data[:4] == b"PAR1" or data[:6] == b"ARROW1":
         return _columnar(path, data, choose)
@@ -73,6 +96,113 @@ def read(
         kind = "a damaged workbook" if data[:2] == b"PK" else "an old Excel workbook"
         raise InputError(f"{path} is {kind}; save the sheet as .xlsx or CSV")
     return _text(path, data, style, choose)
+
+
+def _is_columnar(path: Path) -> bool:
+    """Return whether a file is Parquet or Feather."""
+    with open(path, "rb") as file:
+        return file.read(6)[:4] in (b"PAR1", b"ARRO")
+
+
+class _Choice:
+    """A choice of columns that also has those of `rows` and `parts`, and knows what was chosen."""
+
+    def __init__(
+        self,
+        path: Path,
+        choose: Callable,
+        rows: Mapping[str, object] | None,
+        parts: Mapping[str, str],
+    ):
+        if rows is not None and not isinstance(rows, Mapping):
+            raise InputError(f"options → rows: {rows!r} is not a mapping of columns and values")
+        values = {str(n): v if isinstance(v, list) else [v] for n, v in (rows or {}).items()}
+        self.rows = {name: [str(each) for each in listed] for name, listed in values.items()}
+        self.path, self.choose, self.picked = path, choose, []
+        self.parts = {column: archives.compiled(pattern) for column, pattern in parts.items()}
+        self.seen: dict[str, dict[str, None]] = {name: {} for name in self.rows}
+
+    def __call__(self, header: list[str]) -> list[str]:
+        for option, names in (("rows", self.rows), ("parts", self.parts)):
+            if lost := [name for name in names if name not in header]:
+                listed = ", ".join(header[:20]) + (", …" if len(header) > 20 else "")
+                raise InputError(
+                    f"{self.path} has no column {lost[0]} (options → {option}); "
+                    f"{hint(lost[0], header)}It has: {listed}"
+                )
+        made = [name for pattern in self.parts.values() for name in pattern.groupindex]
+        self.picked = list(self.choose([*header, *(n for n in made if n not in header)]))
+        own = [name for name in self.picked if name in header]
+        return list(dict.fromkeys([*own, *self.rows, *self.parts]))
+
+    def select(self, table: Table) -> Table:
+        """Return the rows that have a wanted value in each column of `rows`, and the chosen columns.
+
+        Whole numbers are compared as labels: "01" is 1.
+        """
+        for name, values in self.rows.items():
+            plain = all_visible(table[name]).map(plain_label)
+            self.seen[name] |= dict.fromkeys(plain)
+            out = ~plain.isin([plain_label(value) for value in values])
+            table = table.without(out, f"whose {name} is not {' or '.join(values)}")
+        frame = table.frame
+        for column, pattern in self.parts.items():
+            frame = frame.assign(**self._parts(table, frame[column], pattern))
+        return replace(table, frame=frame[[name for name in frame if name in self.picked]])
+
+    def _parts(self, table: Table, labels: pd.Series, pattern: re.Pattern) -> dict[str, pd.Series]:
+        """Return the parts of labels; InputError for a label that the pattern does not fit."""
+        found = {label: pattern.fullmatch(label) for label in labels.unique()}
+        if wrong := [label for label, match in found.items() if match is None]:
+            line = labels.index[int(np.argmax(labels == wrong[0]))]
+            table.fail(line, f"{labels.name} is {wrong[0]!r}, which options → parts does not fit")
+        return {
+            name: labels.map({label: match[name] for label, match in found.items()}).astype("str")
+            for name in pattern.groupindex
+        }
+
+    def check(self) -> None:
+        """Raise InputError for a value of `rows` that no table had."""
+        for name, values in self.rows.items():
+            there = self.seen[name]
+            for value in values:
+                if plain_label(value) not in there:
+                    shown = ", ".join(map(repr, [*there][:8])) or "no rows"
+                    raise InputError(
+                        f"{self.path}: no row has {value!r} as {name}, which options → rows names; "
+                        f"there are {shown}"
+                    )
+
+
+def _of_archive(path: Path, pattern: str, style: Style, choice: _Choice) -> Table:
+    """Read the tables of a zip archive as one, with the labels of their names as columns."""
+    tables = []
+    for member in archives.members(path, pattern):
+        selected = choice.select(_of_member(member, style, choice))
+        if len(selected.frame):
+            tables.append((member.name, selected))
+    choice.check()
+    if not tables:
+        raise InputError(f"{path}: the tables of options → members have no rows")
+    return tables[0][1] if len(tables) == 1 else strict_tables.joined(path, tables)
+
+
+def _of_member(member: archives.Member, style: Style, choice: _Choice) -> Table:
+    """Read the chosen columns of one table of an archive; a large one without other rows."""
+    stated: list[str] = []
+
+    def own(header: list[str]) -> list[str]:
+        chosen = choice([*header, *(name for name in member.labels if name not in header)])
+        stated[:] = [name for name in chosen if name not in header]
+        return [name for name in chosen if name in header]
+
+    if member.size > streamed.LARGE:
+        rows = {n: v for n, v in choice.rows.items() if n not in member.labels}
+        table = streamed.read(member.path, member.open, style.separator, style.encoding, own, rows)
+    else:
+        table = _text(member.path, member.content(), style, own)
+    labels = {name: member.labels[name] for name in stated}
+    return Table(table.path, table.frame.assign(**labels).astype("str"))
 
 
 def named(header: Iterable[str]) -> list[str]:

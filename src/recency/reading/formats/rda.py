@@ -4,7 +4,7 @@ The package rdata 1.1.0 reads the same values without R, but takes 30 s and 1.1 
 of 50 columns, R 6 s and 0.25 GB. MECO's file is larger, and several jobs read it at a time.
 """
 
-import gzip
+import lzma
 import os
 import subprocess
 import tempfile
@@ -104,8 +104,10 @@ def is_r_data(path: Path) -> bool:
     if path.suffix.lower() in (".rda", ".rdata", ".rds"):
         return True
     try:
-        with open(path, "rb") as plain, gzip.open(path) as zipped:
-            begin = (zipped if plain.peek(2)[:2] == b"\x1f\x8b" else plain).read(4)
-    except (OSError, EOFError, zlib.error):
+        with open(path, "rb") as plain:
+            opener = serialized.OPENERS.get(plain.read(2), open)
+        with opener(path, "rb") as stream:
+            begin = stream.read(4)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
         return False  # whoever reads it says what is wrong with it
     return begin[:3] == b"RDX" or begin in (b"X\n\0\0", b"A\n3\n", b"A\n2\n")

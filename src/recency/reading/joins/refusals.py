@@ -22,6 +22,8 @@ _VERIFIED = {
     "join": "selected by `join`, not verified",
 }
 
+#: Texts of which an error shows the first row with another word than its own.
+_TEXTS = 3
 _MAP_WORD = "; map `word`, so that the join can be verified"
 
 
@@ -74,15 +76,24 @@ class Problem:
         )
         shown = "; ".join(f"`{c.line()}`: {_shares(e)}" for c, e in several[:3])
         example = ""
-        best, weight = several[0]
-        if len(weight.differ) and "word" in self.rows:
-            row = int(weight.differ[0])
-            example = (
-                f" (line {self.rows['line'].iloc[row]}: {self.rows['word'].iloc[row]!r}, the words "
-                f"have {self.words.words['word'].iloc[best.row[row]]!r} there)"
-            )
+        if len(several[0][1].differ) and "word" in self.rows:
+            example = f" ({self._differing(*several[0])})"
         way = "" if "word" in self.rows else _MAP_WORD
         raise InputError(f"{self.where}: {why}{example}. Candidates: {shown}{way}")
+
+    def _differing(self, best: Candidate, weight: Evidence) -> str:
+        """Describe the first row with another word than its own, and that of each further text."""
+        rows = np.sort(np.asarray(weight.differ))
+        known = self.words.words.iloc[best.row[rows]]
+        first = rows[~known["item"].duplicated().to_numpy()]
+        described = [
+            f"line {self.rows['line'].iloc[row]}: {self.rows['word'].iloc[row]!r}, the words have "
+            f"{self.words.words['word'].iloc[best.row[row]]!r} there"
+            for row in first[:_TEXTS]
+        ]
+        if len(first) > _TEXTS:
+            described.append(f"and in {len(first) - _TEXTS:,} further texts")
+        return "; ".join(described)
 
     def unmatched(self, candidate: Candidate) -> NoReturn:
         """Raise InputError about the first row without a word, with the nearest key."""

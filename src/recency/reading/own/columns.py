@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -28,6 +28,8 @@ TOGETHER = " + "
 MISSING_LABELS = ("", "NA", "NaN", "nan")
 """What stands for one in a column of names, in which `None` may be a name."""
 TAKEN = ("sentence_first", "sentence_last", "item_first", "item_last", "partition", "place")
+SPACES = r"[ \xa0\u2000-\u200a\u202f\u3000]"
+"""Spaces of any kind, between words."""
 _WHOLE = re.compile(r"-?\d+\.0+")
 _NUMBER = re.compile(r"\d{1,9}")
 _EXACT = 2**53  # the largest whole number up to which float64 has all
@@ -135,7 +137,8 @@ def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
                 raise lacking(path, name, there)
         return [*(each for name in found for each in whole.get(name, (name,))), *columns.rows]
 
-    table = chosen_rows(anything.read(path, style, choose), columns.rows, "options → rows")
+    rows = {name: list(values) for name, values in columns.rows.items() if values}
+    table = anything.read(path, replace(style, rows=rows), choose)
     frame = table.frame
     for name, parts in columns.several.items():
         if set(parts) <= set(frame.columns):
@@ -144,39 +147,6 @@ def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
                 joined = joined + " " + labels(table, part)
             frame = frame.assign(**{name: joined})
     return Table(table.path, frame)
-
-
-def chosen_rows(table: Table, rows: Mapping[str, Sequence[str]], option: str) -> Table:
-    """Return the rows of a table with certain values in its columns.
-
-    Parameters
-    ----------
-    table : Table
-        The rows, with the columns that `rows` names.
-    rows : mapping of str to sequence of str
-        Column → its values; none: all. Whole numbers are compared as labels: "01" is 1.
-    option : str
-        What the config calls `rows`.
-
-    Raises
-    ------
-    InputError
-        For a value that no row has.
-    """
-    for name, values in rows.items():
-        if not values:
-            continue
-        plain = all_visible(table[name]).map(plain_label)
-        for value in values:
-            if not (plain == plain_label(value)).any():
-                shown = ", ".join(map(repr, plain.drop_duplicates()[:8]))
-                raise InputError(
-                    f"{table.path}: no row has {value!r} as {name}, which {option} names; "
-                    f"there are {shown}"
-                )
-        out = ~plain.isin([plain_label(value) for value in values])
-        table = table.without(out, f"whose {name} is not {' or '.join(values)}")
-    return table
 
 
 def lacking(path: Path, name: str, there: Iterable[str], else_: str = "") -> InputError:
@@ -294,3 +264,13 @@ def _spread(values: pd.Series, absent: pd.Series) -> pd.Series:
     full = np.full(len(absent), np.nan)
     full[~absent.to_numpy()] = values.to_numpy(dtype="float64")
     return pd.Series(full, index=absent.index)
+
+
+def truths(table: Table, name: str) -> pd.Series:
+    """Give a column of true and false, bool; InputError at another value."""
+    folded = table[name].str.casefold()
+    wrong = ~folded.isin(["true", "false"])
+    if wrong.any():
+        line = folded.index[wrong][0]
+        table.fail(line, f"{name} is {table[name][line]!r}, neither true nor false")
+    return folded == "true"

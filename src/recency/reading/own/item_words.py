@@ -1,13 +1,24 @@
 """Words of an experiment's texts (contract 1): one text per item and condition, regions labelled."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from recency.errors import InputError
 from recency.reading.contracts import word_table
-from recency.reading.own.columns import Columns, natural, typed, whole
-from recency.reading.own.item_texts import Options, Text, Texts, cell_labels
+from recency.reading.formats.anything import Style
+from recency.reading.own.columns import Columns, lacking, natural, read, typed, whole
+from recency.reading.own.item_texts import (
+    Options,
+    Text,
+    Texts,
+    cell_labels,
+    is_structure,
+    needed_columns,
+    without_fillers,
+)
 from recency.reading.sentences import sentence_numbers
 from recency.reading.strict_tables import Table
 
@@ -52,9 +63,9 @@ def build(
         If a critical region is not found, or a cell has two texts.
     """
     cells = cell_labels(table, columns, options)
-    read = Texts(table, columns, options)
-    texts = read.read()
-    text = pd.Series(read.codes, index=cells.index)
+    found = Texts(table, columns, options)
+    texts = found.read()
+    text = pd.Series(found.codes, index=cells.index)
     if "stimulus" not in cells:
         numbers = (text + 1).astype(str)
         cells.insert(0, "stimulus", numbers.str.zfill(len(str(len(texts)))))
@@ -151,3 +162,35 @@ def _kept(
                 line, f"{column} is {table[column][line]!r}, before it was another of this text"
             )
     return kept
+
+
+def read_words(
+    path: Path,
+    style: Style,
+    mapped: Columns,
+    options: Options,
+    rule: str | None,
+    others: Mapping[str, str],
+    missing: Sequence[str] | None,
+    drop: bool,
+) -> pd.DataFrame:
+    """Read the words of a table of items; rows that lack labels are fillers if these are dropped."""
+    others = {n: c for n, c in others.items() if not is_structure(n)}
+
+    def pick(there: list[str]) -> list[str | None]:
+        for name, column in others.items():
+            if name in mapped.given and column not in there:
+                raise lacking(path, column, there)
+        kept = [column for column in others.values() if column in there]
+        return [*needed_columns(mapped, path, there), *kept]
+
+    table = read(path, style, mapped, pick)
+    table = without_fillers(table, mapped) if drop else table
+    return build(table, mapped, options, rule, others, missing, style.decimal)
+
+
+def refuse(**options: bool) -> None:
+    """Raise InputError for an option that items do not have."""
+    for name, value in options.items():
+        if value:
+            raise InputError(f"options → {name}: it does not go with `shape: items`; leave it out")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.joins import engine
-from recency.reading.joins.index import plain_label, spelling
+from recency.reading.joins.index import ORDER, plain_label, spelling
 from recency.reading.own.columns import Columns, labels, lacking, positions
 from recency.reading.strict_tables import Table, warn
 
@@ -33,6 +33,16 @@ class Found:
     word_id: pd.Series
     span: pd.Series
     kept: np.ndarray
+
+
+def selected(join: Mapping | None, items: object, sentences: object) -> dict[str, str]:
+    """Return the option `join`, with `items: order` and `sentences: order`."""
+    chosen = dict(join or {})
+    if items == ORDER:
+        chosen["item"] = ORDER
+    if sentences == ORDER:
+        chosen["sentence"] = ORDER
+    return chosen
 
 
 def find(

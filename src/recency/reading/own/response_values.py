@@ -12,6 +12,9 @@ from recency.reading.own.columns import MISSING, Columns, decimal, labels
 from recency.reading.response_names import AMPLITUDE, SCORE, TIME
 from recency.reading.strict_tables import Table, warn
 
+#: The time of all passes.
+TOTAL = "TFT"
+
 
 def value_column(measure: str, amplitudes: Collection[str], scores: Collection[str]) -> str:
     """Return the response column of a measure: time_ms, amplitude_uv or response.
@@ -63,6 +66,19 @@ def read_values(
     values = table.numbers(column, missing=absent, minimum=minimum)
     if values.isna().all():
         raise InputError(f"{table.path}: {column} has no value at all")
+    return values
+
+
+def without_later_passes(
+    table: Table, values: pd.Series, measure: str, skipped: Mapping[str, object] | None
+) -> pd.Series:
+    """Return times with 0 for words that were skipped in first pass; total times (TFT) as they are.
+
+    `skipped` is the option `not_first_pass`: column → the value of a skipped word.
+    """
+    for column, value in (skipped or {}).items():
+        if measure != TOTAL:
+            values = values.mask(table[column] == str(value), 0.0)
     return values
 
 

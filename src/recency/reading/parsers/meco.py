@@ -5,15 +5,19 @@ Two formats, distinguished by their columns:
   Region, FirstFixationDuration, GazeDuration, TotalDuration; one subject, `mean`, words that a
   reader skipped counted as 0;
 - the corpus's own word report, `joint.data` of joint_data_trimmed.rda, that file or a CSV of it:
-  uniform_id, lang, trialid (text), sentnum, ianum and ia (or wordnum and word), dur, firstrun.skip,
+  uniform_id, lang, itemid or trialid (text), sentnum, ianum and ia (or wordnum and word), dur, firstrun.skip,
   firstrun.dur, firstrun.gopast, firstfix.dur; NA where a word was not fixated. Its "first run" is
   the first visit whenever it came: after `firstrun.skip` first-pass times are 0 here.
 
 Of the word report, responses carry `words_since_fixation` and `previous_fixated`, as counted over
 the words in reading order by first pass. Words are those that most readers have at a place; rows
-with another word, and rows without one (double spaces in the texts), are dropped and reported.
+with another word, and rows without one (double spaces in the texts), are dropped and reported; of a
+reading whose words are mostly others (a text under another's number), all rows are. `itemid` names the
+text, where there is one: `trialid` runs behind it for some readers. MECO L2 has English texts alone, and
+in `lang` the readers' first language: `language: null` reads all rows.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -37,18 +41,20 @@ COLUMNS = {
 }
 
 _MISSING = ("NA", "")
+#: Share of a reading's words that must be those of its text.
+_ALIGNED = 0.5
 # The column that tells the data frame, and the one that its rows are chosen by.
 _FRAME = ("uniform_id", "lang")
 _AREA = (("ianum", "ia"), ("wordnum", "word"))
 
 
-def words(files: dict[str, Path], *, language: str = "en") -> pd.DataFrame:
+def words(files: dict[str, Path], *, language: str | None = "en") -> pd.DataFrame:
     """Read the texts, one item each; item means have no sentences: `sentences.ends` finds them."""
-    with rda.as_csv(only(files, "words of meco"), *_FRAME, language) as path:
+    with rda.as_csv(only(files, "words of meco"), *_FRAME, language or "") as path:
         return _words(path, language)
 
 
-def _words(path: Path, language: str) -> pd.DataFrame:
+def _words(path: Path, language: str | None) -> pd.DataFrame:
     if not _is_report(path):
         _, frame = _means(path)
         items = padded(frame.text.astype("str"))
@@ -63,13 +69,13 @@ def _words(path: Path, language: str) -> pd.DataFrame:
 
 
 def responses(
-    files: dict[str, Path], words: pd.DataFrame, measure: str, *, language: str = "en"
+    files: dict[str, Path], words: pd.DataFrame, measure: str, *, language: str | None = "en"
 ) -> pd.DataFrame:
     """Read `measure` in ms: FFD, FP (first pass), GP (go past; word report alone) or TFT (total).
 
     `language` is a code of the word report's `lang`.
     """
-    with rda.as_csv(only(files, "responses of meco"), *_FRAME, language) as path:
+    with rda.as_csv(only(files, "responses of meco"), *_FRAME, language or "") as path:
         if _is_report(path):
             return _of_readers(path, words, measure, language)
         return _of_means(path, words, measure)
@@ -104,25 +110,53 @@ def _means(path: Path, *columns: str) -> tuple[Table, pd.DataFrame]:
     return table, frame
 
 
-def _report(path: Path, language: str, column: str = "dur") -> tuple[Table, pd.DataFrame]:
+def _report(path: Path, language: str | None, column: str = "dur") -> tuple[Table, pd.DataFrame]:
     """Read the rows of one language: subject, text, sentnum, area, word; the index is the line."""
     number, word = _AREA[0] if "ianum" in header(path) else _AREA[1]
-    keys = ["uniform_id", "trialid", number]
+    text = "itemid" if "itemid" in header(path) else "trialid"
+    keys = ["uniform_id", text, number]
     table = read(
         path, [*keys, "lang", "sentnum", word, "firstrun.skip", column], separator=",", quoted=True
     )
     there = table["lang"].unique()
-    if language not in there:
+    if language is not None and language not in there:
         known = f"{hint(language, there)}There are: {', '.join(sorted(there))}"
         raise InputError(f"options → language: {path} has no {language!r}; {known}")
-    table = Table(path, table.frame[table["lang"] == language])
+    if language is not None:
+        table = Table(path, table.frame[table["lang"] == language])
     table = table.without(table[word].isin(_MISSING), "interest areas without a word")
     table = table.once(keys, drop=True)
     frame = pd.DataFrame({"subject": table["uniform_id"]})
-    for name, source in {"text": "trialid", "sentnum": "sentnum", "area": number}.items():
+    for name, source in {"text": text, "sentnum": "sentnum", "area": number}.items():
         frame[name] = table.numbers(source, integer=True)
     frame["word"] = table[word].str.replace(r"\s+", "", regex=True)
-    return table, frame
+    return _aligned(table, frame, there)
+
+
+def _aligned(
+    table: Table, frame: pd.DataFrame, languages: Iterable[str]
+) -> tuple[Table, pd.DataFrame]:
+    """Drop readings of a text that have mostly other words than the rest; refuse if most do."""
+    first = _agreed(frame).set_index(["text", "area"]).word
+    same = frame.word.to_numpy() == first.reindex(
+        pd.MultiIndex.from_frame(frame[["text", "area"]])
+    ).to_numpy(dtype=object)
+    share = pd.Series(same, frame.index).groupby([frame.subject, frame.text]).transform("mean")
+    other = share < _ALIGNED
+    if other.mean() > _ALIGNED:
+        raise InputError(
+            f"{table.path}: readers of one text have mostly other words; if its rows are of several "
+            f"languages, take one: options → language: {', '.join(sorted(languages))}"
+        )
+    if other.any():
+        readings = frame[other].drop_duplicates(["subject", "text"])
+        example = f"{readings.subject.iloc[0]}, text {readings.text.iloc[0]}"
+        warn(
+            table.path,
+            f"{other.sum():,} rows of {len(readings):,} readings dropped, whose words are those of "
+            f"another text ({example})",
+        )
+    return Table(table.path, table.frame[~other]), frame[~other]
 
 
 def _agreed(frame: pd.DataFrame) -> pd.DataFrame:
@@ -133,7 +167,9 @@ def _agreed(frame: pd.DataFrame) -> pd.DataFrame:
     return first.assign(place=first.groupby("text").cumcount() + 1)
 
 
-def _of_readers(path: Path, words: pd.DataFrame, measure: str, language: str) -> pd.DataFrame:
+def _of_readers(
+    path: Path, words: pd.DataFrame, measure: str, language: str | None
+) -> pd.DataFrame:
     """Read one measure of each reader from the word report."""
     table, frame = _report(path, language, _REPORT[measure])
     first = _agreed(frame)

@@ -27,7 +27,11 @@ spellings of a missing value; `skipped: true`: a missing time is of a word that 
 0 ms; `unmatched: dropped`: rows to words that there are not, as of practice; `rows`: column → the
 values whose rows are read; `average`: columns, as of electrodes, over which responses are averaged;
 `unit`: ms or s; `amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`,
-`encoding`, `decimal`, `sheet` (of a workbook), `frame` (of R's data).
+`encoding`, `decimal`, `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive:
+`P{subject}.csv`, all as one table); `parts`: columns in a label, as
+`{stimulus: "{story}.page{page}"}`; `variants: separate`: a text that some subjects read in other
+words is an item of its own; a column mapped to `language` has one value; `not_first_pass:
+{IA_SKIP: "1"}`: words that were skipped in first pass have 0 ms of all times but TFT.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +47,9 @@ from recency.reading.formats.anything import Style
 from recency.reading.joins.index import ORDER
 from recency.reading.options import one_of
 from recency.reading.own import item_rows, item_texts, item_words, places, response_values, texts
+from recency.reading.own import variants as of_versions
 from recency.reading.own.columns import (
+    SPACES,
     Columns,
     columns_of,
     labels,
@@ -51,6 +57,7 @@ from recency.reading.own.columns import (
     matching,
     positions,
     read,
+    truths,
     typed,
 )
 from recency.reading.response_names import TIME
@@ -80,7 +87,7 @@ COLUMNS = {
     },
 }
 
-CHOICES = {"shape": ("words", "items")}
+CHOICES = {"shape": ("words", "items"), "variants": ("refused", "separate")}
 
 _UNITS = {"ms": 1.0, "s": 1000.0}
 
@@ -105,6 +112,9 @@ def words(
     precritical: int = 0,
     join: Mapping[str, str] | None = None,
     unmatched: str = "refused",
+    members: str | None = None,
+    parts: Mapping[str, str] | None = None,
+    variants: str = "refused",
     measures: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Read the words; rows that repeat a word for another subject must agree.
@@ -115,12 +125,12 @@ def words(
     one_of("shape", shape, CHOICES["shape"])
     rule = _rule(sentences)
     others = {n: c for n, c in mapped.others().items() if n not in measures}
-    style = Style(separator, encoding, sheet, frame, decimal)
+    style = Style(separator, encoding, sheet, frame, decimal, members, parts=parts)
     if shape == "items":
-        _refuse_with_items(phrases=phrases)
+        item_words.refuse(phrases=phrases)
         options = item_texts.Options(marker, spillover, precritical, (join or {}).get("position"))
         drop = unmatched == "dropped"
-        return _words_of_items(path, style, mapped, options, rule, others, missing, drop)
+        return item_words.read_words(path, style, mapped, options, rule, others, missing, drop)
     wanted = ("subject", "item", "sentence", "position", "word", "space_after", "region")
 
     def pick(there: list[str]) -> list[str]:
@@ -142,7 +152,8 @@ def words(
                 raise lacking(path, column, there)
         return [*found, *(column for column in others.values() if column in there)]
 
-    table = read(path, style, mapped, pick)
+    table = of_versions.separate(read(path, style, mapped, pick), mapped, variants)
+    of_versions.one_language(table, mapped)
     of_words = _rows(table, mapped, phrases, subjects)
     if not of_words.has("position"):
         of_words = texts.by_row_order(of_words)
@@ -177,6 +188,10 @@ def responses(
     items: Mapping | str | None = None,
     sentences: Mapping | str | None = None,
     subjects: Mapping | None = None,
+    members: str | None = None,
+    parts: Mapping[str, str] | None = None,
+    variants: str = "refused",
+    not_first_pass: Mapping | None = None,
 ) -> pd.DataFrame:
     """Read `measure` in its unit, the subject and what else is mapped, in reading order.
 
@@ -189,21 +204,26 @@ def responses(
     one_of("unit", unit, _UNITS)
     one_of("unmatched", unmatched, ("refused", "dropped"))
     one_of("shape", shape, CHOICES["shape"])
-    style = Style(separator, encoding, sheet, frame, decimal)
-    table, time, others = _read(path, style, mapped, measure, words, shape)
+    style = Style(separator, encoding, sheet, frame, decimal, members, parts=parts)
+    more = [*(not_first_pass or ())]
+    table, time, others = _read(path, style, mapped, measure, words, shape, more)
+    table = of_versions.separate(table, mapped, variants)
     if shape == "items" and unmatched == "dropped":
         table = item_texts.without_fillers(table, mapped)
     subject = response_values.read_subjects(table, mapped, subjects)
     value = response_values.value_column(measure, amplitudes, scores)
     values = response_values.read_values(table, time, missing, decimal, value)
     values = values * (_UNITS[unit] if value == TIME else 1.0)
+    values = response_values.without_later_passes(table, values, measure, not_first_pass)
     if shape == "items":
-        _refuse_with_items(eye_tracking=eye_tracking)
+        item_words.refuse(eye_tracking=eye_tracking)
         others = {n: c for n, c in others.items() if not item_texts.is_structure(n)}
         of_items = item_texts.Options(marker, items=items)
         found = item_rows.find(table, mapped, words, measure, values, of_items, regions, unmatched)
     else:
-        options = places.Options(_selected(join, items, sentences), items, sentences, unmatched)
+        options = places.Options(
+            places.selected(join, items, sentences), items, sentences, unmatched
+        )
         times = values if value == TIME else None
         found = places.find(table, mapped, words, subject, times, options)
     table, subject = Table(table.path, table.frame[found.kept]), subject[found.kept]
@@ -227,54 +247,12 @@ def responses(
     return response_values.drop_missing(path, made, value, measure, skipped)
 
 
-def _refuse_with_items(**options: bool) -> None:
-    """Raise InputError for an option that items do not have."""
-    for name, value in options.items():
-        if value:
-            raise InputError(f"options → {name}: it does not go with `shape: items`; leave it out")
-
-
-def _words_of_items(
-    path: Path,
-    style: Style,
-    mapped: Columns,
-    options: item_texts.Options,
-    rule: str | None,
-    others: Mapping[str, str],
-    missing: Sequence[str] | None,
-    drop: bool,
-) -> pd.DataFrame:
-    """Read the words of a table of items; rows that lack labels are fillers if these are dropped."""
-    others = {n: c for n, c in others.items() if not item_texts.is_structure(n)}
-
-    def pick(there: list[str]) -> list[str | None]:
-        for name, column in others.items():
-            if name in mapped.given and column not in there:
-                raise lacking(path, column, there)
-        kept = [column for column in others.values() if column in there]
-        return [*item_texts.needed_columns(mapped, path, there), *kept]
-
-    table = read(path, style, mapped, pick)
-    table = item_texts.without_fillers(table, mapped) if drop else table
-    return item_words.build(table, mapped, options, rule, others, missing, style.decimal)
-
-
 def _rule(sentences: str | Mapping | None) -> str | None:
     """Return how the words' sentences are found; a mapping or `order` is of the responses."""
     if sentences is None or isinstance(sentences, Mapping) or sentences == ORDER:
         return None
     one_of("sentences", sentences, (*texts.RULES, ORDER))
     return sentences
-
-
-def _selected(join: Mapping | None, items: object, sentences: object) -> dict[str, str]:
-    """Return the option `join`, with `items: order` and `sentences: order`."""
-    chosen = dict(join or {})
-    if items == ORDER:
-        chosen["item"] = ORDER
-    if sentences == ORDER:
-        chosen["sentence"] = ORDER
-    return chosen
 
 
 def _rows(table: Table, mapped: Columns, phrases: bool, subjects: Mapping | None) -> texts.Rows:
@@ -291,7 +269,7 @@ def _rows(table: Table, mapped: Columns, phrases: bool, subjects: Mapping | None
         frame["position"] = positions(table, column)
     column = mapped.find("word", there)
     frame["word"] = all_visible(table[column])
-    plain = frame.word.str.replace(" ", "", regex=False) if phrases else frame.word
+    plain = frame.word.str.replace(SPACES, "", regex=True) if phrases else frame.word
     if (wrong := ~plain.str.fullmatch(r"[^\s\x00-\x1f\x7f]+")).any():
         line, value = frame.index[int(np.argmax(wrong))], frame.word[wrong].iloc[0]
         what = "every row needs its word"
@@ -299,7 +277,7 @@ def _rows(table: Table, mapped: Columns, phrases: bool, subjects: Mapping | None
             what = "a word has no space inside; rows of several words: `phrases: true`"
         table.fail(line, f"{column} is {value!r}; {what} ({wrong.sum():,} such rows)")
     if (column := mapped.find("space_after", there)) is not None:
-        frame["space_after"] = _spaces(table, column)
+        frame["space_after"] = truths(table, column)
         frame.attrs["space_after"] = column
     return texts.Rows(table, frame)
 
@@ -332,7 +310,13 @@ def _of_words(
 
 
 def _read(
-    path: Path, style: Style, mapped: Columns, measure: str, words: pd.DataFrame, shape: str
+    path: Path,
+    style: Style,
+    mapped: Columns,
+    measure: str,
+    words: pd.DataFrame,
+    shape: str,
+    more: Sequence[str],
 ) -> tuple[Table, str, dict[str, str]]:
     """Read the responses' columns; give the table, the column of times, and name → column to keep."""
     wide: dict[str, str] = {}
@@ -364,7 +348,9 @@ def _read(
                 mapped.needed(name, path, there)
         if "subject" in mapped.of and mapped.of["subject"] is not None and not wide:
             mapped.needed("subject", path, there)
-        return [*found, *of_items, *(wide or [chosen["time"]]), *others.values()]
+        if lost := [name for name in more if name not in there]:
+            raise lacking(path, lost[0], there, "options → not_first_pass names it. ")
+        return [*found, *of_items, *(wide or [chosen["time"]]), *others.values(), *more]
 
     table = read(path, style, mapped, pick)
     time = chosen["time"]
@@ -388,13 +374,3 @@ def _time_column(path: Path, mapped: Columns, measure: str, there: list[str]) ->
     raise lacking(
         path, "time_ms", there, f"options → columns → {measure} names that of the times. "
     )
-
-
-def _spaces(table: Table, name: str) -> pd.Series:
-    """Read whether a space follows each word."""
-    folded = table[name].str.casefold()
-    wrong = ~folded.isin(["true", "false"])
-    if wrong.any():
-        line = folded.index[wrong][0]
-        table.fail(line, f"{name} is {table[name][line]!r}, neither true nor false")
-    return folded == "true"

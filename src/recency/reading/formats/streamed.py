@@ -1,0 +1,191 @@
+"""Delimited text that is too large to be held whole: its chosen columns and rows, block by block."""
+
+import csv
+import gzip
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
+
+from recency.errors import InputError
+from recency.reading.joins.index import plain_label
+from recency.reading.strict_tables import Table, visible, warn
+
+#: Bytes from which on a table is read block by block.
+LARGE = 128 << 20
+_BLOCK = 16 << 20
+_LOOKED_AT = 1 << 16
+_ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
+_SEPARATORS = "\t;,| "
+
+
+class _Tail:
+    """A binary stream that remembers its last byte."""
+
+    def __init__(self, stream: BinaryIO):
+        self.stream, self.last = stream, b"\n"
+
+    def read(self, size: int = -1) -> bytes:
+        """Read so many bytes."""
+        data = self.stream.read(size)
+        self.last = bytes(data[-1:]) or self.last
+        return data
+
+    def close(self) -> None:
+        """Close the stream."""
+        self.stream.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the stream is closed."""
+        return self.stream.closed
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open a file as a binary stream, unzipped if it is gzipped."""
+    try:
+        stream = open(path, "rb")  # noqa: SIM115
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    return gzip.open(stream) if stream.peek(2)[:2] == b"\x1f\x8b" else stream
+
+
+def header_of(
+    path: Path, open_: Callable[[], BinaryIO], separator: str | None, encoding: str
+) -> tuple[list[str], str, bool]:
+    """Return the columns' names, the separator, and whether fields may stand in quotes."""
+    with open_() as stream:
+        begin = stream.read(_LOOKED_AT)
+    if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError(f"{path} is UTF-16 text; save it as {encoding}")
+    begin = begin.removeprefix(b"\xef\xbb\xbf")
+    try:
+        text = begin.decode(encoding, "replace")
+    except LookupError:
+        raise InputError(
+            f"{path}: no encoding is called {encoding!r}; utf-8, latin-1 … are"
+        ) from None
+    if not text.strip():
+        raise InputError(f"{path} is empty; get the file again")
+    first = text.splitlines()[0]
+    if separator is None:
+        separator = max(_SEPARATORS, key=lambda each: (first.count(each), each == "\t"))
+    quoted = '"' in text
+    row = next(csv.reader(io.StringIO(first), delimiter=separator)) if quoted else None
+    names = [visible(name) for name in (row or first.split(separator))]
+    return [n or f"unnamed_{i}" for i, n in enumerate(names, start=1)], separator, quoted
+
+
+def read(
+    path: Path,
+    open_: Callable[[], BinaryIO],
+    separator: str | None,
+    encoding: str,
+    choose: Callable[[list[str]], Iterable[str]],
+    rows: Mapping[str, Sequence[str]],
+) -> Table:
+    """Read the chosen columns of a large table as text, and of its rows those that `rows` keeps.
+
+    Parameters
+    ----------
+    path : Path
+        What errors call the table.
+    open_ : callable
+        Opens it as a binary stream.
+    separator : str or None
+        None: the most frequent one of the header.
+    encoding : str
+        That of the text.
+    choose : callable
+        Picks columns of their names.
+    rows : mapping of str to sequence of str
+        Column → the values of the rows to keep.
+    """
+    header, separator, quoted = header_of(path, open_, separator, encoding)
+    chosen = once(path, header, choose(header))
+    types = dict.fromkeys([*chosen, *rows], pa.large_string())
+    batches, lines = [], []
+    for batch, line in blocks(path, open_, header, separator, quoted, encoding, types):
+        keep = np.ones(batch.num_rows, dtype=bool)
+        for name, values in rows.items():
+            labels = batch[name].dictionary_encode()
+            wanted = {plain_label(value) for value in values}
+            kept = np.array([plain_label(each) in wanted for each in labels.dictionary.to_pylist()])
+            keep &= kept[labels.indices.to_numpy(zero_copy_only=False)]
+        lines.append(line + np.flatnonzero(keep))
+        batches.append(batch.select(chosen).filter(pa.array(keep)))
+    table = pa.Table.from_batches(batches)
+    dtype = pd.StringDtype("pyarrow", na_value=np.nan)
+    frame = table.to_pandas(types_mapper=lambda _: dtype).set_axis(np.concatenate(lines))
+    return Table(path, frame.apply(lambda column: column.str.strip()))
+
+
+def once(path: Path, header: list[str], chosen: Iterable[str]) -> list[str]:
+    """Return the chosen columns, each once; InputError where the header has one twice."""
+    chosen = list(dict.fromkeys(chosen))
+    for name in chosen:
+        if header.count(name) > 1:
+            raise InputError(f"{path}, line 1: the header has {name} {header.count(name)} times")
+    return chosen
+
+
+def blocks(
+    path: Path,
+    open_: Callable[[], BinaryIO],
+    header: list[str],
+    separator: str,
+    quoted: bool,
+    encoding: str,
+    types: Mapping[str, pa.DataType],
+    missing: Sequence[str] | None = None,
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Yield the columns of `types`, block by block, each with the line of its first row.
+
+    `missing` are spellings of null, of numbers; None: there are none. Raises InputError at a row with
+    more or fewer fields than the header, and at a value that is not of its type.
+    """
+    line = 2
+    try:
+        with open_() as stream:
+            tail = _Tail(stream)
+            reader = arrow_csv.open_csv(
+                pa.PythonFile(tail, mode="r"),
+                arrow_csv.ReadOptions(
+                    column_names=header,
+                    skip_rows=1,
+                    block_size=_BLOCK,
+                    use_threads=False,
+                    encoding=encoding,
+                ),
+                arrow_csv.ParseOptions(delimiter=separator, quote_char='"' if quoted else False),
+                arrow_csv.ConvertOptions(
+                    column_types=dict(types),
+                    include_columns=list(types),
+                    strings_can_be_null=False,
+                    null_values=list(missing or ()),
+                ),
+            )
+            for batch in reader:
+                yield batch, line
+                line += batch.num_rows
+        if tail.last not in (b"\n", b"\r"):
+            warn(
+                path,
+                f"line {line - 1} has no end of line; if the file was cut off, get it again",
+            )
+    except (pa.ArrowInvalid, pa.ArrowKeyError, EOFError, OSError, UnicodeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        match = _ROW.search(reason)
+        place = f"line {match[1]}" if match else f"after line {line}"
+        reason = match[2] if match else reason
+        way = "correct the line or get the file again"
+        if "UTF8" in reason or isinstance(error, UnicodeError):
+            reason = f"a byte is not {encoding}"
+            way = f"save the file as {encoding}, or state its encoding in the options"
+        raise InputError(f"{path}, {place}: {reason}; {way}") from None

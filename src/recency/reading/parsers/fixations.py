@@ -1,0 +1,393 @@
+"""Fixations and areas of interest of any corpus: reading measures per word, computed here.
+
+A row is a fixation, in the order of time. `columns` maps what is needed to the columns of the table:
+`subject`; `item` (the text; several columns are one label together); `duration`; and the word that is
+fixated, either `position` (its number in the text, from `first`) or `x` and `y` (pixels), where the
+areas have `left`, `right`, `top` and `bottom`. Further: `word` (the fixated word: verifies the
+alignment), `onset` (orders fixations), `trial` (a text that is looked at again: first-pass times
+count the first time alone).
+
+words: role `areas`, a table of the words of each text, read as the parser `table` reads its words, with
+the options under `areas:`; without it, the words of the fixations' own column `word`.
+responses: role `fixations`; `areas` again where words are found by pixels.
+
+Options: `first`: the number of a text's first word; `ignored`: labels of `word` that are no words
+(buttons); `unit`: ms or s; `unmatched: dropped`: fixations on words or texts that there are not; `rows`,
+`members`, `separator`, `encoding`, `missing`, `frame`, `sheet` as of `table`. Fixations without a word
+(off the text) are left out and end no pass, as in pymovements.
+
+Responses have every word of a text that a subject read (0 ms: not fixated), `words_since_fixation` and
+`previous_fixated`, counted over words in reading order by first pass.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.names import nearest
+from recency.reading import fixations
+from recency.reading.contracts import padded
+from recency.reading.formats import anything, fixation_table
+from recency.reading.formats.anything import Style
+from recency.reading.formats.fixation_table import Labels
+from recency.reading.joins.index import spelling
+from recency.reading.options import one_of
+from recency.reading.own import texts
+from recency.reading.own.columns import labels
+from recency.reading.parsers import table as tables
+from recency.reading.strict_tables import Table, warn
+
+MEASURES = ("FFD", "FP", "GP", "TFT")
+COLUMNS = {
+    "responses": {
+        "words_since_fixation": ("number", "distance from the word fixated before, words"),
+        "previous_fixated": ("flag", "whether the word before was fixated"),
+    },
+}
+CHOICES = {"unit": ("ms", "s"), "unmatched": ("refused", "dropped")}
+
+#: The names under `columns:`, read without importing the parser.
+KEYS = ("subject", "item", "trial", "word", "position", "duration", "onset", "x", "y")
+
+_NAMED, _NUMBERS = KEYS[:4], KEYS[4:]
+_BOX = ("left", "right", "top", "bottom")
+_UNITS = {"ms": 1.0, "s": 1000.0}
+_SHOWN = 5
+#: Share of a text that the last reading must have reached.
+_FAR = 2 / 3
+
+
+def words(
+    files: dict[str, Path],
+    *,
+    columns: Mapping | None = None,
+    areas: Mapping | None = None,
+    first: int = 1,
+    ignored: Sequence[str] = (),
+    sentences: str | None = None,
+    separator: str | None = None,
+    encoding: str = "utf-8",
+    sheet: str | None = None,
+    frame: str | None = None,
+    missing: Sequence[str] | None = None,
+    members: str | None = None,
+    rows: Mapping | None = None,
+) -> pd.DataFrame:
+    """Read the texts from the table of areas, or from the words that fixations name."""
+    if "areas" in files:
+        options = dict(areas or {})
+        mapped = {n: c for n, c in (options.pop("columns", None) or {}).items() if n not in _BOX}
+        return tables.words({"areas": files["areas"]}, columns=mapped, **options)
+    path = _fixation_file(files)
+    named, numbers = _mapped(columns, ["item", "position", "word"])
+    if "position" not in numbers or "word" not in named:
+        raise InputError(
+            f"{path}: without a table of areas (words: {{areas: …}}) the words are those of the "
+            "fixations; map `word` and `position` in options → columns"
+        )
+    style = Style(separator, encoding, sheet, frame, members=members, rows=rows)
+    found, values, line = fixation_table.read(path, style, named, numbers, missing)
+    places, item, word = values["position"], found["item"], found["word"]
+    there = _on_text(places, first) & (item.codes >= 0) & ~_is_ignored(word, ignored)
+    made = pd.DataFrame(
+        {
+            "item": item.codes[there],
+            "position": places[there].astype("int64") - first + 1,
+            "word": word.codes[there],
+        },
+        index=line[there],
+    ).drop_duplicates()
+    made["item"] = np.array([*item.values, ""], dtype=object)[made["item"]]
+    made["word"] = np.array([*word.values, ""], dtype=object)[made.word]
+    made = made.astype({"item": "str", "word": "str"})
+    return texts.build(texts.Rows(Table(path, made), made), sentences, made[[]])
+
+
+def responses(
+    files: dict[str, Path],
+    words: pd.DataFrame,
+    measure: str,
+    *,
+    columns: Mapping | None = None,
+    areas: Mapping | None = None,
+    first: int = 1,
+    ignored: Sequence[str] = (),
+    unit: str = "ms",
+    unmatched: str = "refused",
+    separator: str | None = None,
+    encoding: str = "utf-8",
+    sheet: str | None = None,
+    frame: str | None = None,
+    missing: Sequence[str] | None = None,
+    members: str | None = None,
+    rows: Mapping | None = None,
+) -> pd.DataFrame:
+    """Compute `measure` in ms: FFD, FP (first pass), GP (go past) or TFT (total) of fixations."""
+    one_of("unit", unit, _UNITS)
+    one_of("unmatched", unmatched, CHOICES["unmatched"])
+    path = _fixation_file(files)
+    named, numbers = _mapped(columns, ["subject", "item"])
+    if "duration" not in numbers:
+        numbers["duration"] = "duration"
+    by_pixels = "position" not in numbers
+    if by_pixels and not {"x", "y"} <= numbers.keys():
+        raise InputError(f"{path}: map `position`, or `x` and `y`, in options → columns")
+    style = Style(separator, encoding, sheet, frame, members=members, rows=rows)
+    found, values, line = fixation_table.read(path, style, named, numbers, missing)
+    size = words.groupby("item", sort=False).size()
+    item = _items(path, found["item"], size, line, unmatched)
+    if by_pixels:
+        place = _places_of_pixels(files, areas, item, size, values)
+    else:
+        place = values["position"] - first
+        place[~_on_text(values["position"], first)] = -1
+    place = np.where(np.isfinite(place), place, -1).astype(np.int64)
+    if "word" in found:
+        place[_is_ignored(found["word"], ignored)] = -1
+    place = _within(path, place, item, size, line, unmatched)
+    on_text = (place >= 0) & (item >= 0) & (found["subject"].codes >= 0)
+    off = int((~on_text).sum())
+    if off:
+        warn(
+            path, f"{off:,} of {len(place):,} fixations are on no word of a text, and are left out"
+        )
+    if off == len(place):
+        raise InputError(f"{path}: no fixation is on a word of the texts")
+    if "word" in found:
+        _same_words(path, words, size, item[on_text], place[on_text], found["word"].take(on_text))
+    duration = values["duration"][on_text] * _UNITS[unit]
+    if not (np.isfinite(duration) & (duration >= 0)).all():
+        at = int(np.argmax(~(np.isfinite(duration) & (duration >= 0))))
+        raise InputError(
+            f"{path}, line {line[on_text][at]}: {numbers['duration']} is {duration[at]}, which is no duration"
+        )
+    subject = found["subject"].take(on_text)
+    trial = found["trial"].codes[on_text] if "trial" in found else None
+    onset = values["onset"][on_text] if "onset" in values else None
+    order = fixation_table.in_order(path, subject.codes, item[on_text], trial, onset)
+    if onset is not None:
+        order = fixation_table.once(
+            path, order, line[on_text], subject.codes, item[on_text], trial, onset
+        )
+    codes, text = subject.codes[order], item[on_text][order]
+    breaks = np.zeros(len(order), dtype=bool)
+    if trial is not None:
+        breaks[1:] = trial[order][1:] != trial[order][:-1]
+    arrays = (codes, text, place[on_text][order], duration[order])
+    _warn_of_a_cut(path, size, subject.values, *arrays[:3])
+    return _of_words(measure, subject.values, size, *arrays, breaks)
+
+
+def _warn_of_a_cut(
+    path: Path,
+    size: pd.Series,
+    subjects: list[str],
+    subject: np.ndarray,
+    text: np.ndarray,
+    place: np.ndarray,
+) -> None:
+    """Warn if the last reading ends far from the end of its text."""
+    last = (subject == subject[-1]) & (text == text[-1])
+    if place[last].max() + 1 < _FAR * size.iloc[text[-1]]:
+        warn(
+            path,
+            f"the last fixations, of subject {subjects[subject[-1]]} in text {size.index[text[-1]]}, end "
+            "far from the end of the text; if the file was cut off, get it again",
+        )
+
+
+def _of_words(
+    measure: str,
+    subjects: list[str],
+    size: pd.Series,
+    subject: np.ndarray,
+    text: np.ndarray,
+    place: np.ndarray,
+    duration: np.ndarray,
+    breaks: np.ndarray,
+) -> pd.DataFrame:
+    """Return a row for each word of each text that a subject read, in reading order."""
+    sums = fixations.measure(subject, text, place, duration, breaks)
+    starts = np.ones(len(text), dtype=bool)
+    starts[1:] = (subject[1:] != subject[:-1]) | (text[1:] != text[:-1])
+    lengths = size.to_numpy()[text[starts]]
+    offset = np.concatenate([[0], np.cumsum(lengths)])
+    cell = offset[np.cumsum(starts) - 1] + place
+    total = int(offset[-1])
+    # Each measure stands at the fixation where its sum starts, the only one of its word that has it.
+    times = np.bincount(cell, sums[measure], total)
+    passed = times > 0 if measure == "FP" else np.bincount(cell, sums.FP, total) > 0
+    reading = pd.Series(np.repeat(np.arange(len(lengths), dtype=np.int32), lengths))
+    begin = np.concatenate([[0], np.cumsum(size.to_numpy())])[:-1][text[starts]]
+    word_id = np.arange(total) - np.repeat(offset[:-1] - begin, lengths)
+    names = padded(pd.Series(subjects, dtype="str"))
+    fixated = pd.Series(passed)
+    return pd.DataFrame(
+        {
+            "subject": names.take(np.repeat(subject[starts], lengths)).reset_index(drop=True),
+            "word_id": word_id.astype("int32"),
+            "time_ms": times,
+            "words_since_fixation": fixations.since_fixation(fixated),
+            "previous_fixated": fixations.previous_fixated(fixated, [reading]),
+        }
+    )
+
+
+def _fixation_file(files: Mapping[str, Path]) -> Path:
+    """Return the one file of fixations."""
+    others = [path for role, path in files.items() if role != "areas"]
+    if len(others) != 1:
+        raise InputError(
+            f"fixations: one file of fixations is expected, and `areas`; the config names {', '.join(files) or 'none'}"
+        )
+    return Path(others[0])
+
+
+def _mapped(columns: Mapping | None, needed: list[str]) -> tuple[dict, dict]:
+    """Return name → columns of labels and name → column of numbers, as `columns` maps them."""
+    columns = dict(columns or {})
+    if wrong := [name for name in columns if name not in KEYS]:
+        raise InputError(f"options → columns: fixations have no {nearest(wrong[0], KEYS)}")
+    named = {n: columns.get(n, n) for n in _NAMED if columns.get(n) or n in needed}
+    named = {n: list(c) if isinstance(c, list) else [str(c)] for n, c in named.items()}
+    return named, {n: str(columns[n]) for n in _NUMBERS if columns.get(n)}
+
+
+def _on_text(position: np.ndarray, first: int) -> np.ndarray:
+    """Return whether fixations have the number of a word."""
+    return np.isfinite(position) & (position >= first)
+
+
+def _is_ignored(word: Labels, ignored: Sequence[str]) -> np.ndarray:
+    """Return whether fixations are on a label that is no word."""
+    left_out = np.array([value in ignored for value in word.values] + [False], dtype=bool)
+    return left_out[word.codes]
+
+
+def _items(
+    path: Path, item: Labels, size: pd.Series, line: np.ndarray, unmatched: str
+) -> np.ndarray:
+    """Return the number of each fixation's text among the words' texts, -1 for none."""
+    place = size.index.get_indexer(pd.Index(item.values, dtype="str"))
+    found = np.append(place, -1)[item.codes]
+    lost = (found < 0) & (item.codes >= 0)
+    if lost.any() and unmatched != "dropped":
+        at = int(np.argmax(lost))
+        raise InputError(
+            f"{path}, line {line[at]}: there is no text {item.values[item.codes[at]]!r} "
+            f"({lost.sum():,} such fixations); the texts are {', '.join(map(str, size.index[:_SHOWN]))}"
+            f"{', …' if len(size) > _SHOWN else ''}; `unmatched: dropped` leaves them out"
+        )
+    return found
+
+
+def _within(
+    path: Path,
+    place: np.ndarray,
+    item: np.ndarray,
+    size: pd.Series,
+    line: np.ndarray,
+    unmatched: str,
+) -> np.ndarray:
+    """Return places, those beyond their text refused or -1."""
+    beyond = (place >= np.append(size.to_numpy(), 0)[item]) & (item >= 0)
+    if beyond.any() and unmatched != "dropped":
+        at = int(np.argmax(beyond))
+        raise InputError(
+            f"{path}, line {line[at]}: text {size.index[item[at]]} has {size.iloc[item[at]]:,} words, "
+            f"and no word {place[at] + 1:,} ({beyond.sum():,} such fixations)"
+        )
+    return np.where(beyond, -1, place)
+
+
+def _same_words(
+    path: Path,
+    words: pd.DataFrame,
+    size: pd.Series,
+    item: np.ndarray,
+    place: np.ndarray,
+    word: Labels,
+) -> None:
+    """Raise InputError with the first word of each text that fixations call otherwise."""
+    begin = np.concatenate([[0], np.cumsum(size.to_numpy())])
+    keys = pd.DataFrame({"item": item, "place": place, "word": word.codes}).drop_duplicates()
+    keys = keys[keys.word >= 0]
+    known = words.word.to_numpy()[begin[keys["item"]] + keys.place.to_numpy()]
+    named = np.array([*word.values, ""], dtype=object)[keys.word]
+    differs = [spelling(str(a)) != spelling(str(b)) for a, b in zip(known, named, strict=True)]
+    if not any(differs):
+        return
+    wrong = keys.assign(known=known, named=named)[differs].sort_values(["item", "place"])
+    each = wrong.drop_duplicates("item")
+    shown = "; ".join(
+        f"text {size.index[row.item]}: word {row.place + 1} is {row.named!r}, in the text {row.known!r}"
+        for row in each.head(_SHOWN).itertuples()
+    )
+    more = f" and {len(each) - _SHOWN} more texts" if len(each) > _SHOWN else ""
+    raise InputError(
+        f"{path}: fixations and texts do not align: {shown}{more}; check options → first and the "
+        "columns of the texts"
+    )
+
+
+def _places_of_pixels(
+    files: Mapping[str, Path],
+    areas: Mapping | None,
+    item: np.ndarray,
+    size: pd.Series,
+    values: Mapping,
+) -> np.ndarray:
+    """Return the place of the area that each fixation's pixel is in, from 0; NaN outside of all."""
+    if "areas" not in files:
+        raise InputError(
+            "fixations by pixels (x, y) need the table of areas: responses → areas, as of the words"
+        )
+    boxes = _boxes(Path(files["areas"]), dict(areas or {}), size)
+    place = np.full(len(item), np.nan)
+    x, y = values["x"], values["y"]
+    order = np.argsort(item, kind="stable")
+    bounds = np.searchsorted(item[order], np.arange(len(size) + 1))
+    for code, own in boxes.groupby("code", sort=False):
+        rows = order[bounds[code] : bounds[code + 1]]
+        left, right, top, bottom = (own[name].to_numpy() for name in _BOX)
+        for number, box in enumerate(zip(left, right, top, bottom, strict=True)):
+            inside = (
+                (x[rows] >= box[0]) & (x[rows] < box[1]) & (y[rows] >= box[2]) & (y[rows] < box[3])
+            )
+            place[rows[inside & np.isnan(place[rows])]] = number
+    return place
+
+
+def _boxes(path: Path, options: dict, size: pd.Series) -> pd.DataFrame:
+    """Read the areas' edges in pixels, in the order of the words of each text."""
+    mapped = dict(options.get("columns") or {})
+    own = {name: str(mapped.get(name, name)) for name in _BOX}
+    item = mapped.get("item", "item")
+    parts = item if isinstance(item, list) else [item]
+    position = mapped.get("position", "position")
+    style = Style(
+        options.get("separator"), options.get("encoding", "utf-8"), options.get("sheet"),
+        options.get("frame"), members=options.get("members"), rows=options.get("rows"),
+    )  # fmt: skip
+    wanted = [*parts, *own.values(), *([position] if position else [])]
+    found = anything.read(path, style, lambda header: fixation_table.present(path, header, wanted))
+    label = labels(found, parts[0])
+    for part in parts[1:]:
+        label = label + " " + labels(found, part)
+    frame = pd.DataFrame({"code": size.index.get_indexer(pd.Index(label, dtype="str"))})
+    for name, column in own.items():
+        frame[name] = found.numbers(column, minimum=None).to_numpy()
+    if position:
+        frame["position"] = found.numbers(position, integer=True).to_numpy()
+        frame = frame.drop_duplicates(["code", "position"]).sort_values(["code", "position"])
+    frame = frame[frame.code >= 0]
+    counts = frame.groupby("code").size().reindex(range(len(size)), fill_value=0)
+    if (wrong := counts.to_numpy() != size.to_numpy()).any():
+        at = int(np.argmax(wrong))
+        raise InputError(
+            f"{path}: text {size.index[at]} has {size.iloc[at]:,} words and {counts[at]:,} areas"
+        )
+    return frame
