@@ -237,7 +237,7 @@ def test_amplitudes_by_electrode_and_window(tmp_path, capsys):
         ({"rows": {"window": "N400"}}, "line 3: subject 1 has a response to this word already"),
         ({"average": ["Electrode"]}, "a second response of subject 1 to this word at Electrode Cz"),
         ({"rows": {"window": "N4"}}, "no row has 'N4' as window.*there are 'N400', 'P600'"),
-        ({"rows": {"Window": "N400"}}, "no column Window; did you mean window"),
+        ({"rows": {"Window": "N400"}}, "no column Window .*did you mean window"),
         ({"rows": {"window": {"is": "N400"}}}, "options → rows → window: name the value"),
         ({"average": ["Elektrode"], "rows": {"window": "N400"}}, "no column Elektrode"),
     ],
