@@ -1,8 +1,8 @@
 """Three and more grouping factors, crossed or nested: the deviance on cross-products, with its gradient.
 
 As `recency.mixed.deviance`, with Z_r the columns of all factors but one. The factor with most effects,
-a, is eliminated: its part of P = Lambda'Z'Z Lambda + I is block-diagonal. What is factored is the
-Schur complement on the others, S = Lambda_r'(Z_r'Z_r - M'M) Lambda_r + I with M = T Z_a'Z_r, dense in
+a, is eliminated: its part of P = Lambda'Z'Z Lambda + I is block-diagonal. The Schur complement on the
+others is factored, S = Lambda_r'(Z_r'Z_r - M'M) Lambda_r + I with M = T Z_a'Z_r, dense in
 its m columns. The gradient by a factor's covariance needs diagonal blocks of P^-1 alone:
 
     Lambda'(Z'V^-1 Z)Lambda = I - P^-1,

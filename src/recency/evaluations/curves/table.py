@@ -51,7 +51,7 @@ def layout(rows: pd.DataFrame, lms: list[LM], baseline: str, title: str, words: 
         notes.append(
             f"ΔLogLik: nats on the exploratory partition, summed over {summed} responses; − {named}: "
             "the difference from it at the same step, its 95 % interval beneath, in bold where it "
-            "leaves zero out"
+            "excludes zero"
         )
     if "mean_distance" in quantities:
         notes.append("distance: how far back attention looks, tokens, a mean over heads and layers")
@@ -108,7 +108,7 @@ def summary(path: File) -> Table:
         )
     about = (
         "ΔLogLik in nats, summed over the responses; since: the end less the highest, in bold where the "
-        "interval, which holds for all of an LM's steps together, leaves zero out"
+        "interval, which holds for all of an LM's steps together, excludes zero"
     )
     return Table("", heads, grid, [*said, about])
 

@@ -53,7 +53,7 @@ def main(
         (
             "ΔLogLik in nats, of the regression with both language models over the one without the "
             "added one, on the exploratory partition, with its 95 % interval over sentences beneath; "
-            "in bold where that leaves zero out. In the fit: lme4's, on the fit partition, where more "
+            "in bold where that excludes zero. In the fit: lme4's, on the fit partition, where more "
             "terms never fit worse"
         ),
         (

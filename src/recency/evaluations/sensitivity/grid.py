@@ -115,7 +115,7 @@ def layout(
 ) -> Table:
     """Set the cells out as rows, the LMs of each response as columns.
 
-    Beneath stands the interval of the difference from the baseline, in bold where it leaves zero out.
+    Beneath stands the interval of the difference from the baseline, in bold where it excludes zero.
     """
     settings = varied(rows)
     header = [
@@ -140,7 +140,7 @@ def layout(
     notes = [
         (
             "ΔLogLik in nats on the exploratory partition; beneath, the 95 % interval of the difference "
-            "from the baseline, in bold where it leaves zero out"
+            "from the baseline, in bold where it excludes zero"
         )
     ]
     for response in responses:

@@ -126,7 +126,7 @@ def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
     if documents > 1:
         notes += [
             f"beneath: its 95 % interval, where {documents:,} documents are drawn anew, and further seeds are",
-            "in bold where that leaves zero out when those of all pairs hold together",
+            "in bold where that excludes zero when those of all pairs hold together",
         ]
     else:
         notes.append("the text is one document, so that nothing tells how sure this is")
