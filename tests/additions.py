@@ -194,6 +194,43 @@ def main(*, lengths, out):
         Path(path).write_text(f"longest\\n{longest}\\n")
 '''
 #: Group of entry points → the plugin's name, and the text of its file.
+FAMILY = '''"""Student's t with 5 degrees of freedom, location mu and scale sigma."""
+
+import numpy as np
+
+PREDICTORS = ("mu", "sigma")
+LINKS = ("identity",)
+POSITIVE = False
+DF = 5
+
+
+def log_density(y, eta):
+    mu, log_sigma = eta.T
+    z = (y - mu) * np.exp(-log_sigma)
+    return np.log(8 / (3 * np.pi * np.sqrt(DF))) - log_sigma - (DF + 1) / 2 * np.log1p(z**2 / DF)
+
+
+def derivatives(y, eta):
+    mu, log_sigma = eta.T
+    inverse = np.exp(-log_sigma)
+    z = (y - mu) * inverse
+    slope = (DF + 1) * z / (DF + z**2)
+    bend = (DF + 1) * (DF - z**2) / (DF + z**2) ** 2
+    gradient = np.stack([slope * inverse, slope * z - 1], axis=-1)
+    hessian = np.empty((len(y), 2, 2))
+    hessian[:, 0, 0] = -bend * inverse**2
+    hessian[:, 0, 1] = hessian[:, 1, 0] = -inverse * (slope + z * bend)
+    hessian[:, 1, 1] = -z * (slope + z * bend)
+    return gradient, hessian
+
+
+def start(y):
+    return np.log([y.std() * np.sqrt((DF - 2) / DF)])
+
+
+def expectation(eta):
+    return eta[:, 0]
+'''
 MODULES = {
     "biases": ("root", BIAS),
     "memories": ("leaky", MEMORY),
@@ -203,6 +240,7 @@ MODULES = {
     "measures": ("varentropy", MEASURE),
     "likelihoods": ("laplace", LIKELIHOOD),
     "statistics": ("by_cluster", STATISTIC),
+    "families": ("student", FAMILY),
 }
 EVALUATION = {
     "__init__.py": "",

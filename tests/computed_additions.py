@@ -137,6 +137,25 @@ def of_likelihood():
     return [record["loglik"]["exploratory_laplace"], written, expected]
 
 
+def of_family():
+    """Return the location and scale that a mixed model of this family finds, and its log-likelihood's error."""
+    import numpy as np
+    from scipy import stats
+
+    from recency.mixed.formula import parse
+    from recency.mixed.generalised import density_of, fit_generalised
+    from recency.mixed.levels import Levels
+
+    random = np.random.default_rng(2)
+    subject = np.repeat(np.arange(20), 40)
+    y = 300 + 30 * random.normal(size=20)[subject] + 50 * random.standard_t(5, 800)
+    groups = {"subject": Levels(subject, [f"s{i}" for i in range(20)])}
+    fit = fit_generalised("student", "identity", parse("y ~ 1 + (1 | subject)"), {}, y, groups)
+    eta = np.tile([300.0, np.log(50.0)], (800, 1))
+    error = density_of("student").log_density(y, eta) - stats.t.logpdf(y, 5, 300, 50)
+    return [fit.location.fixed["(Intercept)"], fit.location.sigma, float(np.abs(error).max())]
+
+
 def of_statistic():
     """Return the p value of a test of six clusters, whose 64 permutations are all known."""
     import itertools

@@ -67,6 +67,9 @@ def test_what_each_computes(computed):
     assert ours == pytest.approx(expected, rel=1e-3) and min(ours) > 0
     recorded, written, expected = computed["of_likelihood"]
     assert recorded == pytest.approx(expected) and written == pytest.approx(expected)
+    location, scale, error = computed["of_family"]
+    assert location == pytest.approx(300, abs=25) and scale == pytest.approx(50, rel=0.1)
+    assert error < 1e-12
     p, exact = computed["of_statistic"]
     assert 0.01 < exact < 0.99 and p == pytest.approx(exact, abs=0.01)
     assert computed["of_evaluation"] == "longest\n5\n"

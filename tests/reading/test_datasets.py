@@ -28,10 +28,26 @@ def sizes(words: pd.DataFrame, responses: pd.DataFrame, filters: dict) -> tuple[
 
 
 def test_every_parser_loads_and_a_wrong_name_or_option_is_told():
-    expected = """
-    boyce2023 brown devarda2024 devarda_marelli2024 dundee fixations frank2015 geco interest_areas
-    meco natural_stories potec provo table ucl_eye_tracking ucl_spr witzel zuco
-    """.split()
+    expected = [
+        "boyce2023",
+        "brown",
+        "devarda2024",
+        "devarda_marelli2024",
+        "dundee",
+        "fixations",
+        "frank2015",
+        "geco",
+        "interest_areas",
+        "meco",
+        "natural_stories",
+        "potec",
+        "provo",
+        "table",
+        "ucl_eye_tracking",
+        "ucl_spr",
+        "witzel",
+        "zuco",
+    ]
     assert parsers.names() == expected
     with pytest.raises(
         InputError, match="no parser is called 'natural_storis'; did you mean 'natural_st"
