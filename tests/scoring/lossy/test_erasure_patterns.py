@@ -77,6 +77,12 @@ def test_few_patterns_are_all_exact():
     assert patterns.weights.sum() == pytest.approx(1)
 
 
+def test_contexts_of_thousands_of_words_have_patterns():
+    patterns = Patterns(np.full(3000, 0.5), 16, np.random.default_rng(0))
+    assert len(patterns.exact) + patterns.draws == 16
+    assert patterns.rest == pytest.approx(1.0)
+
+
 def test_what_is_almost_certain_needs_no_draws():
     """Twenty words of 0.999999: the most probable patterns have all but 1e-4 of the probability."""
     patterns = Patterns(np.full(20, 1 - 1e-6), 32, np.random.default_rng(0))

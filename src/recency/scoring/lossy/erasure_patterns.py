@@ -92,7 +92,7 @@ class Patterns:
             self.exact = most_probable(retention, 1 / samples, most)
         self.weights = probabilities(self.exact, retention)
         self.rest = 1.0 - float(self.weights.sum())
-        if len(self.exact) == 2.0 ** len(retention) or self.rest < EPSILON:
+        if len(self.exact) == 2 ** len(retention) or self.rest < EPSILON:
             self.weights = self.weights / self.weights.sum()
             self.rest = 0.0
         self.draws = samples - len(self.exact) if self.rest else 0
