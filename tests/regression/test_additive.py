@@ -219,14 +219,20 @@ def test_many_rows_are_fitted_on_a_grid_of_their_predictors(made, monkeypatch):
 
 def test_designs_of_the_documentation_are_right():
     text = (ROOT / "docs" / "regression.md").read_text()
-    designs = {}
+    designs, experiments = {}, {}
     for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL):
         read = yaml.safe_load(block)
-        designs |= read.get("designs", read)
+        experiments |= read.get("experiments", {})
+        designs |= read.get("designs", {} if "experiments" in read else read)
     del designs["over_pythia"]  # of a corpus that has `cloze` and `condition`
-    assert set(designs) == {"skipping", "smooth", "ppp"}
+    assert set(designs) == {"skipping", "smooth", "ppp", "skewed"}
     config = load("config.open.yaml")
-    responses = {"smooth": ["provo.FP"], "skipping": ["ucl_eye_tracking.skip"]}
+    config["experiments"] |= experiments
+    responses = {
+        "smooth": ["provo.FP"],
+        "skipping": ["ucl_eye_tracking.skip"],
+        "skewed": ["ucl_spr.SPR"],
+    }
     config["experiments"]["mine"] = config["experiments"]["open"] | {"responses": responses}
     config["experiments"]["mine"]["cross_validation"] = {"folds": 10, "by": "sentence", "seed": 1}
     config["designs"] |= designs

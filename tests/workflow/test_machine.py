@@ -56,8 +56,10 @@ def test_a_machine_that_cannot_is_told_everything_at_once():
         "a GPU, for 4 trainings with `device: cuda` (Pythia, dVM-TI, ALiBi-mix-TI …)",
         "60 GB of free disk, for downloads, tokens and results: there are 12.5 GB here",
         "8 GB of memory, for unigrams → openwebtext → memory: there are 4 GB here",
-        "  make demo  6 trainings of 0.8 M tokens",
-        "  make open  4 trainings",
+        "\n  make demo ",
+        "  6 trainings of 0.8 M tokens",
+        "\n  make open ",
+        "\n  ./run --cores all --configfile config.languages.yaml  4 trainings",
         "profiles/slurm",
         "check_machine=false",
     ):
@@ -71,7 +73,8 @@ def test_smaller_studies_are_those_of_the_configs(tmp_path):
     config["scale"] = "gpu"
     commands = [command for command, _ in machine.smaller_studies(config, ROOT)]
     scales = ["cores", "workstation", "night"]
-    assert commands == [*(f"--config scale={name}" for name in scales), "make demo"]
+    languages = "./run --cores all --configfile config.languages.yaml"
+    assert commands == [*(f"--config scale={name}" for name in scales), "make demo", languages]
     (tmp_path / "config.mine.yaml").write_text(
         "scale: s\nscales: {s: {recipe: r, label: mine}}\nrecipes: {r: {device: cpu}}"
     )
