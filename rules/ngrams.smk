@@ -102,6 +102,7 @@ rule ngram_lm_surprisal:
         lm="{lm}",
         dataset="{dataset}",
         accept=lambda wildcards: study.accepted(wildcards.dataset, wildcards.lm),
+        require_unseen=True,
     script:
         "../workflow/scripts/ngrams/ngram_surprisal.py"
 

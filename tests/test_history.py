@@ -15,7 +15,8 @@ from recency.errors import InputError
 from recency.evaluations import summary
 from recency.evaluations.report import page
 from recency.networks import checkpoints, states, stored_steps, train
-from recency.scoring import mix
+from recency.scoring import mix, ngram_surprisal, surprisal
+from recency.scoring.lm_spec import LMSpec
 
 RNG = np.random.default_rng(1)
 
@@ -100,6 +101,37 @@ def test_what_may_overlap(trained, tmp_path, capsys, copied, refused):
         return
     history.require_unseen(text, "the test text", {"lm": folder})
     assert ("lm was trained on 2" in capsys.readouterr().err) == bool(copied)
+
+
+def test_reading_texts_that_were_trained_on_are_not_scored(trained, tmp_path, capsys):
+    """Unless the config says so; other texts are scored in silence."""
+    job, words = trained
+    folder, table = job["out"].parent, tmp_path / "words.parquet"
+
+    def written(shown):
+        rows = {"item": 1, "sentence": 1, "position": [*range(1, 301)], "word_id": [*range(300)]}
+        pd.DataFrame(rows | {"word": shown}).to_parquet(table)
+
+    written(words[:300])
+    refused = (
+        r"^lm: it was trained on 8.% of novel .* state `accept: \[trained_on\]` under lms → lm"
+    )
+    spec = LMSpec("lm", folder, tokenizer=job["tokenizer"])
+    with pytest.raises(InputError, match=refused):
+        surprisal.main(table, spec, tmp_path / "surprisal.parquet", "novel")
+    arpa = tmp_path / "3-gram" / "n.arpa"
+    arpa.parent.mkdir()
+    arpa.write_text("\\data\\\n")
+    history.of_ngrams(tmp_path / "corpora" / "stories" / "text.parquet", arpa)
+    settings = {"lm": "3-gram", "dataset": "novel", "require_unseen": True}
+    with pytest.raises(InputError, match=r"^3-gram: it was trained on 8.% of novel"):
+        ngram_surprisal.main(table, arpa, tmp_path / "surprisal.parquet", **settings)
+    capsys.readouterr()
+    history.require_unseen_words(table, "novel", "lm", folder, ["trained_on"])
+    assert "The config accepts this" in capsys.readouterr().err
+    written(drawn("c", 300))
+    history.require_unseen_words(table, "novel", "lm", folder)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_training_is_not_validated_on_its_own_text(job, tmp_path):

@@ -21,6 +21,7 @@ OF_DATASET = {
 #: Checks of an LM's surprisal: what the override states.
 OF_LM = {
     "surprisal": "its surprisal may be implausible, shifted or in another unit",
+    "trained_on": "it may have been trained on a dataset's texts",
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from recency import history
 from recency.errors import InputError
 from recency.scoring import foils, ngram, results
 from recency.scoring.plausible import require_plausible
@@ -26,6 +27,7 @@ def main(
     lm: str = "",
     dataset: str = "",
     accept: Sequence[str] = (),
+    require_unseen: bool = False,
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits (null), tokens and context_tokens.
 
@@ -34,11 +36,14 @@ def main(
     the n-gram that matched, less one. `text_rule` is what of a word is looked up
     (recency.scoring.word_pieces); `tokens` is 1, but for words that it splits, whose parts are
     summed. Implausible surprisal of a dataset is refused (`plausible.require_plausible`, with the
-    names `lm` and `dataset` and what the config accepts). `ledger` gets the unknown words, which have the probability of <unk>. Words with foils
+    names `lm` and `dataset` and what the config accepts). With
+    `require_unseen` so are texts that the model was trained on. `ledger` gets the unknown words, which have the probability of <unk>. Words with foils
     get these foils' surprisal as well (recency.scoring.foils).
     """
     if not ngram.is_ngram(arpa):
         raise InputError(f"{arpa} is neither an ARPA file nor a KenLM binary")
+    if require_unseen:
+        history.require_unseen_words(words, dataset, lm, arpa, accept)
     table = pd.read_parquet(words)
     result = score(table, arpa, bos, context, unit, text_rule)
     if foils.FOIL in table:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from recency import history
 from recency.errors import InputError
 from recency.names import nearest
 from recency.progress import progress
@@ -94,7 +95,7 @@ def main(
     foils' surprisal where the words have any (recency.scoring.foils). With lists of `words`, `out`,
     `dataset` and `ledger`, the LM is opened once for many datasets. `ledger` gets the alignment
     issues (CSV). `done` is called with the number of each dataset that is written; `accept` are the
-    checks that each may fail (`plausible.require_plausible`). `unigram` has the unigram surprisal of
+    checks that each may fail (`plausible.require_plausible`, `history.require_unseen_words`). `unigram` has the unigram surprisal of
     each dataset (contract 3), where words are erased by their frequency.
     """
     if isinstance(words, str | Path):
@@ -108,6 +109,8 @@ def main(
             shown.total = total
             shown.update(done)
 
+        may_fail = accept[number] if accept else ()
+        history.require_unseen_words(table, name, lm.name, lm.model, may_fail)
         shown_words = pd.read_parquet(table)
         if unigram:
             shown_words = lossy_surprisal.with_unigram(shown_words, unigram[number])
@@ -115,7 +118,6 @@ def main(
             result = _with_foils(shown_words, model, settings | {"report": report})
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
-        may_fail = accept[number] if accept else ()
         plausible.require_plausible(shown_words, result, lm=lm.name, dataset=name, accept=may_fail)
         result.write(path, ledger[number] if ledger else None, name)
         done(number)
