@@ -231,6 +231,8 @@ def is_masked(config: dict, name: str) -> bool | None:
     if kind_of(own) != "network":
         return None
     if "checkpoint" in own:
+        if own["checkpoint"].endswith(".gguf"):
+            return False
         file = Path(own["checkpoint"], "config.json")
         try:
             classes = json.loads(file.read_text(encoding="utf-8"))["architectures"]

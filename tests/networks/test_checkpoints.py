@@ -206,7 +206,7 @@ def test_a_network_of_pictures_that_is_no_causal_lm_is_refused(tmp_path):
 def test_gguf_alone_is_refused(tmp_path):
     with_tokenizer(made("LlamaForCausalLM"), tmp_path)
     (tmp_path / "model.safetensors").rename(tmp_path / "llama.Q4_K_M.gguf")
-    refused("has its weights in GGUF, .*name the checkpoint that it was made from", tmp_path)
+    refused("has its weights in GGUF; name the file .*llama.Q4_K_M.gguf", tmp_path)
 
 
 def test_a_pickle_is_opened_only_where_that_is_allowed(tmp_path):

@@ -63,7 +63,7 @@ def test_what_is_neither_is_refused(name):
 @pytest.mark.parametrize(
     "file, match",
     [
-        ("lm.gguf", "is GGUF, .* the checkpoint that"),
+        ("lm.gguf", "cannot be read as GGUF .* download it again"),
         ("model.safetensors", "is a file; name the f"),
     ],
 )

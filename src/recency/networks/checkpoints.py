@@ -21,9 +21,9 @@ from transformers import (
 
 from recency.attention.biased import attach, verify
 from recency.errors import InputError
-from recency.networks import sizes
+from recency.networks import gguf_files, sizes
 from recency.networks.architectures import BIASED
-from recency.networks.hub import is_gguf, place
+from recency.networks.hub import place
 from recency.networks.roberta import RecencyRobertaForMaskedLM
 
 #: Networks that may have been trained with a bias.
@@ -50,7 +50,8 @@ def load(
 ) -> PreTrainedModel:
     """Open a checkpoint made here, a folder or a Hub name, in float32 and in evaluation mode.
 
-    A Hub name may have a revision and a folder (`recency.networks.hub.place`).
+    A Hub name may have a revision and a folder, and either may be a GGUF file, whose weights are
+    dequantised (`recency.networks.hub.place`).
     `masked` says which kind of LM it is; None leaves that to its config. `bias` is put on at
     inference ("-I" models). Raises InputError, in one line, unless the checkpoint has all of the
     network's weights and no others, in safetensors (or, with `allow_pickle`, in a pickle that is
@@ -58,9 +59,11 @@ def load(
     """
     name, within = place(source)
     config = configuration(source)
+    stored = gguf_files.read(source).stored if "gguf_file" in within else ""
     masked = is_masked(config) if masked is None else masked
     network = _class_of(source, config, masked)
-    _check_files(source, allow_pickle)
+    if not stored:
+        _check_files(source, allow_pickle)
     sizes.check(source, config.to_dict())
     # Or transformers has the Hub convert a pickle, and takes what others have uploaded of it.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
@@ -71,7 +74,7 @@ def load(
             config=config,
             dtype=torch.float32,
             trust_remote_code=False,
-            use_safetensors=None if allow_pickle else True,
+            use_safetensors=None if allow_pickle or stored else True,
             weights_only=True,
             output_loading_info=True,
         )
@@ -80,11 +83,13 @@ def load(
     except _FAILURES as error:
         raise InputError(
             f"checkpoint {str(source)!r} cannot be opened as {network.__name__}: {_line(error)}"
-            + ("" if allow_pickle or not isinstance(error, OSError) else _PICKLE)
+            + ("" if allow_pickle or stored or not isinstance(error, OSError) else _PICKLE)
         ) from error
     if getattr(model, "_hf_peft_config_loaded", False):  # of the Hub, where PEFT is installed
         raise InputError(_adapter(source))
     _check_weights(source, config, network.__name__, found)
+    if stored:
+        model.config.dequantised = f"GGUF: {stored}"
     trained = isinstance(model, MADE_HERE) and model.config.bias
     if bias is not None and bias["form"] != "none":
         if trained:
@@ -98,7 +103,9 @@ def load(
 def configuration(source: str | Path) -> PreTrainedConfig:
     """Read a checkpoint's config; raises InputError where there is none that transformers knows."""
     name, within = place(source)
-    if Path(name, "adapter_config.json").is_file():
+    if "gguf_file" in within:
+        gguf_files.read(source)
+    elif Path(name, "adapter_config.json").is_file():
         raise InputError(_adapter(source))
     try:
         return AutoConfig.from_pretrained(name, **within, trust_remote_code=False)
@@ -185,10 +192,10 @@ def _check_files(source: str | Path, allow_pickle: bool) -> None:
         return
     pickles = [name for name in PICKLES if (folder / name).is_file()]
     if not pickles:
-        if any(is_gguf(each) for each in folder.iterdir()):
+        if files := sorted(folder.glob("*.gguf")):
             raise InputError(
-                f"checkpoint {str(source)!r} has its weights in GGUF, which is quantised, or made for "
-                "another program; name the checkpoint that it was made from"
+                f"checkpoint {str(source)!r} has its weights in GGUF; name the file ({files[0]}), or the "
+                "checkpoint that it was made from"
             )
         raise InputError(
             f"checkpoint {str(source)!r} has no weights ({SAFE[0]}); save them with "

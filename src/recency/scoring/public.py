@@ -213,8 +213,8 @@ def surprisal(
         return scored.tokens[[*keys, *names]]
     columns = scored.table.drop(columns="word_id").set_axis(words.index)
     table = pd.concat([words[keys], columns], axis=1)
-    if lossy is not None:  # the weights of a search among them
-        table.attrs["lossy"] = scored.table.attrs["lossy"]
+    stated = scored.table.attrs  # of lossy contexts the weights of a search among them
+    table.attrs |= {key: stated[key] for key in ("lossy", "dequantised") if key in stated}
     return table
 
 

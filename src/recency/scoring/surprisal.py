@@ -273,6 +273,9 @@ def score_words(
 
 def _with_note(result: Result, model: Model, bos: bool | str) -> Result:
     """Add what the table and the log say of the model."""
+    if stored := getattr(model.network.config, "dequantised", None):
+        result.table.attrs["dequantised"] = stored
+        result.notes.append(f"weights dequantised to float32 from {stored}")
     if model.masked:
         result.table.attrs["masked"] = True  # the file keeps it: such values are in no mix
     else:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from recency.damage import first_damaged
 from recency.errors import InputError
+from recency.networks import gguf_files
 from recency.networks.hub import place
 
 #: Files beside a tokenizer.json that name its special tokens, the first that does.
@@ -38,6 +39,10 @@ def load(model: str | Path, tokenizer=None) -> tuple:
         name, within = place(source)
         opened = AutoTokenizer.from_pretrained(name, **within, trust_remote_code=False)
         found = opened.backend_tokenizer
+        if "gguf_file" in within:
+            gguf_files.cut_as_stated(found, gguf_files.read(source), source)
+    except InputError:
+        raise
     except Exception as error:  # tokenizers raises nothing narrower
         reason = first_damaged(Path(name, file) for file in ("tokenizer.json", *_NAMED_IN))
         reason = reason or next(iter(str(error).splitlines()), type(error).__name__)

@@ -161,7 +161,9 @@ def _word_entropy(look: Lookup, value: Mapping) -> Faults:
 
 
 def _checkpoint(look: Lookup, value: str) -> Faults:
-    """Yield a checkpoint that is neither a folder nor a name on the Hub."""
+    """Yield a checkpoint that is neither a folder, nor a GGUF file, nor a name on the Hub."""
+    if value.endswith(".gguf") and os.path.isfile(value):
+        return
     if value.startswith(("/", "./", "../", "~")) and not os.path.isdir(value):
         yield (), f"no folder {short(value)}"
     elif not value.strip() or set(value) & set(" {}<>"):

@@ -1,0 +1,210 @@
+"""GGUF files equal the networks that they were written from, and wrong ones are refused in a line."""
+
+import json
+
+import gguf
+import numpy as np
+import pytest
+import torch
+from gguf import quants
+from small_networks import TEXTS
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+import recency
+from recency.errors import InputError
+from recency.networks import gguf_files
+from recency.networks.hub import place
+
+NAMES = {
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "lm_head": "output",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+    "model.layers": "blk",
+}
+HEADS = 2
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    """Save a small Llama with a byte-level tokenizer; return it and its folder."""
+    folder = tmp_path_factory.mktemp("llama")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<|endoftext|>").save_pretrained(
+        folder
+    )
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=tokenizer.get_vocab_size(), hidden_size=64, intermediate_size=64,
+        num_hidden_layers=2, num_attention_heads=HEADS, num_key_value_heads=1,
+        max_position_embeddings=128, bos_token_id=0, eos_token_id=0, rms_norm_eps=1e-5,
+    )  # fmt: skip
+    model = LlamaForCausalLM(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(8 if parameter.dim() == 2 else 1)
+    model.save_pretrained(folder)
+    return model, tokenizer, folder
+
+
+def interleaved(weights, heads):
+    """Order a rotary projection's rows as llama.cpp does: halves of a head become pairs."""
+    rows, columns = weights.shape
+    parts = weights.reshape(heads, 2, rows // heads // 2, columns)
+    return parts.swapaxes(1, 2).reshape(rows, columns)
+
+
+def write(path, network, kind="F32", architecture="llama", pieces="gpt-2"):
+    """Write a network as llama.cpp's converter does; return its weights as the file holds them."""
+    model, tokenizer, _ = network
+    config, stored = model.config, {}
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(10000.0)
+    writer.add_vocab_size(config.vocab_size)
+    vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(pieces)
+    writer.add_token_list([token for token, _ in vocabulary])
+    writer.add_token_types([3, *[1] * (len(vocabulary) - 1)])
+    merges = json.loads(tokenizer.to_str())["model"]["merges"]
+    writer.add_token_merges([" ".join(pair) for pair in merges])
+    writer.add_bos_token_id(0)
+    writer.add_eos_token_id(0)
+    quantisation = gguf.GGMLQuantizationType[kind]
+    for name, tensor in model.state_dict().items():
+        weights = tensor.numpy()
+        heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+        ordered = weights
+        for part, number in heads.items():
+            if part in name:
+                ordered = interleaved(weights, number)
+        short = name
+        for old, new in NAMES.items():
+            short = short.replace(old, new)
+        if kind != "F32" and weights.ndim == 2:
+            data = quants.quantize(ordered, quantisation)
+            writer.add_tensor(short, data, raw_dtype=quantisation)
+            stored[name] = quants.dequantize(quants.quantize(weights, quantisation), quantisation)
+        else:
+            writer.add_tensor(short, np.ascontiguousarray(ordered))
+            stored[name] = weights
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return stored
+
+
+@pytest.mark.parametrize("kind", ["F32", "Q8_0", "Q4_1"])
+def test_surprisal_is_that_of_the_dequantised_weights(network, tmp_path, kind):
+    """Rows are quantised in blocks of 32, so that their order within a head changes no value."""
+    folder = network[2]
+    path = tmp_path / "llama.gguf"
+    stored = write(path, network, kind)
+    expected = recency.load(folder)
+    expected.network.load_state_dict(
+        {key: torch.from_numpy(value) for key, value in stored.items()}
+    )
+    found = recency.surprisal(TEXTS, path)
+    of_weights = recency.surprisal(TEXTS, expected)
+    np.testing.assert_allclose(found.surprisal_bits, of_weights.surprisal_bits, atol=1e-4)
+    plain = recency.surprisal(TEXTS, folder).surprisal_bits
+    difference = float((found.surprisal_bits - plain).abs().max())
+    assert (difference < 1e-4) == (kind == "F32")
+    assert kind in found.attrs["dequantised"]
+
+
+def test_a_bias_is_applied_and_verified(network, tmp_path):
+    path = tmp_path / "llama.gguf"
+    write(path, network)
+    bias = {"form": "linear", "slopes": "mix"}
+    found = recency.surprisal(TEXTS, recency.load(path, bias=bias), tokenizer=network[2])
+    expected = recency.surprisal(TEXTS, recency.load(network[2], bias=bias), tokenizer=network[2])
+    np.testing.assert_allclose(found.surprisal_bits, expected.surprisal_bits, atol=1e-4)
+    plain = recency.surprisal(TEXTS, path)
+    assert float((found.surprisal_bits - plain.surprisal_bits).abs().max()) > 0.01
+
+
+def refused(path, match):
+    with pytest.raises(InputError, match=match) as error:
+        recency.surprisal(TEXTS, path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.999])
+def test_a_truncated_file(network, tmp_path, share):
+    path = tmp_path / "llama.gguf"
+    write(path, network)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    refused(path, r"llama\.gguf' cannot be read as GGUF .*download it again")
+
+
+def test_an_architecture_that_transformers_does_not_know(network, tmp_path):
+    path = tmp_path / "other.gguf"
+    write(path, network, architecture="grok")
+    refused(path, "grok")
+
+
+def test_an_unknown_pre_tokenizer(network, tmp_path):
+    path = tmp_path / "llama.gguf"
+    write(path, network, pieces="viking")
+    refused(path, "tokenizer.ggml.pre 'viking'.*give the tokenizer of the model")
+    given = recency.surprisal(TEXTS, path, tokenizer=network[2])
+    expected = recency.surprisal(TEXTS, network[2])
+    np.testing.assert_allclose(given.surprisal_bits, expected.surprisal_bits, atol=1e-4)
+
+
+def test_missing_packages_are_named(network, tmp_path, monkeypatch):
+    path = tmp_path / "llama.gguf"
+    write(path, network)
+    monkeypatch.setattr(gguf_files, "PACKAGES", ("gguf", "package_that_is_not_there"))
+    refused(path, r"package_that_is_not_there must be installed: pip install 'recency\[gguf\]'")
+
+
+def test_names():
+    assert place("a/b/c.gguf@v1") == ("a/b", {"gguf_file": "c.gguf", "revision": "v1"})
+    assert place("a/b/q/c.gguf") == ("a/b", {"subfolder": "q", "gguf_file": "c.gguf"})
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ("gpt-2", ["in", " 1998", ",", " don", "'t", "  ", " x", "!!"]),
+        ("smollm", ["in", " ", "1", "9", "9", "8", ",", " don", "'t", "  ", " x", "!!"]),
+        ("llama-bpe", ["in", " ", "199", "8", ",", " don", "'t", "  ", " x", "!!"]),
+        ("qwen2", ["in", " ", "1", "9", "9", "8", ",", " don", "'t", "  ", " x", "!!"]),
+    ],
+)
+def test_text_is_cut_as_the_file_states(network, tmp_path, pieces, expected):
+    """As the published tokenizer.json of GPT-2, SmolLM2, Llama 3 and Qwen 2 cut it."""
+    contents = gguf_files.Contents(tmp_path, "llama", "gpt2", pieces, "")
+    tokenizer = Tokenizer.from_str(network[1].to_str())
+    gguf_files.cut_as_stated(tokenizer, contents, "lm")
+    found = tokenizer.pre_tokenizer.pre_tokenize_str("in 1998, don't   x!!")
+    assert [piece.replace("Ġ", " ") for piece, _ in found] == expected
