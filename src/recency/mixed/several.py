@@ -92,9 +92,11 @@ def several_products(
     predictors: Mapping[str, np.ndarray],
     y: np.ndarray,
     groups: Mapping[str, Levels],
+    weights: np.ndarray | None = None,
 ) -> SeveralProducts:
     """Sum the cross-products of data; `factors` begin with the one that is eliminated.
 
+    `weights` (n,) are as for `sums.products_of`.
     Raises NotSearchable where they take too much memory.
     """
     levels = [joined(factor.group, groups) for factor in factors]
@@ -127,6 +129,9 @@ def several_products(
         size = len(y[rows])
         W = np.column_stack([*(column(c, some, size) for c in formula.fixed), y[rows] - mean])
         Z = [[column(c, some, size) for c in factor.columns] for factor in factors]
+        if weights is not None:
+            root = np.sqrt(weights[rows])
+            W, Z = W * root[:, None], [[root * values for values in of_factor] for of_factor in Z]
         codes = [each.codes[rows] for each in levels]
         total.ww += W.T @ W
         for f, (count, k) in enumerate(sizes):
@@ -310,6 +315,7 @@ def several_squares_left(
     groups: Mapping[str, Levels],
     products: SeveralProducts,
     at: SeveralSolution,
+    weights: np.ndarray | None = None,
 ) -> float:
     """Return the sum of squared residuals of the rows themselves, under a model solved on their sums."""
     n = len(y)
@@ -320,4 +326,4 @@ def several_squares_left(
         codes = joined(factor.group, groups).codes
         for c, name in enumerate(factor.columns):
             left = left - modes[codes, c] * column(name, predictors, n)
-    return float(left @ left)
+    return float(left @ (left if weights is None else weights * left))
