@@ -193,6 +193,13 @@ def prepare(model: Asked) -> Prepared:
     return Prepared(formula, design, columns, y, groups, model.family, weights, offset)
 
 
+def without_response(model: Asked) -> Prepared:
+    """Read a formula that R fitted, for its fixed columns; Uncovered where it cannot be read here."""
+    formula = parse(model.text)
+    design = designs.make(formula, model.rows, model.contrasts)
+    return Prepared(formula, design, designs.values_of(design, model.rows), np.empty(0), {})
+
+
 def _check_positive(name: str, y: np.ndarray, rows: pd.DataFrame, family: str) -> None:
     wrong = np.flatnonzero(y <= 0)
     if len(wrong):

@@ -5,8 +5,9 @@ import numpy as np
 from recency.errors import InputError
 from recency.mixed import design as designs
 from recency.mixed import families, lme4, shifted
-from recency.mixed.asked import Asked, Prepared, prepare
+from recency.mixed.asked import Asked, Prepared, prepare, without_response
 from recency.mixed.deviance import NoResiduals
+from recency.mixed.estimability import empty_cells, separation
 from recency.mixed.expressions import Uncovered
 from recency.mixed.factors import NotSearchable
 from recency.mixed.fitting import Result, alone, check_levels, confirmed, optimised, reported
@@ -24,6 +25,7 @@ def fit(model: Asked, notes: list[str]) -> tuple[str, Source]:
     try:
         prepared = prepare(model)
         notes = [*notes, *designs.levels_notes(prepared.formula, model.rows)]
+        notes += empty_cells(prepared.design, model.rows)
     except Uncovered as reason:
         if model.engine == "search":
             raise InputError(f'{reason}; engine="lme4" has R read it') from None
@@ -125,6 +127,7 @@ def _with_r(
 
 def _generalised(model: Asked, notes: list[str]) -> Result:
     """Fit with lme4's glmer()."""
+    notes = [*notes, *_estimable(model)]
     try:
         frame = frame_in_r(model.rows, None, model.contrasts)
         fit, messages = lme4.generalised(model.text_in_r(), frame, model.family, model.weights)
@@ -134,3 +137,29 @@ def _generalised(model: Asked, notes: list[str]) -> Result:
     if not result.summary.random:
         raise InputError(f"formula {model.text!r} has no random term such as '(1 | subject)'")
     return result
+
+
+def _estimable(model: Asked) -> list[str]:
+    """Return notes on effects that the data say nothing of, where the formula can be read here."""
+    try:
+        prepared = without_response(model)
+    except Uncovered:
+        return []
+    notes = empty_cells(prepared.design, model.rows)
+    event = _events(model)
+    if event is not None and event.any() and not event.all():
+        columns = list(prepared.design.formula.fixed)
+        X = np.column_stack([prepared.columns[name] for name in columns])
+        notes += filter(None, [separation(X, columns, event)])
+    return notes
+
+
+def _events(model: Asked) -> np.ndarray | None:
+    """Return whether the event of a binomial response happens (n,), if it is a column of two values."""
+    if model.family != families.BINOMIAL or model.response.strip("`") not in model.rows:
+        return None
+    values = model.rows[model.response.strip("`")]
+    if designs.is_number(values):
+        numbers = values.to_numpy(np.float64)
+        return numbers > 0.5 if np.isin(numbers, (0, 1)).all() else None
+    return designs.categorical(values).codes > 0

@@ -52,6 +52,8 @@ class MixedModel:
     """natural logarithm, in units of the response whatever the family; the restricted one where `reml`"""
     aic: float
     bic: float
+    npar: int
+    """number of parameters: fixed effects, theta, and scale parameters such as sigma"""
     nobs: int
     reml: bool
     engine: str
@@ -247,6 +249,7 @@ def _model(engine: str, source: Source) -> MixedModel:
         loglik=summary.loglik,
         aic=2 * parameters - 2 * summary.loglik,
         bic=parameters * math.log(len(rows)) - 2 * summary.loglik,
+        npar=parameters,
         nobs=len(rows),
         reml=reml,
         engine=engine,

@@ -55,6 +55,12 @@ class Found:
     of_pairs: np.ndarray | None
     """the conditional modes (G, H) of the nested intercept"""
 
+    @property
+    def roots(self) -> list[np.ndarray]:
+        """L of each factor of the cross-products, and the sd (1, 1) of the nested intercept."""
+        Ls = self.optimum.Ls[: max(len(self.factors), 2)]
+        return [*Ls, *([np.array([[self.optimum.t]])] if self.nested else [])]
+
     def check(self, squares: float) -> None:
         """Hold the residuals of the rows, whose squares sum to `squares`, against the cross-products'.
 
@@ -202,10 +208,10 @@ def search_scaled(
         for name in [each for each in names if len(split_product(each)) > 1]:
             groups[f"`{name}`"] = joined(name, groups)
             names[name] = f"`{name}`"
-    scaled, B = _fixed(formula, columns)
+    scaled, B = scale_fixed(formula, columns)
     random, by_term = [], {}
     for place, term in enumerate(formula.random):
-        values, A = _random(term, columns)
+        values, A = scale_random(term, columns)
         labels = [c if c == INTERCEPT else f"{c}|{place}" for c in term.columns]
         scaled |= dict(zip(labels, values, strict=True))
         group = names[term.group] or term.group
@@ -222,7 +228,7 @@ def search_scaled(
     return ScaledSearch(formula, groups, found, B, A, mean, log_weights)
 
 
-def _fixed(
+def scale_fixed(
     formula: Formula, columns: Mapping[str, np.ndarray]
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Centre and scale the columns of X; return them and B."""
@@ -242,7 +248,7 @@ def _fixed(
     return scaled, B
 
 
-def _random(
+def scale_random(
     term: RandomTerm, columns: Mapping[str, np.ndarray]
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Scale the columns of a random term, centred beside an intercept; return them and A."""

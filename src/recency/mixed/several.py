@@ -84,6 +84,8 @@ class SeveralSolution:
     """conditional modes of each factor (levels, k), a first"""
     root: np.ndarray
     penalty: float
+    squares: float
+    """the penalised residual sum of squares r^2"""
 
 
 def several_products(
@@ -200,8 +202,10 @@ def _independent(products: SeveralProducts) -> SeveralProducts:
     )
 
 
-def solve_several(products: SeveralProducts, Ls: Sequence[np.ndarray]) -> SeveralSolution:
-    """Solve a model at the L (k, k) of each factor, a first.
+def solve_several(
+    products: SeveralProducts, Ls: Sequence[np.ndarray], sigma: float | None = None
+) -> SeveralSolution:
+    """Solve a model at the L (k, k) of each factor, a first, and the best sigma or the one given.
 
     Raises numpy.linalg.LinAlgError where the likelihood has no finite value.
     """
@@ -224,7 +228,8 @@ def solve_several(products: SeveralProducts, Ls: Sequence[np.ndarray]) -> Severa
     r2 = E[p, p] ** 2
     weights = np.ones(p + 1)  # e = W weights
     weights[:p] = -solve_triangular(E[:p, :p], E[p, :p], lower=True, trans=1)
-    deviance = 2 * logs + n * (1 + np.log(2 * np.pi * r2 / n))
+    precision = n / r2 if sigma is None else sigma**-2
+    deviance = 2 * logs + n * np.log(2 * np.pi / precision) + precision * r2
 
     ur = solve_triangular(F, R @ weights, lower=True, trans=1)
     b = np.concatenate([(ur[s].reshape(-1, len(L)) @ L.T).ravel() for s, L in rest])
@@ -234,7 +239,7 @@ def solve_several(products: SeveralProducts, Ls: Sequence[np.ndarray]) -> Severa
     ua = wa @ La
     wr = products.rw @ weights - products.rr @ b - products.ar.reshape(G * i, m).T @ ba.ravel()
 
-    by_S = [_of_first(products, La, C, T, M, F, rest) - n / r2 * wa.T @ wa]
+    by_S = [_of_first(products, La, C, T, M, F, rest) - precision * wa.T @ wa]
     half = solve_triangular(F, np.eye(m), lower=True, check_finite=False)
     for (s, L), (levels, k) in zip(rest, products.shapes, strict=True):
         if _is_safe(L, _blocks(products.rr[s, s], k)):
@@ -246,16 +251,17 @@ def solve_several(products: SeveralProducts, Ls: Sequence[np.ndarray]) -> Severa
             trace = _blocks(schur[s, s], k).sum(0)
             trace = trace - np.einsum("qhk,qhl->kl", *[turned.reshape(m, levels, k)] * 2)
         of_level = wr[s].reshape(levels, k)
-        by_S.append(trace - n / r2 * of_level.T @ of_level)
+        by_S.append(trace - precision * of_level.T @ of_level)
     modes = [ba, *(b[s].reshape(levels, k) for s, (levels, k) in products._each())]
     return SeveralSolution(
         deviance=float(deviance),
         by_S=by_S,
         beta=-weights[:p],
-        sigma=float(np.sqrt(r2 / n)),
+        sigma=float(precision**-0.5),
         modes=modes,
         root=E[:p, :p],
         penalty=float((ua**2).sum() + ur @ ur),
+        squares=float(r2),
     )
 
 
