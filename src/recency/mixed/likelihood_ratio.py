@@ -42,7 +42,7 @@ def anova(*models: MixedModel) -> pd.DataFrame:
     >>> a = lmer("rt ~ 1 + (1 | subject)", data, engine="search")
     >>> b = lmer("rt ~ day + (1 | subject)", data, engine="search")
     >>> anova(a, b).round(1)["Chisq"].tolist()
-    [nan, 79.1]
+    [nan, 95.0]
     """
     if len(models) < 2:
         raise InputError("anova() compares two models or more: anova(a, b)")
