@@ -44,6 +44,7 @@ def test_a_model_compared_with_itself_has_no_p(fits):
     assert table["Chisq"].iloc[1] == 0 and np.isnan(table["Pr(>Chisq)"].iloc[1])
 
 
+@pytest.mark.merge
 def test_restricted_likelihoods_of_the_same_fixed_effects():
     data = reading()
     slopes = SMALL.replace("(1 | reader)", "(1 + length | reader)")

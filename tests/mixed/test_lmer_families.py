@@ -61,8 +61,8 @@ def test_the_shift_is_that_of_the_profile_likelihood():
     assert lmer(FORMULA, data, family="shifted_lognormal").engine == "search, confirmed by lme4"
     assert f"shift {shift:.4f}" in fit.summary()
     # The mean of the response, not the exponential of the mean of its logarithm.
-    drawn = fit.simulate(2000, seed=1, new_effects=False).to_numpy()
-    assert drawn.mean(1) == pytest.approx(fit.fitted.to_numpy(), rel=0.05)
+    drawn = fit.simulate(500, seed=1, new_effects=False).to_numpy()
+    assert drawn.mean(1) == pytest.approx(fit.fitted.to_numpy(), rel=0.07)
 
 
 DENSITIES = {
@@ -90,7 +90,7 @@ def test_likelihoods_are_those_of_numeric_integrals(family):
             mu = np.exp(eta + b) if family == "gamma" else eta + b
             return DENSITIES[family](y, mu, scale).sum() + stats.norm.logpdf(b, 0, sd)
 
-        grid = np.linspace(-6 * sd, 6 * sd, 4001)
+        grid = np.linspace(-6 * sd, 6 * sd, 301)
         values = np.array([log_density(b) for b in grid])
         total += values.max() + np.log(integrate.trapezoid(np.exp(values - values.max()), grid))
     assert fit.loglik == pytest.approx(total, abs=0.15)  # Laplace's approximation

@@ -16,7 +16,9 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 FORMULA = "reading.time ~ length * condition + (1 + length | reader) + (1 | text)"
 
 
-@pytest.mark.parametrize("engine", ["search", "auto", "lme4"])
+@pytest.mark.parametrize(
+    "engine", ["auto", *(pytest.param(e, marks=pytest.mark.merge) for e in ("search", "lme4"))]
+)
 def test_a_fit_survives_pickling(engine):
     data = reading()
     fit = lmer(FORMULA, data, engine=engine)
@@ -30,7 +32,7 @@ def test_a_fit_survives_pickling(engine):
     assert again.simulate(1, seed=2).equals(fit.simulate(1, seed=2))
 
 
-@pytest.mark.parametrize("kind", ["spline", "binomial"])
+@pytest.mark.parametrize("kind", ["spline", pytest.param("binomial", marks=pytest.mark.merge)])
 def test_a_fit_whose_formula_r_reads_survives_too(kind):
     data = reading()
     data["hit"] = (data["reading.time"] > 340) * 1
@@ -90,6 +92,7 @@ def test_plots_show_what_they_are_named_for(tmp_path):
     figure.savefig(tmp_path / "plots.png")
 
 
+@pytest.mark.merge
 def test_standardised_residuals_have_variance_one():
     data = reading()
     data["w"] = np.where(data["native"], 1.0, 4.0)

@@ -124,7 +124,7 @@ def compared(number, rows, in_r):
     return len(contrasts)
 
 
-@pytest.mark.parametrize("formulas", [30, pytest.param(FORMULAS, marks=pytest.mark.merge)])
+@pytest.mark.parametrize("formulas", [20, pytest.param(FORMULAS, marks=pytest.mark.merge)])
 def test_generated_formulas_are_read_as_by_r(in_r, formulas):
     rows = data()
     coded = sum(compared(number, rows, in_r) > 0 for number in range(formulas))
