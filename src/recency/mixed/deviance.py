@@ -212,8 +212,8 @@ def solve(
     r2 = E[p, p] ** 2
     weights = np.ones(p + 1)  # e = W weights
     weights[:p] = -_solve(E[:p, :p], E[p, :p], transposed=True)
-    precision = n / r2 if sigma is None else sigma**-2
-    value = by.log_determinant + n * np.log(2 * np.pi / precision) + precision * r2
+    variance, precision = (r2 / n, n / r2) if sigma is None else (sigma**2, sigma**-2)
+    value = by.log_determinant + n * (r2 / (n * variance) + np.log(2 * np.pi * variance))
 
     # Random effects Lambda u and w = Z'V^-1 e by level, where u = Lambda'w.
     Lua, Lub, ub, of_b = _modes(by, weights, Lb, H)
@@ -271,7 +271,7 @@ def solve(
         by_Sb=by_Sb,
         by_tt=by_tt,
         beta=-weights[:p],
-        sigma=float(precision**-0.5),
+        sigma=float(np.sqrt(variance)),
         modes_a=Lua,
         modes_b=Lub,
         root=E[:p, :p],

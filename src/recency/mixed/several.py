@@ -228,8 +228,8 @@ def solve_several(
     r2 = E[p, p] ** 2
     weights = np.ones(p + 1)  # e = W weights
     weights[:p] = -solve_triangular(E[:p, :p], E[p, :p], lower=True, trans=1)
-    precision = n / r2 if sigma is None else sigma**-2
-    deviance = 2 * logs + n * np.log(2 * np.pi / precision) + precision * r2
+    variance, precision = (r2 / n, n / r2) if sigma is None else (sigma**2, sigma**-2)
+    deviance = 2 * logs + n * (r2 / (n * variance) + np.log(2 * np.pi * variance))
 
     ur = solve_triangular(F, R @ weights, lower=True, trans=1)
     b = np.concatenate([(ur[s].reshape(-1, len(L)) @ L.T).ravel() for s, L in rest])
@@ -257,7 +257,7 @@ def solve_several(
         deviance=float(deviance),
         by_S=by_S,
         beta=-weights[:p],
-        sigma=float(precision**-0.5),
+        sigma=float(np.sqrt(variance)),
         modes=modes,
         root=E[:p, :p],
         penalty=float((ua**2).sum() + ur @ ur),
