@@ -6,6 +6,7 @@ import importlib
 import pytest
 
 MODULES = [
+    "recency.mixed.likelihood_ratio",
     "recency.mixed.model",
     "recency.stats.multiple_tests",
     "recency.stats.permutation",

@@ -5,6 +5,7 @@
     recency.attention.bias(form, ...)          describe a bias of attention
     recency.attention.attach(model, bias)      put it on a transformers model
     recency.lmer(formula, data, ...)           fit a mixed model of any data frame
+    recency.anova(a, b, ...)                   compare such models by likelihood ratio tests
     recency.permutation_test(a, b, ...)        compare two models' losses of the same observations
     recency.InputError                         what is raised for input at fault
 
@@ -17,6 +18,7 @@ __getattr__, __dir__, __all__ = lazily(
     __name__,
     {
         "InputError": "recency.errors:InputError",
+        "anova": "recency.mixed.likelihood_ratio:anova",
         "attention": "recency.attention",
         "lmer": "recency.mixed.model:lmer",
         "load": "recency.scoring.public:load",

@@ -9,6 +9,7 @@ from recency.public import lazily
 __getattr__, __dir__, __all__ = lazily(
     __name__,
     {
+        "anova": "recency.mixed.likelihood_ratio:anova",
         "MixedModel": "recency.mixed.model:MixedModel",
         "lmer": "recency.mixed.model:lmer",
     },

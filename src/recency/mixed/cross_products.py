@@ -22,6 +22,8 @@ class Block:
     Za: np.ndarray
     b: np.ndarray
     Zb: np.ndarray
+    root: np.ndarray | None = None
+    """of weighted rows, the square roots (n,) of the weights, by which X, y, Za and Zb are multiplied"""
 
 
 @dataclass
@@ -42,7 +44,7 @@ class Products:
     ww: np.ndarray
     """W'W, (p + 1, p + 1)"""
     cells: np.ndarray | None = None
-    """for a nested intercept: number of rows and sums of Z_a, Z_b and W of each pair of levels,
+    """for a nested intercept: number of rows (or their weight) and sums of Z_a, Z_b and W of each pair of levels,
     (G, H, 1 + i + j + p + 1)"""
     kept: tuple[int, ...] | None = None
     """the columns of X that are left, where `independent` has left others out"""
@@ -136,8 +138,9 @@ def _of_block(block: Block, G: int, H: int, nested: bool, sparse: bool) -> Produ
         ab = ab.transpose(2, 0, 3, 1).copy()
     cells = None
     if nested:
-        columns = (np.ones(len(block.y)), *block.Za.T, *block.Zb.T, *W.T)
-        sums = [np.bincount(cell, values, G * H) for values in columns]
+        root = np.ones(len(block.y)) if block.root is None else block.root
+        columns = (root, *block.Za.T, *block.Zb.T, *W.T)
+        sums = [np.bincount(cell, root * values, G * H) for values in columns]
         cells = np.stack(sums, axis=-1).reshape(G, H, -1)
     aa, aw = _by_level(block.a, block.Za, W, G)
     bb, bw = _by_level(block.b, block.Zb, W, H)

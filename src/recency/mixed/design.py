@@ -1,8 +1,8 @@
 """The columns of a model from a data frame: values of terms, categorical columns by R's rules.
 
-Categorical columns (text, categories, true or false) have treatment contrasts: a 0/1 column for
-each level but the first, in alphabetical order or that of the categories. As in R, a factor has a
-column for every level where the term without it is not in the model.
+Categorical columns (text, categories, true or false) have treatment contrasts, or others that are asked
+for: a 0/1 column for each level but the first, in alphabetical order or that of the categories. As in R,
+a factor has a column for every level where the term without it is not in the model.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,15 +13,16 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.mixed.contrast_codings import CODINGS, Coding
 from recency.mixed.expressions import Expression, Uncovered, evaluate, names, read
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, factors
 from recency.mixed.levels import Levels
 from recency.mixed.polynomials import Basis, basis_of
 from recency.names import nearest
 
-Part = tuple[str, int | None]
-"""A factor of a term and, of a categorical one, the level that a column is the indicator of; of
-poly(x, n) the degree, from 0."""
+Part = tuple[str, int | str | None]
+"""A factor of a term and, of a categorical one, the level that a column is the indicator of, or the label
+of a contrast; of poly(x, n) the degree, from 0."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Design:
     """mean and sample standard deviation of each scale(…)"""
     polynomials: dict[str, Basis]
     """of each poly(x, degree)"""
+    codings: dict[str, Coding]
+    """of each categorical factor that has other contrasts than treatment"""
 
 
 def rows_of(data: pd.DataFrame, used: Sequence[str], formula: str) -> tuple[pd.DataFrame, int]:
@@ -121,8 +124,13 @@ def response_of(formula: Formula, data: pd.DataFrame) -> np.ndarray:
     return _finite(formula.response, read(formula.response), data)
 
 
-def make(formula: Formula, data: pd.DataFrame) -> Design:
-    """Code a formula's terms by what the columns of `data` hold."""
+def make(
+    formula: Formula, data: pd.DataFrame, contrasts: Mapping[str, str] | None = None
+) -> Design:
+    """Code a formula's terms by what the columns of `data` hold.
+
+    `contrasts` are by column: a name of `contrast_codings.CODINGS`.
+    """
     levels: dict[str, list[str]] = {}
     statistics: dict[str, tuple[float, float]] = {}
     polynomials: dict[str, Basis] = {}
@@ -142,10 +150,11 @@ def make(formula: Formula, data: pd.DataFrame) -> Design:
         elif expression.value == "poly" and expression.kind == "call":
             values = _finite(name, expression.parts[0], data)
             polynomials[name] = basis_of(values, int(expression.parts[1].value), name)
+    codings = codings_of(contrasts or {}, levels)
     columns: dict[str, tuple[Part, ...]] = {}
 
     def side(terms: Iterable[str]) -> tuple[str, ...]:
-        made = _coded(list(terms), levels, polynomials)
+        made = _coded(list(terms), levels, polynomials, codings)
         columns.update(made)
         return tuple(made)
 
@@ -155,7 +164,33 @@ def make(formula: Formula, data: pd.DataFrame) -> Design:
         parts = [term.columns] if term.correlated else [(each,) for each in term.columns]
         random += [RandomTerm(side(part), term.group) for part in parts]
     coded = replace(formula, fixed=side(formula.fixed), random=tuple(random))
-    return Design(coded, columns, levels, statistics, polynomials)
+    return Design(coded, columns, levels, statistics, polynomials, codings)
+
+
+def codings_of(
+    contrasts: Mapping[str, str], levels: Mapping[str, Sequence[str]]
+) -> dict[str, Coding]:
+    """Return the codings of columns by the contrasts asked for; treatment contrasts need none."""
+    written = {name.strip("`"): name for name in levels if read(name).kind == "name"}
+    found = {}
+    for column, kind in contrasts.items():
+        if column not in written:
+            raise InputError(
+                f"contrasts: the formula has no categorical column {nearest(column, written)}; make "
+                "categories of numbers with data[column].astype('category')"
+            )
+        if kind not in CODINGS:
+            raise InputError(f"contrasts of {column!r}: {nearest(kind, CODINGS)}")
+        if kind == "treatment":
+            continue
+        name = written[column]
+        found[name] = CODINGS[kind](levels[name])
+        if same := set(found[name].labels) & set(levels[name]):
+            raise InputError(
+                f"contrasts: a column of the {kind} contrasts of {column!r} would have the name of "
+                f"the level {min(same)!r}; give the levels other names"
+            )
+    return found
 
 
 def values_of(design: Design, data: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -180,7 +215,11 @@ def values_of(design: Design, data: pd.DataFrame) -> dict[str, np.ndarray]:
         values = np.ones(n)
         for name, level in parts:
             of_factor = factor_values[name]
-            if name in design.polynomials:
+            if isinstance(level, str):
+                coding = design.codings[name]
+                of_factor = coding.values[of_factor, coding.labels.index(level)]
+                level = None
+            elif name in design.polynomials:
                 of_factor, level = of_factor[:, level], None
             values = values * (of_factor if level is None else of_factor == level)
         found[column] = values
@@ -196,7 +235,10 @@ def groups_of(formula: Formula, data: pd.DataFrame) -> dict[str, Levels]:
 
 
 def _coded(
-    terms: list[str], levels: Mapping[str, list[str]], polynomials: Mapping[str, Basis]
+    terms: list[str],
+    levels: Mapping[str, list[str]],
+    polynomials: Mapping[str, Basis],
+    codings: Mapping[str, Coding],
 ) -> dict[str, tuple[Part, ...]]:
     """Return the columns of one side of a formula: R's name and parts of each, in R's order."""
     intercept = INTERCEPT in terms
@@ -217,6 +259,8 @@ def _coded(
                 choices.append([(f"{name}{degree + 1}", (name, degree)) for degree in degrees])
             elif of_factor is None:
                 choices.append([(name, (name, None))])
+            elif name in codings and not every:
+                choices.append([(f"{name}{c}", (name, c)) for c in codings[name].labels])
             else:
                 start = 0 if every else 1
                 codes = range(start, len(of_factor))

@@ -65,6 +65,8 @@ class Solution:
     """lower triangular, root root' = X'V^-1 X (p, p)"""
     penalty: float
     """the sum of the squares of the spherical random effects u of both factors"""
+    squares: float
+    """the penalised residual sum of squares r^2"""
 
     @property
     def modes(self) -> list[np.ndarray]:
@@ -188,9 +190,12 @@ def log_density(
     return Density(value, by.log_determinant, modes_a, modes_b)
 
 
-def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) -> Solution:
+def solve(
+    products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0, sigma: float | None = None
+) -> Solution:
     """Solve the penalised least squares at La and Lb (any square roots) and the nested sd t.
 
+    Deviance and gradients are profiled over sigma, or at the `sigma` given.
     Raises NoResiduals, and numpy.linalg.LinAlgError where X is short of full rank.
     """
     cells = products.cells
@@ -207,7 +212,8 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
     r2 = E[p, p] ** 2
     weights = np.ones(p + 1)  # e = W weights
     weights[:p] = -_solve(E[:p, :p], E[p, :p], transposed=True)
-    value = by.log_determinant + n * (1 + np.log(2 * np.pi * r2 / n))
+    variance, precision = (r2 / n, n / r2) if sigma is None else (sigma**2, sigma**-2)
+    value = by.log_determinant + n * (r2 / (n * variance) + np.log(2 * np.pi * variance))
 
     # Random effects Lambda u and w = Z'V^-1 e by level, where u = Lambda'w.
     Lua, Lub, ub, of_b = _modes(by, weights, Lb, H)
@@ -224,15 +230,15 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
     X = crossed.quadratic(U)
     Q = np.eye(i) - aa @ back @ T
     shares_a = Q @ aa
-    by_Sa = (shares_a - Q @ X @ Q.transpose(0, 2, 1)).sum(0) - n / r2 * wa.T @ wa
-    by_Lb = 2 * (trace_b - n / r2 * wb.T @ ub)
+    by_Sa = (shares_a - Q @ X @ Q.transpose(0, 2, 1)).sum(0) - precision * wa.T @ wa
+    by_Lb = 2 * (trace_b - precision * wb.T @ ub)
     if j and _is_well_conditioned(Lb):
         by_Sb = np.linalg.solve(Lb.T, by_Lb.T / 2).T
     else:
         left = (schur @ U).reshape(H, j, K)
         by_Sb = schur.reshape(H, j, H, j)[levels, :, levels, :].sum(0)
         by_Sb -= np.einsum("hjk,hlk->jl", left, schur.reshape(H, j, K))
-        by_Sb -= n / r2 * wb.T @ wb
+        by_Sb -= precision * wb.T @ wb
     if products.times_a is not None:
         by_Sa += ((products.times_a - 1.0) @ shares_a.reshape(G, i * i)).reshape(i, i)
         more_b = products.times_b - 1.0
@@ -255,7 +261,7 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
         between = (back @ T @ crossed.values @ U).reshape(G, i, H, j)
         inside -= 2 * np.einsum("ghi,gihj,ghj->gh", sa, between, sb)
         trace = (cells[:, :, 0] / shrunk - inside / shrunk**2).sum()
-        by_tt = float(trace - n / r2 * ((wc / shrunk) ** 2).sum())
+        by_tt = float(trace - precision * ((wc / shrunk) ** 2).sum())
     return Solution(
         deviance=value,
         by_La=2 * by_Sa @ La,
@@ -265,11 +271,12 @@ def solve(products: Products, La: np.ndarray, Lb: np.ndarray, t: float = 0.0) ->
         by_Sb=by_Sb,
         by_tt=by_tt,
         beta=-weights[:p],
-        sigma=float(np.sqrt(r2 / n)),
+        sigma=float(np.sqrt(variance)),
         modes_a=Lua,
         modes_b=Lub,
         root=E[:p, :p],
         penalty=float((ua**2).sum() + (ub**2).sum()),
+        squares=float(r2),
     )
 
 

@@ -35,6 +35,11 @@ def links(family: str) -> tuple[str, ...]:
     return tuple(plugins.constant("recency.mixed.densities", family, "LINKS"))
 
 
+def scales(family: str) -> tuple[str, ...]:
+    """Return the names of the scale parameters of a family that Laplace's approximation fits."""
+    return tuple(plugins.constant("recency.mixed.densities", family, "PREDICTORS"))[1:]
+
+
 def is_positive(family: str) -> bool:
     """Whether responses must be above 0."""
     if family in (LOGNORMAL, SHIFTED):

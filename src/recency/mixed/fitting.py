@@ -153,8 +153,8 @@ def confirmed(model: Any, searched: ScaledSearch, notes: Sequence[str]) -> Resul
         parts.append(_laid_out(columns, *by_group[group]))
     theta = np.concatenate(parts)
     evaluation, value = lme4.evaluate(model, theta)
-    if not abs(value - optimum.deviance) <= AGREEMENT * abs(value):
-        raise NotSearchable(f"its deviance is {value!r}, the search's {optimum.deviance!r}")
+    if not abs(value - searched.deviance) <= AGREEMENT * abs(value):
+        raise NotSearchable(f"its deviance is {value!r}, the search's {searched.deviance!r}")
     fit = lme4.make_at(model, evaluation, theta)
     summary = lme4.summary_of(fit)
     difference = distance(summary_of(searched)[0], summary)

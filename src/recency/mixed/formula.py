@@ -262,7 +262,7 @@ class _Formulas(Reader):
             raise InputError(f"formula {self.text!r}: the power {power.text!r} is none from 1 to 9")
         terms = base.terms
         for _ in range(int(power.text) - 1):
-            terms = _distinct(terms + _crossed(terms, base.terms))
+            terms = _crossed(terms, base.terms)  # a term by itself is the term, as in R
         return replace(base, terms=terms)
 
     def _term(self) -> _Sum:

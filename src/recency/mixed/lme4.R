@@ -27,6 +27,11 @@ as_data_frame <- function(columns) {
 
 as_factor <- function(codes, levels) structure(codes, levels = levels, class = "factor")
 
+with_contrasts <- function(factor, values, labels) {
+  matrix <- matrix(values, nlevels(factor), dimnames = list(levels(factor), labels))
+  structure(factor, contrasts = matrix)
+}
+
 # Make a formula of text, all of whose calls are of the functions `allowed`: R evaluates calls in a
 # formula, and text from elsewhere must not run code.
 as_formula <- function(text, allowed) {
@@ -53,12 +58,21 @@ check_calls <- function(expression, allowed) {
 }
 
 # The random terms are judged by the search, so lme4's costly checks of ranks by rows are left out.
-set_up <- function(formula, data, REML = FALSE) {
+set_up <- function(formula, data, REML = FALSE, weights = "") {
   control <- lmerControl(check.nobs.vs.rankZ = "ignore", check.scaleX = "ignore")
-  model <- lFormula(formula, data, REML = REML, control = control,
-                    na.action = na.pass)
+  model <- weighted(quote(lFormula(formula, data, REML = REML, control = control,
+                                   na.action = na.pass)), formula, weights)
   model$call <- call("lmer", formula = model$formula, REML = REML)
   model
+}
+
+# Evaluate a call of lme4's in the caller, with a column of the data as weights where one is named.
+# lme4 assigns a variable `weights` in the formula's environment, which is therefore a new one.
+weighted <- function(call, formula, weights) {
+  there <- parent.frame()
+  assign("formula", `environment<-`(formula, new.env(parent = globalenv())), there)
+  if (nzchar(weights)) call$weights <- as.name(weights)
+  eval(call, there)
 }
 
 # The random terms in lme4's own order, in which theta is laid out: group and columns of each.
@@ -88,8 +102,8 @@ optimise <- function(model) {
 }
 
 # A generalised model: glmer() as it is, its likelihood by Laplace's approximation.
-generalised <- function(formula, data, family) {
-  glmer(formula, data = data, family = family)
+generalised <- function(formula, data, family, weights = "") {
+  weighted(quote(glmer(formula, data = data, family = family)), formula, weights)
 }
 
 summarise <- function(fit) {
@@ -122,3 +136,19 @@ predicted <- function(fit, data, random) {
 }
 
 fitted_of <- function(fit) list(as.numeric(fitted(fit)), as.numeric(getME(fit, "y")))
+
+packed <- function(fit) serialize(fit, NULL)
+
+unpacked <- function(written) unserialize(written)
+
+# Limits of the intervals: a matrix with a row for each parameter.
+intervals <- function(fit, method, level, draws, seed) {
+  arguments <- list(fit, method = method, level = level, oldNames = FALSE)
+  if (method == "boot") arguments <- c(arguments, nsim = draws, seed = seed)
+  table <- do.call(confint, arguments)
+  structure(table, dimnames = list(rownames(table), NULL))
+}
+
+simulated <- function(fit, n, seed, new_effects) {
+  as.matrix(simulate(fit, nsim = n, seed = seed, use.u = !new_effects))
+}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from recency.errors import InputError
+from recency.mixed.contrast_codings import Coding
 from recency.mixed.expressions import CODINGS, FUNCTIONS, R_FUNCTIONS, R_OPERATORS
 from recency.mixed.levels import Levels
 from recency.mixed.summary import FitSummary
@@ -74,8 +75,10 @@ def attempt(function: str, *arguments: Any) -> tuple[Any, list[str]]:
     return value, list(dict.fromkeys(" ".join(line.split()) for line in messages))
 
 
-def data_frame(columns: Mapping[str, np.ndarray | Levels]) -> Any:
-    """Make an R data frame of numbers or true and false (n,), and of factors."""
+def data_frame(
+    columns: Mapping[str, np.ndarray | Levels], codings: Mapping[str, Coding] | None = None
+) -> Any:
+    """Make an R data frame of numbers or true and false (n,), and of factors with their codings."""
     r = _r()
     from rpy2 import robjects
     from rpy2.rinterface import (
@@ -87,11 +90,15 @@ def data_frame(columns: Mapping[str, np.ndarray | Levels]) -> Any:
     )
 
     values = []
-    for column in columns.values():
+    for name, column in columns.items():
         if isinstance(column, Levels):
             codes = (column.codes + 1).astype(np.int32)
             codes = IntSexpVector.from_memoryview(memoryview(codes))
             values.append(r["as_factor"](codes, StrSexpVector(column.names)))
+            if name in (codings or {}):
+                by_column = codings[name].values.ravel(order="F")
+                labels = StrSexpVector(codings[name].labels)
+                values[-1] = r["with_contrasts"](values[-1], _vector(by_column), labels)
         elif column.dtype == bool:
             values.append(BoolSexpVector(column.tolist()))
         else:
@@ -113,9 +120,11 @@ def formula_in_r(text: str) -> Any:
         raise InputError(f"formula {text!r}: {reason}{more}") from None
 
 
-def set_up(formula: str, data: Any, reml: bool = False) -> tuple[Any, list[str]]:
-    """Return lme4's modular model of `formula` and lme4's messages."""
-    return attempt("set_up", formula_in_r(formula), data, reml)
+def set_up(
+    formula: str, data: Any, reml: bool = False, weights: str | None = None
+) -> tuple[Any, list[str]]:
+    """Return lme4's modular model of `formula` and lme4's messages; `weights` is a column of `data`."""
+    return attempt("set_up", formula_in_r(formula), data, reml, weights or "")
 
 
 def terms(model: Any) -> list[tuple[str, list[str]]]:
@@ -135,9 +144,11 @@ def make_at(model: Any, evaluation: Any, theta: np.ndarray) -> Any:
     return attempt("make_at", model, evaluation, _vector(theta))[0]
 
 
-def generalised(formula: str, data: Any, family: str) -> tuple[Any, list[str]]:
+def generalised(
+    formula: str, data: Any, family: str, weights: str | None = None
+) -> tuple[Any, list[str]]:
     """Run glmer() with its defaults (Laplace); return the merMod object and lme4's messages."""
-    return attempt("generalised", formula_in_r(formula), data, family)
+    return attempt("generalised", formula_in_r(formula), data, family, weights or "")
 
 
 def optimise(model: Any) -> tuple[Any, list[str]]:
@@ -184,6 +195,29 @@ def summary_of(fit: Any) -> FitSummary:
 def predict(fit: Any, data: Any, random: bool) -> np.ndarray:
     """Predict (n,) for an R data frame; a level that the fit has not seen adds nothing."""
     return np.array(attempt("predicted", fit, data, random)[0])
+
+
+def packed(fit: Any) -> bytes:
+    """Return a merMod object as R writes it."""
+    return bytes(attempt("packed", fit)[0])
+
+
+def unpacked(written: bytes) -> Any:
+    """Read a merMod object that `packed` wrote."""
+    from rpy2.rinterface import ByteSexpVector
+
+    return attempt("unpacked", ByteSexpVector(written))[0]
+
+
+def intervals(fit: Any, method: str, level: float, draws: int, seed: int) -> dict[str, list[float]]:
+    """Run confint(); return the two limits by the name of the parameter."""
+    table, _ = attempt("intervals", fit, method, level, draws, seed)
+    return dict(zip(table.rownames, np.asarray(table).tolist(), strict=True))
+
+
+def simulated(fit: Any, n: int, seed: int, new_effects: bool) -> np.ndarray:
+    """Run simulate(); return responses (rows, n)."""
+    return np.array(attempt("simulated", fit, n, seed, new_effects)[0])
 
 
 def fitted_of(fit: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -1,25 +1,25 @@
 """Mixed models of a data frame by a formula, as R's lmer() fits them."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.mixed import design as designs
-from recency.mixed import lme4, scaled_search
-from recency.mixed.deviance import NoResiduals
-from recency.mixed.expressions import Uncovered, variables
-from recency.mixed.factors import NotSearchable
-from recency.mixed.families import GAUSSIAN, GENERALISED
-from recency.mixed.fitting import Result, alone, check_levels, confirmed, optimised, reported
-from recency.mixed.lme4 import Refused
-from recency.mixed.source import Prepared, Source, frame_in_r, frame_of, predict, prepare
+from recency.mixed import lme4
+from recency.mixed.asked import asked
+from recency.mixed.families import GAUSSIAN, GENERALISED, LINEAR, SHIFTED
+from recency.mixed.fit_formula import fit
+from recency.mixed.source import Source, frame_of, predict
 from recency.mixed.summary import FitSummary
-from recency.names import nearest
 
-ENGINES = ("auto", "lme4", "search")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(repr=False)
@@ -41,24 +41,27 @@ class MixedModel:
     covariance: pd.DataFrame
     """of the fixed effects' estimates"""
     fitted: pd.Series
-    """predictions with random effects for the rows that were fitted, by the data's index: means,
-    so probabilities of a binomial response"""
+    """predictions with random effects for the rows that were fitted, by the data's index: means of
+    the response in its own units, so probabilities of a binomial response"""
     residuals: pd.Series
+    """the response less its fitted mean"""
     theta: np.ndarray
     """the relative covariance factors' lower triangles, as lme4 lays them out"""
     sigma: float
     loglik: float
-    """natural logarithm; the restricted one where `reml`"""
+    """natural logarithm, in units of the response whatever the family; the restricted one where `reml`"""
     aic: float
     bic: float
+    npar: int
+    """number of parameters: fixed effects, theta, and scale parameters such as sigma"""
     nobs: int
     reml: bool
     engine: str
-    """who fitted: `search` (without R), `search, confirmed by lme4`, or `lme4`"""
+    """who fitted: `search` (without R), `search, confirmed by lme4`, `lme4`, or `laplace`"""
     converged: bool
     singular: bool
     family: str
-    """gaussian, binomial or poisson"""
+    """gaussian, lognormal, shifted_lognormal, gamma, inverse_gaussian, exgaussian, binomial, poisson"""
     note: str
     """what was dropped, fell back or did not converge; empty where nothing was"""
     _source: Source = field(repr=False)
@@ -85,6 +88,66 @@ class MixedModel:
             raise InputError(f"new_levels is {new_levels!r} and must be 'zero' or 'error'")
         return predict(self._source, data, random, new_levels)
 
+    def confint(
+        self,
+        parameters: str | Sequence[str] = "all",
+        *,
+        method: str = "profile",
+        level: float = 0.95,
+        draws: int = 500,
+        seed: int = 0,
+    ) -> pd.DataFrame:
+        """Return confidence intervals: a row for each parameter, named as by lme4's `oldNames = FALSE`.
+
+        Parameters
+        ----------
+        parameters
+            `all`, `random` (standard deviations `sd_x|group`, correlations `cor_x.z|group`,
+            `sigma`), `fixed`, or names of some.
+        method
+            `profile` (of the likelihood), `wald` (fixed effects alone: the others are NaN), or
+            `boot` (percentiles of a parametric bootstrap).
+        level
+            Coverage.
+        draws, seed
+            Of the bootstrap.
+
+        Raises
+        ------
+        InputError
+            A name, method or level that there is not.
+        """
+        from recency.mixed.confidence import intervals
+
+        return intervals(self, parameters, method, level, draws, seed)
+
+    def contrasts(self, column: str, kind: str = "pairwise") -> pd.DataFrame:
+        """Compare the levels of a categorical column: estimate, se, z, p and p corrected by Holm.
+
+        Compared are the means that the fixed effects predict, on the scale of the link, numeric
+        columns being at their mean and other categorical ones weighted equally, as by emmeans.
+        `kind` is `pairwise`, or a coding whose coefficients are estimated: `treatment`, `sum`
+        (every level against the mean of all), `helmert`, `backward_difference`.
+        """
+        from recency.mixed.level_comparisons import comparisons
+
+        return comparisons(self, column, kind)
+
+    def simulate(self, n: int = 1, *, seed: int = 0, new_effects: bool = True) -> pd.DataFrame:
+        """Draw `n` responses of the fitted rows from the model: a column for each.
+
+        Random effects are drawn, too; without `new_effects` they are at their conditional modes.
+        """
+        from recency.mixed.simulated import simulate
+
+        return simulate(self, n, seed, new_effects)
+
+    def plot(self) -> Figure:
+        """Return diagnostic plots: residuals against fitted values, quantiles of residuals and modes."""
+        from recency.mixed.diagnostics import plot
+
+        return plot(self)
+
 
 def lmer(
     formula: str,
@@ -93,13 +156,21 @@ def lmer(
     engine: str = "auto",
     reml: bool = False,
     family: str = GAUSSIAN,
+    link: str | None = None,
+    weights: str | None = None,
+    offset: str | None = None,
+    contrasts: Mapping[str, str] | None = None,
 ) -> MixedModel:
-    """Fit a linear mixed model of the columns of `data` by maximum likelihood.
+    """Fit a mixed model of the columns of `data` by maximum likelihood.
 
     `formula` is R's: `rt ~ length * cond + (1 + length | subject) + (1 | item)`. Numeric columns
     are taken as they are; columns of text, categories or true and false have treatment contrasts,
-    the first level (of the categories, else of the alphabet) being the reference. Rows that lack a
-    value in a column of the formula are dropped and counted in `note`.
+    the first level (of the categories, else of the alphabet) being the reference, or those that
+    `contrasts` names by column: `treatment`, `sum`, `helmert`, `backward_difference`. Rows that lack
+    a value in a column of the formula are dropped and counted in `note`.
+
+    `weights` and `offset` name columns: the residual variance of a row is sigma squared by its
+    weight, and the offset is added to the linear predictor.
 
     Engines: `auto` searches theta on cross-products and has lme4 confirm and report the fit; where
     the search does not cover the model lme4's own optimiser takes over, and `note` says so. `lme4`
@@ -107,9 +178,12 @@ def lmer(
     crossed (docs/mixed_models.md). `reml=True` fits by restricted
     maximum likelihood, which only lme4's optimiser does.
 
-    `family` binomial (of 0 and 1, true and false, or text whose second level is the event) or
+    A `family` binomial (of 0 and 1, true and false, or text whose second level is the event) or
     poisson (of counts) is fitted by lme4's glmer() with its defaults: logit or log link, Laplace's
-    approximation.
+    approximation. Families lognormal and shifted_lognormal are linear models of log(y - shift), the
+    shift by profile likelihood; gamma, inverse_gaussian (`link` log or identity) and exgaussian are
+    fitted by Laplace's approximation here. The log-likelihood is in units of the response, so that
+    families of one response can be compared by AIC.
 
     Raises InputError: an unknown column, a formula that cannot be read or that the engine does not
     cover, data that no model fits.
@@ -129,130 +203,32 @@ def lmer(
     >>> fit.predict(pd.DataFrame({"subject": ["new"], "day": [4]})).round(1).tolist()
     [294.1]
     """
-    if engine not in ENGINES:
-        raise InputError(f"engine is {nearest(engine, ENGINES)}")
-    if family not in (GAUSSIAN, *GENERALISED):
-        raise InputError(f"family is {nearest(family, (GAUSSIAN, *GENERALISED))}")
-    if family != GAUSSIAN and (reml or engine == "search"):
-        what = "reml=True" if reml else 'engine="search"'
-        raise InputError(
-            f"{what} does not go with family {family!r}, which lme4's glmer() fits by ML"
-        )
-    if not isinstance(formula, str):
-        raise InputError(f"formula is {formula!r} and must be text, as 'y ~ x + (1 | group)'")
-    data = frame_of(data)
-    rows, dropped = designs.rows_of(data, variables(formula), formula)
-    notes = [f"{dropped} of {len(data)} rows lack a value and were dropped"] if dropped else []
-    response = variables(formula.partition("~")[0])
-    if family != GAUSSIAN:
-        result = _generalised(formula, rows, family, notes)
-        return _model("lme4", False, Source(formula, rows, response, None, result), family)
-    prepared: Prepared | None = None
-    uncovered = ""
-    try:
-        prepared = prepare(formula, rows)
-        notes += designs.levels_notes(prepared.formula, rows)
-    except Uncovered as reason:
-        if engine == "search":
-            raise InputError(f'{reason}; engine="lme4" has R read it') from None
-        uncovered = str(reason)
-    if engine == "search":
-        result = _alone(formula, prepared, reml, notes)
-    else:
-        result = _with_r(formula, prepared, rows, engine, reml, notes, uncovered)
-    if result.summary is None:
-        raise InputError(f"formula {formula!r} was not fitted: {result.note}")
-    if prepared is not None and not prepared.names(result.summary):
-        prepared = None  # R names columns or groups otherwise: its own predict() knows them
-    by = "search" if engine == "search" else "lme4"
-    by = "search, confirmed by lme4" if by == "lme4" and result.optimum is not None else by
-    return _model(by, reml, Source(formula, rows, response, prepared, result))
+    options = {"engine": engine, "reml": reml, "family": family, "link": link}
+    options |= {"weights": weights, "offset": offset, "contrasts": dict(contrasts or {})}
+    model, notes = asked(formula, frame_of(data), options)
+    by, source = fit(model, notes)
+    return _model(by, source)
 
 
-def _alone(text: str, prepared: Prepared, reml: bool, notes: list[str]) -> Result:
-    """Fit without R."""
-    if reml:
-        raise InputError('reml=True is fitted by lme4 alone; leave engine="search" out')
-    try:
-        check_levels(prepared.design.formula, prepared.groups, len(prepared.y))
-        return alone(_found(prepared), notes)
-    except Refused as reason:
-        raise InputError(f"formula {text!r}: {reason}") from None
-    except NotSearchable as reason:
-        raise InputError(
-            f'formula {text!r}: {reason}; engine="lme4" fits it, which needs R'
-        ) from None
-    except NoResiduals as reason:
-        return Result(None, False, str(reason))
-    except np.linalg.LinAlgError as reason:
-        return Result(None, False, f"its likelihood has no finite value ({reason})")
-
-
-def _with_r(
-    text: str,
-    prepared: Prepared | None,
-    rows: pd.DataFrame,
-    engine: str,
-    reml: bool,
-    notes: list[str],
-    uncovered: str,
-) -> Result:
-    """Fit with lme4: confirmed at the theta that was searched, or by its own optimiser."""
-    try:
-        frame = frame_in_r(rows, prepared and prepared.formula)
-    except InputError as error:
-        raise InputError(f'{error}; engine="search" needs no R') from None
-    try:
-        model, messages = lme4.set_up(text, frame, reml)
-        notes = [*notes, *messages]
-        if engine == "auto":
-            try:
-                if prepared is None or reml:
-                    raise NotSearchable(uncovered or "the search knows no REML")
-                return confirmed(model, _found(prepared), notes)
-            except NoResiduals as reason:
-                return Result(None, False, str(reason))
-            except (NotSearchable, np.linalg.LinAlgError) as reason:
-                notes.append(f"lme4's optimiser was used: {reason}")
-        return optimised(model, notes)
-    except lme4.Refused as reason:
-        raise InputError(f"formula {text!r}: lme4: {reason}") from None
-
-
-def _generalised(text: str, rows: pd.DataFrame, family: str, notes: list[str]) -> Result:
-    """Fit with lme4's glmer()."""
-    try:
-        fit, messages = lme4.generalised(text, frame_in_r(rows, None), family)
-        result = reported(fit, messages, notes)
-    except lme4.Refused as reason:
-        raise InputError(f"formula {text!r}: lme4: {reason}") from None
-    if not result.summary.random:
-        raise InputError(f"formula {text!r} has no random term such as '(1 | subject)'")
-    return result
-
-
-def _found(prepared: Prepared) -> scaled_search.ScaledSearch:
-    with np.errstate(all="ignore"):  # a model without residuals ends in an error of its own
-        return scaled_search.search_scaled(
-            prepared.design.formula, prepared.columns, prepared.y, prepared.groups
-        )
-
-
-def _model(engine: str, reml: bool, source: Source, family: str = GAUSSIAN) -> MixedModel:
+def _model(engine: str, source: Source) -> MixedModel:
     """Lay a fit's figures out as tables."""
-    result, rows = source.result, source.rows
+    result, family = source.result, source.asked.family
+    rows, reml = source.asked.rows, source.asked.reml
     summary: FitSummary = result.summary
     terms = list(summary.fixed)
     estimates, se = np.array(list(summary.fixed.values())), np.array(summary.se)
-    parameters = len(terms) + len(summary.theta) + (family == GAUSSIAN)
+    parameters = len(terms) + len(summary.theta) + (family in LINEAR) + (family == SHIFTED)
+    parameters += len(source.scale)
     index = rows.index
     if source.prepared is not None:
         fitted = predict(source, None, True, "zero").to_numpy()
         y = source.prepared.y
     else:
         fitted, y = lme4.fitted_of(result.model)
+        if family not in (GAUSSIAN, *GENERALISED):
+            fitted, y = source.mean(fitted), np.exp(y)
     return MixedModel(
-        formula=source.text,
+        formula=source.asked.text,
         fixed=pd.DataFrame({"estimate": estimates, "se": se, "t": estimates / se}, index=terms),
         random=_variances(summary, family),
         correlations={
@@ -273,6 +249,7 @@ def _model(engine: str, reml: bool, source: Source, family: str = GAUSSIAN) -> M
         loglik=summary.loglik,
         aic=2 * parameters - 2 * summary.loglik,
         bic=parameters * math.log(len(rows)) - 2 * summary.loglik,
+        npar=parameters,
         nobs=len(rows),
         reml=reml,
         engine=engine,
@@ -290,6 +267,6 @@ def _variances(summary: FitSummary, family: str) -> pd.DataFrame:
         for group, of in summary.random.items()
         for term, sd in zip(of["columns"], of["sd"], strict=True)
     ]
-    if family == GAUSSIAN:
+    if family in LINEAR:
         rows.append(("Residual", "", summary.sigma**2, summary.sigma))
     return pd.DataFrame(rows, columns=["group", "term", "variance", "sd"])

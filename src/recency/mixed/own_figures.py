@@ -51,7 +51,7 @@ def summary_of(searched: ScaledSearch) -> tuple[FitSummary, list[str]]:
         se=np.sqrt(np.diagonal(covariance)).tolist(),
         theta=theta,
         sigma=at.sigma,
-        loglik=-scaled.optimum.deviance / 2,
+        loglik=-searched.deviance / 2,
         singular=given.optimum.singular,
         random=random,
         modes={group: modes[group] for group in random},

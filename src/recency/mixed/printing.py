@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recency.mixed.families import GAUSSIAN
+from recency.mixed.diagnostics import standardised
+from recency.mixed.families import GAUSSIAN, GENERALISED, LINEAR, scales
 
 if TYPE_CHECKING:
     from recency.mixed.model import MixedModel
@@ -17,14 +18,22 @@ if TYPE_CHECKING:
 def printed(fit: MixedModel) -> str:
     """Return the text: criteria, residuals, random effects, fixed effects, their correlation."""
     method = "REML" if fit.reml else "maximum likelihood"
-    kind = "Linear mixed model" if fit.family == GAUSSIAN else "Generalised linear mixed model"
+    is_linear = fit.family in LINEAR
+    kind = "Linear mixed model" if is_linear else "Generalised linear mixed model"
     lines = [f"{kind} fit by {method}", f"Formula: {fit.formula}"]
-    if fit.family != GAUSSIAN:
+    if not is_linear:
         lines[0] += " (Laplace)"
-        lines.append(f"Family: {fit.family}")
+    if fit.family != GAUSSIAN:
+        lines.append(f"Family: {_family(fit)}")
+    asked = fit._source.asked
+    lines += [
+        f"{name.capitalize()}: {column}"
+        for name, column in (("weights", asked.weights), ("offset", asked.offset))
+        if column
+    ]
     lines += [f"Engine: {fit.engine}", ""]
     deviance = -2 * fit.loglik
-    freedom = fit.nobs - len(fit.fixed) - len(fit.theta) - (fit.family == GAUSSIAN)
+    freedom = fit.nobs - fit.npar
     criteria = {
         "AIC": fit.aic,
         "BIC": fit.bic,
@@ -33,8 +42,8 @@ def printed(fit: MixedModel) -> str:
     }
     values = [f"{value:.1f}" for value in criteria.values()]
     lines += _table([[*criteria, "df.resid"], [*values, str(freedom)]], left=())
-    if fit.family == GAUSSIAN:
-        quantiles = np.quantile(fit.residuals / fit.sigma, [0, 0.25, 0.5, 0.75, 1])
+    if is_linear:
+        quantiles = np.quantile(standardised(fit), [0, 0.25, 0.5, 0.75, 1])
         lines += ["", "Scaled residuals:"]
         lines += _table(
             [["Min", "1Q", "Median", "3Q", "Max"], [f"{q:.4f}" for q in quantiles]], left=()
@@ -42,7 +51,7 @@ def printed(fit: MixedModel) -> str:
     lines += ["", "Random effects:", *_random(fit)]
     groups = "; ".join(f"{group}, {len(modes)}" for group, modes in fit.modes.items())
     lines += [f"Number of obs: {fit.nobs}, groups: {groups}", "", "Fixed effects:"]
-    rows = [["", "Estimate", "Std. Error", "t value" if fit.family == GAUSSIAN else "z value"]]
+    rows = [["", "Estimate", "Std. Error", "t value" if is_linear else "z value"]]
     for term, row in fit.fixed.iterrows():
         rows.append([str(term), *_figures([row.estimate, row.se]), f"{row.t:.3f}"])
     lines += _table(rows)
@@ -51,6 +60,18 @@ def printed(fit: MixedModel) -> str:
     if fit.note:
         lines += ["", f"Note: {fit.note}"]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _family(fit: MixedModel) -> str:
+    """Return the family, and what else its distribution has."""
+    source, more = fit._source, []
+    if source.shift:
+        more.append(f"shift {source.shift:.4f}")
+    if fit.family not in (*LINEAR, *GENERALISED):
+        more += [
+            f"{n} {math.exp(v):.4g}" for n, v in zip(scales(fit.family), source.scale, strict=True)
+        ]
+    return f"{fit.family} ({', '.join(more)})" if more else fit.family
 
 
 def _random(fit: MixedModel) -> list[str]:

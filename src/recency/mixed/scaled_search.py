@@ -55,6 +55,12 @@ class Found:
     of_pairs: np.ndarray | None
     """the conditional modes (G, H) of the nested intercept"""
 
+    @property
+    def roots(self) -> list[np.ndarray]:
+        """L of each factor of the cross-products, and the sd (1, 1) of the nested intercept."""
+        Ls = self.optimum.Ls[: max(len(self.factors), 2)]
+        return [*Ls, *([np.array([[self.optimum.t]])] if self.nested else [])]
+
     def check(self, squares: float) -> None:
         """Hold the residuals of the rows, whose squares sum to `squares`, against the cross-products'.
 
@@ -89,8 +95,9 @@ def search_theta(
     predictors: Mapping[str, np.ndarray],
     y: np.ndarray,
     groups: Mapping[str, Levels],
+    weights: np.ndarray | None = None,
 ) -> Found:
-    """Search theta on cross-products.
+    """Search theta on cross-products; the residual variance of a row is sigma^2 / `weights` (n,).
 
     Raises NotSearchable where the search does not cover the model, NoResiduals, and
     numpy.linalg.LinAlgError where its likelihood has no finite value.
@@ -99,9 +106,9 @@ def search_theta(
     try:
         crossed = crossed_factors(formula)
     except NotSearchable:
-        return _search_several(formula, predictors, y, groups)
+        return _search_several(formula, predictors, y, groups, weights)
     crossed.sort(key=lambda f: -len(f.columns) * len(groups[f.group].names))
-    data = formula, crossed, predictors, y, groups
+    data = formula, crossed, predictors, y, groups, weights
     products = products_of(*data)
     left_of_squares(products.ww, products.ww[-1, -1])  # raises where X alone explains all
     nothing = np.zeros((0, 0), dtype=bool)
@@ -118,20 +125,20 @@ def _search_several(
     predictors: Mapping[str, np.ndarray],
     y: np.ndarray,
     groups: Mapping[str, Levels],
+    weights: np.ndarray | None,
 ) -> Found:
     """Search theta of three and more factors, crossed or nested in any way."""
     factors = all_factors(formula)
     sizes = {f.group: len(f.columns) * len(joined(f.group, groups).names) for f in factors}
     factors.sort(key=lambda factor: -sizes[factor.group])
-    products = several_products(formula, factors, predictors, y, groups)
+    products = several_products(formula, factors, predictors, y, groups, weights)
     left_of_squares(products.ww, products.ww[-1, -1])
     optimum = search_several(products, [factor.free for factor in factors])
     found = Found(
         factors, None, optimum, products, solve_several(products, optimum.Ls[: len(factors)]), None
     )
-    found.check(
-        several_squares_left(formula, factors, predictors, y, groups, products, found.solution)
-    )
+    data = formula, factors, predictors, y, groups
+    found.check(several_squares_left(*data, products, found.solution, weights))
     return found
 
 
@@ -148,6 +155,13 @@ class ScaledSearch:
     """of each factor of `found`, (k, k)"""
     mean: float
     """of the response, which the search does without where there is an intercept"""
+    log_weights: float = 0.0
+    """sum of the logarithms of the weights, which the deviance of the weighted rows does without"""
+
+    @property
+    def deviance(self) -> float:
+        """Minus twice the log-likelihood of the response in its own units."""
+        return self.found.optimum.deviance - self.log_weights
 
     def in_given_units(self) -> Found:
         """Return what was found with the columns' own names and theta."""
@@ -185,6 +199,7 @@ def search_scaled(
     columns: Mapping[str, np.ndarray],
     y: np.ndarray,
     groups: Mapping[str, Levels],
+    weights: np.ndarray | None = None,
 ) -> ScaledSearch:
     """Search theta for columns (n,) by name; raises as search_theta() does."""
     groups, names = dict(groups), dict.fromkeys(term.group for term in formula.random)
@@ -193,26 +208,27 @@ def search_scaled(
         for name in [each for each in names if len(split_product(each)) > 1]:
             groups[f"`{name}`"] = joined(name, groups)
             names[name] = f"`{name}`"
-    scaled, B = _fixed(formula, columns)
+    scaled, B = scale_fixed(formula, columns)
     random, by_term = [], {}
     for place, term in enumerate(formula.random):
-        values, A = _random(term, columns)
+        values, A = scale_random(term, columns)
         labels = [c if c == INTERCEPT else f"{c}|{place}" for c in term.columns]
         scaled |= dict(zip(labels, values, strict=True))
         group = names[term.group] or term.group
         random.append(replace(term, columns=tuple(labels), group=group))
         by_term[group, tuple(labels)] = A
     model = replace(formula, random=tuple(random))
-    found = search_theta(model, scaled, y, groups)
+    found = search_theta(model, scaled, y, groups, weights)
     A = []
     for factor in found.factors:
         parts = [by_term[t.group, t.columns] for t in random if t.group == factor.group]
         A.append(block_diag(*parts) if parts else np.zeros((0, 0)))
     mean = float(y.mean()) if INTERCEPT in formula.fixed else 0.0
-    return ScaledSearch(formula, groups, found, B, A, mean)
+    log_weights = 0.0 if weights is None else float(np.log(weights).sum())
+    return ScaledSearch(formula, groups, found, B, A, mean, log_weights)
 
 
-def _fixed(
+def scale_fixed(
     formula: Formula, columns: Mapping[str, np.ndarray]
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Centre and scale the columns of X; return them and B."""
@@ -232,7 +248,7 @@ def _fixed(
     return scaled, B
 
 
-def _random(
+def scale_random(
     term: RandomTerm, columns: Mapping[str, np.ndarray]
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Scale the columns of a random term, centred beside an intercept; return them and A."""

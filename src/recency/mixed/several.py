@@ -84,6 +84,8 @@ class SeveralSolution:
     """conditional modes of each factor (levels, k), a first"""
     root: np.ndarray
     penalty: float
+    squares: float
+    """the penalised residual sum of squares r^2"""
 
 
 def several_products(
@@ -92,9 +94,11 @@ def several_products(
     predictors: Mapping[str, np.ndarray],
     y: np.ndarray,
     groups: Mapping[str, Levels],
+    weights: np.ndarray | None = None,
 ) -> SeveralProducts:
     """Sum the cross-products of data; `factors` begin with the one that is eliminated.
 
+    `weights` (n,) are as for `sums.products_of`.
     Raises NotSearchable where they take too much memory.
     """
     levels = [joined(factor.group, groups) for factor in factors]
@@ -127,6 +131,9 @@ def several_products(
         size = len(y[rows])
         W = np.column_stack([*(column(c, some, size) for c in formula.fixed), y[rows] - mean])
         Z = [[column(c, some, size) for c in factor.columns] for factor in factors]
+        if weights is not None:
+            root = np.sqrt(weights[rows])
+            W, Z = W * root[:, None], [[root * values for values in of_factor] for of_factor in Z]
         codes = [each.codes[rows] for each in levels]
         total.ww += W.T @ W
         for f, (count, k) in enumerate(sizes):
@@ -195,8 +202,10 @@ def _independent(products: SeveralProducts) -> SeveralProducts:
     )
 
 
-def solve_several(products: SeveralProducts, Ls: Sequence[np.ndarray]) -> SeveralSolution:
-    """Solve a model at the L (k, k) of each factor, a first.
+def solve_several(
+    products: SeveralProducts, Ls: Sequence[np.ndarray], sigma: float | None = None
+) -> SeveralSolution:
+    """Solve a model at the L (k, k) of each factor, a first, and the best sigma or the one given.
 
     Raises numpy.linalg.LinAlgError where the likelihood has no finite value.
     """
@@ -219,7 +228,8 @@ def solve_several(products: SeveralProducts, Ls: Sequence[np.ndarray]) -> Severa
     r2 = E[p, p] ** 2
     weights = np.ones(p + 1)  # e = W weights
     weights[:p] = -solve_triangular(E[:p, :p], E[p, :p], lower=True, trans=1)
-    deviance = 2 * logs + n * (1 + np.log(2 * np.pi * r2 / n))
+    variance, precision = (r2 / n, n / r2) if sigma is None else (sigma**2, sigma**-2)
+    deviance = 2 * logs + n * (r2 / (n * variance) + np.log(2 * np.pi * variance))
 
     ur = solve_triangular(F, R @ weights, lower=True, trans=1)
     b = np.concatenate([(ur[s].reshape(-1, len(L)) @ L.T).ravel() for s, L in rest])
@@ -229,7 +239,7 @@ def solve_several(products: SeveralProducts, Ls: Sequence[np.ndarray]) -> Severa
     ua = wa @ La
     wr = products.rw @ weights - products.rr @ b - products.ar.reshape(G * i, m).T @ ba.ravel()
 
-    by_S = [_of_first(products, La, C, T, M, F, rest) - n / r2 * wa.T @ wa]
+    by_S = [_of_first(products, La, C, T, M, F, rest) - precision * wa.T @ wa]
     half = solve_triangular(F, np.eye(m), lower=True, check_finite=False)
     for (s, L), (levels, k) in zip(rest, products.shapes, strict=True):
         if _is_safe(L, _blocks(products.rr[s, s], k)):
@@ -241,16 +251,17 @@ def solve_several(products: SeveralProducts, Ls: Sequence[np.ndarray]) -> Severa
             trace = _blocks(schur[s, s], k).sum(0)
             trace = trace - np.einsum("qhk,qhl->kl", *[turned.reshape(m, levels, k)] * 2)
         of_level = wr[s].reshape(levels, k)
-        by_S.append(trace - n / r2 * of_level.T @ of_level)
+        by_S.append(trace - precision * of_level.T @ of_level)
     modes = [ba, *(b[s].reshape(levels, k) for s, (levels, k) in products._each())]
     return SeveralSolution(
         deviance=float(deviance),
         by_S=by_S,
         beta=-weights[:p],
-        sigma=float(np.sqrt(r2 / n)),
+        sigma=float(np.sqrt(variance)),
         modes=modes,
         root=E[:p, :p],
         penalty=float((ua**2).sum() + ur @ ur),
+        squares=float(r2),
     )
 
 
@@ -310,6 +321,7 @@ def several_squares_left(
     groups: Mapping[str, Levels],
     products: SeveralProducts,
     at: SeveralSolution,
+    weights: np.ndarray | None = None,
 ) -> float:
     """Return the sum of squared residuals of the rows themselves, under a model solved on their sums."""
     n = len(y)
@@ -320,4 +332,4 @@ def several_squares_left(
         codes = joined(factor.group, groups).codes
         for c, name in enumerate(factor.columns):
             left = left - modes[codes, c] * column(name, predictors, n)
-    return float(left @ left)
+    return float(left @ (left if weights is None else weights * left))

@@ -1,6 +1,7 @@
-"""What a formula asks of a data frame, and predictions made from it: by us, or by R."""
+"""Predictions of a fitted model for a data frame: by us, or by R."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,59 +9,50 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.mixed import design as designs
-from recency.mixed import lme4
-from recency.mixed.design import Design
+from recency.mixed import families, lme4
+from recency.mixed.asked import Asked, Prepared
+from recency.mixed.contrast_codings import CODINGS
 from recency.mixed.expressions import variables
 from recency.mixed.fitting import Result, figures
-from recency.mixed.formula import Formula, parse
+from recency.mixed.formula import Formula
 from recency.mixed.levels import Levels, joined
 from recency.mixed.recorded import fixed_part, random_part
-from recency.mixed.summary import FitSummary
-
-
-@dataclass
-class Prepared:
-    """The data that a formula asks for: columns and response (n,), grouping variables."""
-
-    formula: Formula
-    design: Design
-    columns: dict[str, np.ndarray]
-    y: np.ndarray
-    groups: dict[str, Levels]
-
-    def names(self, summary: FitSummary) -> bool:
-        """Say whether a fit's columns and groups have the names that they have here."""
-        groups = {
-            name for term in self.formula.random for name in (term.group, term.group.strip("`"))
-        }
-        return set(summary.fixed) <= set(self.columns) and set(summary.random) <= groups
-
-
-def prepare(text: str, rows: pd.DataFrame) -> Prepared:
-    """Read a formula and take what it asks for from rows without missing values.
-
-    Raises Uncovered where the formula is beyond what is read here, InputError where it is wrong.
-    """
-    formula = parse(text)
-    if not formula.random:
-        raise InputError(f"formula {text!r} has no random term such as '(1 | subject)'")
-    y = designs.response_of(formula, rows)
-    if len(y) > 1 and not np.ptp(y) > 0:
-        raise InputError(f"{formula.response} has one value, {y[0]:g}, in all rows")
-    design = designs.make(formula, rows)
-    columns = designs.values_of(design, rows)
-    return Prepared(formula, design, columns, y, designs.groups_of(formula, rows))
 
 
 @dataclass
 class Source:
     """What a prediction is made from; R makes it where nothing was prepared."""
 
-    text: str
-    rows: pd.DataFrame
-    response: list[str]
+    asked: Asked
     prepared: Prepared | None
     result: Result
+    shift: float = 0.0
+    """of a shifted lognormal model"""
+    scale: tuple[float, ...] = ()
+    """of a model that Laplace's approximation fitted, the log of sigma and further scale parameters"""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: R's object is written out where predictions need it, else left."""
+        kept = self.result.model if self.prepared is None else None
+        if kept is not None and not isinstance(kept, bytes):
+            kept = lme4.packed(kept)
+        return vars(self) | {"result": replace(self.result, model=kept)}
+
+    @property
+    def in_r(self) -> Any:
+        """R's merMod object, of a model whose formula R read."""
+        if isinstance(self.result.model, bytes):
+            self.result = replace(self.result, model=lme4.unpacked(self.result.model))
+        return self.result.model
+
+    def mean(self, eta: np.ndarray) -> np.ndarray:
+        """Return the mean (n,) of the response at linear predictors (n,)."""
+        family = self.asked.family
+        if family in (families.LOGNORMAL, families.SHIFTED):
+            return self.shift + np.exp(eta + self.result.summary.sigma**2 / 2)
+        if self.scale:
+            return _mean_of_density(self.asked, eta, self.scale)
+        return eta
 
 
 def frame_of(data: Any) -> pd.DataFrame:
@@ -73,8 +65,20 @@ def frame_of(data: Any) -> pd.DataFrame:
         raise InputError(f"data are no data frame, and none can be made of them: {error}") from None
 
 
-def frame_in_r(rows: pd.DataFrame, formula: Formula | None) -> Any:
-    """Make R's data frame: numbers, true and false, all else as factors."""
+def _mean_of_density(asked: Asked, eta: np.ndarray, scale: tuple[float, ...]) -> np.ndarray:
+    from recency.mixed.generalised import density_of
+    from recency.mixed.laplace import unlinked
+
+    link = asked.link or families.links(asked.family)[0]
+    every = np.column_stack([eta, *(np.full(len(eta), value) for value in scale)])
+    return density_of(asked.family).expectation(unlinked(link, every))
+
+
+def frame_in_r(
+    rows: pd.DataFrame, formula: Formula | None, contrasts: Mapping[str, str] | None = None
+) -> Any:
+    """Make R's data frame: numbers, true and false, all else as factors, with their contrasts."""
+    codings = {}
     grouping = {name.strip("`") for name in formula.groups} if formula else set()
     grouping -= set(_inputs(formula)) if formula else set()
     columns: dict[str, np.ndarray | Levels] = {}
@@ -82,11 +86,13 @@ def frame_in_r(rows: pd.DataFrame, formula: Formula | None) -> Any:
         values = rows[name]
         if designs.is_number(values) and name not in grouping:
             columns[name] = designs.numbers(values)
-        elif values.dtype == bool:
+        elif values.dtype == bool and name not in (contrasts or {}):
             columns[name] = values.to_numpy()
         else:
             columns[name] = designs.categorical(values)
-    return lme4.data_frame(columns)
+            if (kind := (contrasts or {}).get(name)) is not None:
+                codings[name] = CODINGS[kind](columns[name].names)
+    return lme4.data_frame(columns, codings)
 
 
 def _inputs(formula: Formula) -> list[str]:
@@ -95,11 +101,12 @@ def _inputs(formula: Formula) -> list[str]:
 
 def predict(source: Source, data: pd.DataFrame | None, random: bool, new_levels: str) -> pd.Series:
     """Predict the response; see recency.mixed.model.MixedModel.predict."""
-    rows, prepared = source.rows, source.prepared
+    asked, prepared = source.asked, source.prepared
+    rows = asked.rows
     if data is not None:
         data = frame_of(data)
-        needed = [name for name in source.rows.columns if _needed(source, name, random)]
-        rows, lacking = designs.rows_of(data, needed, source.text)
+        needed = [name for name in rows.columns if _needed(source, name, random)]
+        rows, lacking = designs.rows_of(data, needed, asked.text)
         if lacking:
             where = data[needed].isna().any(axis=1).to_numpy().argmax()
             raise InputError(
@@ -110,25 +117,38 @@ def predict(source: Source, data: pd.DataFrame | None, random: bool, new_levels:
         _check_levels(source, rows)
     if prepared is None:
         try:
-            values = lme4.predict(source.result.model, frame_in_r(rows, None), random)
+            frame = frame_in_r(rows, None, asked.contrasts)
+            values = source.mean(lme4.predict(source.in_r, frame, random))
         except lme4.Refused as reason:
-            raise InputError(f"formula {source.text!r}: lme4: {reason}") from None
+            raise InputError(f"formula {asked.text!r}: lme4: {reason}") from None
         return pd.Series(values, rows.index, name="predicted")
+    values = source.mean(linear_predictor(source, rows, data is not None, random))
+    return pd.Series(values, rows.index, name="predicted")
+
+
+def linear_predictor(source: Source, rows: pd.DataFrame, new: bool, random: bool) -> np.ndarray:
+    """Return X b, plus the offset and perhaps the random effects, of the fitted rows or of new ones."""
+    prepared = source.prepared
     record = figures(source.result)
     columns, groups = prepared.columns, prepared.groups
-    if data is not None:
+    offset = prepared.offset
+    if new:
         columns = designs.values_of(prepared.design, rows)
+        offset = designs.numbers(rows[source.asked.offset]) if source.asked.offset else None
         groups = designs.groups_of(prepared.formula, rows) if random else {}
     values = fixed_part(record, columns, len(rows))
     if random:
         values = values + random_part(record, columns, groups, len(rows))
-    return pd.Series(values, rows.index, name="predicted")
+    return values if offset is None else values + offset
 
 
 def _needed(source: Source, name: str, random: bool) -> bool:
     """Say whether predictions need a column: all but the response's, groups where asked for."""
+    if name == source.asked.offset:
+        return True
     if source.prepared is None:
-        return name not in source.response
+        response = variables(source.asked.response)
+        return name not in response and name in variables(source.asked.text)
     formula = source.prepared.formula
     predictors = {each for term in formula.predictors for each in variables(term)}
     groups = {group.strip("`") for group in formula.groups} if random else set()

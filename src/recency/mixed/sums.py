@@ -26,9 +26,11 @@ def products_of(
     predictors: Mapping[str, np.ndarray],
     y: np.ndarray,
     groups: Mapping[str, Levels],
+    weights: np.ndarray | None = None,
 ) -> Products:
     """Sum the cross-products of data; columns of X that depend on others are left out.
 
+    A row's residual variance is sigma^2 / `weights` (n,), 1 by default: it is multiplied by the root.
     Raises NotSearchable where there are too many levels.
     """
     nested = nested_group(formula) is not None
@@ -39,7 +41,7 @@ def products_of(
     within = 2 + i + j + len(formula.fixed) if nested else 0
     if max(G * H * within, (H * j) ** 2) > CELLS:
         raise NotSearchable(f"{G} x {H} levels are too many for cross-products")
-    blocks = blocks_of(formula, crossed, predictors, y, groups)
+    blocks = blocks_of(formula, crossed, predictors, y, groups, weights)
     sparse = not nested and G * H * i * j > SMALL
     products = cross_products(blocks, G, H, nested, sparse)
     if sparse:
@@ -57,8 +59,9 @@ def blocks_of(
     predictors: Mapping[str, np.ndarray],
     y: np.ndarray,
     groups: Mapping[str, Levels],
+    weights: np.ndarray | None = None,
 ) -> Iterator[Block]:
-    """Cut data into blocks; beside an intercept y is less its mean.
+    """Cut data into blocks, rows multiplied by the roots of their weights; beside an intercept y is less its mean.
 
     It is the same fit, with more digits left for the residuals.
     """
@@ -67,13 +70,20 @@ def blocks_of(
     for start in range(0, len(y), ROWS):
         rows = slice(start, start + ROWS)
         part, n = {name: values[rows] for name, values in predictors.items()}, len(y[rows])
+        X, left = _matrix(formula.fixed, part, n), y[rows] - mean
+        Za, Zb = _matrix(a.columns, part, n), _matrix(b.columns if b else (), part, n)
+        root = None
+        if weights is not None:
+            root = np.sqrt(weights[rows])
+            X, left, Za, Zb = X * root[:, None], left * root, Za * root[:, None], Zb * root[:, None]
         yield Block(
-            X=_matrix(formula.fixed, part, n),
-            y=y[rows] - mean,
+            X=X,
+            y=left,
             a=groups[a.group].codes[rows],
-            Za=_matrix(a.columns, part, n),
+            Za=Za,
             b=groups[b.group].codes[rows] if b else np.zeros(n, dtype=int),
-            Zb=_matrix(b.columns if b else (), part, n),
+            Zb=Zb,
+            root=root,
         )
 
 
@@ -99,6 +109,7 @@ def squares_left(
             for c in range(Z.shape[1]):
                 left -= Z[:, c] * modes[codes, c]
         if of_pairs is not None:
-            left -= of_pairs[block.a, block.b]
+            modes = of_pairs[block.a, block.b]
+            left -= modes if block.root is None else block.root * modes
         total += float(left @ left)
     return total

@@ -72,14 +72,14 @@ def search(
     products: Products,
     free_a: np.ndarray,
     free_b: np.ndarray,
-    start: tuple[np.ndarray, np.ndarray] | None = None,
+    start: Sequence[np.ndarray] | None = None,
     enough: float = ENOUGH,
 ) -> Optimum:
     """Maximise the likelihood over the free elements of La and Lb, from the moments or a `start`.
 
     `free_a` (i, i) and `free_b` (j, j) are true where an element of the lower triangle varies; the
-    others are zero. Cross-products with `cells` have a nested intercept as well, which has no
-    start. It ends where a step is expected to gain less than `enough`. Raises
+    others are zero. Cross-products with `cells` have a nested intercept as well, whose sd (1, 1)
+    follows in a `start`. It ends where a step is expected to gain less than `enough`. Raises
     numpy.linalg.LinAlgError where the likelihood has no finite value.
     """
     evaluations, nested = 0, products.cells is not None
@@ -115,9 +115,12 @@ def search(
 
 
 def search_several(
-    products: SeveralProducts, free: Sequence[np.ndarray], enough: float = ENOUGH
+    products: SeveralProducts,
+    free: Sequence[np.ndarray],
+    start: Sequence[np.ndarray] | None = None,
+    enough: float = ENOUGH,
 ) -> Optimum:
-    """Maximise the likelihood over the free elements of each factor's L, from the moments.
+    """Maximise the likelihood over the free elements of each factor's L, from the moments or a `start`.
 
     `free` (k, k) are as for `search`, in the order of the cross-products' factors. Raises
     numpy.linalg.LinAlgError where the likelihood has no finite value.
@@ -132,7 +135,7 @@ def search_several(
 
     zz = products.zz()
     parts = list(zip(zz, products.zw(), strict=True))
-    first = _moments(parts, products.ww, products.n, free)
+    first = list(start or _moments(parts, products.ww, products.n, free))
     point, gain = _minimised(at, first, blocks_of(free), zz, enough)
     Ls = [np.where(f, triangle(L), 0.0) for f, L in zip(free, point.Ls, strict=True)]
     return Optimum(

@@ -1,0 +1,210 @@
+"""A mixed model as a user asks for it: formula, rows, and options, checked before anything is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recency.errors import InputError
+from recency.mixed import design as designs
+from recency.mixed import families
+from recency.mixed.design import Design
+from recency.mixed.expressions import variables
+from recency.mixed.formula import Formula, parse
+from recency.mixed.levels import Levels
+from recency.mixed.summary import FitSummary
+from recency.names import nearest
+
+ENGINES = ("auto", "lme4", "search")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `lmer` is asked to fit."""
+
+    text: str
+    """the formula as it was given"""
+    rows: pd.DataFrame = field(repr=False)
+    """the columns that are used, without rows that lack a value"""
+    engine: str = "auto"
+    reml: bool = False
+    family: str = families.GAUSSIAN
+    link: str | None = None
+    weights: str | None = None
+    """a column: a row's residual variance is sigma^2 by it"""
+    offset: str | None = None
+    """a column that is added to the linear predictor"""
+    contrasts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def response(self) -> str:
+        """The left side of the formula."""
+        return self.text.partition("~")[0].strip()
+
+    def text_in_r(self, shift: float = 0.0) -> str:
+        """Return the formula that lme4 fits: the logarithm of lognormal responses, and the offset."""
+        left, tilde, right = self.text.partition("~")
+        if self.family in (families.LOGNORMAL, families.SHIFTED):
+            left = f"log({left.strip()} - {shift!r}) " if shift else f"log({left.strip()}) "
+        added = f" + offset(`{self.offset}`)" if self.offset else ""
+        return f"{left}{tilde}{right}{added}"
+
+
+def asked(formula: Any, data: pd.DataFrame, options: Mapping[str, Any]) -> tuple[Asked, list[str]]:
+    """Check what is asked for, and return it with the columns that it uses, and notes."""
+    model = Asked(formula, data, **options)
+    known = (*families.names(), *families.GENERALISED)
+    if model.engine not in ENGINES:
+        raise InputError(f"engine is {nearest(model.engine, ENGINES)}")
+    if model.family not in known:
+        raise InputError(f"family is {nearest(model.family, dict.fromkeys(known))}")
+    _check_options(model)
+    if not isinstance(formula, str):
+        raise InputError(f"formula is {formula!r} and must be text, as 'y ~ x + (1 | group)'")
+    used = [*variables(formula)]
+    for name, column in (("weights", model.weights), ("offset", model.offset)):
+        if column is not None and (not isinstance(column, str) or column not in data.columns):
+            raise InputError(
+                f"{name} is to be a column of the data, and {nearest(column, data.columns)}"
+                if isinstance(column, str)
+                else f"{name} is to be the name of a column of the data; put the values into one"
+            )
+        used += [column] if column and column not in used else []
+    rows, dropped = designs.rows_of(data, used, formula)
+    notes = [f"{dropped} of {len(data)} rows lack a value and were dropped"] if dropped else []
+    for name in filter(None, (model.weights, model.offset)):
+        _check_numbers(rows[name], "offset" if name == model.offset else "weights")
+    if model.weights:
+        _check_weights(rows[model.weights])
+    return replace(model, rows=rows), notes
+
+
+def _check_options(model: Asked) -> None:
+    """Raise an InputError where options do not go together."""
+    family = model.family
+    if family in families.LINEAR:
+        if model.reml and family != families.GAUSSIAN:
+            raise InputError(f"reml=True does not go with family {family!r}, which is fitted by ML")
+        if model.link is not None:
+            raise InputError(f"link does not go with family {family!r}")
+        if family == families.SHIFTED and model.engine == "lme4":
+            raise InputError(
+                f'engine="lme4" does not go with family {family!r}, whose shift the search profiles'
+            )
+        return
+    generalised = family in families.GENERALISED
+    by = "lme4's glmer() fits by ML" if generalised else "is fitted by Laplace's approximation here"
+    wrong = [
+        ("reml=True", model.reml),
+        ('engine="search"', generalised and model.engine == "search"),
+        ('engine="lme4"', not generalised and model.engine == "lme4"),
+        ("weights", not generalised and model.weights is not None),
+        ("offset", not generalised and model.offset is not None),
+        ("link", generalised and model.link is not None),
+    ]
+    for option, is_wrong in wrong:
+        if is_wrong:
+            raise InputError(f"{option} does not go with family {family!r}, which {by}")
+    if model.link is not None and model.link not in families.links(family):
+        raise InputError(
+            f"link of family {family!r}: {nearest(model.link, families.links(family))}"
+        )
+
+
+def _check_numbers(values: pd.Series, what: str) -> None:
+    if not designs.is_number(values):
+        raise InputError(f"{what}: column {values.name!r} has {values.dtype} values, not numbers")
+    odd = np.flatnonzero(~np.isfinite(values.to_numpy(np.float64)))
+    if len(odd):
+        row = values.index[odd[0]]
+        raise InputError(f"{what}: column {values.name!r} is {values.iloc[odd[0]]} in row {row!r}")
+
+
+def _check_weights(values: pd.Series) -> None:
+    wrong = np.flatnonzero(values.to_numpy(np.float64) <= 0)
+    if len(wrong):
+        raise InputError(
+            f"weights: column {values.name!r} is {values.iloc[wrong[0]]:g} in row "
+            f"{values.index[wrong[0]]!r} ({len(wrong):,} such rows); weights must be above 0: leave "
+            "such rows out"
+        )
+
+
+@dataclass
+class Prepared:
+    """The data that a formula asks for: columns and response (n,), grouping variables."""
+
+    formula: Formula
+    design: Design
+    columns: dict[str, np.ndarray]
+    y: np.ndarray
+    groups: dict[str, Levels]
+    family: str = families.GAUSSIAN
+    weights: np.ndarray | None = None
+    """(n,)"""
+    offset: np.ndarray | None = None
+    """(n,)"""
+
+    def working(self, shift: float = 0.0) -> np.ndarray:
+        """Return the response (n,) of the linear mixed model: a logarithm, perhaps, less the offset."""
+        z = (
+            self.y
+            if self.family not in (families.LOGNORMAL, families.SHIFTED)
+            else self.logs(shift)
+        )
+        return z if self.offset is None else z - self.offset
+
+    def logs(self, shift: float) -> np.ndarray:
+        """Return log(y - shift) (n,)."""
+        return np.log(self.y - shift)
+
+    def names(self, summary: FitSummary) -> bool:
+        """Say whether a fit's columns and groups have the names that they have here."""
+        groups = {
+            name for term in self.formula.random for name in (term.group, term.group.strip("`"))
+        }
+        return set(summary.fixed) <= set(self.columns) and set(summary.random) <= groups
+
+
+def prepare(model: Asked) -> Prepared:
+    """Read a formula and take what it asks for from rows without missing values.
+
+    Raises Uncovered where the formula is beyond what is read here, InputError where it is wrong.
+    """
+    text, rows = model.text, model.rows
+    formula = parse(text)
+    if not formula.random:
+        raise InputError(f"formula {text!r} has no random term such as '(1 | subject)'")
+    y = designs.response_of(formula, rows)
+    if len(y) > 1 and not np.ptp(y) > 0:
+        raise InputError(f"{formula.response} has one value, {y[0]:g}, in all rows")
+    if families.is_positive(model.family):
+        _check_positive(formula.response, y, rows, model.family)
+    design = designs.make(formula, rows, model.contrasts)
+    columns = designs.values_of(design, rows)
+    weights, offset = (
+        designs.numbers(rows[name]) if name else None for name in (model.weights, model.offset)
+    )
+    groups = designs.groups_of(formula, rows)
+    return Prepared(formula, design, columns, y, groups, model.family, weights, offset)
+
+
+def without_response(model: Asked) -> Prepared:
+    """Read a formula that R fitted, for its fixed columns; Uncovered where it cannot be read here."""
+    formula = parse(model.text)
+    design = designs.make(formula, model.rows, model.contrasts)
+    return Prepared(formula, design, designs.values_of(design, model.rows), np.empty(0), {})
+
+
+def _check_positive(name: str, y: np.ndarray, rows: pd.DataFrame, family: str) -> None:
+    wrong = np.flatnonzero(y <= 0)
+    if len(wrong):
+        listed = ", ".join(f"{y[i]:g} in row {rows.index[i]!r}" for i in wrong[:3])
+        raise InputError(
+            f"family {family} is of responses above 0, and {len(wrong):,} of {len(y):,} of {name} are "
+            f"not: {listed}{' …' if len(wrong) > 3 else ''}; leave such rows out"
+        )

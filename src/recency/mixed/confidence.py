@@ -1,0 +1,274 @@
+"""Confidence intervals of a mixed model's parameters: by profile likelihood, Wald's, by bootstrap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from recency.errors import InputError
+from recency.mixed import families, lme4
+from recency.mixed.charts import blocks_of
+from recency.mixed.factors import NotSearchable
+from recency.mixed.fit_formula import search_of
+from recency.mixed.held_variance import Held, HeldVariance
+from recency.mixed.lme4 import Refused
+from recency.mixed.own_figures import summary_of
+from recency.mixed.profile_likelihood import HeldFixed
+from recency.mixed.scaled_search import ScaledSearch
+from recency.mixed.simulated import refits
+from recency.mixed.summary import FitSummary
+from recency.names import nearest
+
+if TYPE_CHECKING:
+    from recency.mixed.model import MixedModel
+    from recency.mixed.source import Source
+
+METHODS = ("profile", "wald", "boot")
+PRECISION = 1e-4
+"""Of the root of the deviance's rise where an interval ends."""
+STEPS = 40
+LOWER = 1e-3
+"""By how much a deviance may be lower than the optimum's before this counts as none."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a model: its name as by lme4, and where it is in a FitSummary."""
+
+    name: str
+    group: str = ""
+    places: tuple[int, ...] = ()
+    """of the group's columns: one of an sd, two of a correlation"""
+    held: Held | None = None
+    """of a variance parameter"""
+
+    def of(self, summary: FitSummary) -> float:
+        """Return the estimate."""
+        if self.held is None:
+            return summary.fixed.get(self.name, math.nan)
+        if not self.places:
+            return summary.sigma
+        spread = summary.random[self.group]
+        if len(self.places) == 1:
+            return spread["sd"][self.places[0]]
+        return float(np.asarray(spread["correlation"])[self.places])
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Limits of the values."""
+        if self.held is None:
+            return -math.inf, math.inf
+        return (-1.0, 1.0) if len(self.places) == 2 else (0.0, math.inf)
+
+
+def intervals(
+    fit: MixedModel,
+    chosen: str | Sequence[str],
+    method: str,
+    level: float,
+    draws: int,
+    seed: int,
+) -> pd.DataFrame:
+    """Return a table of intervals; see recency.mixed.model.MixedModel.confint."""
+    if method not in METHODS:
+        raise InputError(f"method is {nearest(method, METHODS)}")
+    if not 0 < level < 1:
+        raise InputError(f"level is {level!r} and must be between 0 and 1, such as 0.95")
+    source = fit._source
+    if source.prepared is None:
+        found = _by_lme4(source, method, level, draws, seed)
+    elif method == "wald":
+        found = _wald(fit, level)
+    else:
+        _check_linear(source, method)
+        if method == "boot":
+            found = _bootstrap(source, level, draws, seed)
+        else:
+            searched = _searched(source)
+            summary, _ = summary_of(searched)
+            every = parameters(searched, summary)
+            names = _named(chosen, [(each.name, each.held is not None) for each in every])
+            every = [each for each in every if each.name in names]
+            found = {each.name: _profiled(searched, summary, each, level) for each in every}
+    is_random = [(name, name not in fit.fixed.index) for name in found]
+    names = _named(chosen, is_random)
+    tail = 50 * (1 - level)
+    columns = [f"{tail:.4g} %", f"{100 - tail:.4g} %"]
+    table = pd.DataFrame.from_dict(found, orient="index", columns=columns)
+    return table.loc[[name for name in found if name in names]]
+
+
+def _named(chosen: str | Sequence[str], known: Sequence[tuple[str, bool]]) -> list[str]:
+    """Return the names of the parameters that are chosen; `known` says which are of variances."""
+    names = [name for name, _ in known]
+    if chosen == "all":
+        return names
+    if isinstance(chosen, str) and chosen in ("fixed", "random"):
+        return [name for name, is_random in known if is_random == (chosen == "random")]
+    asked = [chosen] if isinstance(chosen, str) else list(chosen)
+    for name in asked:
+        if name not in names:
+            raise InputError(f"parameters: {nearest(name, ['all', 'fixed', 'random', *names])}")
+    return asked
+
+
+def _check_linear(source: Source, method: str) -> None:
+    family = source.asked.family
+    if family not in families.LINEAR:
+        raise InputError(
+            f'confint(method="{method}") is of linear and of lme4\'s models, not of family '
+            f'{family!r}; method="wald" is of every one'
+        )
+
+
+def _searched(source: Source) -> ScaledSearch:
+    """Search the optimum (by ML, whoever fitted) whose neighbourhood is profiled."""
+    try:
+        return search_of(source.prepared, source.shift)
+    except NotSearchable as reason:
+        raise InputError(f"formula {source.asked.text!r}: {reason}; the profile needs it") from None
+
+
+def parameters(searched: ScaledSearch, summary: FitSummary) -> list[Parameter]:
+    """Return the parameters of a searched model in lme4's order: variances by term, then fixed."""
+    found = searched.found
+    given = searched.in_given_units()
+    numbers = {factor.group: number for number, factor in enumerate(given.factors)}
+    numbers[found.nested or ""] = 2
+    every = []
+    for group, spread in summary.random.items():
+        number, columns = numbers[group], spread["columns"]
+        free = [np.ones((1, 1), dtype=bool)] if number == 2 and found.nested else []
+        free = free or [found.factors[number].free]
+        for block in blocks_of(free):
+            for c, place in enumerate(block.places):
+                held = Held(number, (int(place),))
+                name = f"sd_{columns[place]}|{group}"
+                every.append(Parameter(name, group, (int(place),), held))
+                for other in block.places[c + 1 :]:
+                    places = int(place), int(other)
+                    name = f"cor_{columns[other]}.{columns[place]}|{group}"
+                    every.append(Parameter(name, group, places, Held(number, places)))
+    every.append(Parameter("sigma", held=Held()))
+    return every + [Parameter(name) for name in summary.fixed]
+
+
+def _profiled(
+    searched: ScaledSearch, summary: FitSummary, parameter: Parameter, level: float
+) -> list[float]:
+    """Return the two values at which the root of the deviance's rise is the normal quantile."""
+    estimate, minimum = parameter.of(summary), searched.found.optimum.deviance
+    deviance: Callable[[float, Any], tuple[float, Any]]
+    if parameter.held is None:
+        names = list(summary.fixed)
+        combination = np.eye(len(names))[names.index(parameter.name)]
+        deviance = HeldFixed(searched, combination).deviance
+        step = summary.se[names.index(parameter.name)]
+    else:
+        deviance = HeldVariance(searched, parameter.held).deviance
+        step = _rough_error(summary, parameter, searched.found.products.n)
+        if math.isnan(estimate):  # a correlation beside a variance of 0: all are as likely
+            return list(parameter.bounds)
+    limits = []
+    for side, bound in zip((-1.0, 1.0), parameter.bounds, strict=True):
+        start: Any = None
+
+        def rise(value: float) -> float:
+            nonlocal start
+            there, start = deviance(value, start)
+            if there < minimum - LOWER:
+                raise InputError(
+                    f"the deviance at {parameter.name} = {value:.6g} is {there:.6f}, lower than the "
+                    f"fit's {minimum:.6f}, which is no optimum"
+                )
+            return math.sqrt(max(there - minimum, 0.0))
+
+        quantile = float(ndtri((1 + level) / 2))
+        limits.append(_limit(rise, estimate, side * step * quantile, quantile, bound))
+    return limits
+
+
+def _limit(
+    rise: Callable[[float], float], estimate: float, step: float, quantile: float, bound: float
+) -> float:
+    """Return the value beyond the estimate where `rise`, about linear, is `quantile`, or the bound."""
+
+    def within(value: float) -> float:
+        return max(value, bound) if step < 0 else min(value, bound)
+
+    if estimate == bound:
+        return bound
+    below, above = (estimate, 0.0), None
+    value = within(estimate + step)
+    for _ in range(STEPS):
+        here = value, rise(value)
+        if abs(here[1] - quantile) < PRECISION:
+            return value
+        if here[1] < quantile:
+            if value == bound:
+                return bound
+            below = here
+        else:
+            above = here
+        if above is None:
+            further = float(np.clip(quantile / max(here[1], 1e-9), 1.05, 4))
+            value = within(estimate + further * (value - estimate))
+        else:
+            share = (quantile - below[1]) / (above[1] - below[1])
+            value = below[0] + float(np.clip(share, 0.02, 0.98)) * (above[0] - below[0])
+    raise InputError(f"no end of the interval was found beyond {value:.6g}")
+
+
+def _rough_error(summary: FitSummary, parameter: Parameter, n: int) -> float:
+    """Return the order of magnitude of a variance parameter's standard error."""
+    if not parameter.places:
+        return summary.sigma / math.sqrt(2 * n)
+    levels = len(summary.modes[parameter.group])
+    if len(parameter.places) == 2:
+        return max(1 - parameter.of(summary) ** 2, 0.05) / math.sqrt(levels)
+    modes = np.array(list(summary.modes[parameter.group].values()))[:, parameter.places[0]]
+    least = float(np.std(modes)) or 1e-3 * summary.sigma
+    return max(parameter.of(summary), least) / math.sqrt(2 * levels)
+
+
+def _wald(fit: MixedModel, level: float) -> dict[str, list[float]]:
+    quantile = float(ndtri((1 + level) / 2))
+    return {
+        name: [row.estimate - quantile * row.se, row.estimate + quantile * row.se]
+        for name, row in fit.fixed.iterrows()
+    }
+
+
+def _bootstrap(source: Source, level: float, draws: int, seed: int) -> dict[str, list[float]]:
+    """Return percentiles of the estimates from responses that are drawn from the model."""
+    if draws < 2:
+        raise InputError(f"draws is {draws!r} and must be 2 or more, such as 500")
+    searched = _searched(source)
+    every = parameters(searched, summary_of(searched)[0])
+    values = np.array([[p.of(summary) for p in every] for summary in refits(source, draws, seed)])
+    tails = 100 * np.array([(1 - level) / 2, (1 + level) / 2])
+    limits = np.nanpercentile(values, tails, axis=0).T
+    return {p.name: row.tolist() for p, row in zip(every, limits, strict=True)}
+
+
+def _by_lme4(
+    source: Source, method: str, level: float, draws: int, seed: int
+) -> dict[str, list[float]]:
+    """Have lme4 compute the intervals of a model that it fitted."""
+    if source.asked.family not in (families.GAUSSIAN, *families.GENERALISED):
+        raise InputError(
+            f"intervals of family {source.asked.family!r} need a formula that the search reads"
+        )
+    try:
+        found = lme4.intervals(
+            source.in_r, {"wald": "Wald"}.get(method, method), level, draws, seed
+        )
+    except Refused as reason:
+        raise InputError(f"confint of {source.asked.text!r}: lme4: {reason}") from None
+    return found

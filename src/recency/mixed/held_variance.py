@@ -1,0 +1,186 @@
+"""The deviance of a linear mixed model on its cross-products, with a variance parameter held.
+
+Coordinates are Cholesky factors C of the random effects' covariances, in units of the response, and log
+sigma. The effects of the block that has the parameter are put first: an sd is then C_00; of a correlation r
+the second row is (r c, sqrt(1 - r^2) c), whose length c varies.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from recency.mixed.charts import blocks_of, lower_triangle
+from recency.mixed.deviance import solve
+from recency.mixed.scaled_search import Found, ScaledSearch
+from recency.mixed.several import SeveralProducts, solve_several
+
+GRADIENT = 1e-3
+"""Largest element of the gradient, per rough standard error of its parameter, where a search ends."""
+EDGE = 0.1
+"""Smallest diagonal element where a search starts, in rough standard errors: 0 is a stationary point."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A variance parameter: sigma (no places), an sd (one place of a factor), or a correlation (two)."""
+
+    factor: int = -1
+    places: tuple[int, ...] = ()
+
+
+@dataclass
+class _Block:
+    """A block of correlated effects of a factor: its places, the held one first."""
+
+    factor: int
+    places: np.ndarray
+    cut: slice
+    """of its elements among all coordinates"""
+    held: int
+    """number of its effects that the held parameter is of: 0, 1 (an sd) or 2 (a correlation)"""
+
+    def root(self, x: np.ndarray, value: float) -> np.ndarray:
+        """Return C (k, k)."""
+        C = np.zeros((len(self.places),) * 2)
+        C[lower_triangle(len(C))] = x[self.cut]
+        if self.held == 1:
+            C[0, 0] = value
+        elif self.held == 2:
+            c = C[1, 1]
+            C[1, 0], C[1, 1] = value * c, math.sqrt(max(1 - value**2, 0)) * c
+        return C
+
+    def gradient(self, by_C: np.ndarray, value: float) -> np.ndarray:
+        """Return the gradient by the coordinates from that by C (k, k); 0 by what is held."""
+        if self.held == 1:
+            by_C[0, 0] = 0
+        elif self.held == 2:
+            by_C[1, 1] = value * by_C[1, 0] + math.sqrt(max(1 - value**2, 0)) * by_C[1, 1]
+            by_C[1, 0] = 0
+        return by_C[lower_triangle(len(by_C))]
+
+
+class HeldVariance:
+    """The deviance of a searched model where one of its variance parameters has a value.
+
+    Parameters
+    ----------
+    searched
+        The model at its optimum.
+    held
+        The parameter; its places are those of the factor's columns.
+    """
+
+    def __init__(self, searched: ScaledSearch, held: Held) -> None:
+        found = searched.found
+        self._found, self._held = found, held
+        A = [*searched.A, *[np.zeros((0, 0))] * (2 - len(searched.A))]
+        free = [factor.free for factor in found.factors]
+        free += [np.zeros((0, 0), dtype=bool)] * (2 - len(free))
+        if found.nested:
+            A.append(np.eye(1))
+            free.append(np.ones((1, 1), dtype=bool))
+        self._inverse_A = [np.linalg.inv(a) for a in A]
+        self._blocks: list[_Block] = []
+        sigma, start, scales = found.solution.sigma, [], []
+        for block in blocks_of(free):
+            f, places = block.factor, list(block.places)
+            first = list(held.places) if f == held.factor and held.places[0] in places else []
+            order = [*first, *(place for place in places if place not in first)]
+            end = len(start) + len(order) * (len(order) + 1) // 2
+            self._blocks.append(_Block(f, np.array(order), slice(len(start), end), len(first)))
+            half = sigma * (A[f] @ found.roots[f])[order]
+            zz = self._inverse_A[f].T @ _information(found, f) @ self._inverse_A[f]
+            sd = np.sqrt((half**2).sum(1))
+            alone = sigma / np.sqrt(np.maximum(np.diagonal(zz)[order], 1e-300))
+            rough = np.maximum(sd, alone) / math.sqrt(2 * _levels(found, f))
+            C = np.linalg.qr(half.T, mode="r").T
+            C = np.where(np.diagonal(C) < 0, -1.0, 1.0) * C
+            diagonal = np.diag_indices(len(C))
+            C[diagonal] = np.maximum(C[diagonal], EDGE * rough)
+            if len(first) == 2:
+                C[1, 1] = math.hypot(C[1, 0], C[1, 1])
+            start += list(C[lower_triangle(len(C))])
+            scales += list(rough[lower_triangle(len(C))[0]])
+        self._scales = np.array([*scales, 1 / math.sqrt(2 * found.products.n)])
+        self._start = np.array([*start, math.log(sigma)])
+
+    def deviance(
+        self, value: float, start: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
+        """Return the deviance, and the coordinates and inverse Hessian where it is least.
+
+        `start` are those of a value nearby.
+        """
+        x, inverse = start or (self._start, np.eye(len(self._start)) / 2)
+
+        def objective(steps: np.ndarray) -> tuple[float, np.ndarray]:
+            try:
+                deviance, gradient = self.at(x + steps * self._scales, value)
+            except np.linalg.LinAlgError:
+                return math.inf, np.zeros(len(x))
+            return deviance, gradient * self._scales
+
+        options = {"gtol": GRADIENT, "hess_inv0": inverse}
+        with np.errstate(all="ignore"):
+            result = minimize(objective, np.zeros(len(x)), jac=True, method="BFGS", options=options)
+        inverse = (result.hess_inv + result.hess_inv.T) / 2
+        return float(result.fun), (x + result.x * self._scales, inverse)
+
+    def at(self, x: np.ndarray, value: float) -> tuple[float, np.ndarray]:
+        """Return the deviance and its gradient at coordinates (q,), the held parameter being `value`."""
+        is_sigma = not self._held.places
+        sigma = value if is_sigma else math.exp(x[-1])
+        roots = [block.root(x, value) for block in self._blocks]
+        Ls = [np.zeros_like(a) for a in self._inverse_A]
+        for block, C in zip(self._blocks, roots, strict=True):
+            Ls[block.factor][np.ix_(block.places, block.places)] = C / sigma
+        scaled = [a @ L for a, L in zip(self._inverse_A, Ls, strict=True)]
+        deviance, squares, by_S = _solved(self._found, scaled, sigma)
+        # sigma also changes the relative covariances Omega / sigma^2.
+        within = sum(float(np.sum(S * (L @ L.T))) for S, L in zip(by_S, scaled, strict=True))
+        by_sigma = 2 * self._found.products.n - 2 * squares / sigma**2 - 2 * within
+        gradient = np.zeros(len(x))
+        gradient[-1] = 0.0 if is_sigma else by_sigma
+        for block, C in zip(self._blocks, roots, strict=True):
+            a = self._inverse_A[block.factor]
+            by_covariance = a.T @ by_S[block.factor] @ a / sigma**2
+            by_C = 2 * by_covariance[np.ix_(block.places, block.places)] @ C
+            gradient[block.cut] = block.gradient(by_C, value)
+        return deviance, gradient
+
+
+def _solved(
+    found: Found, roots: Sequence[np.ndarray], sigma: float
+) -> tuple[float, float, list[np.ndarray]]:
+    """Return deviance, penalised squares, and the gradient by each factor's relative covariance."""
+    if isinstance(found.products, SeveralProducts):
+        solution = solve_several(found.products, roots, sigma)
+        return solution.deviance, solution.squares, solution.by_S
+    t = roots[2].item() if found.nested else 0.0
+    solution = solve(found.products, roots[0], roots[1], t, sigma)
+    by_S = [solution.by_Sa, solution.by_Sb]
+    if found.nested:
+        by_S.append(np.array([[solution.by_tt]]))
+    return solution.deviance, solution.squares, by_S
+
+
+def _levels(found: Found, factor: int) -> int:
+    if isinstance(found.products, SeveralProducts):
+        return len(found.products.zz()[factor])
+    if factor == 2:
+        return int((found.products.cells[:, :, 0] > 0).sum())
+    return len(found.products.aa if factor == 0 else found.products.bb)
+
+
+def _information(found: Found, factor: int) -> np.ndarray:
+    """Return the mean of Z'Z (k, k) over the levels of a factor."""
+    if isinstance(found.products, SeveralProducts):
+        return found.products.zz()[factor].mean(0)
+    if factor == 2:
+        cells = found.products.cells[:, :, 0]
+        return np.array([[cells[cells > 0].mean()]])
+    return (found.products.aa if factor == 0 else found.products.bb).mean(0)
