@@ -131,6 +131,7 @@ rule onsets:
         "../envs/plot.yaml"
     params:
         response=lambda wildcards: study.response_read(wildcards.dataset, wildcards.measure),
+        task=lambda wildcards: config["datasets"][wildcards.dataset].get("task"),
     script:
         "../workflow/scripts/datasets/onsets.py"
 

@@ -8,16 +8,24 @@ import pandas as pd
 
 from recency import contract_files
 from recency.errors import InputError
-from recency.reading.response_names import ONSET, SELF_PACED, TIME, has_onsets
+from recency.reading.response_names import ONSET, TIME, has_onsets
 
 
-def main(words: str | PathLike, responses: str | PathLike, out: str | PathLike, response: str):
-    """Write `onsets` of a dataset's responses (<dataset>.<measure>), before any filter."""
+def main(
+    words: str | PathLike,
+    responses: str | PathLike,
+    out: str | PathLike,
+    response: str,
+    task: str | None = None,
+) -> None:
+    """Write `onsets` of a dataset's responses, before any filter; arguments as there."""
     tables = pd.read_parquet(words), pd.read_parquet(responses)
-    contract_files.write(onsets(*tables, response), out)
+    contract_files.write(onsets(*tables, response, task), out)
 
 
-def onsets(words: pd.DataFrame, responses: pd.DataFrame, response: str) -> pd.DataFrame:
+def onsets(
+    words: pd.DataFrame, responses: pd.DataFrame, response: str, task: str | None = None
+) -> pd.DataFrame:
     """Return the onset of each word that a subject saw, from the beginning of its item.
 
     Parameters
@@ -28,6 +36,8 @@ def onsets(words: pd.DataFrame, responses: pd.DataFrame, response: str) -> pd.Da
         <dataset>.<measure>. Where the responses have no column `onset_ms`, each time of a self-paced
         measure ends with the next word's onset. A word without a time, between others, has the
         subject's median; how many there are is printed.
+    task
+        The dataset's, if it states one.
 
     Returns
     -------
@@ -45,10 +55,10 @@ def onsets(words: pd.DataFrame, responses: pd.DataFrame, response: str) -> pd.Da
     for column, what in (("fixation", "fixations"), ("span", "responses to several words")):
         if column in responses:
             raise InputError(f"{where} these are {what}; write lags() instead")
-    if not has_onsets(measure, responses.columns):
+    if not has_onsets(measure, responses.columns, task):
         raise InputError(
-            f"{where} the responses have no column {ONSET} and {measure} is not self-paced "
-            f"({', '.join(SELF_PACED)}); map a column to {ONSET}, or write lags() instead"
+            f"{where} the responses have no column {ONSET} and are not self-paced; map a column to "
+            f"{ONSET}, or write lags() instead"
         )
     if ONSET in responses:
         found = responses[["subject", "word_id", ONSET]].dropna(subset=ONSET)

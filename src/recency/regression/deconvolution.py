@@ -166,7 +166,9 @@ def _uncertainty(
     for i, k in enumerate(free):
         for m in free[:i]:
             corners = [
-                fitted(logs + a * steps[k] + b * steps[m])[0] * a * b for a in (1, -1) for b in (1, -1)
+                fitted(logs + a * steps[k] + b * steps[m])[0] * a * b
+                for a in (1, -1)
+                for b in (1, -1)
             ]
             information[k, m] = information[m, k] = -sum(corners) / (4 * STEP**2)
     covariance = np.zeros((p, p))
