@@ -33,14 +33,15 @@ def kernel_design(kernel, inner="surprisal"):
     return DESIGN | {"formula": f"time_ms ~ length + {term} + (1 | subject)", "of_interest": [term]}
 
 
-def made(folder, effect, subjects=14, sentences=90, pace=(300.0, 40.0), seed=3):
-    """Write readings in which `effect(delays, bits)` is what the words so far add to a time.
+def made(folder, effect, subjects=14, sentences=90, pace=(300.0, 40.0), seed=3, items=9, mean=None):
+    """Write readings in which `effect(lags, seconds, bits)` is what the words so far add to a time.
 
-    Each word's onset is that of the word before plus its time; `delays` are in words and seconds.
+    Each word's onset is that of the word before plus its time; bits are minus their `mean`.
     """
-    words = texts(folder, sentences, seed, items=9)
+    words = texts(folder, sentences, seed, items)
     random = np.random.default_rng(seed)
-    item, bits = words["item"].to_numpy(), words.bits.to_numpy()
+    mean = words.bits.mean() if mean is None else mean
+    item, bits = words["item"].to_numpy(), words.bits.to_numpy() - mean
     first = np.array([np.flatnonzero(item == each)[0] for each in item])
     length = words.word.str.len().to_numpy()
     rows = []
@@ -77,7 +78,7 @@ def fitted(folder, design, model="full", **more):
 @pytest.fixture(scope="module")
 def lagged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lagged") / "data"
-    made(folder, by_lag)
+    made(folder, by_lag, mean=0)
     return folder
 
 
@@ -112,7 +113,7 @@ def lag_matrix(folder, rows, most):
 def test_lags_are_generalised_least_squares_under_the_constraint(tmp_path):
     """Coefficients of all lags, constrained to natural splines, of dense matrices: the same fit."""
     folder = tmp_path / "data"
-    made(folder, by_lag, subjects=10, sentences=20)
+    made(folder, by_lag, mean=0, subjects=10, sentences=20)
     design = LAGGED | {"formula": LAGGED["formula"].replace("surprisal, 4", "surprisal, 6, df = 3")}
     record = fitted(folder, design)
     (effect,) = record["delays"]
@@ -214,6 +215,31 @@ def test_a_gamma_kernel_is_recovered(tmp_path, kernel):
             assert abs(error) < 3 * found["parameters_se_of_log"][name]
 
 
+@pytest.mark.merge
+def test_a_kernel_of_the_rate_is_estimated_beside_another(tmp_path):
+    """Fast readers' words follow one another closely: the rate takes that, surprisal its own part."""
+    folder = tmp_path / "data"
+
+    def effect(_, t, bits):
+        return (6 * np.exp(-t / 0.4) * bits).sum() - (20 * np.exp(-t / 1.0)).sum()
+
+    made(folder, effect, subjects=20, pace=(360, 120))
+    design = kernel_design("exponential")
+    rate = "deconvolve(1, kernel = exponential)"
+    design["formula"] = design["formula"].replace("length", f"length + {rate}")
+    record = fitted(folder, design)
+    surprisal, of_rate = sorted(record["delays"], key=lambda each: each["predictor"] == "rate")
+    assert of_rate["predictor"] == "rate"
+    for found, size, mean in ((surprisal, 6, 0.4), (of_rate, -20, 1.0)):
+        z = (found["coefficient"] - size * mean) / found["coefficient_se"]
+        error = (
+            np.log(found["parameters"]["mean_s"] / mean) / found["parameters_se_of_log"]["mean_s"]
+        )
+        assert abs(z) < 3.5 and abs(error) < 3.5
+    base = fitted(folder, design, "base")
+    assert [each["predictor"] for each in base["delays"]] == ["rate"]
+
+
 def test_a_profile_is_the_best_of_the_direct_likelihoods(exponential):
     """Columns convolved by a loop, as columns of the words: no mean on a grid fits better."""
     record = fitted(exponential, kernel_design("exponential"))
@@ -231,7 +257,7 @@ def test_a_profile_is_the_best_of_the_direct_likelihoods(exponential):
         density = kernels.exponential(
             (here - so_far.onset_ms) / 1000, effect["parameters"]["mean_s"]
         )
-        column.append((density * bits[so_far.word_id]).sum())
+        column.append((density * (bits - bits.mean())[so_far.word_id]).sum())
     texts_ = replace(files(exponential), onsets=exponential / "onsets.parquet").texts(LAGGED)
     read_rows = rows_for(record, exponential / "fit.parquet", texts_)
     name = "`deconvolve(surprisal, kernel = exponential)`"
@@ -249,11 +275,21 @@ def test_a_profile_is_the_best_of_the_direct_likelihoods(exponential):
     assert values[1] < values[0] and values[1] < values[2]
 
 
+def test_aic_counts_the_parameters_of_kernels(exponential):
+    inputs = replace(files(exponential, exploratory=False), onsets=exponential / "onsets.parquet")
+    path, design = exponential / "whole.json", kernel_design("exponential")
+    regression.main(inputs, path, lm="lm", design=design, model="full", confirm=False)
+    record = read_fit(path)
+    assert record["aic"] == pytest.approx(2 * (3 + 1 + 1 + 1) - 2 * record["loglik"]["fit"])
+
+
 def test_lags_and_deconvolution_agree_at_a_constant_pace(tmp_path):
     """A word every 250 ms: the kernel at multiples of it is the lag function, and so are the sums."""
     folder = tmp_path / "data"
     truth = 5 * np.exp(-np.arange(30) * 0.25 / 0.3)
-    rows = made(folder, lambda lags, _, bits: (truth[lags[lags < 30]] * bits[lags < 30]).sum())
+    rows = made(
+        folder, lambda lags, _, bits: (truth[lags[lags < 30]] * bits[lags < 30]).sum(), items=2
+    )
     item = pd.read_parquet(folder / "words.parquet")["item"].to_numpy()[rows.word_id]
     place = rows.groupby(["subject", item]).cumcount()
     rows.assign(onset_ms=place * 250.0).drop(columns="time_ms").to_parquet(
@@ -343,7 +379,8 @@ def test_a_row_without_an_onset_is_named(lagged):
         ("lags(surprisal, 4, df = 9)", "df is 9, and is a whole number from 2 to 5"),
         ("lags(surprisal, 4, k = 3)", "write lags"),
         ("lags(poly(surprisal, 2), 4)", "numeric predictor"),
-        ("lags(3, 4)", "numeric predictor"),
+        ("lags(1, 4)", "numeric predictor"),
+        ("deconvolve(2, kernel = gamma)", "numeric predictor"),
         ("deconvolve(surprisal)", "write deconvolve"),
         ("deconvolve(surprisal, 4)", "write deconvolve"),
         ("deconvolve(surprisal, kernel = gama)", "did you mean 'gamma'"),

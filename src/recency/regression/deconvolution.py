@@ -1,7 +1,8 @@
 """Continuous-time deconvolution: predictors convolved with a kernel whose parameters are estimated.
 
 With onsets t_j of the words that a subject has read of an item, the column of a response to word i is
-c_i = sum of k(t_i - t_j) x_j over the words j up to i, k a density of delays (recency.regression.kernels).
+c_i = sum of k(t_i - t_j) (x_j - mean) over the words j up to i, k a density of delays
+(recency.regression.kernels); with 1 in place of x_j it is the rate of words.
 For given parameters of k it is a column as any other, so that these are estimated by profile
 likelihood: each evaluation fits the whole mixed model.
 

@@ -59,7 +59,7 @@ class Lags:
 
 @dataclass(frozen=True)
 class Deconvolution:
-    """Effects of all words read so far, by the time since their onset."""
+    """Effects of all words read so far, by the time since their onset; of each alike if inner is 1."""
 
     inner: Expression
     kernel: str
@@ -79,7 +79,8 @@ def delay_of(term: str) -> Lags | Deconvolution | None:
     inner, *rest = expression.parts
     numbers = [part.value for part in rest if part.kind == "number"]
     options = {part.value: part.parts[0].value for part in rest if part.kind == "option"}
-    if not names(inner) or _calls(inner) & {*CODINGS, *DELAYS}:
+    is_rate = expression.value == "deconvolve" and written(inner) == "1"
+    if not (names(inner) or is_rate) or _calls(inner) & {*CODINGS, *DELAYS}:
         raise InputError(f"{term}: its first argument is a numeric predictor of words")
     if expression.value == "lags":
         return _lags(term, inner, numbers, options)
@@ -124,5 +125,6 @@ def lag_columns(term: str, lags: Lags) -> dict[str, dict]:
 
 
 def predictor_of(term: str) -> str:
-    """Return the predictor of a delayed effect, as formulas write it."""
-    return written(read(term).parts[0]).replace("`", "")
+    """Return the predictor of a delayed effect, as formulas write it; `rate` of deconvolve(1, …)."""
+    inner = written(read(term).parts[0]).replace("`", "")
+    return "rate" if inner == "1" else inner

@@ -99,9 +99,10 @@ def table(onsets: pd.DataFrame, item: np.ndarray) -> Readings:
 
 
 def impulses_of(texts: Texts, term: str) -> np.ndarray:
-    """Return the predictor of a kernel at each word (W,); NaN where it has no value.
+    """Return the impulses of a kernel (W,): a predictor minus its mean over words, or 1 of the rate.
 
-    An LM's value that an item's first word lacks is 0, as that of a word before.
+    NaN where a word has no value; one that an item's first word lacks is the mean. Without centring
+    the column would follow how many words there were of late, that is how fast the reader is.
     """
     expression = read(term).parts[0]
     first = np.append(True, texts.item[1:] != texts.item[:-1])
@@ -110,8 +111,12 @@ def impulses_of(texts: Texts, term: str) -> np.ndarray:
         values = word_values(texts, name)
         if values is None or values.dtype == object:
             raise InputError(f"{term}: {name} is no numeric column of the words")
-        columns[name] = np.where(np.isnan(values) & first, 0.0, values)
-    return np.broadcast_to(evaluate(expression, columns), len(first)).astype(np.float64)
+        columns[name] = values
+    found = np.broadcast_to(evaluate(expression, columns), len(first)).astype(np.float64)
+    if not columns:
+        return found
+    centred = found - found[np.isfinite(found)].mean()
+    return np.where(np.isnan(centred) & first, 0.0, centred)
 
 
 def kernel_column(
