@@ -3,6 +3,7 @@
 Nothing here reads data, so that formulas can be checked before anything runs.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,15 +17,15 @@ from recency.regression.kernels import KERNELS
 
 MOST = 40
 """Words before, at most."""
-DEGREES = 4
-"""Degrees of freedom of a lag function unless a term says otherwise, at most one a lag."""
 LAGS = "write lags(surprisal, 4), or lags(surprisal, 4, df = 3)"
 DECONVOLVE = f"write deconvolve(surprisal, kernel = {' or '.join(KERNELS)})"
 
 
 @dataclass(frozen=True)
 class Lags:
-    """Effects of a word and of the `most` words before it, as a natural cubic spline over lags.
+    """Effects of a word and of the `most` words before it, as a linear spline over lags.
+
+    A linear spline is local: a sharp drop after lag 0 leaves no waves at longer lags.
 
     Attributes
     ----------
@@ -51,10 +52,8 @@ class Lags:
     @cached_property
     def weights(self) -> np.ndarray:
         """The function at each lag (most + 1, df), per unit of its value at each knot."""
-        from scipy.interpolate import CubicSpline  # the config is checked without SciPy
-
-        spline = CubicSpline(self.knots, np.eye(self.df), bc_type="natural")
-        return spline(np.arange(self.most + 1))
+        lags = np.arange(self.most + 1)
+        return np.column_stack([np.interp(lags, self.knots, unit) for unit in np.eye(self.df)])
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,8 @@ def _lags(term: str, inner: Expression, numbers: list[str], options: Mapping[str
     if len(numbers) != 1 or set(options) - {"df"}:
         raise InputError(f"{term}: {LAGS}")
     most = _whole(term, "the largest lag", numbers[0], 1, MOST)
-    given = options.get("df", str(min(DEGREES, most + 1)))
+    # The default has its knots at about 0, 1, 2, 4, 8 …
+    given = options.get("df", str(min(most + 1, 2 + math.ceil(math.log2(most)))))
     return Lags(inner, most, _whole(term, "df", given, 2, most + 1))
 
 
