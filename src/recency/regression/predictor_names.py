@@ -238,8 +238,12 @@ def unknown(formula: Formula, columns: Mapping[str, Collection[str]]) -> list[st
         ("grouping variable", grouping(formula), own),
     ):
         shiftable = {*PREDICTORS[:4], *of_words}
-        problems = (_unknown(name, known, shiftable, perhaps) for name in names)
-        found += [f"no {kind} is called {problem}" for problem in problems if problem]
+        wrong: dict[tuple[str, str | None], str] = {}
+        for name in names:
+            parts = split(name)
+            if problem := _unknown(name, known, shiftable, perhaps):
+                wrong.setdefault((parts.stem, parts.lm), problem)  # once, of lags() too
+        found += [f"no {kind} is called {problem}" for problem in wrong.values()]
     return list(dict.fromkeys(found))
 
 

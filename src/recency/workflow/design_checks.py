@@ -108,8 +108,8 @@ def _unknown(
         read = dataset["measures"].get(measure, {}).get("of", measure)
         if not has_onsets(read, responses, dataset.get("task")):
             found.append(
-                f"{term} needs onsets, and {read} is not self-paced and has no column {ONSET}; map one "
-                f"(options → columns → {ONSET}), or write lags()"
+                f"{term} needs onsets, and responses that are not self-paced have no column {ONSET}; "
+                f"map one (options → columns → {ONSET}), or write lags()"
             )
     listed = dict.fromkeys([*names.used(formula), *names.grouping(formula)])
     stems = {name: names.split(name).stem for name in listed}
