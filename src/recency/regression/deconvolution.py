@@ -32,6 +32,10 @@ from recency.regression.texts import Texts
 
 STEP = 0.02
 """Of the logarithms of a kernel's parameters, in differences of the profile likelihood."""
+CLIMBS = 3
+"""Of each kernel's starts, how many are climbed from."""
+FLAT = 0.05
+"""Observed information of a logarithm below which it is not identified: a factor of 90 either way."""
 AT_BOUND = 0.01
 """Distance of such a logarithm from a bound below which the parameter is at the bound."""
 
@@ -131,24 +135,47 @@ def _terms(texts: Texts, rows: Rows, coding: Coding) -> list[_Term]:
 def _maximised(
     loglik: Callable[[np.ndarray], float], starts: Sequence[Sequence], bounds: np.ndarray
 ) -> np.ndarray:
-    """Return the logarithms of all kernels' parameters at the maximum."""
-    tried = [np.log(np.concatenate(each)) for each in zip(*starts, strict=True)]
-    values = [loglik(logs) for logs in tried]
-    start = tried[int(np.argmax(values))]
-    simplex = np.vstack([start, start + 0.4 * np.eye(len(start))])
-    options = {"xatol": 1e-4, "fatol": 1e-5, "initial_simplex": simplex, "maxiter": 1000}
+    """Return the logarithms of all kernels' parameters at the maximum.
+
+    A profile may have several maxima, and a plateau where a kernel is too narrow or too wide for the
+    words. So each kernel's starts are tried in turn, and the best few climbed from; of several kernels
+    once more in the end, from starts that are better than where the others led.
+    """
+    best = np.log(np.concatenate([each[0] for each in starts]))
+    value = loglik(best)
+    ends = np.cumsum([0, *(len(each[0]) for each in starts)])
+    for number in range(2 if len(starts) > 1 else 1):
+        for of_kernel, low, high in zip(starts, ends, ends[1:], strict=False):
+            tried = np.repeat(best[None], len(of_kernel), 0)
+            tried[:, low:high] = np.log(of_kernel)
+            values = np.array([loglik(logs) for logs in tried])
+            for place in np.argsort(-values)[:CLIMBS]:
+                if number and values[place] < value:
+                    break
+                found = _climbed(loglik, tried[place], values[place], bounds)
+                if (reached := loglik(found)) > value:
+                    best, value = found, reached
+    return best
+
+
+def _climbed(
+    loglik: Callable[[np.ndarray], float], start: np.ndarray, value: float, bounds: np.ndarray
+) -> np.ndarray:
+    options = {"eps": 1e-3, "ftol": 1e-8, "gtol": 1e-2, "maxiter": 200}
+    # What is minimised is near 0, so that tolerances are nats.
     best = minimize(
-        lambda logs: -loglik(logs), start, method="Nelder-Mead", bounds=bounds, options=options
+        lambda logs: value - loglik(logs), start, method="L-BFGS-B", bounds=bounds, options=options
     )
     return best.x
 
 
 def _uncertainty(
     fitted: Callable, logs: np.ndarray, bounds: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]:
     """Return the covariance of the logarithms, and of each coefficient its gradient, value and se.
 
-    Of a parameter at a bound the others' covariance is given it. NaN where the profile is flat.
+    It is given parameters at a bound, and given directions in which the profile is flat: whether there
+    are such is the last.
     """
     p = len(logs)
     free = np.flatnonzero(
@@ -172,12 +199,15 @@ def _uncertainty(
                 for b in (1, -1)
             ]
             information[k, m] = information[m, k] = -sum(corners) / (4 * STEP**2)
-    covariance = np.zeros((p, p))
+    covariance, is_flat = np.zeros((p, p)), False
     if len(free):
-        part = information[np.ix_(free, free)]
-        sound = np.linalg.eigvalsh(part).min() > 1e-3
-        covariance[np.ix_(free, free)] = np.linalg.inv(part) if sound else np.nan
-    return covariance, gradient, values, se
+        sizes, directions = np.linalg.eigh(information[np.ix_(free, free)])
+        sound = sizes > FLAT
+        covariance[np.ix_(free, free)] = (directions[:, sound] / sizes[sound]) @ directions[
+            :, sound
+        ].T
+        is_flat = not sound.all()
+    return covariance, gradient, values, se, is_flat
 
 
 def _described(
@@ -188,6 +218,7 @@ def _described(
     gradient: np.ndarray,
     values: np.ndarray,
     se: np.ndarray,
+    is_flat: bool,
     number: int,
 ) -> dict[str, Any]:
     """Return what a column's record has of its kernel."""
@@ -211,6 +242,6 @@ def _described(
     ends = np.abs(logs[own, None] - bounds[own]).min(1) <= AT_BOUND + STEP
     names_ = KERNELS[term.kernel].parameters
     notes = [f"{name} is at its bound" for name, end in zip(names_, ends, strict=True) if end]
-    if np.isnan(joint).any():
-        notes.append("the likelihood is flat in the kernel's parameters: no interval")
+    if is_flat:
+        notes.append("parameters of kernels are not identified: intervals are given them")
     return about | ({"note": "; ".join(notes)} if notes else {})

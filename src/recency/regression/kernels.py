@@ -69,7 +69,7 @@ def _reach_of_gamma(share: float, shape: float, mean: float, shift: float = 0.0)
     return float(gammainccinv(shape, share * mass)) * mean / shape - shift
 
 
-_MEANS = (0.1, 0.3, 1.0, 3.0)
+_MEANS, _SHAPES = (0.1, 0.3, 1.0, 3.0), (1.1, 3.0)
 _MEAN, _SHAPE, _SHIFT = (0.02, 10.0), (1.0, 50.0), (0.01, 2.0)
 
 KERNELS: dict[str, Kernel] = {
@@ -82,14 +82,14 @@ KERNELS: dict[str, Kernel] = {
     ),
     "gamma": Kernel(
         ("shape", "mean_s"),
-        tuple((2.0, mean) for mean in _MEANS),
+        tuple((shape, mean) for shape in _SHAPES for mean in _MEANS),
         (_SHAPE, _MEAN),
         gamma,
         _reach_of_gamma,
     ),
     "shifted_gamma": Kernel(
         ("shape", "mean_s", "shift_s"),
-        tuple((2.0, mean, 0.2) for mean in _MEANS),
+        tuple((shape, mean, 0.1) for shape in _SHAPES for mean in _MEANS),
         (_SHAPE, _MEAN, _SHIFT),
         shifted_gamma,
         _reach_of_gamma,
