@@ -14,7 +14,7 @@ modeling. *Cognition* 215, 104735.
 
 import contextlib
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,9 +22,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from recency.errors import InputError
+from recency.mixed.fitting import fit_model
 from recency.mixed.formula import Formula
+from recency.mixed.recorded import scaled, scaling_of
 from recency.regression.coding import Coding
-from recency.regression.estimation import estimate
+from recency.regression.estimation import prepared
 from recency.regression.kernels import KERNELS, named
 from recency.regression.predictors import Rows
 from recency.regression.readings import Readings, impulses_of, readings_of
@@ -32,7 +34,7 @@ from recency.regression.texts import Texts
 
 STEP = 0.02
 """Of the logarithms of a kernel's parameters, in differences of the profile likelihood."""
-CLIMBS = 3
+CLIMBS = 2
 """Of each kernel's starts, how many are climbed from."""
 FLAT = 0.05
 """Observed information of a logarithm below which it is not identified: a factor of 90 either way."""
@@ -61,9 +63,7 @@ class _Term:
         return float(self.readings.convolved(ones, self.at, self.kernel, values).mean())
 
 
-def profiled(
-    formula: Formula, texts: Texts, rows: Rows, design: Mapping[str, Any], coding: Coding
-) -> Coding:
+def profiled(formula: Formula, texts: Texts, rows: Rows, coding: Coding) -> Coding:
     """Estimate the parameters of a formula's kernels; the rows get the columns that these make.
 
     Parameters
@@ -72,8 +72,6 @@ def profiled(
         A linear mixed model.
     texts, rows, coding
         The words, the observations that are fitted, and how their columns are made.
-    design
-        Its design.
 
     Returns
     -------
@@ -88,18 +86,26 @@ def profiled(
     kernels = [KERNELS[term.kernel] for term in terms]
     bounds = np.log([pair for kernel in kernels for pair in kernel.bounds])
 
+    model, scaling, _ = prepared(formula, texts, rows, coding)
+    others = scaled(rows.predictors, scaling)
+
     def fitted(logs: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Return the log-likelihood, and coefficient and standard error of each column."""
         columns = {term.column: term.convolved(logs) for term in terms}
-        changed = replace(rows, predictors=rows.predictors | columns)
+        by = scaling_of(columns)
+        predictors = others | scaled(columns, by)
         with contextlib.redirect_stderr(io.StringIO()):
-            record, summary = estimate(formula, texts, changed, design, coding, False)
-        if summary is None:
-            raise InputError(f"formula '{formula}': no kernel can be estimated: {record['note']}")
-        effects = {each["term"]: (each["estimate"], each["se"]) for each in record["fixed"]}
-        sds = np.array([record["scaling"][term.column]["sd"] for term in terms])
-        pairs = np.array([effects.get(term.column, (np.nan, np.nan)) for term in terms])
-        return summary.loglik, pairs[:, 0] / sds, pairs[:, 1] / sds
+            result = fit_model(
+                model, predictors, rows.y, rows.groups, "cross_products", confirm=False
+            )
+        if result.summary is None:
+            raise InputError(f"formula '{formula}': no kernel can be estimated: {result.note}")
+        effects = dict(zip(result.summary.fixed, result.summary.se, strict=True))
+        pairs = [
+            (result.summary.fixed.get(name, np.nan), effects.get(name, np.nan)) for name in columns
+        ]
+        sds = np.array([by[name]["sd"] for name in columns])
+        return result.summary.loglik, *(np.array(pairs) / sds[:, None]).T
 
     logs = _maximised(lambda at: fitted(at)[0], [kernel.starts for kernel in kernels], bounds)
     uncertainty = _uncertainty(fitted, logs, bounds)

@@ -97,7 +97,7 @@ def read_data(inputs: Inputs, design: Mapping[str, Any], model: str) -> Data:
     names = categories.names(formula, texts, coding)
     asked = (texts, names, design["response"], formula.response, coding)
     rows = read_rows(inputs.fit, *asked)
-    coding = profiled(formula, texts, rows, design, coding)
+    coding = profiled(formula, texts, rows, coding)
     asked = (*asked[:-1], coding)
     held_out = None if inputs.exploratory is None else read_rows(inputs.exploratory, *asked)
     return Data(design, there, formula, texts, coding, rows, held_out)
