@@ -174,7 +174,7 @@ rule random_effects:
     input:
         unpack(
             lambda wildcards: regressions.random_effects_files(
-                study, wildcards.design, wildcards.dataset, wildcards.lm
+                study, wildcards.design, wildcards.dataset, wildcards.measure, wildcards.lm
             )
         ),
         fit="<results>/observations/{dataset}.{measure}/fit.parquet",

@@ -25,6 +25,9 @@ ADDITIVE = MIXED | {
     "engine": "gam",
     "formula": 'time_ms ~ length + s(surprisal, bs="cr", k=6) + s(subject, bs="re")',
 }
+KERNEL = "deconvolve(surprisal, kernel = exponential)"
+LAGGED = MIXED | {"formula": MIXED["formula"].replace("surprisal", "lags(surprisal, 2)")}
+CONTINUOUS = MIXED | {"formula": MIXED["formula"].replace("surprisal", KERNEL)}
 SKIPPING = MIXED | {
     "engine": "lme4",
     "family": "binomial",
@@ -43,6 +46,11 @@ DATASET = {
     },
     "filters": {"fixated": "time_ms > 0", "inside": "not item_first"},
 }
+SELF_PACED = DATASET | {
+    "task": "self_paced",
+    "options": {"columns": {"SPR": "time"}},
+    "measures": {"SPR": {"filters": ["fixated", "inside"]}},
+}
 HUB = {"checkpoint": "model", "bos": False}
 LETTERS = {"label": "Letters", "files": ["letters.txt"], "reader": "plain"}
 LETTERS |= {"options": {"plain": {"documents": "blank_line"}}}
@@ -54,13 +62,23 @@ TASK = {
 ABOUT = {"title": "Made", "lms": ["gpt2", "gpt2-dVM"], "baseline": "gpt2"}
 MADE = {
     "study": "made",
-    "run": ["whole", "parted", "masked"],
+    "run": ["whole", "parted", "masked", "delayed"],
     "lms": {"gpt2": HUB, "gpt2-dVM": HUB, "rob": {"checkpoint": "rob"}},
     "corpora": {"letters": LETTERS},
     "glue_tasks": {"made": TASK},
     "fine_tuning": {"seeds": [1, 2], "epochs": 2},
-    "designs": {"mixed": MIXED, "additive": ADDITIVE, "skipping": SKIPPING},
-    "datasets": {"made": DATASET, "made_whole": DATASET | {"partitioned": False}},
+    "designs": {
+        "mixed": MIXED,
+        "additive": ADDITIVE,
+        "skipping": SKIPPING,
+        "lagged": LAGGED,
+        "continuous": CONTINUOUS,
+    },
+    "datasets": {
+        "made": DATASET,
+        "made_whole": DATASET | {"partitioned": False},
+        "paced": SELF_PACED,
+    },
     "experiments": {
         "whole": ABOUT
         | {
@@ -71,6 +89,12 @@ MADE = {
         | {
             "lms": ["gpt2"],
             "responses": {"additive": ["made.FP"], "skipping": ["made.skip"]},
+        },
+        "delayed": ABOUT
+        | {
+            "responses": {"lagged": ["made.FP"], "continuous": ["paced.SPR"]},
+            "nested": [["gpt2", "gpt2-dVM"]],
+            "endpoint": "marginal",
         },
         "masked": ABOUT
         | {
@@ -121,10 +145,11 @@ def write(folder):
 def results(tmp_path_factory):
     folder = copy_project(tmp_path_factory.mktemp("models") / "project")
     table = write(folder)
-    run = snakemake(folder, "--nocolor", "whole", "parted", "masked", configs=["made.yaml"])
+    names = ("whole", "parted", "masked", "delayed")
+    run = snakemake(folder, "--nocolor", *names, configs=["made.yaml"])
     assert run.returncode == 0, run.stdout[-6000:]
     assert untracked(folder) == []
-    again = plan(folder, "whole", "parted", "masked", configs=["made.yaml"])
+    again = plan(folder, *names, configs=["made.yaml"])
     assert "Nothing to be done" in again.stdout and not planned(again.stdout)
     return folder / "results" / "made" / "paper", table
 
@@ -179,6 +204,23 @@ def test_smooths_stand_beside_lines(results):
     assert set(pd.read_csv(where / "smooth_curves.csv").kind) == {"smooth", "line", "count"}
     assert (where / "figure_smooths.svg").stat().st_size > 1000
     assert "skip" in (where / "table_delta_loglik.html").read_text()
+
+
+def test_delayed_effects_have_a_table_a_figure_and_held_out_tests(results):
+    folder, table = results
+    where = folder / "experiments" / "delayed"
+    rows = pd.read_csv(where / "delays.csv")
+    assert sorted(rows.kind) == ["exponential", "exponential", "lags", "lags"]
+    curves = pd.read_csv(where / "delay_curves.csv")
+    assert curves[curves.kind == "lags"].groupby("lm").x.agg(list).tolist() == [[0, 1, 2]] * 2
+    onsets = pd.read_parquet(folder / "observations" / "paced.SPR" / "onsets.parquet")
+    assert len(onsets) == len(table) and (onsets.onset_ms == 0).any()
+    tests = pd.read_csv(where / "permutation.csv").query("measure == 'SPR'")
+    assert (tests.n > 0).all() and tests.p.notna().all()
+    assert pd.read_csv(where / "nested.csv").p.notna().any()
+    for stem in ("figure_delays.png", "table_delays.html"):
+        assert (where / stem).stat().st_size > 1000
+    assert pd.read_csv(where / "delta_loglik.csv").delta_loglik.notna().all()
 
 
 def test_masked_lms_are_fine_tuned_and_read_by_length(results):

@@ -225,13 +225,14 @@ def test_designs_of_the_documentation_are_right():
         experiments |= read.get("experiments", {})
         designs |= read.get("designs", {} if "experiments" in read else read)
     del designs["over_pythia"]  # of a corpus that has `cloze` and `condition`
-    assert set(designs) == {"skipping", "smooth", "ppp", "skewed"}
+    assert set(designs) == {"skipping", "smooth", "ppp", "skewed", "delayed", "continuous"}
     config = load("config.open.yaml")
     config["experiments"] |= experiments
     responses = {
         "smooth": ["provo.FP"],
         "skipping": ["ucl_eye_tracking.skip"],
         "skewed": ["ucl_spr.SPR"],
+        "continuous": ["ucl_spr.SPR"],
     }
     config["experiments"]["mine"] = config["experiments"]["open"] | {"responses": responses}
     config["experiments"]["mine"]["cross_validation"] = {"folds": 10, "by": "sentence", "seed": 1}

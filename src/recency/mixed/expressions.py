@@ -26,7 +26,10 @@ class Token:
 
 @dataclass(frozen=True)
 class Expression:
-    """A syntax tree; `kind` is name, number, call, operation (one or two parts) or parenthesis."""
+    """A syntax tree: `kind` is name, number, call, operation (one or two parts) or parenthesis.
+
+    Options of a call are of the kind option, `df = 3`; a word in one, `kernel = gamma`, is a word.
+    """
 
     kind: str
     value: str
@@ -45,6 +48,8 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 CODINGS = ("scale", "factor", "poly")
 """Functions that need the fitted data's statistics or levels; they stand for a whole term."""
+DELAYS = ("lags", "deconvolve")
+"""Functions of the words read so far, which stand for a whole term of a design (recency.regression)."""
 R_FUNCTIONS = (
     *("s", "te", "ti", "t2", "ns", "bs", "offset", "cut", "ordered", "relevel", "interaction"),
     *("sin", "cos", "tan", "round", "floor", "ceiling", "pmin", "pmax", "ifelse", "is.na"),
@@ -148,8 +153,8 @@ class Reader:
         return Expression("call", token.text, self._arguments(token.text))
 
     def _arguments(self, function: str) -> tuple[Expression, ...]:
-        if function not in FUNCTIONS and function not in CODINGS:
-            known = ", ".join(f"{name}()" for name in (*FUNCTIONS, *CODINGS))
+        if function not in FUNCTIONS and function not in (*CODINGS, *DELAYS):
+            known = ", ".join(f"{name}()" for name in (*FUNCTIONS, *CODINGS, *DELAYS))
             raise Uncovered(
                 f"formula {self.text!r}: {function}() cannot be read; there are {known}"
             )
@@ -157,6 +162,8 @@ class Reader:
         inner = self.expression()
         if function == "poly":
             return inner, self._degree()
+        if function in DELAYS:
+            return inner, *self._options()
         if self.next != ")":
             raise Uncovered(
                 f"formula {self.text!r}: {function}({written(inner)} {self.next} … cannot be read; "
@@ -164,6 +171,24 @@ class Reader:
             )
         self.take(")")
         return (inner,)
+
+    def _options(self) -> list[Expression]:
+        """Read the rest of a call's arguments: numbers, and options such as `kernel = gamma`."""
+        found = []
+        while self.next != ")":
+            self.take(",")
+            token = self.take()
+            if token.kind == "name":
+                self.take("=")
+                value = self.take()
+                kind = "number" if value.kind == "number" else "word"
+                found.append(Expression("option", token.text, (Expression(kind, value.text),)))
+            elif token.kind == "number":
+                found.append(Expression("number", token.text))
+            else:
+                raise InputError(f"formula {self.text!r}: {token.text!r} is no argument")
+        self.take(")")
+        return found
 
     def _degree(self) -> Expression:
         """Read the rest of poly(x, degree), of whose arguments R knows more."""
@@ -196,6 +221,10 @@ def written(expression: Expression) -> str:
         return name if SYNTACTIC.fullmatch(name) else f"`{name}`"
     if expression.kind == "number":
         return f"{float(expression.value):.15g}"
+    if expression.kind == "word":
+        return expression.value
+    if expression.kind == "option":
+        return f"{expression.value} = {parts[0]}"
     if expression.kind == "call":
         return f"{expression.value}({', '.join(parts)})"
     if expression.kind == "parenthesis":
@@ -219,6 +248,11 @@ def evaluate(expression: Expression, data: Mapping[str, np.ndarray]) -> np.ndarr
         return data[expression.value]
     if expression.kind == "number":
         return np.float64(expression.value)
+    if expression.value in DELAYS and expression.kind == "call":
+        raise InputError(
+            f"{written(expression)} is of words in reading order, and a whole term of a design's "
+            "formula; a data frame has no such order: give it the columns themselves"
+        )
     parts = [evaluate(part, data) for part in expression.parts]
     with np.errstate(all="ignore"):  # what is not finite is found by whoever asked
         if expression.kind == "call":

@@ -59,11 +59,13 @@ def fit_least_squares(
     return summary, notes
 
 
-def criteria(summary: FitSummary, n: int, family: str = GAUSSIAN) -> dict[str, float]:
+def criteria(
+    summary: FitSummary, n: int, family: str = GAUSSIAN, others: int = 0
+) -> dict[str, float]:
     """Return AIC and BIC of a fit to n rows by maximum likelihood, as R counts its parameters.
 
     These are the fixed effects, theta of a mixed model, sigma of a linear one, and the shift of a
-    shifted lognormal one.
+    shifted lognormal one; and `others`, such as a kernel's.
     """
-    k = len(summary.fixed) + len(summary.theta) + (family in LINEAR) + (family == SHIFTED)
+    k = len(summary.fixed) + len(summary.theta) + (family in LINEAR) + (family == SHIFTED) + others
     return {"aic": 2 * k - 2 * summary.loglik, "bic": k * math.log(n) - 2 * summary.loglik}

@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 
 from recency.errors import InputError
 from recency.mixed.expressions import CODINGS, Expression, evaluate, read
-from recency.mixed.expressions import names as columns_of
 from recency.mixed.formula import Formula
 from recency.mixed.polynomials import Basis, basis_of
+from recency.regression import delay_terms
 from recency.regression import predictor_names as names
+from recency.regression.kernels import KERNELS, named
 from recency.regression.texts import Texts, mangled, plain, word_values
 
 SUMMED = ("surprisal", "corrected", "unigram", "length", "given_length")
@@ -32,7 +33,8 @@ class Coding:
     """What a fit keeps of its terms, so that other partitions get the same columns.
 
     `columns`: column → `term`, and what belongs to it of `level` (the column is its indicator),
-    `mean` and `sd` (of scale), `degree`, `alpha` and `norm2` (of poly). `spans`: term → columns.
+    `mean` and `sd` (of scale), `degree`, `alpha` and `norm2` (of poly), `lags` (weights of the words
+    before), `kernel` and its `parameters`. `spans`: term → columns.
     """
 
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -75,7 +77,7 @@ def coding_of(formula: Formula, full: Formula, texts: Texts, path: str | PathLik
     asked |= {term: e for term, e in expressions.items() if _is_text(e, texts)}
     if not asked:
         return rows
-    reads = {name for e in asked.values() for name in columns_of(e)}
+    reads = {name for e in asked.values() for name in names.inputs(e)}
     wanted = reads | set(needs) | set(groups) | {"word_id", "span"}
     there = [name for name in pq.read_schema(path).names if name in wanted]
     frame, _ = complete(pd.read_parquet(path, columns=there), texts, rows, path)
@@ -92,6 +94,8 @@ def coding_of(formula: Formula, full: Formula, texts: Texts, path: str | PathLik
     for term, expression in asked.items():
         if term in counted:
             made = _coded(term, expression, counted[term])
+        elif (delay := delay_terms.delay_of(term)) is not None:
+            made = _delayed(term, delay)
         elif expression.kind == "name":
             continue  # a number as it is
         else:
@@ -159,6 +163,12 @@ def of_span(name: str, values: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
 def coded(column: str, spec: Mapping[str, Any], values: Values) -> np.ndarray:
     """Return a column (n,) as it was coded for the fit; `values` gives the data's columns."""
     expression = read(spec["term"])
+    if "lags" in spec:
+        return sum(
+            weight * _finite(spec["term"], names.before(expression.parts[0], lag), values)
+            for lag, weight in enumerate(spec["lags"])
+            if weight
+        )
     if "level" in spec:
         inner = expression.parts[0] if expression.kind == "call" else expression
         return (_levels(values(inner.value)) == spec["level"]).astype(np.float64)
@@ -168,6 +178,17 @@ def coded(column: str, spec: Mapping[str, Any], values: Values) -> np.ndarray:
         basis = Basis(tuple(spec["alpha"]), tuple(spec["norm2"]))
         return basis.values(found)[:, spec["degree"] - 1]
     return (found - spec["mean"]) / spec["sd"] if "sd" in spec else found
+
+
+def _delayed(
+    term: str, delay: delay_terms.Lags | delay_terms.Deconvolution
+) -> dict[str, dict[str, Any]]:
+    """Return a delayed effect's columns; of a kernel with parameters that are yet to be estimated."""
+    if isinstance(delay, delay_terms.Lags):
+        return delay_terms.lag_columns(term, delay)
+    first = named(delay.kernel, KERNELS[delay.kernel].starts[0])
+    about = {"term": term, "kernel": delay.kernel, "parameters": first}
+    return {f"`{term.replace('`', '')}`": about}
 
 
 def _is_text(expression: Expression, texts: Texts) -> bool:
@@ -237,7 +258,7 @@ def _levels(values: np.ndarray) -> np.ndarray:
 
 def _finite(term: str, expression: Expression, values: Values) -> np.ndarray:
     """Evaluate an expression (n,); an InputError names the first row where it is not finite."""
-    columns = {name: values(name) for name in columns_of(expression)}
+    columns = {name: values(name) for name in names.inputs(expression)}
     for name, of_column in columns.items():
         if of_column.dtype == object:
             raise InputError(f"{term}: {name} has names such as {of_column[0]!r}, not numbers")

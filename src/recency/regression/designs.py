@@ -15,6 +15,7 @@ from recency.mixed.families import BINOMIAL, GAUSSIAN, LOGNORMAL, SHIFTED
 from recency.mixed.formula import Formula, without
 from recency.names import nearest
 from recency.reading.response_names import EVENT, RESPONSES
+from recency.regression import delay_terms
 from recency.regression import predictor_names as names
 
 SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
@@ -99,10 +100,12 @@ def read(design: Mapping[str, Any]) -> Formula | Additive:
             )
         formula = additive.parse(design["formula"], names.GROUPS)
         _check_response(formula.response, design["formula"])
+        _check_delays(formula, design)
         return formula
     formula = parse(design["formula"], mixed=design["engine"] != "ols")
     if "sigma" in design:
         formula = replace(formula, scale=_scale(design["sigma"]))
+    _check_delays(formula, design)
     if (function := design.get("linking", "linear")) != "linear":
         formula = linked(formula, design["of_interest"], function)
     return spilled(formula) if design.get("controls") == "spillover" else formula
@@ -134,6 +137,18 @@ def linked(formula: Formula, of_interest: Collection[str], function: float | str
             )
         terms[name] = [f"log1p({name})" if function == "log" else f"I({name}^{function:g})"]
     return formulas.expanded(formula, terms)
+
+
+def _check_delays(formula: Formula | Additive, design: Mapping[str, Any]) -> None:
+    """Raise an InputError where a delayed effect is wrong, or of an engine that has none."""
+    delayed = [term for term in formula.predictors if delay_terms.delay_of(term) is not None]
+    if delayed and design["engine"] == "gam":
+        raise InputError(
+            f"formula {design['formula']!r} has {delayed[0]}, which `engine: gam` does not cover; "
+            "write `engine: cross_products`"
+        )
+    for term in delay_terms.kernels(delayed):
+        check_mixed({"family": families.GAUSSIAN, **design}, term)
 
 
 def _scale(text: str) -> Formula:

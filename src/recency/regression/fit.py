@@ -75,7 +75,8 @@ def main(
     record |= {"base": kind_of_base(design, data.columns)} if model == "base" else {}
     record |= {"beside": inputs.beside} if inputs.beside is not None else {}
     if summary and others is None and "aic" not in record:
-        record |= criteria(summary, len(rows.y), families.of(record))
+        of_kernels = sum(len(each.get("parameters", ())) for each in record.get("delays", ()))
+        record |= criteria(summary, len(rows.y), families.of(record), of_kernels)
     held_out = parts(record, others) if summary and others else None
     record["loglik"] = log_likelihoods(summary, record, rows, held_out)
     if out_observations is not None:

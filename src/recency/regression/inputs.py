@@ -9,6 +9,7 @@ from recency.mixed.additive import Additive
 from recency.mixed.formula import Formula
 from recency.regression import categories
 from recency.regression.coding import Coding, coding_of
+from recency.regression.deconvolution import profiled
 from recency.regression.designs import (
     columns_there,
     formula_of,
@@ -18,7 +19,7 @@ from recency.regression.designs import (
 from recency.regression.predictors import Rows, read_rows
 from recency.regression.texts import Texts, read_texts
 
-ROLES = ("words", "fit", "exploratory", "unigram", "surprisal")
+ROLES = ("words", "fit", "exploratory", "unigram", "surprisal", "onsets")
 """The files that each regression has one of, or none."""
 
 
@@ -38,6 +39,8 @@ class Inputs:
         Surprisal of the LMs that the formula names, and of `beside`, by name.
     beside
         Another LM whose terms the full model has as well.
+    onsets
+        When each word came up (recency.reading.onsets), for formulas with a kernel.
     """
 
     words: str | PathLike
@@ -47,6 +50,7 @@ class Inputs:
     surprisal: str | PathLike | None = None
     others: Mapping[str, str | PathLike] = field(default_factory=dict)
     beside: str | None = None
+    onsets: str | PathLike | None = None
 
     @classmethod
     def of_job(cls, given: dict[str, Any], threads: int) -> "Inputs":
@@ -66,7 +70,7 @@ class Inputs:
         """Read the words' predictors in the variant of surprisal of a design, or of a fit's record."""
         spillover = design.get("spillover", "item")
         files = self.words, self.unigram, self.surprisal
-        return read_texts(*files, design["surprisal"], True, self.others, spillover)
+        return read_texts(*files, design["surprisal"], True, self.others, spillover, self.onsets)
 
 
 @dataclass
@@ -93,5 +97,7 @@ def read_data(inputs: Inputs, design: Mapping[str, Any], model: str) -> Data:
     names = categories.names(formula, texts, coding)
     asked = (texts, names, design["response"], formula.response, coding)
     rows = read_rows(inputs.fit, *asked)
+    coding = profiled(formula, texts, rows, coding)
+    asked = (*asked[:-1], coding)
     held_out = None if inputs.exploratory is None else read_rows(inputs.exploratory, *asked)
     return Data(design, there, formula, texts, coding, rows, held_out)

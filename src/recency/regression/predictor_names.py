@@ -99,7 +99,34 @@ def quoted(text: str) -> str:
 
 def variables(term: str) -> list[str]:
     """Return the columns of the data that a factor of a term is made of."""
-    return list(dict.fromkeys(columns_of(read(term))))
+    return inputs(read(term))
+
+
+def inputs(expression: Expression) -> list[str]:
+    """Return the columns of the data that an expression needs; of lags() those of words before."""
+    found = columns_of(expression)
+    if expression.kind == "call" and expression.value == "lags":
+        words = [int(p.value) for p in expression.parts[1:] if p.kind == "number"]
+        found = [shifted(name, -lag) for lag in range(sum(words) + 1) for name in found]
+    return list(dict.fromkeys(found))
+
+
+def shifted(name: str, words: int) -> str:
+    """Return the name of a column some words on (before: < 0): `previous2_surprisal`."""
+    if not words:
+        return name
+    parts = split(name)
+    shift = parts.shift + words
+    number = str(abs(shift)) if abs(shift) > 1 else ""
+    prefix = f"{'next' if shift > 0 else 'previous'}{number}_" if shift else ""
+    return prefix + parts.stem + (f"[{parts.lm}]" if parts.lm is not None else "")
+
+
+def before(expression: Expression, lag: int) -> Expression:
+    """Return an expression of the word `lag` words before."""
+    if expression.kind == "name":
+        return Expression("name", shifted(expression.value, -lag))
+    return replace(expression, parts=tuple(before(part, lag) for part in expression.parts))
 
 
 @functools.cache
@@ -211,8 +238,12 @@ def unknown(formula: Formula, columns: Mapping[str, Collection[str]]) -> list[st
         ("grouping variable", grouping(formula), own),
     ):
         shiftable = {*PREDICTORS[:4], *of_words}
-        problems = (_unknown(name, known, shiftable, perhaps) for name in names)
-        found += [f"no {kind} is called {problem}" for problem in problems if problem]
+        wrong: dict[tuple[str, str | None], str] = {}
+        for name in names:
+            parts = split(name)
+            if problem := _unknown(name, known, shiftable, perhaps):
+                wrong.setdefault((parts.stem, parts.lm), problem)  # once, of lags() too
+        found += [f"no {kind} is called {problem}" for problem in wrong.values()]
     return list(dict.fromkeys(found))
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,10 @@ class Files:
     """surprisal under each LM; None is the one that the regression is for"""
     variant: str = "plain"
     first_may_lack: bool = False
+    onsets: str | PathLike | None = None
+    """when each word came up (recency.reading.onsets)"""
+    readings: Any = None
+    """these, once they were read (recency.regression.readings)"""
     read: dict[str, np.ndarray] = field(default_factory=dict)
 
 
@@ -55,6 +60,7 @@ def read_texts(
     first_may_lack: bool = False,
     others: Mapping[str, str | PathLike] | None = None,
     spillover: str = "item",
+    onsets: str | PathLike | None = None,
 ) -> Texts:
     """Read the predictors that are properties of a word.
 
@@ -68,7 +74,7 @@ def read_texts(
     before, but there it is 0 if it begins its item.
 
     `others` are the files of surprisal of LMs that a formula names. With `spillover` `sentence` the
-    word before is sought in the sentence. All else that words have, word_values() reads.
+    word before is sought in the sentence. `onsets` is for kernels. All else that words have, word_values() reads.
     """
     there = pq.read_schema(words).names
     more = [name for name in (*EXTRA, *CATEGORICAL) if name in there]
@@ -107,7 +113,7 @@ def read_texts(
         for code, level in enumerate(codes.names):
             predictors[f"{name}_{level}"] = (codes.codes == code).astype(np.float64)
     lms = {**(others or {}), **({} if surprisal is None else {None: surprisal})}
-    files = Files(words, lms, variant, first_may_lack)
+    files = Files(words, lms, variant, first_may_lack, onsets)
     sentence = frame["sentence"].to_numpy()
     return Texts(predictors, sentence, item, categories, files, unit)
 

@@ -9,7 +9,7 @@ from recency import grids
 from recency.endpoints import CROSSED, DRAWS
 from recency.evaluations import registry
 from recency.mixed.formula import Formula
-from recency.regression import designs
+from recency.regression import delay_terms, designs
 from recency.regression import predictor_names as names
 from recency.workflow.study import Study
 
@@ -133,6 +133,16 @@ def names_unigram(study: Study, design: str) -> bool:
     return any(names.split(name).stem == "unigram" for name in used)
 
 
+def onsets_of(study: Study, responses: Iterable[Mapping]) -> list[str]:
+    """Return the onsets of the responses whose designs have a kernel."""
+    found = [
+        observations_file(r, "onsets.parquet")
+        for r in responses
+        if delay_terms.kernels(formula(study, r["design"]).predictors)
+    ]
+    return list(dict.fromkeys(found))
+
+
 def own_columns(study: Study, dataset: str, measure: str) -> list[str]:
     """Return the columns that some design asks of a dataset's own words or observations."""
     asked = {
@@ -171,7 +181,10 @@ def regression_files(
     if study.partitioned(dataset):
         where = f"<results>/observations/{dataset}.{measure}"
         files["exploratory"] = f"{where}/exploratory.parquet"
-    return files | others(study, [{"design": design, "dataset": dataset}])
+    response = {"design": design, "dataset": dataset, "measure": measure}
+    for path in onsets_of(study, [response]):
+        files["onsets"] = path
+    return files | others(study, [response])
 
 
 def parted(files: Iterable[Mapping]) -> dict:
@@ -218,9 +231,13 @@ def nested_files(
     return parted([files | beside | {"fit": fit_partition(dataset, measure)}])
 
 
-def random_effects_files(study: Study, design: str, dataset: str, lm: str) -> dict[str, str]:
+def random_effects_files(
+    study: Study, design: str, dataset: str, measure: str, lm: str
+) -> dict[str, str]:
     """Return what the search for the random effects' structure reads beside the fit partition."""
     files = predictors(study, dataset, lm)
+    for path in onsets_of(study, [{"design": design, "dataset": dataset, "measure": measure}]):
+        files["onsets"] = path
     return files | others(study, [{"design": design, "dataset": dataset}])
 
 
@@ -295,6 +312,7 @@ def tested_files(study: Study, asked: list[tuple[dict, str, str]]) -> dict[str, 
     return (
         unigrams_for(study, responses)
         | others(study, responses)
+        | ({"onsets": onsets} if (onsets := onsets_of(study, responses)) else {})
         | {
             "held_out": [observations_file(r, "held_out.parquet") for r, _, _ in asked],
             "words": [predictors(study, r["dataset"])["words"] for r, _, _ in asked],

@@ -352,8 +352,13 @@ class Study(Ranked, Absent):
 
     def responses_file(self, dataset: str, measure: str) -> str:
         """Return the responses of a measure, or of the one that an event is of."""
-        read = self.config["datasets"][dataset]["measures"].get(measure, {}).get("of", measure)
+        read = self.response_read(dataset, measure).partition(".")[2]
         return f"<results>/datasets/{dataset}/responses.{read}.parquet"
+
+    def response_read(self, dataset: str, measure: str) -> str:
+        """Return <dataset>.<measure> of a measure, or of the one that an event is of."""
+        measures = self.config["datasets"][dataset]["measures"]
+        return f"{dataset}.{measures.get(measure, {}).get('of', measure)}"
 
     def responses_files(self, dataset: str) -> list[str]:
         """Return the responses of a dataset, measure by measure."""

@@ -46,6 +46,7 @@ def main(
     seed: int = 0,
     replicates: int = 10_000,
     others: Sequence[File] = (),
+    onsets: Sequence[File] = (),
     named: Sequence[Mapping[str, str]] = (),
 ) -> None:
     """Write two rows of COLUMNS (CSV) for each of `comparisons`: b added to a, and a added to b.
@@ -54,7 +55,7 @@ def main(
     `fit_both` are fitted as LM a's, with b beside it. Log-likelihoods in nats; `difference` is the
     mean squared error of both minus that of one alone, < 0 where the added LM helps. p is the
     larger of p_subject and p_sentence, p_holm is p corrected by Holm's method among all rows.
-    `others` and `named` as in permutation.main().
+    `others`, `onsets` and `named` as in permutation.main().
     """
     rows = []
     for index, names in enumerate(comparisons):
@@ -62,8 +63,10 @@ def main(
         of_dataset = permutation.of_dataset(names["dataset"], named, others)
         shared = held_out[index], words[index], unigram[index] if unigram else None
 
-        def errors(surprisal, fit, more, shared=shared):
-            return permutation.squared_errors(*shared, surprisal, fit, more)
+        of_kernels = permutation.onsets_beside(held_out[index], onsets)
+
+        def errors(surprisal, fit, more, shared=shared, of_kernels=of_kernels):
+            return permutation.squared_errors(*shared, surprisal, fit, more, of_kernels)
 
         with_b = of_dataset | {b: surprisal_b[index]}
         both = errors(surprisal_a[index], fit_both[index], with_b)

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ def main(
     seed: int = 0,
     statistic: str = MEAN,
     others: Sequence[str | PathLike] = (),
+    onsets: Sequence[str | PathLike] = (),
     named: Sequence[Mapping[str, str]] = (),
     kinds: Mapping[str, str] | None = None,
     out_kinds: str | PathLike | None = None,
@@ -92,7 +94,8 @@ def main(
     families: LMs against their baseline (`baselines`, lm → lm) over all responses, the same by
     response, and other pairs in these two ways. `out_kinds` has the same of each pair of `kinds`
     (lm → kind), in two families of its own: over all responses, and by response. `others` are the
-    files of surprisal of LMs that formulas name: of each of `named`, an lm and a dataset.
+    files of surprisal of LMs that formulas name: of each of `named`, an lm and a dataset. `onsets`
+    are of the responses whose designs have a kernel.
     `statistic` is a module of recency.stats.statistics.
     """
     shown = progress(len(comparisons), "permutation test", "comparisons")
@@ -101,7 +104,8 @@ def main(
     def errors(dataset: str, *files: str | PathLike) -> Errors | None:
         key = tuple(map(str, files))
         if key not in done:
-            done[key] = squared_errors(*files, of_dataset(dataset, named, others))
+            of_other_lms = of_dataset(dataset, named, others)
+            done[key] = squared_errors(*files, of_other_lms, onsets_beside(files[0], onsets))
         return done[key]
 
     by_response: dict[tuple[str, ...], list[Pair]] = {}
@@ -197,6 +201,13 @@ def of_dataset(
     return {each["lm"]: path for each, path in pairs if each["dataset"] == dataset}
 
 
+def onsets_beside(
+    observations: str | PathLike, onsets: Sequence[str | PathLike]
+) -> str | PathLike | None:
+    """Return the file of `onsets` that lies next to some observations; None where there is none."""
+    return next((path for path in onsets if Path(path).parent == Path(observations).parent), None)
+
+
 def squared_errors(
     held_out: str | PathLike,
     words: str | PathLike,
@@ -204,6 +215,7 @@ def squared_errors(
     surprisal: str | PathLike,
     fit: str | PathLike,
     others: Mapping[str, str | PathLike] | None = None,
+    onsets: str | PathLike | None = None,
 ) -> Errors | None:
     """Predict a response's held-out observations; None where the LM has no fit.
 
@@ -213,7 +225,7 @@ def squared_errors(
     if model["sigma"] is None:
         print(f"{fit}: no fit, left out: {model['note']}", file=sys.stderr)
         return None
-    inputs = Inputs(words, held_out, None, unigram, surprisal, others or {})
+    inputs = Inputs(words, held_out, None, unigram, surprisal, others or {}, onsets=onsets)
     rows = rows_for(model, held_out, inputs.texts(model))
     groups = {name: rows.groups[name] for name in CLUSTERS}
     unit = observed(model) if model["response"] == "raw" else f"log {observed(model)}"
