@@ -28,11 +28,13 @@ NAMES = ("lm", "label", "dataset", "measure", "design")
 RESCALED = [f"{name}_rescaled" for name, endpoint in ENDPOINTS.items() if endpoint.rescaled]
 KEYS = {f"delta_loglik_{name}": e.key for name, e in ENDPOINTS.items() if name != CROSSED}
 KEYS |= {f"delta_loglik_{name}": f"exploratory_{name}" for name in RESCALED}
-FIGURES = ("delta_loglik", *KEYS, "delta_aic")
+OWN = "loglik"
+"""Conditional log-likelihood, exploratory partition, of the model with the LM."""
+FIGURES = ("delta_loglik", *KEYS, OWN, "delta_aic")
 SAME = ("base", "endpoint", "n", "n_exploratory", "n_fit")
 ENDS = ("low", "high", "by")
 PER_OBSERVATION = "delta_loglik_per_observation"
-COLUMNS = [*NAMES, *SAME, "delta_loglik", *ENDS, PER_OBSERVATION, *KEYS, "delta_aic"]
+COLUMNS = [*NAMES, *SAME, "delta_loglik", *ENDS, PER_OBSERVATION, *KEYS, OWN, "delta_aic"]
 COLUMNS += ["seeds", "converged", "note"]
 BY_SEED = [*NAMES, "variant", "seed", "base", "endpoint", *FIGURES, "converged", "note"]
 INTERVALS = [f"{end}_{cluster}" for cluster in CLUSTERS for end in ("low", "high")]
@@ -275,6 +277,8 @@ def compare(full: File, base: File, endpoint: str = "conditional") -> dict[str, 
         pair = with_lm["loglik"].get(key), without_lm["loglik"].get(key)
         figures[name] = "" if None in pair else repr(pair[0] - pair[1])
     figures["delta_loglik"] = figures.get(f"delta_loglik_{endpoint}", "")
+    own = with_lm["loglik"].get("exploratory")
+    figures[OWN] = "" if own is None else repr(own)
     figures["delta_aic"] = _delta_aic(with_lm, without_lm)
     scored = "fit" if endpoint == IN_SAMPLE else "exploratory"
     notes = [f"{fit['model']}: {fit['note']}" for fit in (with_lm, without_lm) if fit["note"]]

@@ -14,6 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from recency import grids
+from recency.evaluations.reading_times.delta_loglik import OWN
 from recency.evaluations.reading_times.intervals import ALL
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import LM, Described, Response
@@ -39,11 +40,11 @@ def data(
 ) -> pd.DataFrame:
     """Give one row a fit: lm, label, dataset, measure, the settings as text, ΔLogLik, convergence.
 
-    low and high are the 95 % interval of the difference from the baseline of the same settings. The
+    loglik is the log-likelihood of the model with the LM, in nats for each observation (n); low and high are the 95 % interval of the difference from the baseline of the same settings. The
     sums over responses follow, their dataset and measure `all`.
     """
     names = ["lm", "dataset", "measure", "design"]
-    columns = [*names, "delta_loglik", "n", "converged"]
+    columns = [*names, "delta_loglik", OWN, "n", "n_exploratory", "converged"]
     labels = {lm.lm: lm.label for lm in lms}
     sure = comparison.table(intervals, [*names, "kind", "n", "delta_loglik", "low", "high"])
     paired = sure[sure.kind == "baseline"].set_index(names)[["low", "high"]]
@@ -54,15 +55,17 @@ def data(
     if fits.groupby(["dataset", "measure"]).ngroups == 1:
         summed = summed[:0]
     rows = []
+    fits[OWN] = fits[OWN].astype(float) / fits.n_exploratory.astype(float)
     fits["converged"] = ~fits.converged.astype(str).str.lower().isin(["false", "0", "0.0"])
     of_sum = fits.groupby(["lm", fits.design.map(by_settings)]).converged.all()
+    summed[[OWN, "n_exploratory"]] = math.nan
     summed["converged"] = [of_sum[lm, settings] for lm, settings in zip(summed.lm, summed.design)]
     design_of = {settings: design for design, settings in by_settings.items()}
     for row in pd.concat([fits, summed[columns]]).itertuples(index=False):
         design = design_of[row.design] if row.dataset == ALL else row.design
         settings = {**grid["lms"][row.lm], **grid["designs"][design]}
         lm = settings["lm"]
-        fit = {"delta_loglik": row.delta_loglik, "n": row.n}
+        fit = {"delta_loglik": row.delta_loglik, OWN: getattr(row, OWN), "n": row.n}
         key = (row.lm, row.dataset, row.measure, row.design)
         fit |= dict(zip(("low", "high"), ends.get(key, (math.nan, math.nan)), strict=True))
         named = {"lm": lm, "label": labels[lm], "dataset": row.dataset, "measure": row.measure}
@@ -100,13 +103,13 @@ def cells(rows: pd.DataFrame, settings: list[str]) -> list[tuple[str, ...]]:
 def of_response(rows: pd.DataFrame, response: Response, settings: list[str]) -> pd.DataFrame:
     """Return ΔLogLik and convergence by cell and LM, in one response."""
     part = rows[(rows.dataset == response.dataset) & (rows.measure == response.measure)]
-    return part.set_index([*settings, "lm"])[["delta_loglik", "low", "high", "converged"]]
+    return part.set_index([*settings, "lm"])[["delta_loglik", OWN, "low", "high", "converged"]]
 
 
 def fit_of(found: pd.DataFrame, cell: tuple[str, ...], lm: str) -> pd.Series:
     """Return an LM's ΔLogLik in a cell, its interval and convergence; NaN where it has none."""
     key = (*cell, lm) if cell else lm
-    absent = {"delta_loglik": math.nan, "low": math.nan, "high": math.nan, "converged": True}
+    absent = dict.fromkeys(("delta_loglik", OWN, "low", "high"), math.nan) | {"converged": True}
     return found.loc[key] if key in found.index else pd.Series(absent)
 
 
@@ -116,14 +119,17 @@ def layout(
     """Set the cells out as rows, the LMs of each response as columns.
 
     Beneath stands the interval of the difference from the baseline, in bold where it excludes zero.
+    Where families or linking functions differ, a column has how well each fits.
     """
     settings = varied(rows)
+    fitted = bool({"family", "linking"} & {*settings}) and "response" not in settings
     header = [
-        ["" for _ in settings] + [Cell(r.label, span=len(lms)) for r in responses],
+        ["" for _ in settings] + [Cell(r.label, span=len(lms) + fitted) for r in responses],
         [Cell(grids.SETTINGS[key], left=True) for key in settings]
-        + [lm.label for _ in responses for lm in lms],
+        + [label for _ in responses for label in (*(lm.label for lm in lms), *["fit"] * fitted)],
     ]
     tabled = {response: of_response(rows, response, settings) for response in responses}
+    best = {response: tabled[response][OWN].max() for response in responses}
     grid, won = [], dict.fromkeys(itertools.product(responses, lms), 0)
     every = cells(rows, settings)
     for cell in every:
@@ -136,6 +142,9 @@ def layout(
                 text = style.number(fit.delta_loglik) + ("" if fit.converged else "†")
                 below = (style.interval(fit.low, fit.high, nats),)
                 line.append(Cell(text, below, bold=fit.low > 0 or fit.high < 0))
+            if fitted:
+                own = pd.Series([each[OWN] for each in fits.values()]).max()
+                line.append(style.number(1000 * (own - best[response])))
         grid.append(line)
     notes = [
         (
@@ -147,6 +156,11 @@ def layout(
         wins = ", ".join(f"{lm.label} {won[response, lm]}" for lm in lms if won[response, lm])
         notes.append(
             f"{response.label}: highest in so many of {len(every)} cells: {wins or 'none'}"
+        )
+    if fitted:
+        notes.append(
+            "fit: log-likelihood per 1,000 exploratory observations (nats, of times in ms) of the best LM's "
+            "model, relative to the best cell"
         )
     notes.append(constant(rows))
     if not rows.converged.all():
