@@ -13,7 +13,7 @@ rule effects_by_item:
         fillers=lambda wildcards: products.inputs(study, "effects_by_item", "fillers", wildcards),
     output:
         "<results>/experiments/{experiment}/effects.csv",
-        items="<results>/experiments/{experiment}/effects_by_item.csv",
+        by_item="<results>/experiments/{experiment}/effects_by_item.csv",
     log:
         "<logs>/effects_by_item/{experiment}.log",
     conda:

@@ -2,16 +2,18 @@
 
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "regression"))
 from made_readers import DESIGN, files, parted, readings, texts
-from project import assert_is_refused
+from project import ROOT, SCHEMA, assert_is_refused, load, merged
 from scipy import stats
 
 from recency.errors import InputError
@@ -24,6 +26,7 @@ from recency.evaluations.effects_by_item import (
     table_predicted,
 )
 from recency.regression import fit as regression
+from recency.workflow import checks
 
 ITEMS, READERS, BITS, SPILLED, FACTOR = 20, 60, 6.0, 3.0, 4.0
 FILLERS = DESIGN | {
@@ -234,7 +237,7 @@ def test_without_fillers_there_are_the_readers_alone(study):
 def test_figures_and_tables_are_drawn(results, tmp_path):
     results[0].to_csv(tmp_path / "effects.csv", index=False)
     results[1].to_csv(tmp_path / "items.csv", index=False)
-    given = {"effects": tmp_path / "effects.csv", "items": tmp_path / "items.csv"}
+    given = {"effects": tmp_path / "effects.csv", "by_item": tmp_path / "items.csv"}
     for module, more in ((figure_items, {}), (figure_predicted, {"lms": LMS})):
         out = [tmp_path / f"{module.__name__}.{end}" for end in ("svg", "pdf", "png", "csv")]
         module.main(**given, out=out, **more)
@@ -269,7 +272,7 @@ def test_faults_of_a_table_are_named(study, changed, said):
         (lambda r: r.update(density={"link": "log"}, family="gamma"), "`link: identity`"),
         (lambda r: r["fixed"][2].update(term="length:surprisal"), "length:surprisal of the fillers' design mixes"),
         (lambda r: r.update(fixed=[], note="singular"), "regression failed (singular)"),
-        (lambda r: r.update(fixed=r["fixed"][:2]), "has no effect of what an LM gives"),
+        (lambda r: r.update(fixed=r["fixed"][:2]), "fit has no effect of what an LM gives"),
         (lambda r: r.update(formula="amplitude_uv ~ surprisal"), "the fillers' response is amplitude_uv"),
     ],
 )  # fmt: skip
@@ -302,3 +305,9 @@ FAULTS = {
 @pytest.mark.parametrize("overlay", FAULTS, ids=range(len(FAULTS)))
 def test_faults_of_a_config_are_refused_when_it_is_read(overlay):
     assert_is_refused(overlay, FAULTS[overlay])
+
+
+def test_the_documentation_s_config_is_right():
+    text = (ROOT / "docs" / "garden_paths.md").read_text()
+    overlay = yaml.safe_load(re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1])
+    checks.check(merged(load("config.open.yaml"), overlay), SCHEMA)

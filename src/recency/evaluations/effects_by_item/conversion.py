@@ -55,7 +55,8 @@ def terms_of(record: Mapping[str, Any], where: str) -> list[str]:
         if of_lm:
             found.append(effect["term"])
     if not found:
-        raise InputError(f"{where}: the fillers' design has no effect of what an LM gives")
+        note = f" ({record['note']})" if record["note"] else ""
+        raise InputError(f"{where}: the fillers' fit has no effect of what an LM gives{note}")
     return found
 
 

@@ -18,7 +18,7 @@ from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_item_effects", "Effects of items, partially pooled")},
-    "reads": ["effects", "items=effects_by_item"],
+    "reads": ["effects", "by_item=effects_by_item"],
 }
 
 _ROW = 0.15  # inches an item
@@ -65,9 +65,9 @@ def draw(totals: pd.DataFrame, items: pd.DataFrame) -> Figure:
     return figure
 
 
-def main(*, effects: File, items: File, out: Files) -> None:
+def main(*, effects: File, by_item: File, out: Files) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values)."""
     totals = results_files.read(effects, COLUMNS, [])
-    rows = results_files.read(items, ITEMS, [])
+    rows = results_files.read(by_item, ITEMS, [])
     rows = rows[rows.source.isin([READERS, UNPOOLED])]
     style.write(out, rows, draw, totals, rows)

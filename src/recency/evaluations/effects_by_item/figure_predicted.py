@@ -12,7 +12,7 @@ from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_predicted_effects", "Effects predicted from surprisal")},
-    "reads": ["effects", "items=effects_by_item"],
+    "reads": ["effects", "by_item=effects_by_item"],
     "settings": ["lms"],
     "when": "fillers",
 }
@@ -72,10 +72,10 @@ def _points(axes, rows: pd.DataFrame, **how) -> None:
     axes.errorbar(rows.effect, rows.effect_observed, np.stack(y), np.stack(x), ls="none", **how)
 
 
-def main(*, effects: File, items: File, out: Files, lms: Described) -> None:
+def main(*, effects: File, by_item: File, out: Files, lms: Described) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values)."""
     models, _ = comparison.records(lms, [])
     keys = ["contrast", "region"]
     totals = paired_with_readers(results_files.read(effects, COLUMNS, models), keys)
-    rows = paired_with_readers(results_files.read(items, ITEMS, models), [*keys, "item"])
+    rows = paired_with_readers(results_files.read(by_item, ITEMS, models), [*keys, "item"])
     style.write(out, pd.concat([totals, rows]), draw, totals, rows, models)

@@ -36,7 +36,7 @@ def main(
     words: File,
     observations: Sequence[File],
     out: File,
-    out_items: File,
+    out_by_item: File,
     *,
     lms: Sequence[Mapping],
     contrasts: Sequence[Mapping],
@@ -45,7 +45,7 @@ def main(
     surprisals: Sequence[File] = (),
     fillers: Sequence[File] = (),
 ) -> None:
-    """Write COLUMNS of each contrast to `out`, and ITEMS of each of its items to `out_items`.
+    """Write COLUMNS of each contrast to `out`, and ITEMS of each of its items to `out_by_item`.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def main(
         Contract 1.
     observations : sequence of path
         Observations after the filters, without the held-out partition.
-    out, out_items : path
+    out, out_by_item : path
         CSV files. Effects are in the response's unit; low and high are the ends of 95 % intervals.
         `excess` is the readers' effect less the predicted one, `share` predicted over observed.
     lms : sequence of mapping
@@ -106,7 +106,7 @@ def main(
             items.append(of_items.assign(**same, source=total["source"]))
     table = pd.DataFrame(totals)
     write_csv(out, table[table.source != UNPOOLED].reindex(columns=COLUMNS))
-    write_csv(out_items, pd.concat(items, ignore_index=True)[ITEMS])
+    write_csv(out_by_item, pd.concat(items, ignore_index=True)[ITEMS])
 
 
 def _by_region(contrasts: Sequence[Mapping], regions: Sequence[str] | None) -> Iterator[dict]:
