@@ -225,7 +225,7 @@ def test_designs_of_the_documentation_are_right():
         experiments |= read.get("experiments", {})
         designs |= read.get("designs", {} if "experiments" in read else read)
     del designs["over_pythia"]  # of a corpus that has `cloze` and `condition`
-    assert set(designs) == {"skipping", "smooth", "ppp", "skewed"}
+    assert set(designs) == {"skipping", "smooth", "ppp", "skewed", "bayesian"}
     config = load("config.open.yaml")
     config["experiments"] |= experiments
     responses = {
