@@ -226,7 +226,7 @@ def test_loo_and_the_held_out_density_are_those_of_the_record(fitted, tmp_path):
 
 @pytest.mark.long
 def test_the_scale_of_gamma_is_the_coefficient_of_variation(tmp_path, brms_here):
-    """brms has its shape, 1 / sigma^2; our Laplace approximation has log sigma itself."""
+    """Brms has its shape, 1 / sigma^2; our Laplace approximation has log sigma itself."""
     words = texts(tmp_path, sentences=16)
     rows = readings(words, lambda bits: 6 * bits, subjects=12, residual=0.0)
     sd = np.exp(-2.5 + 0.08 * words.bits.to_numpy()[rows.word_id])
