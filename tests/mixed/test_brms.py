@@ -14,12 +14,15 @@ import yaml
 sys.path.insert(0, str(Path(__file__).parents[1] / "regression"))
 from made_readers import MIXED, columns, files, parted, readings, texts
 from project import ROOT, SCHEMA, assert_is_refused, load, merged
-from scipy.stats import norm
+from scipy.stats import gamma, norm
 
 import recency
 from recency.errors import InputError
 from recency.evaluations.loo import table
-from recency.mixed import brms_model, formula
+from recency.mixed import brms, brms_model, density_record, formula
+from recency.mixed.fitting import Result, figures
+from recency.mixed.levels import Levels
+from recency.mixed.summary import FitSummary
 from recency.regression import fit as regression
 from recency.regression.designs import check_model, formula_of, read
 from recency.workflow import checks, installed
@@ -141,6 +144,47 @@ def test_an_r_without_brms_is_refused_with_the_command_that_installs_it(tmp_path
     rscript.write_text("#!/bin/sh\nexit 0\n")
     monkeypatch.setenv("PATH", str(tmp_path))
     installed.require_brms()
+
+
+class Listed(list):
+    """A list of R's, with names."""
+
+    def __init__(self, **values):
+        super().__init__(values.values())
+        self.names = list(values)
+
+
+def test_draws_of_a_shape_are_recorded_as_those_of_sigma():
+    """The density at the record's values is scipy's, with brms's shape."""
+    text = "time_ms ~ length + (1 + length | subject)"
+    call = called(text, "sigma ~ length + (1 | subject)", family="gamma")
+    group = Listed(
+        group=["g1"], columns=["Intercept", "x1", "shape_Intercept"], sd=[0.2, 0.1, 0.4],
+        correlation=[1, 0.5, 0, 0.5, 1, 0, 0, 0, 1], levels=["l0", "l1"],
+        modes=[0.3, -0.3, 0.05, -0.05, 0.2, -0.2],
+    )  # fmt: skip
+    parts = {
+        "fixed": ["Intercept", "shape_Intercept", "x1", "shape_x1"],
+        "estimates": [5.8, 2.0, 0.1, -0.3], "se": [0.1, 0.2, 0.01, 0.05],
+        "covariance": np.diag([0.01, 0.04, 0.0001, 0.0025]).ravel(), "random": [group],
+        "parameters": [], "means": [], "logs": [],
+    }  # fmt: skip
+    location, of_scale = brms._effects(call, parts, {"subject": ["anna", "ben"]})
+    assert location["fixed"] == {"(Intercept)": 5.8, "length": 0.1}
+    assert location["modes"]["subject"] == {"anna": [0.3, 0.05], "ben": [-0.3, -0.05]}
+    assert location["random"]["subject"]["correlation"].tolist() == [[1, 0.5], [0.5, 1]]
+    summary = FitSummary(**location, theta=[], sigma=0.0, loglik=0.0, singular=False, messages=[],
+                         converged=True)  # fmt: skip
+    more = brms._scale(call, {"family": "gamma"}, parts, of_scale, summary)
+    assert more["density"]["scale"]["random"]["subject"]["sd"] == [0.2]
+    record = figures(Result(summary, True, "")) | more | {"family": "gamma"}
+    x, groups = np.array([-1.0, 2.0]), {"subject": Levels(np.array([0, 1]), ["anna", "ben"])}
+    eta = density_record.linear_predictors(record, {"length": x}, groups, 2, ())
+    mean = np.exp(5.8 + 0.1 * x + np.array([0.3 - 0.05, -0.3 - 0.1]))
+    shape = np.exp(2.0 - 0.3 * x + np.array([0.2, -0.2]))
+    y = np.array([350.0, 280.0])
+    expected = gamma.logpdf(y, shape, scale=mean / shape)
+    assert density_record.log_densities(record, y, eta) == pytest.approx(expected)
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ fit_bayesian <- function(formula, scale, data, family, link, priors, chains, ite
 # Draws of what is no effect of a formula, a column each: sigma, shape, beta, ndt.
 draws_of <- function(fit, names) {
   there <- intersect(names, variables(fit))
+  if (!length(there)) return(matrix(0, ndraws(fit), 0, dimnames = list(NULL, character())))
   as.matrix(as_draws_matrix(fit, variable = there))
 }
 
@@ -61,7 +62,7 @@ summarise_bayesian <- function(fit) {
     high = apply(draws, 2, quantile, 0.975),
     covariance = as.numeric(cov(draws)),
     random = random_of_bayesian(fit),
-    parameters = colnames(parameters),
+    parameters = as.character(colnames(parameters)),
     means = colMeans(parameters),
     logs = colMeans(log(parameters)),
     rhat = max(rhat(fit), na.rm = TRUE),

@@ -1,7 +1,7 @@
 """A mixed model's formula, family and priors as brms takes them, without R.
 
 Columns are called x1, x2 …, grouping variables g1, g2 …, since brms takes no name such as
-`log(cloze)` or `surprisal[Pythia]`.
+`log(x)` or `x[a]`.
 """
 
 import re
