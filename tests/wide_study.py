@@ -57,6 +57,7 @@ experiments:
     dependencies: trees
     conditions: {dataset: annotated, measure: SPR}
     contrasts: {dataset: annotated, measures: [SPR], contrasts: {later: {high: position == 3, low: position == 2}}}
+    effects_by_item: {dataset: annotated, measure: SPR, fillers: simulated_spr.SPR, contrasts: {later: {high: position == 3, low: position == 2}}}
     ranks: {replicates: 20}
     nested: [[Pythia, ALiBi-mix-TI]]
   along: {title: Along, lms: [Pythia], baseline: Pythia, responses: {spr: [simulated_spr.SPR]}, steps: [5, 40]}

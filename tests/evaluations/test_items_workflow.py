@@ -1,5 +1,6 @@
 """Experiments from table to figure: the YAML of docs/corpora.md, run as it stands there."""
 
+import json
 import re
 
 import numpy as np
@@ -78,10 +79,28 @@ def results(tmp_path_factory):
         "given": {"surprisals": given | {"unit": "bits"}},
     }
     overlay["experiments"]["by_condition"] |= {"lms": ["kn", "given"], "baseline": "kn"}
+    overlay["designs"]["fillers"] = overlay["designs"]["by_condition"] | {
+        "formula": "time_ms ~ surprisal + (1 | subject) + (1 | stimulus)"
+    }
+    overlay["experiments"]["by_item"] = {
+        "title": "Effects by item", "lms": ["given"], "baseline": "given",
+        "responses": {"fillers": ["trials.SPR"]},
+        "effects_by_item": {
+            "dataset": "trials", "measure": "SPR", "by": "stimulus", "fillers": "trials.SPR",
+            "regions": ["critical"],
+            "contrasts": {"c": {"high": "condition == 'low'", "low": "condition == 'high'"}},
+        },
+    }  # fmt: skip
     overlay |= {"study": "made", "run": ["by_condition"], "lms": lms}
     (folder / "made.yaml").write_text(yaml.safe_dump(overlay))
     targets = ["table_conditions.html", "figure_conditions.svg", "delta_loglik.csv"]
     targets = [f"results/made/paper/experiments/by_condition/{each}" for each in targets]
+    products = (
+        "figure_item_effects.svg",
+        "figure_predicted_effects.svg",
+        "table_predicted_effects.html",
+    )
+    targets += [f"results/made/paper/experiments/by_item/{each}" for each in products]
     targets.append("results/made/paper/datasets/trials/check.html")
     run = snakemake(folder, "--nocolor", *targets, configs=["made.yaml"])
     assert run.returncode == 0, run.stdout[-6000:]
@@ -117,3 +136,16 @@ def test_regressions_have_the_region_s_own_surprisal(results):
     found = pd.read_csv(folder / "experiments" / "by_condition" / "delta_loglik.csv")
     assert set(found.measure) == {"SPR", "Spill"} and set(found.lm) == {"kn", "given"}
     assert cells(24).shape[0] == words["item"].nunique()
+
+
+def test_effects_of_items_are_predicted_by_the_fit_of_the_fillers(results):
+    """Of the table of surprisals, whose critical words differ by 10 bits between the conditions."""
+    folder = results[0]
+    fit = json.loads((folder / "regression/fillers/trials.SPR/given.full.json").read_text())
+    (slope,) = (e["estimate"] for e in fit["fixed"] if e["term"] == "surprisal")
+    rows = pd.read_csv(folder / "experiments/by_item/effects.csv").set_index("source")
+    bits = slope * 12 / fit["scaling"]["surprisal"]["sd"]  # and the low word is longer by 2
+    assert rows.effect["given"] == pytest.approx(bits)
+    assert rows.excess["given"] == pytest.approx(rows.effect["readers"] - bits)
+    items = pd.read_csv(folder / "experiments/by_item/effects_by_item.csv")
+    assert set(items.source) == {"readers", "readers_unpooled", "given"}

@@ -350,7 +350,7 @@ CONFIG = {
                  "triggering": {"corpus": "made", "pairs": [["she", "she"]]},
                  "cross_validation": {"folds": 10, "by": "sentence"}, "maze": {"dataset": "ucl"},
                  "word_length": {"dataset": "ucl"}, "conditions": {"dataset": "ucl", "measure": "SPR"},
-                 "length": {"corpus": "made"}, "contrasts": {"dataset": "ucl"}, "rank_metrics": {"dataset": "ucl"},
+                 "length": {"corpus": "made"}, "contrasts": {"dataset": "ucl"}, "effects_by_item": {"dataset": "ucl", "fillers": "ucl.FP"}, "rank_metrics": {"dataset": "ucl"},
                  "attention_maps": {"sentence": "kettle", "lms": ["Pythia"], "layers": 2}},
         "exp3": {"title": "Experiment 3", "lms": [], "baseline": "", "responses": {}}},
     "designs": {"spr": {"engine": "ols"}},

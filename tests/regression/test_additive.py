@@ -225,7 +225,8 @@ def test_designs_of_the_documentation_are_right():
         experiments |= read.get("experiments", {})
         designs |= read.get("designs", {} if "experiments" in read else read)
     del designs["over_pythia"]  # of a corpus that has `cloze` and `condition`
-    assert set(designs) == {"skipping", "smooth", "ppp", "skewed", "delayed", "continuous"}
+    expected = {"skipping", "smooth", "ppp", "skewed", "delayed", "continuous", "bayesian"}
+    assert set(designs) == expected
     config = load("config.open.yaml")
     config["experiments"] |= experiments
     responses = {

@@ -192,6 +192,7 @@ def figures(result: Result) -> dict[str, Any]:
             {"term": term, "estimate": estimate, "se": se}
             for (term, estimate), se in zip(summary.fixed.items(), summary.se, strict=True)
         ],
+        "covariance": summary.covariance.tolist(),
         "theta": summary.theta,
         "random": {
             group: {

@@ -1,9 +1,20 @@
 """What is reported of a fitted model, whoever computed it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+
+@dataclass
+class Predictive:
+    """Log predictive densities of rows, where they are no function of the record of a fit."""
+
+    fitted: np.ndarray
+    """of the fitted rows (n,), each left out"""
+    held_out: Callable[..., np.ndarray]
+    """of other rows (m,): takes scaled predictors, groups and the response"""
 
 
 @dataclass
@@ -24,3 +35,4 @@ class FitSummary:
     converged: bool
     covariance: np.ndarray
     """of the fixed effects' estimates, (p, p)"""
+    predictive: Predictive | None = None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from recency.errors import InputError
-from recency.mixed import additive, families
+from recency.mixed import additive, brms_model, families
 from recency.mixed import formula as formulas
 from recency.mixed.additive import Additive
 from recency.mixed.expressions import written
@@ -21,7 +21,7 @@ from recency.regression import predictor_names as names
 SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
 CHOICES = {
     "base": ("fixed", "all"),
-    "engine": ("cross_products", "lme4", "ols", "gam"),
+    "engine": ("cross_products", "lme4", "ols", "gam", "brms"),
     "response": ("raw", "log"),
     "surprisal": tuple(SURPRISAL),
     "controls": ("own", "spillover"),
@@ -194,7 +194,7 @@ def formula_of(
     if model not in models:
         raise InputError(f"model is {model!r} and must be {' or '.join(map(repr, models))}")
     formula = read(design)
-    check_family(design, formula.response)
+    check_model(design, formula)
     if design["response"] == "log" and formula.response == "amplitude_uv":
         raise InputError(
             f"design: {formula.response} has no logarithm, since amplitudes are below 0 as well; "
@@ -247,6 +247,13 @@ def columns_there(
     }
 
 
+def check_model(design: Mapping[str, Any], formula: Formula | Additive) -> None:
+    """Raise an InputError unless family, engine, response and priors go together."""
+    check_family(design, formula.response)
+    if "priors" in design and isinstance(formula, Formula):
+        brms_model.check_priors(design["priors"], formula)
+
+
 def check_family(design: Mapping[str, Any], response: str) -> None:
     """Raise an InputError unless family, engine and response go together."""
     family = design.get("family", GAUSSIAN)
@@ -257,10 +264,10 @@ def check_family(design: Mapping[str, Any], response: str) -> None:
             f"design: the left side is {response} and the family {family}; `family: binomial` and "
             f"'{EVENT} ~ …' go together"
         )
-    if family == BINOMIAL and design["engine"] not in ("lme4", "gam"):
+    if family == BINOMIAL and design["engine"] not in ("lme4", "gam", "brms"):
         raise InputError(
             f"design: engine {design['engine']} fits no binomial family; write `engine: lme4` "
-            "(glmer) or `engine: gam`"
+            "(glmer), `engine: gam` or `engine: brms`"
         )
     if family == BINOMIAL and design["response"] != "raw":
         raise InputError("design: events have no logarithm; set `response: raw`")
@@ -285,10 +292,14 @@ def _check_scale(design: Mapping[str, Any], family: str) -> None:
     if "sigma" in design and family in (BINOMIAL, SHIFTED) and "shift" not in design:
         way = "; state its `shift`" if family == SHIFTED else "; leave it out"
         raise InputError(f"design: family {family} has no formula of sigma{way}")
-    if has_density(design) and design["engine"] != "cross_products":
+    if design["engine"] == "brms":
+        brms_model.check_family(family)
+    elif named := [key for key in ("priors", "sampling") if key in design]:
+        raise InputError(f"design: {named[0]} is of `engine: brms`")
+    elif has_density(design) and design["engine"] != "cross_products":
         raise InputError(
             f"design: {_density_because(design)} is fitted by Laplace's approximation; write "
-            f"`engine: cross_products` in place of {design['engine']}"
+            f"`engine: cross_products` in place of {design['engine']}, or `engine: brms` samples it"
         )
 
 

@@ -2,7 +2,7 @@
 
 Theta is searched on cross-products (engine `cross_products`), whose figures are our own or, of fits
 that are confirmed, lme4's; or all is lme4's, its optimiser as well (engine `lme4`). Engine `ols` is least squares on the means over subjects, `gam` an
-additive model of mgcv. The exploratory partition is scored with the fit's parameters.
+additive model of mgcv, `brms` a Bayesian one of brms. The exploratory partition is scored with the fit's parameters.
 """
 
 import json
@@ -22,7 +22,11 @@ from recency.regression.coding import Coding
 from recency.regression.designs import kind_of_base
 from recency.regression.estimation import estimate
 from recency.regression.inputs import Inputs, read_data
-from recency.regression.log_likelihoods import in_sample_parts, log_likelihoods, parts
+from recency.regression.log_likelihoods import (
+    held_out_parts,
+    in_sample_parts,
+    log_likelihoods,
+)
 from recency.regression.predictors import Rows, word_means
 
 
@@ -77,11 +81,11 @@ def main(
     if summary and others is None and "aic" not in record:
         of_kernels = sum(len(each.get("parameters", ())) for each in record.get("delays", ()))
         record |= criteria(summary, len(rows.y), families.of(record), of_kernels)
-    held_out = parts(record, others) if summary and others else None
+    held_out = held_out_parts(summary, record, others) if summary and others else None
     record["loglik"] = log_likelihoods(summary, record, rows, held_out)
     if out_observations is not None:
         fitted = None
-        if in_sample or others is None:
+        if in_sample or others is None or (summary and summary.predictive):
             fitted = {IN_SAMPLE: in_sample_parts(summary, record, rows)} if summary else {}
         write_observations(out_observations, others, held_out, rows, fitted)
     with atomic(out) as path:

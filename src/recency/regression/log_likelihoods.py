@@ -128,6 +128,19 @@ def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
     return {name: values for name, values in found.items() if values is not None}
 
 
+def held_out_parts(
+    summary: FitSummary, record: Mapping[str, Any], rows: Rows
+) -> dict[str, np.ndarray]:
+    """Return the `parts` of rows under a fit; of draws, the log predictive density alone.
+
+    That is the log of the mean density over draws, new levels' effects drawn from their distribution.
+    """
+    if summary.predictive is None:
+        return parts(record, rows)
+    predictors = scaled(rows.predictors, record["scaling"])
+    return {"conditional": summary.predictive.held_out(predictors, rows.groups, rows.y)}
+
+
 def _rescaled(record: Mapping[str, Any], rows: Rows) -> dict[str, dict[str, float]]:
     """Return the scaling of these rows; what the fit does not scale, such as indicators, stays."""
     own = scaling_of({name: rows.predictors[name] for name in record["scaling"]})
@@ -150,8 +163,11 @@ def in_sample_parts(summary: FitSummary, record: Mapping[str, Any], rows: Rows) 
 
     They sum to `summary.loglik`. Of mixed models they are those of the marginal likelihood, of least
     squares the rows' own. Laplace's approximation (events) and mgcv's likelihood are no sums over
-    rows: there each row has its conditional part and an equal share of the rest.
+    rows: there each row has its conditional part and an equal share of the rest. Of a Bayesian
+    model they are elpd by PSIS-LOO.
     """
+    if summary.predictive is not None:
+        return summary.predictive.fitted
     if families.of(record) == families.BINOMIAL or "mgcv" in record:
         found = contributions(record, rows)
     else:

@@ -29,6 +29,10 @@ def problems(config: dict, root: Path) -> list[str]:
         except InputError as error:
             found.append(f"{where}: {_without(str(error), design['formula'])}")
             continue
+        try:
+            designs.check_model(design, formula)
+        except InputError as error:
+            found.append(f"designs → {name}: {str(error).removeprefix('design: ')}")
         unknown = [lm for lm in names.lms(formula) if lm not in config["lms"]]
         wrong = [f"no lm is called {nearest(lm, config['lms'])}" for lm in unknown]
         wrong = [*wrong, *names.misplaced(formula)] or _names(config, root, name, formula)

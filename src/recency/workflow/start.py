@@ -18,6 +18,7 @@ from recency.workflow import (
     costs,
     failed,
     failure_notice,
+    installed,
     leftovers,
     loading,
     machine,
@@ -212,6 +213,8 @@ def begin(study: Study, workflow) -> None:
     require_writable(study)
     training_guard.check(study.config, workflow)
     require_machine(study, workflow)
+    if _samples_here(workflow):
+        installed.require_brms()
     cluster.end_orphans(workflow)
     if workflow.local_exec:
         # The limit is for a cluster's queue; here, waiting for it takes two fifths of a core.
@@ -287,6 +290,13 @@ def say_where(study: Study) -> None:
     there = [f"{name} ({what})" for name, what in known.items() if Path(results, name).exists()]
     if there:
         logger.info(f"In {results}/: {', '.join(there)}")
+
+
+def _samples_here(workflow) -> bool:
+    """Say whether brms is to fit a model on this machine, by the R that is on the PATH."""
+    if not workflow.local_exec or workflow.touch or workflow.deployment_settings.deployment_method:
+        return False
+    return any(job.rule.name == "bayesian_regression" for job in workflow.dag.needrun_jobs())
 
 
 def require_machine(study: Study, workflow) -> None:

@@ -72,7 +72,7 @@ def effects(
     """
     high, low = (
         pd.Series(value[side]).groupby(words[by].to_numpy()[side]).mean()
-        for side in _sides(words, contrast, where)
+        for side in sides(words, contrast, where)
     )
     return (high - low).dropna()
 
@@ -116,7 +116,7 @@ def paired(difference: np.ndarray) -> tuple[float, float]:
     return float(result.statistic), float(result.pvalue)
 
 
-def _sides(words: pd.DataFrame, contrast: Mapping, where: str) -> list[np.ndarray]:
+def sides(words: pd.DataFrame, contrast: Mapping, where: str) -> list[np.ndarray]:
     """Return which words (masks) are high and which are low."""
 
     def holds(key: str) -> np.ndarray:

@@ -34,6 +34,12 @@ def _problems(config, name) -> list[str]:
             for design in experiment["responses"]
             if config["designs"][design]["engine"] == "ols"
         ]
+    problems += [
+        f"{where}: {design!r} is of `engine: brms`, whose models are not fitted again for each fold: "
+        "PSIS-LOO leaves each observation out (table_loo)"
+        for design in experiment["responses"]
+        if config["designs"][design]["engine"] == "brms"
+    ]
     return problems + _folds_beyond(config, experiment, where)
 
 

@@ -5,7 +5,6 @@ from recency import endpoints, grids
 from recency.errors import InputError
 from recency.evaluations.registry import Evaluation
 from recency.figures import encoding
-from recency.mixed.additive import Additive
 from recency.regression import covered_endpoints, designs
 from recency.regression import predictor_names as names
 
@@ -55,9 +54,10 @@ def _nested_problems(config, entry, where) -> list[str]:
     for design in entry.get("responses", {}) if entry.get("nested") else ():
         place = f"{where} → responses → {design}"
         formula = _formula(config, design)
-        if isinstance(formula, Additive):
+        engine = config["designs"][design]["engine"]
+        if engine in ("gam", "brms"):
             found.append(
-                f"{place}: `nested` is of mixed models or `engine: ols`, not of `engine: gam`"
+                f"{place}: `nested` is of mixed models or `engine: ols`, not of `engine: {engine}`"
             )
         # With a misspelled predictor, which is said elsewhere, `of_interest` still names surprisal.
         interest = config["designs"][design].get("of_interest", [])

@@ -1,0 +1,31 @@
+# Effects of contrasts on items, partially pooled, and those that surprisal predicts.
+
+
+rule effects_by_item:
+    input:
+        words=lambda wildcards: products.inputs(study, "effects_by_item", "words", wildcards),
+        observations=lambda wildcards: products.inputs(
+            study, "effects_by_item", "observations", wildcards
+        ),
+        surprisals=lambda wildcards: products.inputs(
+            study, "effects_by_item", "surprisals", wildcards
+        ),
+        fillers=lambda wildcards: products.inputs(study, "effects_by_item", "fillers", wildcards),
+    output:
+        "<results>/experiments/{experiment}/effects.csv",
+        by_item="<results>/experiments/{experiment}/effects_by_item.csv",
+    log:
+        "<logs>/effects_by_item/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        lms=lambda wildcards: study.lms_of(wildcards.experiment),
+        by=lambda wildcards: products.setting_of(study, "effects_by_item", "by", wildcards),
+        regions=lambda wildcards: products.setting_of(
+            study, "effects_by_item", "regions", wildcards
+        ),
+        contrasts=lambda wildcards: products.setting_of(
+            study, "effects_by_item", "contrasts", wildcards
+        ),
+    script:
+        "../workflow/scripts/effects_by_item/effects_by_item.py"

@@ -1,0 +1,131 @@
+"""Effects by item, partially pooled, and their prediction from surprisal converted by fillers."""
+
+from collections.abc import Iterator
+
+from recency import config as configuration
+from recency.evaluations.contrasts.spec import conditions_of, listed
+from recency.evaluations.registry import Evaluation, schema
+from recency.names import nearest
+from recency.reading import declared_columns, filters
+
+KEY = "effects_by_item"
+
+
+def settings_of(config: dict, experiment: str) -> dict:
+    """Return an experiment's `effects_by_item`, the defaults filled in."""
+    properties = schema(KEY)["experiment"][KEY]["properties"]
+    defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
+    return defaults | config["experiments"][experiment][KEY]
+
+
+def _setting(key: str):
+    return lambda study, experiment: settings_of(study.config, experiment).get(key)
+
+
+def _applies(study, experiment: str) -> bool:
+    asked = study.experiment(experiment).get(KEY, {})
+    return asked.get("dataset") not in (None, *study.not_run)
+
+
+def _has_fillers(study, experiment: str) -> bool:
+    """Whether there are fillers, and their files are here."""
+    fillers = settings_of(study.config, experiment).get("fillers")
+    return fillers is not None and fillers.split(".", 1)[0] not in study.not_run
+
+
+def _observations(study, experiment: str) -> list[str]:
+    """Return the observations without the held-out partition."""
+    settings = settings_of(study.config, experiment)
+    name, measure = settings["dataset"], settings["measure"]
+    parts = ("fit", "exploratory") if study.partitioned(name) else ("fit",)
+    return [f"<results>/observations/{name}.{measure}/{part}.parquet" for part in parts]
+
+
+def _surprisals(study, experiment: str) -> list[str]:
+    if not _has_fillers(study, experiment):
+        return []
+    name = settings_of(study.config, experiment)["dataset"]
+    return [
+        f"<results>/surprisal/{lm}/{name}.parquet" for lm in study.experiment(experiment)["lms"]
+    ]
+
+
+def _designs(config: dict, experiment: str, fillers: str) -> list[str]:
+    """Return the designs that an experiment has for a response."""
+    return [
+        response["design"]
+        for response in configuration.responses(config, experiment)
+        if "{dataset}.{measure}".format(**response) == fillers
+    ]
+
+
+def _fillers(study, experiment: str) -> list[str]:
+    """Return the fillers' regression of each LM."""
+    if not _has_fillers(study, experiment):
+        return []
+    fillers = settings_of(study.config, experiment)["fillers"]
+    (design,) = _designs(study.config, experiment, fillers)
+    lms = study.experiment(experiment)["lms"]
+    return [f"<results>/regression/{design}/{fillers}/{lm}.full.json" for lm in lms]
+
+
+def _conditions(settings: dict) -> Iterator[tuple[str, str]]:
+    """Yield the conditions of contrasts, and that of a region where there are some."""
+    yield from conditions_of(settings["contrasts"])
+    if "regions" in settings:
+        yield "regions", f"region == {settings['regions'][0]!r}"
+
+
+def _problems(config, name) -> list[str]:
+    if KEY not in config["experiments"][name]:
+        return []
+    settings, where = settings_of(config, name), f"experiments → {name} → {KEY}"
+    called, dataset = settings["dataset"], config["datasets"][settings["dataset"]]
+    problems = []
+    if settings["measure"] not in dataset["measures"]:
+        near = nearest(settings["measure"], dataset["measures"])
+        problems.append(f"{where} → measure: {called} has no measure {near}")
+    elif "event" in dataset["measures"][settings["measure"]]:
+        problems.append(
+            f"{where} → measure: {settings['measure']} is an event; effects are of times, "
+            "amplitudes and scores"
+        )
+    columns = declared_columns.of_words(config, dataset)
+    if settings["by"] not in columns:
+        problems.append(
+            f"{where} → by: the words of {called} have no column {nearest(settings['by'], columns)}; "
+            "a table's own columns are mapped in options → columns"
+        )
+    for key, text in _conditions(settings):
+        if problem := filters.problem(text, columns):
+            problems.append(f"{where} → {key}: {problem}")
+    if (fillers := settings.get("fillers")) is not None:
+        count = len(_designs(config, name, fillers))
+        if count != 1:
+            problems.append(
+                f"{where} → fillers: {fillers!r} is in {count} designs of the experiment's "
+                "`responses`; list it in one, which converts surprisal"
+            )
+    return problems
+
+
+EVALUATION = Evaluation(
+    key=KEY,
+    applies=_applies,
+    inputs={
+        "words": lambda study, experiment: (
+            f"<results>/datasets/{_setting('dataset')(study, experiment)}/words.parquet"
+        ),
+        "observations": _observations,
+        "surprisals": _surprisals,
+        "fillers": _fillers,
+    },
+    settings={
+        **{key: _setting(key) for key in ("by", "regions")},
+        "contrasts": lambda study, experiment: listed(
+            settings_of(study.config, experiment)["contrasts"]
+        ),
+    },
+    conditions={"fillers": _has_fillers},
+    problems=_problems,
+)
