@@ -193,14 +193,22 @@ def _by_language_variant(config: dict, lm: str, settings: dict) -> str:
 
 
 def design_variant(config: dict, design: str, settings: dict) -> str:
-    """Return the name of a design with these settings, which the config has from now on."""
+    """Return the name of a design with these settings, which the config has from now on.
+
+    A family may be followed by its link, as `gamma identity`.
+    """
     own = config["designs"][design]
     before = _settings_of(own)
     changed = {key: value for key, value in settings.items() if value != before[key]}
     if not changed:
         return design
     name = variant_name(design, changed)
-    config["designs"][name] = own | changed
+    made = own | changed
+    if "family" in changed:
+        family, _, link = changed["family"].partition(" ")
+        made = {key: value for key, value in made.items() if key != "link"}
+        made |= {"family": family} | ({"link": link} if link else {})
+    config["designs"][name] = made
     return name
 
 
