@@ -8,10 +8,10 @@ trained on from it carry it along; an n-gram model's is a file next to it. Passa
 import json
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from recency import overrides, passages
+from recency import passages
 from recency.errors import InputError
 
 #: The history's key in a config.json.
@@ -20,7 +20,6 @@ KEY = "training_history"
 #: texts share up to 6 %, parts of one corpus up to 13 % (Radford et al. 2019), a text of a training text
 #: all; halfway no text that was set aside is refused, and none that was trained on passes.
 MOST_SEEN = 0.5
-WAY_OUT = "Evaluate it on a text that it was not trained on"
 #: The least share that is worth a note.
 NOTED = 0.001
 
@@ -153,40 +152,41 @@ def require_unseen(text: str | Path, name: str, models: Mapping[str, str | Path]
         _require_unseen(name, own, lm, history, path if path.is_dir() else path.parent)
 
 
-def require_unseen_words(
-    words: str | Path, dataset: str, lm: str, model: str | Path, accept: Collection[str] = ()
-) -> None:
-    """Refuse surprisal of a dataset's texts under an LM that was trained on them.
+def seen(words: str | Path, dataset: str, lm: str, model: str | Path) -> str:
+    """Describe the training on a dataset's texts of an LM that has seen most of them.
 
     Parameters
     ----------
     words : str or Path
         Contract 1.
     dataset, lm : str
-        Their names in the config, for the message.
+        Their names in the config, for notes.
     model : str or Path
-        The LM's folder or file. Of one without a history nothing is known, and nothing is refused.
-    accept : collection of str
-        Names of checks that may fail: "trained_on" of the LM.
+        The LM's folder or file.
 
-    Raises
-    ------
-    InputError
-        Where more than half of the texts' passages are in the LM's training text.
+    Returns
+    -------
+    str
+        How much of the texts it was trained on; "" where that is half at most, or where no history
+        says what it was trained on.
     """
-    if history := read(model):
-        folder = Path(model) if Path(model).is_dir() else Path(model).parent
-        _require_unseen(dataset, passages.of_file(words), lm, history, folder, accept)
+    if not (history := read(model)):
+        return ""
+    folder = Path(model) if Path(model).is_dir() else Path(model).parent
+    return next(_most_seen(dataset, passages.of_file(words), lm, history, folder), "")
 
 
 def _require_unseen(
-    name: str,
-    text: passages.Passages,
-    lm: str,
-    history: Mapping | None,
-    folder: Path,
-    accept: Collection[str] | None = None,
+    name: str, text: passages.Passages, lm: str, history: Mapping | None, folder: Path
 ) -> None:
+    for found in _most_seen(name, text, lm, history, folder):
+        raise InputError(f"{lm} {found}; evaluate it on a text that it was not trained on")
+
+
+def _most_seen(
+    name: str, text: passages.Passages, lm: str, history: Mapping | None, folder: Path
+) -> Iterator[str]:
+    """Yield each training text that has most of a text's passages; note smaller shares on stderr."""
     for record in texts(history):
         if "passages" not in record:
             print(
@@ -197,13 +197,10 @@ def _require_unseen(
         if share is None:
             print(f"{lm}: {name} is too short to compare with {record['corpus']}", file=sys.stderr)
         elif share > MOST_SEEN:
-            found = (
-                f"was trained on {share:.0%} of {name} (passages of {passages.LENGTH} words that "
-                f"are in {record['corpus']})"
+            yield (
+                f"was trained on {share:.0%} of {name} (passages of {passages.LENGTH} words that are "
+                f"in {record['corpus']})"
             )
-            if accept is None:
-                raise InputError(f"{lm} {found}. {WAY_OUT}")
-            overrides.refuse("trained_on", lm, f"it {found}", WAY_OUT, f"lms → {lm}", accept)
         elif share >= NOTED:
             print(
                 f"{lm} was trained on {share:.1%} of {name} ({record['corpus']})", file=sys.stderr

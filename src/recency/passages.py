@@ -101,7 +101,7 @@ def of_file(path: str | Path) -> Passages:
             batches = file.iter_batches(columns=["text"])
             return of_texts(text for batch in batches for text in batch.column(0).to_pylist())
         words = file.read(["item", "word"]).to_pandas()
-    return of_texts(" ".join(own) for _, own in words.groupby("item", sort=False)["word"])
+    return of_texts(" ".join(own.dropna()) for _, own in words.groupby("item", sort=False)["word"])
 
 
 class _Words(dict):

@@ -123,6 +123,7 @@ def test_a_grid_plans_each_fit_once(tmp_path):
 
 
 NAMES = ("lm", "label", "dataset", "measure", "design", "delta_loglik", "n")
+OWN = ("loglik", "n_exploratory")
 
 
 def results(folder, config):
@@ -135,7 +136,7 @@ def results(folder, config):
     ]
     with (folder / "delta_loglik.csv").open("w", newline="") as file:
         table = csv.writer(file)
-        table.writerow([*NAMES, "converged", "note"])
+        table.writerow([*NAMES, *OWN, "converged", "note"])
         for name, lm in grid["lms"].items():
             for row in listed:
                 log = grid["designs"][row["design"]]["response"] == "log"
@@ -143,7 +144,7 @@ def results(folder, config):
                 value = 10 + 5 * best + row["at"] + 0.1 * lm["seed"]
                 failed = name == "Pythia" and row["design"] == "spr"
                 names = (name, lm["lm"], "simulated_spr", "SPR", row["design"])
-                table.writerow([*names, value, 99, not failed, ""])
+                table.writerow([*names, value, 99, -500 - row["at"], 99, not failed, ""])
     with (folder / "intervals.csv").open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow([*NAMES[:1], *NAMES[2:5], "kind", "n", "delta_loglik", "low", "high"])
@@ -212,7 +213,9 @@ def test_table_and_figure_of_a_grid(config, tmp_path):
 def test_responses_are_summed_in_each_cell(config, tmp_path):
     params = results(tmp_path, config)
     with (tmp_path / "delta_loglik.csv").open("a", newline="") as file:
-        csv.writer(file).writerow(["Pythia", "Pythia", "other", "FP", "spr", 3, 99, True, ""])
+        csv.writer(file).writerow(
+            ["Pythia", "Pythia", "other", "FP", "spr", 3, 99, -500, 99, True, ""]
+        )
     raw = grids.settings_of_designs(params["grid"]["designs"])["spr"]
     with (tmp_path / "intervals.csv").open("a", newline="") as file:
         for lm, kind, value in (("Pythia", "own", 18), ("ALiBi-mix-TI", "own", 23),

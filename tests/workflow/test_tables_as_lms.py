@@ -245,7 +245,7 @@ def test_they_stand_in_every_cell_of_a_grid(tmp_path):
     grid = grids.expand(config)["exp1"]
     assert len(grid["lms"]) == 3
     (design,) = list(grid["designs"])[:1]
-    about = {"dataset": "d", "measure": "SPR", "base": "all", "endpoint": "crossed", "design": design, "n": 9, "converged": True}  # fmt: skip
+    about = {"dataset": "d", "measure": "SPR", "base": "all", "endpoint": "crossed", "design": design, "n": 9, "n_exploratory": 9, "loglik": -9.0, "converged": True}  # fmt: skip
     rows = [about | {"lm": lm, "delta_loglik": n} for n, lm in enumerate(grid["lms"])]
     pd.DataFrame(rows).to_csv(tmp_path / "delta.csv", index=False)
     plain = [configuration.described(lm, configuration.language_model(config, lm)) for lm in ("gpt3", "Pythia")]  # fmt: skip

@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from recency import history
 from recency.errors import InputError
-from recency.scoring import foils, ngram, results
-from recency.scoring.plausible import require_plausible
+from recency.scoring import foils, ngram, plausible, results
 from recency.scoring.results import Result
 from recency.scoring.word_pieces import pieces
 
@@ -43,14 +41,14 @@ def main(
     if not ngram.is_ngram(arpa):
         raise InputError(f"{arpa} is neither an ARPA file nor a KenLM binary")
     if require_unseen:
-        history.require_unseen_words(words, dataset, lm, arpa, accept)
+        plausible.require_unseen(words, dataset, lm, arpa, accept)
     table = pd.read_parquet(words)
     result = score(table, arpa, bos, context, unit, text_rule)
     if foils.FOIL in table:
         result.table[foils.COLUMN] = foils.surprisal(
             table, lambda made: score(made, arpa, bos, context, "bits", text_rule).table
         )
-    require_plausible(table, result, lm=lm, dataset=dataset, accept=accept)
+    plausible.require_plausible(table, result, lm=lm, dataset=dataset, accept=accept)
     result.write(out, ledger)
 
 

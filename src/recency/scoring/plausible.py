@@ -8,11 +8,12 @@ give about 0.7 of that, bits read as nats about 1.5 times that.
 """
 
 from collections.abc import Collection
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from recency import overrides
+from recency import history, overrides
 from recency.scoring.results import UNKNOWN, Result
 
 #: Reasons of the ledger for a word that an LM or a list of counts does not have.
@@ -70,6 +71,27 @@ def require_plausible(
         overrides.refuse("language", name, problem, way_out, where, accept)
     if found := implausible(words, result.table, unit):
         overrides.refuse("surprisal", name, *found, f"lms → {lm}", accept)
+
+
+def require_unseen(
+    words: str | Path, dataset: str, lm: str, model: str | Path, accept: Collection[str] = ()
+) -> None:
+    """Raise an InputError where an LM was trained on most of a dataset's texts (`recency.history`).
+
+    Parameters
+    ----------
+    words : str or Path
+        Contract 1.
+    dataset, lm : str
+        Their names in the config, for the message.
+    model : str or Path
+        The LM's folder or file.
+    accept : collection of str
+        Names of checks that may fail: "trained_on" of the LM.
+    """
+    if problem := history.seen(words, dataset, lm, model):
+        way_out = "Evaluate it on a text that it was not trained on"
+        overrides.refuse("trained_on", lm, f"it {problem}", way_out, f"lms → {lm}", accept)
 
 
 def other_language(words: pd.DataFrame, result: Result) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recency import history
 from recency.errors import InputError
 from recency.names import nearest
 from recency.progress import progress
@@ -95,7 +94,7 @@ def main(
     foils' surprisal where the words have any (recency.scoring.foils). With lists of `words`, `out`,
     `dataset` and `ledger`, the LM is opened once for many datasets. `ledger` gets the alignment
     issues (CSV). `done` is called with the number of each dataset that is written; `accept` are the
-    checks that each may fail (`plausible.require_plausible`, `history.require_unseen_words`). `unigram` has the unigram surprisal of
+    checks that each may fail (`plausible.require_plausible`, `plausible.require_unseen`). `unigram` has the unigram surprisal of
     each dataset (contract 3), where words are erased by their frequency.
     """
     if isinstance(words, str | Path):
@@ -110,7 +109,7 @@ def main(
             shown.update(done)
 
         may_fail = accept[number] if accept else ()
-        history.require_unseen_words(table, name, lm.name, lm.model, may_fail)
+        plausible.require_unseen(table, name, lm.name, lm.model, may_fail)
         shown_words = pd.read_parquet(table)
         if unigram:
             shown_words = lossy_surprisal.with_unigram(shown_words, unigram[number])
@@ -273,7 +272,7 @@ def score_words(
 
 def _with_note(result: Result, model: Model, bos: bool | str) -> Result:
     """Add what the table and the log say of the model."""
-    if stored := getattr(model.network.config, "dequantised", None):
+    if stored := getattr(getattr(model.network, "config", None), "dequantised", None):
         result.table.attrs["dequantised"] = stored
         result.notes.append(f"weights dequantised to float32 from {stored}")
     if model.masked:
