@@ -118,7 +118,7 @@ def test_reading_texts_that_were_trained_on_are_not_scored(trained, tmp_path, ca
     )
     spec = LMSpec("lm", folder, tokenizer=job["tokenizer"])
     with pytest.raises(InputError, match=refused):
-        surprisal.main(table, spec, tmp_path / "surprisal.parquet", "novel")
+        surprisal.main(table, spec, tmp_path / "surprisal.parquet", "novel", accept=[()])
     arpa = tmp_path / "3-gram" / "n.arpa"
     arpa.parent.mkdir()
     arpa.write_text("\\data\\\n")

@@ -79,7 +79,7 @@ def main(
             out=[part.outputs[0] for part in todo],
             ledger=[part.outputs[1] for part in todo],
             dataset=[part.name for part in todo],
-            accept=[may_fail[part] for part in todo],
+            accept=[may_fail[part] for part in todo] if accept else (),
             unigram=[frequencies[part] for part in todo] if unigram else (),
             done=done,
             **settings,
