@@ -20,12 +20,14 @@ SCRIPTS = ROOT / "workflow" / "scripts"
 NOT_NEEDED = {
     "plot": {"rpy2": "reads what was fitted"},
     "search": {"rpy2": "its regressions are least squares"},
+    "lm": {"matplotlib": "fonts are looked up for figures alone"},
     "hub": {
         "numpy": "no text is compared with a training history",
         "pyarrow": "no text is compared with a training history",
     },
 }
 DISTRIBUTIONS = dict(packages_distributions())
+DISTRIBUTIONS.setdefault("wordfreq", ["wordfreq"])  # an optional package
 DISTRIBUTIONS["huggingface_hub"] = ["huggingface-hub", "transformers"]  # which depends on it
 #: Programs that scripts start → what an environment has that brings them.
 PROGRAMS = {"Rscript": "r-base", "lmplz": "cmake"}  # KenLM is built in its environment
@@ -84,7 +86,7 @@ def installed(environment: str) -> set[str]:
     entries = yaml.safe_load((ROOT / "envs" / f"{environment}.yaml").read_text())["dependencies"]
     pinned = [line for entry in entries if isinstance(entry, dict) for line in entry["pip"]]
     pinned += [entry for entry in entries if isinstance(entry, str)]
-    return {re.split("[=<>]", line)[0] for line in pinned}
+    return {re.split(r"[=<>\[]", line)[0] for line in pinned}
 
 
 def test_every_script_is_in_some_rule_that_names_an_environment():

@@ -114,6 +114,7 @@ def _rows(path: Path) -> tuple[Table, pd.DataFrame]:
             f"word {rows.word_num[line]} of subject {rows.subject[line]} does not follow the word before "
             f"it ({wrong.sum():,} such rows); rows must stand in the order of reading",
         )
+    _refuse_repeated_starts(table, rows)
     keys = ["type", "number", "word_num"]
     _, other = first_rows(rows, keys, ["word", "distractor"])
     if len(other):
@@ -124,6 +125,23 @@ def _rows(path: Path) -> tuple[Table, pd.DataFrame]:
             f"({row.distractor!r}), for another reader {row.word_first!r} ({row.distractor_first!r})",
         )
     return table, rows
+
+
+def _refuse_repeated_starts(table: Table, rows: pd.DataFrame) -> None:
+    """Refuse a first word that stands twice, which would part its sentence in two."""
+    sentences = rows.groupby(["subject", "type", "number"], sort=False).sentence
+    other = rows.sentence != sentences.transform("first")
+    first = sentences.first()
+    cut = sentences.size() < first.str.split().str.len()
+    again = cut & first.reset_index().duplicated(["subject", "type", "sentence"], keep=False).array
+    ends = pd.MultiIndex.from_frame(rows[["subject", "type", "number"]]).map(again).to_numpy(bool)
+    if (odd := other.to_numpy() | ends).any():
+        line = rows.index[odd][0]
+        table.fail(
+            line,
+            f"the sentence {rows.sentence[line]!r} of subject {rows.subject[line]} begins twice, or "
+            f"within another ({odd.sum():,} such rows); rows must stand in the order of reading, each once",
+        )
 
 
 def _words(rows: pd.DataFrame) -> pd.DataFrame:
