@@ -1,6 +1,7 @@
 """Fits that are pickled and plotted, and fits without torch."""
 
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from test_lmer import reading
 
-from recency.mixed import lmer
+from recency.mixed import lme4, lmer
 from recency.mixed.diagnostics import standardised
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -105,3 +106,11 @@ def test_standardised_residuals_have_variance_one():
     ]:
         values = standardised(lmer(formula, data, **options))
         assert abs(values.mean()) < 0.1 and values.std() == pytest.approx(1, abs=0.07)
+
+
+def test_no_function_of_r_is_defined_twice():
+    """All files share R's global environment, where the last one would take the place of others."""
+    folder = Path(lme4.__file__).parent
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.R"))]
+    names = [name for text in texts for name in re.findall(r"^([\w.]+) *<- *function", text, re.M)]
+    assert len(texts) > 1 and len(names) == len(set(names))

@@ -137,9 +137,9 @@ predicted <- function(fit, data, random) {
 
 fitted_of <- function(fit) list(as.numeric(fitted(fit)), as.numeric(getME(fit, "y")))
 
-packed <- function(fit) serialize(fit, NULL)
+serialized <- function(fit) serialize(fit, NULL)
 
-unpacked <- function(written) unserialize(written)
+unserialized <- function(written) unserialize(written)
 
 # Limits of the intervals: a matrix with a row for each parameter.
 intervals <- function(fit, method, level, draws, seed) {

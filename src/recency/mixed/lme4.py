@@ -199,14 +199,14 @@ def predict(fit: Any, data: Any, random: bool) -> np.ndarray:
 
 def packed(fit: Any) -> bytes:
     """Return a merMod object as R writes it."""
-    return bytes(attempt("packed", fit)[0])
+    return bytes(attempt("serialized", fit)[0])
 
 
 def unpacked(written: bytes) -> Any:
     """Read a merMod object that `packed` wrote."""
     from rpy2.rinterface import ByteSexpVector
 
-    return attempt("unpacked", ByteSexpVector(written))[0]
+    return attempt("unserialized", ByteSexpVector(written))[0]
 
 
 def intervals(fit: Any, method: str, level: float, draws: int, seed: int) -> dict[str, list[float]]:
