@@ -112,5 +112,9 @@ def test_no_function_of_r_is_defined_twice():
     """All files share R's global environment, where the last one would take the place of others."""
     folder = Path(lme4.__file__).parent
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.R"))]
-    names = [name for text in texts for name in re.findall(r"^([\w.]+) *<- *function", text, re.MULTILINE)]
+    names = [
+        name
+        for text in texts
+        for name in re.findall(r"^([\w.]+) *<- *function", text, re.MULTILINE)
+    ]
     assert len(texts) > 1 and len(names) == len(set(names))
