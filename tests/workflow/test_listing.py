@@ -168,6 +168,8 @@ def test_a_cost_in_words():
     assert cost.line(2) == (
         "1,201 jobs: 1 of 3 trainings, 1,200 of 1,300 regressions, 2 GB to fetch; 60 min"
     )
+    assert costs._counted(2, "crossed bootstrap") == "2 crossed bootstraps"
+    assert costs._counted(2, "training on a GPU") == "2 trainings on a GPU"
     assert costs.Cost(every).line(2) == "made (1,305 jobs: 3 trainings, 1,300 regressions)"
     cost = costs.Cost(every, left, 1e6, measured=False, unknown=Counter({"job of bias_search": 2}))
     assert cost.line(1).endswith("; estimated 277.8 h and 2 jobs of bias_search of unknown time")

@@ -311,8 +311,9 @@ def _jobs(counts: Counter[str], of: Counter[str] | None = None) -> str:
 
 
 def _counted(number: int, what: str) -> str:
-    first, space, rest = what.partition(" ")
-    return f"{number:,} {what if number == 1 else f'{first}s{space}{rest}'}"
+    """Write a number and a noun, which may have "on a GPU" after it: `2 trainings on a GPU`."""
+    noun, on, rest = what.partition(" on ")
+    return f"{number:,} {what if number == 1 else f'{noun}s{on}{rest}'}"
 
 
 def _duration(seconds: float) -> str:
