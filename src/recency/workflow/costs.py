@@ -7,6 +7,7 @@ stated here: then they are an estimate, and said to be one.
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -311,9 +312,9 @@ def _jobs(counts: Counter[str], of: Counter[str] | None = None) -> str:
 
 
 def _counted(number: int, what: str) -> str:
-    """Write a number and a noun, which may have "on a GPU" after it: `2 trainings on a GPU`."""
-    noun, on, rest = what.partition(" on ")
-    return f"{number:,} {what if number == 1 else f'{noun}s{on}{rest}'}"
+    """Write a number and a noun, which a preposition may follow: `2 trainings on a GPU`."""
+    noun, preposition, rest = re.match(r"(.*?)(?:( on | of )(.*))?$", what).groups("")
+    return f"{number:,} {what if number == 1 else f'{noun}s{preposition}{rest}'}"
 
 
 def _duration(seconds: float) -> str:
