@@ -31,7 +31,7 @@ def draw(
     words: list[str],
 ) -> Figure:
     """Draw the panels; those of a row share their scales."""
-    looks, shown = style.looks(lms), [lm for lm in lms if (points.lm == lm.lm).any()]
+    looks, shown = style.looks(lms, apart=True), [lm for lm in lms if (points.lm == lm.lm).any()]
     panels = [
         (response, *key)
         for response in responses

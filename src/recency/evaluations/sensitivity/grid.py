@@ -179,7 +179,7 @@ def draw(
     rows: pd.DataFrame, lms: list[LM], baseline: LM, responses: list[Response], missing: list[str]
 ) -> Figure:
     """Draw a panel for each response, one column a cell, the settings beneath."""
-    settings, looks = varied(rows), style.looks(lms)
+    settings, looks = varied(rows), style.looks(lms, apart=True)
     others = [lm for lm in lms if lm is not baseline]
     every = cells(rows, settings)
     kinds = [(key, each) for key in settings for each in rows[key].drop_duplicates()]
@@ -226,7 +226,7 @@ def draw(
     named = f"baseline: {baseline.label}"
     handles.append(style.handle(color=looks[baseline.lm].colour, ls=DASHES, lw=1, label=named))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
-    sure = "lines: 95 % intervals, subjects or sentences drawn anew, whichever is wider"
+    sure = "lines: 95 % intervals, subjects or sentences resampled, the wider one"
     lines = [note for note in (sure, constant(rows), *missing) if note]
     if not rows.converged.all():
         failed = (~rows.converged & (rows.dataset != ALL)).sum()
