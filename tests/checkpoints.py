@@ -5,8 +5,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 
-def checkpoint(folder, texts):
-    """Save a small GPT-2 with large weights, and a tokenizer of `texts`, as from the Hub."""
+def byte_tokenizer(texts):
+    """Return a byte-level BPE tokenizer of `texts`, with a token that ends documents."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -17,6 +17,12 @@ def checkpoint(folder, texts):
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def checkpoint(folder, texts):
+    """Save a small GPT-2 with large weights, and a tokenizer of `texts`, as from the Hub."""
+    tokenizer = byte_tokenizer(texts)
     PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
     torch.manual_seed(0)
     size = {"n_layer": 2, "n_embd": 16, "n_head": 2, "n_positions": 128}

@@ -148,8 +148,7 @@ def require_unseen(text: str | Path, name: str, models: Mapping[str, str | Path]
         return
     own = passages.of_file(text)
     for lm, history in histories.items():
-        path = Path(models[lm])
-        _require_unseen(name, own, lm, history, path if path.is_dir() else path.parent)
+        _require_unseen(name, own, lm, history, _folder(models[lm]))
 
 
 def seen(words: str | Path, dataset: str, lm: str, model: str | Path) -> str:
@@ -172,8 +171,12 @@ def seen(words: str | Path, dataset: str, lm: str, model: str | Path) -> str:
     """
     if not (history := read(model)):
         return ""
-    folder = Path(model) if Path(model).is_dir() else Path(model).parent
-    return next(_most_seen(dataset, passages.of_file(words), lm, history, folder), "")
+    return next(_most_seen(dataset, passages.of_file(words), lm, history, _folder(model)), "")
+
+
+def _folder(model: str | Path) -> Path:
+    """Return the folder of a model that is one, or a file in it."""
+    return Path(model) if Path(model).is_dir() else Path(model).parent
 
 
 def _require_unseen(

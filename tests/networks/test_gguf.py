@@ -6,9 +6,10 @@ import gguf
 import numpy as np
 import pytest
 import torch
+from checkpoints import byte_tokenizer
 from gguf import quants
 from small_networks import TEXTS
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import recency
@@ -38,16 +39,7 @@ HEADS = 2
 def network(tmp_path_factory):
     """Save a small Llama with a byte-level tokenizer; return it and its folder."""
     folder = tmp_path_factory.mktemp("llama")
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=300,
-        special_tokens=["<|endoftext|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(TEXTS, trainer)
+    tokenizer = byte_tokenizer(TEXTS)
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<|endoftext|>").save_pretrained(
         folder
     )

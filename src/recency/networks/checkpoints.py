@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from recency.attention.biased import attach, verify
-from recency.errors import InputError
+from recency.errors import InputError, first_line
 from recency.networks import gguf_files, sizes
 from recency.networks.architectures import BIASED
 from recency.networks.hub import place
@@ -82,7 +82,7 @@ def load(
         raise
     except _FAILURES as error:
         raise InputError(
-            f"checkpoint {str(source)!r} cannot be opened as {network.__name__}: {_line(error)}"
+            f"checkpoint {str(source)!r} cannot be opened as {network.__name__}: {first_line(error)}"
             + ("" if allow_pickle or stored or not isinstance(error, OSError) else _PICKLE)
         ) from error
     if getattr(model, "_hf_peft_config_loaded", False):  # of the Hub, where PEFT is installed
@@ -112,11 +112,11 @@ def configuration(source: str | Path) -> PreTrainedConfig:
     except OSError as error:
         if (Path(name) / "config.json").is_file():
             raise InputError(
-                f"checkpoint {str(source)!r}: its config.json cannot be read, or was cut: {_line(error)}"
+                f"checkpoint {str(source)!r}: its config.json cannot be read, or was cut: {first_line(error)}"
             ) from error
         raise InputError(
             f"checkpoint {str(source)!r} is no folder with a network and could not be had from the "
-            f"Hub ({_line(error)}); without internet, save it into a folder on a "
+            f"Hub ({first_line(error)}); without internet, save it into a folder on a "
             "machine that has it (`save_pretrained` of the model and of its tokenizer) and name "
             "that folder in `checkpoint:`"
         ) from error
@@ -124,7 +124,7 @@ def configuration(source: str | Path) -> PreTrainedConfig:
         if "custom code" in str(error):
             raise InputError(_own_code(source)) from error
         raise InputError(
-            f"checkpoint {str(source)!r}: its config.json cannot be read: {_line(error)}"
+            f"checkpoint {str(source)!r}: its config.json cannot be read: {first_line(error)}"
         ) from error
 
 
@@ -226,7 +226,9 @@ def _check_weights(source, config: PreTrainedConfig, network: str, found: dict) 
             f"another network; {advice}"
         )
     if found["error_msgs"]:
-        raise InputError(f"{what} cannot be opened as {network}: {_line(found['error_msgs'][0])}")
+        raise InputError(
+            f"{what} cannot be opened as {network}: {first_line(found['error_msgs'][0])}"
+        )
 
 
 def _own_code(source: str | Path) -> str:
@@ -241,9 +243,3 @@ def _some(names: list[str]) -> str:
     """Name the first of some weights, and how many more there are."""
     rest = len(names) - 1
     return f"the weight{'s' if rest else ''} {names[0]}" + (f" and {rest:,} more" if rest else "")
-
-
-def _line(error: object) -> str:
-    """Return the first line of an error's text, with the second if the first announces it."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return " ".join(map(str.strip, lines[: 1 + lines[0].endswith(":")])).rstrip(". ")

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from recency.errors import InputError
+from recency.errors import InputError, first_line
 from recency.networks.hub import place
 
 PACKAGES = ("gguf", "accelerate")
@@ -81,13 +81,15 @@ def read(source: str | Path) -> Contents:
     try:
         path = Path(cached_file(name, file, **within))
     except OSError as error:
-        raise InputError(f"checkpoint {str(source)!r} could not be had: {_line(error)}") from error
+        raise InputError(
+            f"checkpoint {str(source)!r} could not be had: {first_line(error)}"
+        ) from error
     try:
         state = os.stat(path)
         return _contents(path, state.st_size, state.st_mtime_ns)
     except (ValueError, IndexError, KeyError, OSError, EOFError, OverflowError) as error:
         raise InputError(
-            f"checkpoint {str(source)!r} cannot be read as GGUF ({_line(error)}): the file is "
+            f"checkpoint {str(source)!r} cannot be read as GGUF ({first_line(error)}): the file is "
             "damaged, or was not downloaded to its end; download it again"
         ) from error
 
@@ -159,7 +161,3 @@ def cut_as_stated(tokenizer: Any, contents: Contents, source: str | Path) -> Non
             f"({text[:40]!r} for {SAMPLE[:40]!r}); give the tokenizer of the model that it was made "
             "from (`tokenizer=` in Python), or name that model"
         )
-
-
-def _line(error: object) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(". ")

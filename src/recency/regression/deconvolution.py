@@ -168,7 +168,7 @@ def _climbed(
     loglik: Callable[[np.ndarray], float], start: np.ndarray, value: float, bounds: np.ndarray
 ) -> np.ndarray:
     options = {"eps": 1e-3, "ftol": 1e-8, "gtol": 1e-2, "maxiter": 200}
-    # What is minimised is near 0, so that tolerances are nats.
+    # The objective is near 0, so that tolerances are nats.
     best = minimize(
         lambda logs: value - loglik(logs), start, method="L-BFGS-B", bounds=bounds, options=options
     )
