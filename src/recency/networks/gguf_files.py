@@ -50,7 +50,7 @@ class Contents:
     pieces
         Name of the pre-tokenizer of a byte-level BPE.
     stored
-        Number of tensors by type, as ``Q4_1 (210 tensors), F32 (61)``.
+        Number of tensors by type, as ``Q4_1 (210), F32 (61)``.
     """
 
     path: Path

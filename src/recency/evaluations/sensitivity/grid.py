@@ -40,7 +40,7 @@ def data(
 ) -> pd.DataFrame:
     """Give one row a fit: lm, label, dataset, measure, the settings as text, ΔLogLik, convergence.
 
-    loglik is the log-likelihood of the model with the LM, in nats for each observation (n); low and high are the 95 % interval of the difference from the baseline of the same settings. The
+    loglik is the log-likelihood of the model with the LM, in nats for each observation; low and high are the 95 % interval of the difference from the baseline of the same settings. The
     sums over responses follow, their dataset and measure `all`.
     """
     names = ["lm", "dataset", "measure", "design"]
