@@ -193,23 +193,30 @@ def _by_language_variant(config: dict, lm: str, settings: dict) -> str:
 
 
 def design_variant(config: dict, design: str, settings: dict) -> str:
-    """Return the name of a design with these settings, which the config has from now on.
-
-    A family may be followed by its link, as `gamma identity`.
-    """
+    """Return the name of a design with these settings, which the config has from now on."""
     own = config["designs"][design]
     before = _settings_of(own)
     changed = {key: value for key, value in settings.items() if value != before[key]}
     if not changed:
         return design
     name = variant_name(design, changed)
-    made = own | changed
-    if "family" in changed:
-        family, _, link = changed["family"].partition(" ")
-        made = {key: value for key, value in made.items() if key != "link"}
-        made |= {"family": family} | ({"link": link} if link else {})
-    config["designs"][name] = made
+    config["designs"][name] = varied_design(own, changed)
     return name
+
+
+def varied_design(design: dict, settings: dict) -> dict:
+    """Return a design with other settings; a family may be followed by its link, `gamma identity`."""
+    varied = design | settings
+    if "family" in settings:
+        family, _, link = settings["family"].partition(" ")
+        varied = {key: value for key, value in varied.items() if key != "link"}
+        varied |= {"family": family} | ({"link": link} if link else {})
+    return varied
+
+
+def settings_of_design(experiment: dict) -> list[dict]:
+    """Return every combination of the settings of designs that an experiment varies."""
+    return list(_combinations(experiment.get("sensitivity", {}), DESIGN_SETTINGS))
 
 
 def variant_name(name: str, changed: dict) -> str:

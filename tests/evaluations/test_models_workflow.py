@@ -1,6 +1,7 @@
 """Models on all the data, folds, events and smooths by Snakemake: from a table to tables and figures."""
 
 import html
+import json
 
 import numpy as np
 import pandas as pd
@@ -62,7 +63,7 @@ TASK = {
 ABOUT = {"title": "Made", "lms": ["gpt2", "gpt2-dVM"], "baseline": "gpt2"}
 MADE = {
     "study": "made",
-    "run": ["whole", "parted", "masked", "delayed"],
+    "run": ["whole", "parted", "masked", "delayed", "linear"],
     "lms": {"gpt2": HUB, "gpt2-dVM": HUB, "rob": {"checkpoint": "rob"}},
     "corpora": {"letters": LETTERS},
     "glue_tasks": {"made": TASK},
@@ -95,6 +96,12 @@ MADE = {
             "responses": {"lagged": ["made.FP"], "continuous": ["paced.SPR"]},
             "nested": [["gpt2", "gpt2-dVM"]],
             "endpoint": "marginal",
+        },
+        "linear": ABOUT
+        | {
+            "responses": {"mixed": ["made.FP"]},
+            "endpoint": "conditional",
+            "sensitivity": {"linking": ["log", "linear", 2, "smooth"], "response": ["raw", "log"]},
         },
         "masked": ABOUT
         | {
@@ -145,7 +152,7 @@ def write(folder):
 def results(tmp_path_factory):
     folder = copy_project(tmp_path_factory.mktemp("models") / "project")
     table = write(folder)
-    names = ("whole", "parted", "masked", "delayed")
+    names = MADE["run"]
     run = snakemake(folder, "--nocolor", *names, configs=["made.yaml"])
     assert run.returncode == 0, run.stdout[-6000:]
     assert untracked(folder) == []
@@ -221,6 +228,40 @@ def test_delayed_effects_have_a_table_a_figure_and_held_out_tests(results):
     for stem in ("figure_delays.png", "table_delays.html"):
         assert (where / stem).stat().st_size > 1000
     assert pd.read_csv(where / "delta_loglik.csv").delta_loglik.notna().all()
+
+
+def test_linking_functions_and_smooths_are_compared_with_lines(results):
+    folder, _ = results
+    where = folder / "experiments" / "linear"
+    rows = pd.read_csv(where / "linearity.csv", dtype={"linking": str})
+    assert (
+        rows.groupby(["lm", "settings"]).linking.agg(list).tolist()
+        == [["log", "linear", "2", "smooth"]] * 4
+    )
+    for row in rows.itertuples():
+        changed = {"linking": row.linking, "response": row.settings.removeprefix("times: ")}
+        own = {"linking": "linear", "response": "raw"}
+        names = [
+            f"{key}={changed[key]}" for key in ("response", "linking") if changed[key] != own[key]
+        ]
+        linear = [name for name in names if "linking" not in name]
+        fits = {}
+        is_smooth = row.linking == "smooth"  # relative to mgcv's line
+        for key, settings in (("function", names), ("linear", names if is_smooth else linear)):
+            design = f"mixed@{','.join(settings)}" if settings else "mixed"
+            model = "linear" if is_smooth and key == "linear" else "full"
+            path = folder / "regression" / design / "made.FP" / f"{row.lm}.{model}.json"
+            fits[key] = json.loads(path.read_text())
+        difference = np.diff([fits[k]["loglik"]["exploratory"] for k in ("linear", "function")])[0]
+        assert row.difference == pytest.approx(difference, abs=1e-7)
+        if row.linking == "linear":
+            assert row.difference == 0 and np.isnan(row.low)
+        else:
+            assert row.low < row.difference < row.high
+        if is_smooth:
+            assert next(s["names"] for s in fits["function"]["smooths"]) == ["surprisal"]
+    assert (where / "figure_linearity.svg").stat().st_size > 1000
+    assert "smooth" in (where / "table_linearity.html").read_text()
 
 
 def test_masked_lms_are_fine_tuned_and_read_by_length(results):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from recency.errors import InputError
 from recency.mixed import formula as formulas
 from recency.mixed.expressions import Token, tokens
-from recency.mixed.formula import INTERCEPT, factors
+from recency.mixed.formula import INTERCEPT, Formula, factors
 from recency.names import nearest
 
 SMOOTHS = ("s", "te", "ti", "t2")
@@ -121,6 +121,41 @@ def linear(formula: Additive, names: Iterable[str]) -> Additive:
         fixed=(*formula.fixed, *(smooth.names[0] for smooth in straight)),
         smooths=tuple(s for s in formula.smooths if s not in straight),
     )
+
+
+def smoothed(formula: Formula, names: Iterable[str], groups: Iterable[str]) -> Additive:
+    """Return the additive model with a smooth of each of `names` in place of its linear effect.
+
+    Random terms become random smooths: an intercept or a slope for each level, uncorrelated.
+
+    Raises
+    ------
+    InputError
+        Where one of `names` is in an interaction or is no term, or a grouping factor is nested.
+    """
+    names, smooths = set(names), []
+    columns = dict.fromkeys([*formula.fixed, *(c for term in formula.random for c in term.columns)])
+    for column in columns:
+        if names & set(parts := factors(column)) and len(parts) > 1:
+            raise InputError(
+                f"formula '{formula}': {column} is an interaction, and linking 'smooth' needs "
+                f"{min(names & set(parts))} as a term of its own"
+            )
+    for name in sorted(names - set(formula.fixed)):
+        raise InputError(f"formula '{formula}' has no term {name!r} that could be a smooth")
+    for name in (column for column in formula.fixed if column in names):
+        smooths.append(Smooth("s", (name,), ('bs="cr"',)))
+    for term in formula.random:
+        if ":" in term.group:
+            raise InputError(
+                f"formula '{formula}': {term} has a nested grouping factor, which linking 'smooth' "
+                "does not cover"
+            )
+        for column in term.columns:
+            of = (term.group,) if column == INTERCEPT else (term.group, *factors(column))
+            smooths.append(Smooth("s", of, (f'bs="{RANDOM}"',), random=True))
+    fixed = tuple(column for column in formula.fixed if column not in names)
+    return Additive(formula.response, fixed, tuple(smooths), tuple(groups))
 
 
 def _check_named(formula: Additive, names: Iterable[str]) -> None:

@@ -139,6 +139,28 @@ def linked(formula: Formula, of_interest: Collection[str], function: float | str
     return formulas.expanded(formula, terms)
 
 
+def smooth(design: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a design of `linking: smooth` as an additive model; any other as it is.
+
+    The controls of `controls: spillover` are in its formula.
+
+    Raises
+    ------
+    InputError
+        Where the formula cannot be read, or is of no mixed model.
+    """
+    if design.get("linking") != "smooth":
+        return design
+    plain = {key: value for key, value in design.items() if key != "linking"}
+    formula = read(plain)
+    if isinstance(formula, Additive):
+        raise InputError(
+            f"formula {design['formula']!r} has smooths already; leave linking 'smooth' out"
+        )
+    text = str(additive.smoothed(formula, design["of_interest"], names.GROUPS))
+    return {k: v for k, v in plain.items() if k != "controls"} | {"engine": "gam", "formula": text}
+
+
 def _check_delays(formula: Formula | Additive, design: Mapping[str, Any]) -> None:
     """Raise an InputError where a delayed effect is wrong, or of an engine that has none."""
     delayed = [term for term in formula.predictors if delay_terms.delay_of(term) is not None]

@@ -13,6 +13,7 @@ from pathlib import Path
 from recency import config as configuration
 from recency import grids, languages, plugins
 from recency.evaluations import registry
+from recency.regression.designs import smooth
 from recency.scoring import measures
 from recency.workflow.absent import Absent
 from recency.workflow.faults import ConfigError
@@ -41,6 +42,7 @@ class Study(Ranked, Absent):
 
     def __post_init__(self):
         self.grids = grids.expand(self.config)
+        self.config["designs"] = {n: smooth(d) for n, d in self.config["designs"].items()}
         self.scale = self.config["scales"][self.config["scale"]]
         self.lms = {n: configuration.language_model(self.config, n) for n in self.config["lms"]}
         self.files = Files(self.config, self.root)

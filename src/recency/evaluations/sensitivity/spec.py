@@ -3,10 +3,44 @@
 import math
 
 from recency import config as configuration
+from recency import grids
+from recency.errors import InputError
 from recency.evaluations.registry import Evaluation
+from recency.regression import covered_endpoints, designs
 
 
 def _problems(config, name) -> list[str]:
+    """List strides that the experiment's LMs cannot have, and models that cannot be fitted."""
+    return _stride_problems(config, name) + _design_problems(config, name)
+
+
+def _design_problems(config, name) -> list[str]:
+    """List the settings with which a design is no model, or has not the experiment's endpoint."""
+    experiment = config["experiments"][name]
+    if "sensitivity" not in experiment:
+        return []
+    endpoint, problems = experiment.get("endpoint"), {}
+    for design in experiment.get("responses", {}):
+        if _problem(config["designs"][design], endpoint):  # reported elsewhere
+            continue
+        for settings in grids.settings_of_design(experiment):
+            if why := _problem(grids.varied_design(config["designs"][design], settings), endpoint):
+                text = ", ".join(f"{key} {grids.written(key, settings[key])}" for key in settings)
+                problems.setdefault(why, f"experiments → {name} → sensitivity: {text}: {why}")
+    return list(problems.values())
+
+
+def _problem(design, endpoint) -> str:
+    """Return why a design cannot be fitted, or lacks an endpoint; "" where it can and has."""
+    try:
+        smooth = designs.smooth(design)
+        designs.check_model(smooth, designs.read(smooth))
+    except InputError as error:
+        return str(error)
+    return covered_endpoints.problems(smooth, endpoint) if endpoint else ""
+
+
+def _stride_problems(config, name) -> list[str]:
     """List strides that the experiment's LMs cannot have."""
     experiment, where = config["experiments"][name], f"experiments → {name} → sensitivity → stride"
     strides = [each for each in experiment.get("sensitivity", {}).get("stride", []) if each]

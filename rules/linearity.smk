@@ -1,0 +1,22 @@
+# Is the effect linear? Linking functions of a sensitivity grid, relative to the linear effect.
+
+
+rule linearity:
+    input:
+        unpack(lambda wildcards: regressions.scored_files(study, wildcards.experiment)),
+        additive_linear=lambda wildcards: products.inputs(
+            study, "linearity", "additive_linear", wildcards
+        ),
+    output:
+        "<results>/experiments/{experiment}/linearity.csv",
+    log:
+        "<logs>/linearity/{experiment}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        cells=lambda wildcards: products.setting_of(study, "linearity", "cells", wildcards),
+        endpoint=lambda wildcards: study.endpoint(wildcards.experiment),
+        bootstrap=lambda wildcards: study.experiment(wildcards.experiment).get("bootstrap"),
+        seed=study.scale["seed"],
+    script:
+        "../workflow/scripts/linearity/linearity.py"

@@ -1,0 +1,89 @@
+"""ΔLogLik of each linking function relative to the linear effect, on held-out observations.
+
+All models of a response score the same observations, so the difference of two functions is the sum
+of their differences observation by observation; its interval is that of the experiment's endpoint.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from recency.endpoints import CROSSED
+from recency.evaluations.linearity.spec import LINEAR, SMOOTH
+from recency.evaluations.reading_times.delta_loglik import read_parts, totals
+from recency.figures.paths import File, write_csv
+
+MODEL = ("lm", "label", "dataset", "measure", "design", "settings")
+COLUMNS = [*MODEL, "linking", "endpoint", "delta_loglik", "difference", "low", "high", "by", "n"]
+
+
+def main(
+    full: Sequence[File],
+    base: Sequence[File],
+    out: File,
+    additive_linear: Sequence[File] = (),
+    *,
+    cells: Sequence[Mapping[str, str]],
+    endpoint: str,
+    bootstrap: str | None = None,
+    replicates: int = 10_000,
+    seed: int = 0,
+) -> None:
+    """Write COLUMNS (CSV), a row for each LM, response, other settings and linking function.
+
+    Parameters
+    ----------
+    full, base
+        Files of both models' parts of the log-likelihood, in the order of `cells`.
+    additive_linear
+        The same of additive models with a linear effect, in the order of the cells with a smooth:
+        a smooth is compared with a line that the same program fitted.
+    cells
+        Each has MODEL, linking and seed; cells that differ in their seeds alone are one LM.
+    endpoint, bootstrap, replicates, seed
+        As in `delta_loglik`.
+
+    `delta_loglik` is relative to the function's baseline model, `difference` (with its 95 % interval)
+    to the model with a linear effect; both in nats.
+    """
+    named = [{key: cell[key] for key in (*MODEL, "seed")} for cell in cells]
+    models = [tuple(cell.values()) for cell in named]
+    linear = {
+        model: path
+        for model, path, cell in zip(models, full, cells, strict=True)
+        if cell["linking"] == LINEAR
+    }
+    additive = iter(additive_linear)
+    references = [
+        next(additive) if cell["linking"] == SMOOTH else linear[model]
+        for model, cell in zip(models, cells, strict=True)
+    ]
+    functions = [
+        {"lm": (*model[:-1], cell["linking"]), "seed": model[-1], "design": ""}
+        | {key: cell[key] for key in ("dataset", "measure")}
+        for model, cell in zip(models, cells, strict=True)
+    ]
+    of_base = read_parts(endpoint, full, base)
+    of_linear = read_parts(endpoint, full, references)
+    is_crossed = endpoint == CROSSED and bootstrap != "given_fits"
+    gains = totals(functions, of_base, is_crossed, 1, seed)
+    differences = totals(functions, of_linear, is_crossed, replicates, seed)
+    rows = []
+    for (function, response), difference in differences.items():
+        ends = difference.ends() if function[-1] != LINEAR else {}
+        rows.append(
+            dict(zip((*MODEL, "linking"), function, strict=True))
+            | {"endpoint": endpoint, "delta_loglik": gains[function, response].value}
+            | {"difference": difference.value, "by": ends.get("by", "")}
+            | {end: ends.get(end, math.nan) for end in ("low", "high")}
+            | {"n": difference.n}
+        )
+    write_csv(out, pd.DataFrame(rows, columns=COLUMNS))
+
+
+def answer(low: float, high: float) -> str:
+    """Return what an interval of a difference from the linear effect says of the function."""
+    if math.isnan(low):
+        return ""
+    return "better" if low > 0 else "worse" if high < 0 else "not distinguishable"

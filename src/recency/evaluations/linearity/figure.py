@@ -1,0 +1,77 @@
+"""ΔLogLik of each linking function relative to the linear effect: a panel a response."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from recency.endpoints import ENDPOINTS
+from recency.evaluations.linearity.differences import COLUMNS
+from recency.evaluations.linearity.spec import LINEAR
+from recency.evaluations.linearity.table import name
+from recency.figures import comparison, style
+from recency.figures.comparison import LM, Described, Response
+from recency.figures.paths import File, Files
+
+PRODUCT = {
+    "makes": {"out": ("figure_linearity", "Is the effect linear?")},
+    "reads": ["linearity", "not_run"],
+    "settings": ["lms=plain_lms", "responses=plain_responses"],
+}
+
+HEIGHT = 1.7  # inches a panel
+SPREAD = 0.5  # of the distance between two functions, for the LMs side by side
+
+
+def draw(rows: pd.DataFrame, lms: list[LM], responses: list[Response], words: list[str]) -> Figure:
+    """Draw the panels; designs and other settings, where several, have panels of their own."""
+    looks = style.looks(lms, apart=True)
+    keys = ["response", "design", "settings"]
+    order = {response.label: place for place, response in enumerate(responses)}
+    panels = sorted(rows.groupby(keys, sort=False), key=lambda panel: order[panel[0][0]])
+    functions = list(dict.fromkeys(rows.linking))
+    figure = style.figure(0.9 + HEIGHT * len(panels))
+    column = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
+    for axes, ((response, _, settings), block) in zip(column, panels, strict=True):
+        axes.axhline(0, color=style.GREY, lw=1)
+        for place, lm in enumerate(lms):
+            own = block[(block.lm == lm.lm) & (block.linking != LINEAR)]
+            xs = np.array([functions.index(each) for each in own.linking], float)
+            xs += SPREAD * ((place + 0.5) / len(lms) - 0.5)
+            look = looks[lm.lm]
+            axes.vlines(xs, own.low, own.high, color=look.colour, lw=0.9, zorder=1.5)
+            axes.plot(xs, own.difference, look.marker, mfc=look.face, mec=look.colour, ms=4.5,
+                      gid=f"{response} {lm.lm}")  # fmt: skip
+        axes.set_title(", ".join(filter(None, [response, settings])), loc="left", size=8.5)
+        axes.set_ylabel("ΔLogLik relative\nto linear (nats)")
+        axes.grid(axis="y")
+        axes.margins(y=0.12)
+        axes.yaxis.set_major_formatter(style.tick)
+    column[-1].set_xticks(range(len(functions)), list(map(name, functions)))
+    column[-1].set_xlim(-0.5, len(functions) - 0.5)
+    column[-1].set_xlabel("function of the effects of interest")
+    handles = [
+        style.handle(color=look.colour, marker=look.marker, mfc=look.face, ls="", label=lm.label)
+        for lm in lms
+        if (look := looks[lm.lm])
+    ]
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(4, len(handles)))
+    said = (
+        f"log-likelihood {ENDPOINTS[rows.endpoint.iloc[0]].of}; lines: 95 % intervals; "
+        "x^k: power of the predictor; log: log(1 + x); smooth: penalised spline (mgcv)"
+    )
+    style.notes(figure, [said, *words])
+    return figure
+
+
+def main(
+    *,
+    linearity: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
+    not_run: File | None = None,
+) -> None:
+    """Draw the panels to `out` (.pdf, .svg, .png, .csv)."""
+    rows, models, done, words = comparison.read_rows(linearity, COLUMNS, lms, responses, not_run)
+    rows = rows.assign(linking=rows.linking.astype(str), settings=rows.settings.fillna(""))
+    style.write(out, rows, draw, rows, models, done, words, empty=words)

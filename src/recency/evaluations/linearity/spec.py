@@ -1,0 +1,71 @@
+"""Linearity: linking functions of a sensitivity grid, compared with the linear effect."""
+
+from recency import grids
+from recency.evaluations.registry import Evaluation
+
+LINEAR, SMOOTH = "linear", "smooth"
+
+
+def _functions(study, experiment: str) -> list:
+    return study.experiment(experiment).get("sensitivity", {}).get("linking", [])
+
+
+def _applies(study, experiment: str) -> bool:
+    functions = _functions(study, experiment)
+    return len(functions) > 1 and LINEAR in functions
+
+
+def _cells(study, experiment: str) -> list[dict]:
+    """Return the experiment's cells with their linking functions and their other settings."""
+    grid = study.grids[experiment]
+    others = [key for key in study.experiment(experiment)["sensitivity"] if key != "linking"]
+    cells = []
+    for cell in study.ranked_cells(experiment):
+        of_lm = grid["lms"][cell.get("variant", cell["lm"])]
+        settings = of_lm | grid["designs"][cell["design"]]
+        described = [
+            f"{grids.SETTINGS[key]}: {grids.written(key, settings[key])}"
+            for key in others
+            if key in settings and key not in of_lm.get("fixed", ())
+        ]
+        cells.append(
+            {key: cell[key] for key in ("dataset", "measure")}
+            | {"seed": cell.get("seed", ""), "lm": of_lm["lm"]}
+            | {"label": study.described(of_lm["lm"])["label"], "design": settings["design"]}
+            | {"settings": ", ".join(described), "linking": str(settings["linking"])}
+        )
+    return cells
+
+
+def _additive_linear(study, experiment: str) -> list[str]:
+    """Return the linear counterparts of the additive models, with a smooth for each cell."""
+    grid = study.grids[experiment]["designs"]
+    return [
+        "<results>/regression/{design}/{dataset}.{measure}/".format(**response)
+        + f"{lm['lm']}.linear.parquet"
+        for response, lm in study.cells(experiment)
+        if grid[response["design"]]["linking"] == SMOOTH
+    ]
+
+
+EVALUATION = Evaluation(
+    key="sensitivity",
+    applies=_applies,
+    alone=False,
+    inputs={"additive_linear": _additive_linear},
+    settings={
+        "cells": _cells,
+        "plain_responses": lambda study, experiment: [
+            dict(response)
+            for response in {
+                (row["dataset"], row["measure"]): row for row in study.all_responses(experiment)
+            }.values()
+        ],
+        "plain_lms": lambda study, experiment: [
+            study.described(lm)
+            for lm in dict.fromkeys(
+                about["lm"] for about in study.grids[experiment]["lms"].values()
+            )
+        ],
+    },
+)

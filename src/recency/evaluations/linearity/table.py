@@ -1,0 +1,76 @@
+"""Linking functions by response and LM: held-out ΔLogLik, and its difference from a linear effect."""
+
+import pandas as pd
+
+from recency.endpoints import ENDPOINTS
+from recency.evaluations.linearity.differences import COLUMNS, answer
+from recency.evaluations.linearity.spec import LINEAR
+from recency.figures import comparison, style, tables
+from recency.figures.comparison import Described, Response
+from recency.figures.intervals import nats
+from recency.figures.paths import File, Files
+from recency.figures.tables import Table
+
+PRODUCT = {
+    "makes": {"out": ("table_linearity", "Is the effect linear?")},
+    "reads": ["linearity", "not_run"],
+    "settings": ["lms=plain_lms", "responses=plain_responses"],
+}
+
+
+def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: str) -> Table:
+    """Set the rows out: a block a response; LMs and their functions beneath one another."""
+    several = rows.settings.nunique() > 1
+    header = ["Response", "LM", *["Settings"] * several, "Function"]
+    left = tuple(header)
+    header += ["ΔLogLik", "relative to linear", "95 % interval", "prediction"]
+    grid, rules = [], []
+    for response in done:
+        rules += [len(grid)] if grid else []
+        head = response.label
+        keys = ["lm", "design", "settings"]
+        for _, block in rows[rows.response == response.label].groupby(keys, sort=False):
+            first = block.iloc[0]
+            heads = [head, first.label, *[first.settings] * several]
+            for _, row in block.iterrows():
+                is_linear = row.linking == LINEAR
+                grid.append(
+                    [
+                        *heads,
+                        name(row.linking),
+                        style.number(row.delta_loglik),
+                        "" if is_linear else style.signed(row.difference),
+                        style.interval(row.low, row.high, nats) if pd.notna(row.low) else "",
+                        "" if is_linear else answer(row.low, row.high),
+                    ]
+                )
+                heads = [""] * len(heads)
+            head = ""
+    endpoint = ENDPOINTS[rows.endpoint.iloc[0]].of if len(rows) else ""
+    said = [
+        f"ΔLogLik in nats relative to the baseline model, log-likelihood {endpoint}",
+        "x^k: power k of the predictor; log: log(1 + x); smooth: a penalised spline (mgcv)",
+        "intervals are of one difference each, not corrected for their number",
+    ]
+    return Table(title, header, grid, [*said, *notes], tuple(rules), left=left)
+
+
+def name(linking: str) -> str:
+    """Write a linking function: a power as x^k."""
+    return linking if linking.isalpha() else f"x^{float(linking):g}"
+
+
+def main(
+    *,
+    linearity: File,
+    out: Files,
+    lms: Described,
+    responses: Described,
+    not_run: File | None = None,
+    title: str = "Linking functions by response and language model",
+) -> None:
+    """Write the table to `out` (.csv tidy, .html, .tex)."""
+    rows, _, done, missing = comparison.read_rows(linearity, COLUMNS, lms, responses, not_run)
+    rows["linking"] = rows.linking.astype(str)
+    rows["settings"] = rows.settings.fillna("")
+    tables.write(out, layout(rows, done, missing, title), rows)
