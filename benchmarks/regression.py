@@ -1,17 +1,19 @@
-"""Time mixed models: theta searched on cross-products, beside R's lmer and PyPI's mixedlm.
+"""Time mixed models, compared with R's lmer and the mixed models of PyPI: mixedlm, lme-python, mixedlm-rs, bambi.
 
     python benchmarks/regression.py [--quick] [--out results/regression.<hardware>.json]
 
-Peers are paired in one run, on the same simulated data of two corpora's shapes, one thread each;
-seconds are of CPU time, so that what else the machine does counts little. `search`: cross-products
+Peers are paired in one run, on the same simulated data of corpora's shapes, one thread each; seconds
+are of CPU time, so that other processes count little. `search`: cross-products
 and the search for theta; `fit`: all that a regression does for a fit, from arrays to its figures;
 `confirmed`: the same where lme4 sets the model up and reports it. `hard` is a corpus's shape of which
-two slopes do not vary: a singular fit. lmer gets a ready data frame, REML = FALSE and its fastest
-settings, calc.derivs = FALSE. `fastest` names the peer that took least, to which `ratio_vs_fastest` of
-search and fit is; mixedlm, which does not call lme4 either, is comparable to both.
-mixedlm 1.3.0 is left out, and said to be, where it is absent (`pip install --target <folder>
---no-deps mixedlm==1.3.0`, then `PYTHONPATH=<folder>`). Where a shape has several data sets, seconds
-and ratios are medians, differences of logLik the worst.
+two slopes do not vary: a singular fit. `by_subject` has one grouping factor, all that mixedlm-rs
+covers. lmer gets a ready data frame, REML = FALSE and its fastest settings, calc.derivs = FALSE.
+`fastest` names the peer that took least and whose logLik is within 0.01 of the highest, to which
+`ratio_vs_fastest` of search and fit is. bambi samples (NUTS, two chains of 500 draws after 500); it
+runs on `small` alone, and its posterior means are compared with the estimates.
+Peers that are absent are left out, and said to be (`pip install mixedlm lme-python mixedlm-rs bambi`
+in an environment of their own). Where a shape has several data sets, seconds and ratios are medians,
+differences of logLik the worst.
 The last line is one JSON object.
 """
 
@@ -61,11 +63,15 @@ class Shape:
     slopes: tuple[str, ...]
     steady: int = 0
     """how many of the last slopes are the same for all subjects"""
+    is_crossed: bool = True
+    is_sampled: bool = False
+    """whether bambi runs too"""
 
     @property
     def formula(self) -> str:
-        """The paper's model of such a corpus."""
-        return f"{FIXED} + (1 + {' + '.join(self.slopes)} | subject) + (1 | sentence)"
+        """The paper's model of such a corpus, without sentences unless they are crossed."""
+        by_subject = f"{FIXED} + (1 + {' + '.join(self.slopes)} | subject)"
+        return by_subject + (" + (1 | sentence)" if self.is_crossed else "")
 
 
 SPR = ("position", "length", "surprisal", "previous_surprisal")
@@ -73,13 +79,17 @@ FULL = {
     "natural_stories": Shape(385_000, 181, 485, SPR),
     "provo": Shape(53_000, 84, 134, ("position", "surprisal")),
     "hard": Shape(139_000, 117, 361, SPR, 2),
+    "by_subject": Shape(53_000, 84, 134, ("position", "surprisal"), is_crossed=False),
+    "small": Shape(6_000, 24, 40, ("surprisal",), is_sampled=True),
 }
 QUICK = {
     "natural_stories": Shape(16_000, 40, 80, SPR),
     "provo": Shape(6_000, 24, 40, ("position", "surprisal")),
     "hard": Shape(6_000, 24, 40, SPR, 2),
+    "by_subject": Shape(6_000, 24, 40, ("position", "surprisal"), is_crossed=False),
+    "small": Shape(2_000, 12, 30, ("surprisal",), is_sampled=True),
 }
-SEEDS = {"natural_stories": 1, "provo": 3, "hard": 1}
+SEEDS = {"natural_stories": 1, "provo": 3, "hard": 1, "by_subject": 3, "small": 1}
 """Data sets of each shape: what is a matter of seconds is taken three times, as the median."""
 TARGETS = {
     "natural_stories_search_ratio_vs_fastest": 3.0,
@@ -91,6 +101,8 @@ TARGETS = {
     "hard_fit_ratio_vs_fastest": 3.0,
     "hard_loglik_minus_lmer": -1e-3,
     "hard_evaluations": 30.0,
+    "by_subject_fit_ratio_vs_fastest": 3.0,
+    "by_subject_loglik_minus_lmer": -1e-3,
 }
 """The evaluations are at most so many, all else at least."""
 
@@ -165,67 +177,135 @@ def lmer(formula: str, predictors: dict, y: np.ndarray, groups: dict) -> tuple[f
     return seconds, loglik[0], "; ".join(" ".join(line.split()) for line in said)
 
 
-def mixedlm(formula: str, predictors: dict, y: np.ndarray, groups: dict) -> tuple[float, float]:
-    """Time mixedlm's lmer; return seconds and logLik, or NaN where it is not installed."""
-    try:
-        import mixedlm as peer
-    except ImportError:
-        print("mixedlm is not installed: left out (see this file's head)", file=sys.stderr)
-        return float("nan"), float("nan")
-    import pandas as pd
+def with_mixedlm(shape: Shape, frame: Any) -> tuple[float, float]:
+    """Time mixedlm's lmer; return seconds and logLik."""
+    import mixedlm
 
-    frame = pd.DataFrame({"time_ms": y, **predictors})
-    for name, group in groups.items():
-        frame[name] = np.array(group.names)[group.codes]
-    seconds, fit = timed(lambda: peer.lmer(formula, frame, REML=False))
+    seconds, fit = timed(lambda: mixedlm.lmer(shape.formula, frame, REML=False))
     loglik = fit.logLik()
     return seconds, float(getattr(loglik, "value", loglik))
 
 
+def with_lme_python(shape: Shape, frame: Any) -> tuple[float, float]:
+    """Time lme-python's lmer, from a ready data frame of polars; return seconds and logLik."""
+    import lme_python
+    import polars
+
+    data = polars.DataFrame({name: frame[name].to_numpy() for name in frame})
+    seconds, fit = timed(lambda: lme_python.lmer(shape.formula, data, reml=False))
+    return seconds, float(fit.log_likelihood)
+
+
+def with_mixedlm_rs(shape: Shape, frame: Any) -> tuple[float, float]:
+    """Time mixedlm-rs, which has one grouping factor; return seconds and logLik."""
+    import mixedlm_rs
+
+    if shape.is_crossed:
+        return math.nan, math.nan
+    slopes = f"~{' + '.join(shape.slopes)}"
+    asked = {"groups": "subject", "re_formula": slopes}
+    seconds, fit = timed(lambda: mixedlm_rs.mixedlm(FIXED, frame, **asked).fit(reml=False))
+    return seconds, float(fit.llf)
+
+
+PEERS = {
+    "mixedlm": with_mixedlm,
+    "lme_python": with_lme_python,
+    "mixedlm_rs": with_mixedlm_rs,
+}
+"""Peers that maximise the likelihood, besides lmer: functions of a shape and its data frame."""
+
+
+def with_peers(name: str, shape: Shape, frame: Any) -> dict[str, tuple[float, float]]:
+    """Return peer → seconds and logLik; NaN of one that is absent, fails or does not cover the model."""
+    found = {}
+    for peer, fitted in PEERS.items():
+        try:
+            found[peer] = fitted(shape, frame)
+        except ImportError:
+            say(f"{peer} is not installed: left out (see this file's head)")
+            found[peer] = math.nan, math.nan
+        except (RuntimeError, ValueError) as error:  # a finding
+            say(f"{name}: {peer} failed: {error}")
+            found[peer] = math.nan, math.nan
+        else:
+            say(f"{name}: {peer} {found[peer][0]:.2f} s, logLik {found[peer][1]:.4f}")
+    return found
+
+
+def with_bambi(shape: Shape, frame: Any, estimates: dict[str, float]) -> dict[str, float]:
+    """Time bambi; return seconds and the largest difference of posterior means, in posterior sds."""
+    try:
+        import bambi
+    except ImportError:
+        say("bambi is not installed: left out (see this file's head)")
+        return {"bambi_seconds": math.nan, "bambi_difference_in_sds": math.nan}
+    model = bambi.Model(shape.formula, frame)
+    asked = {"draws": 500, "tune": 500, "chains": 2, "cores": 1, "progressbar": False}
+    seconds, fit = timed(lambda: model.fit(random_seed=1, **asked))
+    away = [
+        abs(float(fit.posterior[term].mean()) - estimates[term]) / float(fit.posterior[term].std())
+        for term in PREDICTORS
+    ]
+    return {"bambi_seconds": seconds, "bambi_difference_in_sds": max(away)}
+
+
 def compare(name: str, shape: Shape, seed: int) -> dict[str, float | str]:
     """Return the figures of one data set."""
+    import pandas as pd
+
     predictors, y, groups = simulate(shape, seed)
     formula = parse(shape.formula)
     data = {column: predictors[column] for column in formula.predictors}
-    crossed = crossed_factors(formula)
-    crossed.sort(key=lambda factor: -len(factor.columns) * len(groups[factor.group].names))
-
-    def searched() -> Any:
-        products = products_of(formula, crossed, data, y, groups)
-        return search(products, crossed[0].free, crossed[1].free)
-
+    groups = {group: groups[group] for group in ("subject", "sentence")[: 1 + shape.is_crossed]}
     lme4._r()  # R's start is nobody's fit
-    search_s, optimum = timed(searched, 3)
+    figures: dict[str, float | str] = {}
+    if shape.is_crossed:
+        crossed = crossed_factors(formula)
+        crossed.sort(key=lambda factor: -len(factor.columns) * len(groups[factor.group].names))
+
+        def searched() -> Any:
+            products = products_of(formula, crossed, data, y, groups)
+            return search(products, crossed[0].free, crossed[1].free)
+
+        figures["search_seconds"], optimum = timed(searched, 3)
+        figures["evaluations"] = optimum.evaluations
     asked = (formula, data, y, groups, "cross_products")
     fit_s, result = timed(lambda: fit_model(*asked, confirm=False), 3)
     confirmed_s, confirmed = timed(lambda: fit_model(*asked))
     if result.by != "search" or confirmed.difference is None:
         raise SystemExit(f"{name}: lme4's optimiser was used: {result.note} {confirmed.note}")
-    say(f"{name}: search {search_s:.3f} s ({optimum.evaluations} evaluations), fit {fit_s:.2f} s")
-    peer_s, peer_loglik = mixedlm(shape.formula, data, y, groups)
-    say(
-        f"{name}: mixedlm {peer_s:.2f} s, logLik {peer_loglik:.4f} (ours {result.summary.loglik:.4f})"
-    )
+    loglik = result.summary.loglik
+    say(f"{name}: fit {fit_s:.2f} s, logLik {loglik:.4f}")
+    frame = pd.DataFrame({"time_ms": y, **data})
+    for group, levels in groups.items():
+        frame[group] = np.array(levels.names)[levels.codes]
+    peers = with_peers(name, shape, frame)
     lmer_s, lmer_loglik, said = lmer(shape.formula, data, y, groups)
     say(f"{name}: lmer {lmer_s:.1f} s, logLik {lmer_loglik:.4f}; {said or 'no warning'}")
-    fastest = "lmer" if math.isnan(peer_s) or lmer_s < peer_s else "mixedlm"
-    least = lmer_s if fastest == "lmer" else peer_s
-    return {
-        "fastest": fastest,
-        "search_ratio_vs_fastest": least / search_s,
-        "fit_ratio_vs_fastest": least / fit_s,
-        "search_ratio_vs_lmer": lmer_s / search_s,
+    exact = {
+        peer: seconds
+        for peer, (seconds, its) in (peers | {"lmer": (lmer_s, lmer_loglik)}).items()
+        if its > max(loglik, lmer_loglik) - 0.01
+    }
+    fastest = min(exact, key=exact.get)
+    figures |= {"fastest": fastest, "fit_ratio_vs_fastest": exact[fastest] / fit_s}
+    if shape.is_crossed:
+        search_s = figures["search_seconds"]
+        figures["search_ratio_vs_fastest"] = exact[fastest] / search_s
+        figures["search_ratio_vs_lmer"] = lmer_s / search_s
+    if shape.is_sampled:
+        figures |= with_bambi(shape, frame, result.summary.fixed)
+    for peer, (seconds, its) in peers.items():
+        figures |= {f"{peer}_seconds": seconds, f"loglik_minus_{peer}": loglik - its}
+    return figures | {
         "fit_ratio_vs_lmer": lmer_s / fit_s,
         "confirmed_ratio_vs_lmer": lmer_s / confirmed_s,
-        "loglik_minus_lmer": result.summary.loglik - lmer_loglik,
-        "loglik_minus_mixedlm": result.summary.loglik - peer_loglik,
+        "loglik_minus_lmer": loglik - lmer_loglik,
         "difference_from_lme4": confirmed.difference,
-        "search_seconds": search_s,
         "fit_seconds": fit_s,
         "confirmed_seconds": confirmed_s,
         "lmer_seconds": lmer_s,
-        "mixedlm_seconds": peer_s,
-        "evaluations": optimum.evaluations,
         "singular": str(result.summary.singular),
         "lmer_says": said,
     }

@@ -23,6 +23,7 @@ def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
         name: benchmark.Shape(1_500, 12, 15, ("position",), name == "hard")
         for name in ("natural_stories", "provo", "hard")
     }
+    shapes["by_subject"] = benchmark.Shape(1_500, 12, 15, ("position",), is_crossed=False)
     monkeypatch.setattr(benchmark, "QUICK", shapes)
     monkeypatch.setattr(sys, "argv", ["regression.py", "--quick", "--out", str(tmp_path / "b")])
     benchmark.main()
