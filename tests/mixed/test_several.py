@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 
+from recency.mixed import several
 from recency.mixed.factors import NotSearchable, all_factors
 from recency.mixed.fitting import fit_model
 from recency.mixed.formula import column, parse
@@ -29,8 +31,12 @@ def simulate(n=300, shape=(7, 5, 11), seed=0, sds=(30, 8, 15, 12)):
     return {"x": x, "w": w}, y, groups
 
 
+@pytest.mark.parametrize("share", [0, 1])
 @pytest.mark.parametrize("singular", [False, True])
-def test_the_deviance_is_that_of_dense_matrices_and_its_gradient_the_derivative(singular):
+def test_the_deviance_is_that_of_dense_matrices_and_its_gradient_the_derivative(
+    singular, share, monkeypatch
+):
+    monkeypatch.setattr(several, "SPARSE", share)  # products of factors: dense, sparse
     predictors, y, groups = simulate()
     formula, n = parse(FORMULA), len(y)
     factors = all_factors(formula)
@@ -54,6 +60,7 @@ def test_the_deviance_is_that_of_dense_matrices_and_its_gradient_the_derivative(
 
     Ss = [L @ L.T for L in Ls]
     value, beta, r2, inverse = dense(Ss)
+    assert issparse(products.between) == bool(share)
     at = solve_several(products, Ls)
     assert at.deviance == pytest.approx(value, rel=1e-11)
     assert at.sigma == pytest.approx(np.sqrt(r2 / n))

@@ -13,19 +13,26 @@ or, where an L has no inverse, of Z'V^-1 Z itself.
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dpotri
+from scipy.sparse import bsr_array, csr_array
 
 from recency.mixed.deviance import SAFE, left_of_squares
 from recency.mixed.factors import Factor, NotSearchable
 from recency.mixed.formula import INTERCEPT, Formula, column
 from recency.mixed.levels import Levels, joined
 
-ROWS = 65_536
+ROWS = 262_144
 """Rows whose products are summed at once."""
 ELEMENTS = 250_000_000
 """Elements of Z_a'Z_r, or of Z_r'Z_r, above which the memory is not there: 2 GB."""
+
+
+SPARSE = 0.2
+"""Share of elements of Z_a'Z_r that are not 0, below which its products are sparse ones."""
 
 
 LEAST = 1e-6
@@ -53,6 +60,13 @@ class SeveralProducts:
     """levels and columns of each factor but a"""
     kept: tuple[int, ...] = ()
     """columns of X that do not depend on earlier ones"""
+
+    @cached_property
+    def between(self) -> np.ndarray | csr_array:
+        """Z_a'Z_r (G i, m); sparse where most words, say, were read by few subjects."""
+        G, i, m = self.ar.shape
+        values = self.ar.reshape(G * i, m)
+        return csr_array(values) if np.count_nonzero(values) < SPARSE * values.size else values
 
     def parts(self) -> list[slice]:
         """Return the columns of Z_r that each factor has."""
@@ -214,8 +228,8 @@ def solve_several(
     rest = list(zip(parts, Ls[1:], strict=True))
     C = np.linalg.cholesky(La.T @ products.aa @ La + np.eye(i))
     T = np.linalg.inv(C) @ La.T
-    M = (T @ products.ar).reshape(G * i, m)
-    schur = products.rr - M.T @ M
+    M = _turned(T, products.between)
+    schur = products.rr - _dense(M.T @ M)
     S = _columns(_columns(schur, rest).T.copy(), rest)
     S.flat[:: m + 1] += 1
     F = cholesky(S, lower=True, check_finite=False)
@@ -239,12 +253,13 @@ def solve_several(
     ua = wa @ La
     wr = products.rw @ weights - products.rr @ b - products.ar.reshape(G * i, m).T @ ba.ravel()
 
-    by_S = [_of_first(products, La, C, T, M, F, rest) - precision * wa.T @ wa]
-    half = solve_triangular(F, np.eye(m), lower=True, check_finite=False)
+    lower = np.tril(dpotri(F, lower=1)[0])
+    inverse = lower + np.tril(lower, -1).T
+    by_S = [_of_first(products, La, C, T, F, inverse, rest) - precision * wa.T @ wa]
     for (s, L), (levels, k) in zip(rest, products.shapes, strict=True):
         if _is_safe(L, _blocks(products.rr[s, s], k)):
-            inverse = np.einsum("qhk,qhl->kl", *[half[:, s].reshape(m, levels, k)] * 2)
-            by_L = np.linalg.solve(L.T, levels * np.eye(k) - inverse)
+            of_factor = _blocks(inverse[s, s], k).sum(0)
+            by_L = np.linalg.solve(L.T, levels * np.eye(k) - of_factor)
             trace = np.linalg.solve(L.T, by_L.T).T
         else:
             turned = solve_triangular(F, _columns(schur, rest)[s].T, lower=True)
@@ -270,24 +285,43 @@ def _of_first(
     La: np.ndarray,
     C: np.ndarray,
     T: np.ndarray,
-    M: np.ndarray,
     F: np.ndarray,
+    inverse: np.ndarray,
     rest: Sequence[tuple[slice, np.ndarray]],
 ) -> np.ndarray:
     """Return the sum over levels of Z_a'V^-1 Z_a (i, i)."""
     G, i, m = products.ar.shape
     if _is_safe(La, products.aa):
-        N = solve_triangular(F, _columns(M, rest).T, lower=True, check_finite=False)
+        # The block of P^-1 is C^-T (I + M Lambda S^-1 Lambda' M') C^-1 with a level's rows of M.
         inverse_C = np.linalg.inv(C)
-        # The block of P^-1 is C^-T (I + N'N) C^-1.
-        inside = np.einsum("qgi,qgj->gij", *[N.reshape(m, G, i)] * 2, optimize=True) + np.eye(i)
-        inverse = (inverse_C.transpose(0, 2, 1) @ inside @ inverse_C).sum(0)
-        by_L = np.linalg.solve(La.T, G * np.eye(i) - inverse)
+        outward = inverse_C.transpose(0, 2, 1)
+        U = _turned(outward @ T, products.between)
+        outer = [(s, L.T) for s, L in rest]
+        spread = _columns(_columns(inverse, outer).T, outer)
+        total = (outward @ inverse_C).sum(0)
+        for one, other in itertools.combinations_with_replacement(range(i), 2):
+            value = float((_dense(U[one::i].T @ U[other::i]) * spread).sum())
+            total[one, other] += value
+            if one != other:
+                total[other, one] += value
+        by_L = np.linalg.solve(La.T, G * np.eye(i) - total)
         return np.linalg.solve(La.T, by_L.T).T
     Q = np.eye(i) - products.aa @ T.transpose(0, 2, 1) @ T
     turned = solve_triangular(F, _columns(products.ar.reshape(G * i, m), rest).T, lower=True)
     X = np.einsum("qgi,qgj->gij", *[turned.reshape(m, G, i)] * 2, optimize=True)
     return (Q @ products.aa - Q @ X @ Q.transpose(0, 2, 1)).sum(0)
+
+
+def _turned(T: np.ndarray, values: np.ndarray | csr_array) -> np.ndarray | csr_array:
+    """Return the matrix of each level, T (G, i, i), times the level's rows of `values` (G i, m)."""
+    G, i, _ = T.shape
+    if isinstance(values, np.ndarray):
+        return (T @ values.reshape(G, i, -1)).reshape(values.shape)
+    return csr_array(bsr_array((T, np.arange(G), np.arange(G + 1))) @ values)
+
+
+def _dense(values: np.ndarray | csr_array) -> np.ndarray:
+    return values if isinstance(values, np.ndarray) else values.toarray()
 
 
 def _is_safe(L: np.ndarray, zz: np.ndarray) -> bool:
