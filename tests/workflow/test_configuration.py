@@ -19,6 +19,7 @@ STUDIES = [
     (),
     ("config.demo.yaml",),
     ("config.open.yaml",),
+    ("config.pretrained.yaml",),
     ("config.demo.yaml", "tests/config.tiny.yaml"),
 ]
 
@@ -43,6 +44,8 @@ MISTAKES = {
     ),
     "biases: {ALiBi-mix: {slopes: -4}}": "biases → ALiBi-mix → slopes: -4 fits none",
     "biases: {dVM: {alpha: 0.3}}": "biases → dVM: unknown key 'alpha'",
+    "lm_groups: {mine: {weights: [Pythia], biases: [dVMM]}}": "no bias is called 'dVMM'; did you mean 'dVM'?",
+    "lm_groups: {mine: {weights: [Pythia]}}": "lm_groups → mine: 'biases' is missing",
     "biases: {mine: {form: liner}}": "biases → mine → form: none is called 'liner'; did you mean 'linear'?",
     "biases: {mine: {form: window}}": "biases → mine: 'width' is missing",
     "architectures: {pythia-2-4-256: {heads: -4}}": (

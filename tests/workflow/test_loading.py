@@ -11,7 +11,7 @@ from project import ROOT, copy_project, load, plan
 from snakemake.utils import update_config
 
 from recency.errors import InputError
-from recency.workflow import checks, loading
+from recency.workflow import checks, lm_tables, loading
 
 CORPUS = """
 datasets:
@@ -184,3 +184,23 @@ def test_every_corpus_of_the_config_has_a_file():
     assert not config.keys() & set(loading.tables())
     assert load().keys() >= set(loading.tables())
     assert all(re.search(r"\A# .", (ROOT / name).read_text()) for name in files)
+
+
+NETWORKS = {"lms": {"net": {"label": "Net", "checkpoint": "net"}}}
+
+
+def test_a_group_of_networks_and_biases_is_each_network_without_and_with_each_bias():
+    group = {"weights": ["net"], "biases": ["dVM", "ALiBi-1"]}
+    config = NETWORKS | {"lms": dict(NETWORKS["lms"]), "lm_groups": {"all": group}}
+    lm_tables.expand_biased(config)
+    assert config["lm_groups"]["all"] == ["net", "net-dVM-I", "net-ALiBi-1-I"]
+    assert config["lms"]["net-dVM-I"] == {
+        "weights": "net", "bias": "dVM", "applied": "inference", "label": "Net, dVM"
+    }  # fmt: skip
+
+
+def test_an_lm_of_the_name_that_is_another_one_is_refused():
+    lms = NETWORKS["lms"] | {"net-dVM-I": {"checkpoint": "other"}}
+    config = {"lms": lms, "lm_groups": {"all": {"weights": ["net"], "biases": ["dVM"]}}}
+    with pytest.raises(InputError, match="lm_groups → all: an LM is called 'net-dVM-I' already"):
+        lm_tables.expand_biased(config)

@@ -1,4 +1,4 @@
-"""Entries of tables of surprisals in full: `lms_from`, and `replica` of `surprisals`."""
+"""Entries of `lms` in full: of `lms_from`, of `replica`, and of networks with biases in `lm_groups`."""
 
 import re
 from pathlib import Path
@@ -47,6 +47,38 @@ def expand(config: dict) -> None:
                 )
         lms.update(made)
         groups.setdefault(group, list(made))
+
+
+def expand_biased(config: dict) -> None:
+    """Replace groups of `weights` and `biases` by their LMs, each network without and with each bias.
+
+    The network `gpt2` with the bias `dVM` at inference is the LM `gpt2-dVM-I`.
+    Raises InputError where such an LM is defined already as another one.
+    """
+    lms, groups = config.get("lms"), config.get("lm_groups")
+    if not isinstance(lms, dict) or not isinstance(groups, dict):
+        return
+    for group, entry in groups.items():
+        if not isinstance(entry, dict) or not all(
+            isinstance(entry.get(key), list) for key in ("weights", "biases")
+        ):
+            continue  # left to the schema
+        members = []
+        for network in entry["weights"]:
+            about = lms.get(network)
+            label = about.get("label", network) if isinstance(about, dict) else network
+            members.append(network)
+            for bias in entry["biases"]:
+                name = f"{network}-{bias}-I"
+                lm = {"weights": network, "bias": bias, "applied": "inference"}
+                lm["label"] = f"{label}, {bias}"
+                if lms.setdefault(name, lm) != lm:
+                    raise InputError(
+                        f"lm_groups → {group}: an LM is called {name!r} already; list it in a group "
+                        "of its own, and leave it out here"
+                    )
+                members.append(name)
+        groups[group] = members
 
 
 def expand_replica(config: dict) -> None:

@@ -41,6 +41,7 @@ def complete(config: dict, root: str | Path) -> None:
         if isinstance(given, dict):
             config[table] = merge(entries, given)
     lm_tables.expand(config)
+    lm_tables.expand_biased(config)
     lm_tables.expand_replica(config)
     groups, experiments = config.get("lm_groups"), config.get("experiments")
     if isinstance(groups, dict) and isinstance(experiments, dict):
