@@ -72,8 +72,8 @@ class LogHandler(LogHandlerBase):
         try:
             if hasattr(record, "run_status"):
                 self.status = record.run_status
-                if self.quiet and self.status.log:
-                    self.terminal.say(f"Full log: {self.status.log}")
+                if self.quiet:
+                    self.terminal.say(self.status.introduction())
                 self.clock.start()
             if self.status:
                 self.status.take(record)

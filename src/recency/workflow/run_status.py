@@ -41,7 +41,7 @@ def headline(state: Mapping) -> str:
         failed = f", {len(state['failures'])} failed" if state["failures"] else ""
         running = len(state["jobs"])
         clock = time.strftime("%H:%M", time.localtime(state["updated"]))
-        return f"{clock}  {done:,} of {jobs:,} jobs done{failed}, {running} running{left}; {state['page']}"
+        return f"{clock}  {done:,} of {jobs:,} jobs done{failed}, {running} running{left}"
     names = ", ".join(failure["name"] for failure in state["failures"])
     failed = f"; failed: {names}" if names else ""
     log = f"; full log: {state['log']}" if state["log"] and state["state"] != "finished" else ""
@@ -108,6 +108,11 @@ class RunStatus:
         self.failed: dict[int, dict[str, str]] = {}
         self.has_error = self.is_stopped = False
         self.ended: float | None = None
+
+    def introduction(self) -> str:
+        """Say where more of the run is seen than on the terminal."""
+        log = f"; full log: {self.log}" if self.log else ""
+        return f"This run is shown in {self.results / PAGE}{log}"
 
     def take(self, record) -> None:
         """Take in a record of Snakemake's log."""

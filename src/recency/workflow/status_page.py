@@ -110,7 +110,7 @@ def _kinds(kinds: Sequence[Mapping]) -> str:
             f"<tr><td>{_text(kind['kind'])}<div class='bar' aria-hidden='true'>{bar}</div></td>{cells}</tr>"
         )
     head = "".join(
-        f"<th scope='col'>{name}</th>" for name in ("Jobs", "done", "running", "left", "failed")
+        f"<th scope='col'>{name}</th>" for name in ("Kind", "Done", "Running", "Left", "Failed")
     )
     return f"<h2>Jobs by kind</h2><table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
