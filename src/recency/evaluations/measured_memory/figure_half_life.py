@@ -38,14 +38,12 @@ def draw(
     first = comparison.find(lms, baseline)
     if first:
         axes.axhline(totals[baseline], color=encoding.BASELINE, ls=(0, (4, 2)), lw=1, zorder=1.2)
-    bars = []
     for lm in lms:
         memory, key = memories[lm.lm], lm.lm
         pale = {"lw": 0.9, "ms": 4, "zorder": 2, "color": style.tint(looks[key].colour, 0.6)}
         low, high = against(known, result, key, TOTAL)
         if not math.isnan(low):
             axes.plot([lives[key]] * 2, [low, high], "_-", gid=f"interval {key}", **pale)
-            bars.append((lives[key], low, high))
         axes.plot([memory.half_life_low, memory.half_life_high], [totals[key]] * 2, "|-", **pale)
         look, said = looks[key], stated(lm, memory.units)
         axes.plot(
@@ -97,8 +95,7 @@ def draw(
         notes.append("broad bars: the tokens of a window")
     style.notes(figure, notes)
     if lms:
-        across = [totals[baseline]] if first else []
-        labels.name_lms(axes, lms, looks, lives, totals, lines=chains, bars=bars, across=across)
+        labels.name_lms(axes, lms, looks, lives, totals)
     return figure
 
 

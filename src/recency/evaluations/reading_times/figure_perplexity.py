@@ -116,10 +116,7 @@ def draw(
     axes.set_xlabel(f"Perplexity per {unit} over the words read (log scale)")
     how = explained(known, first_lm and first_lm.label)
     style.notes(figure, [result.note(how), *words])
-    lines = [[lm.lm for lm in group] for group in series(lms)]
-    bars = [(perplexity[lm.lm], *against(known, result, lm.lm, TOTAL)) for lm in lms]
-    across = [totals[first_lm.lm]] if first_lm and len(lms) > 1 else []
-    labels.name_lms(axes, lms, looks, perplexity, totals, lines=lines, bars=bars, across=across)
+    labels.name_lms(axes, lms, looks, perplexity, totals)
     return figure
 
 
