@@ -43,9 +43,7 @@ def drawn_pixels(figure, axes):
     return (pixels < 250).any(axis=2)
 
 
-@pytest.mark.parametrize(
-    ("seed", "count", "is_crossed"), [(1, 19, True), (2, 19, True), (3, 24, False), (4, 30, False)]
-)
+@pytest.mark.parametrize(("seed", "count", "is_crossed"), [(1, 19, True), (4, 30, False)])
 def test_no_label_covers_a_point_a_whisker_or_a_label(seed, count, is_crossed):
     with style.use():
         figure, axes = scatter(seed, count, is_crossed)

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
-from recency.figures import style
+from recency.figures import hover, style
 from recency.figures.comparison import LM
 
 #: Points of the page that a label keeps from what it may not cover.
@@ -149,7 +149,8 @@ def draw_lms(
         look, at = looks[lm.lm], x[lm.lm]
         interval = [end[lm.lm] for end in ends]
         axes.plot([at] * 2, interval, "_-", color=style.tint(look.colour, 0.6), lw=0.9, ms=4)
-        axes.plot(at, y[lm.lm], look.marker, mfc=look.face, mec=look.colour, ms=6)
+        (point,) = axes.plot(at, y[lm.lm], look.marker, mfc=look.face, mec=look.colour, ms=6)
+        hover.say(point, f"{lm.label}: {style.number(y[lm.lm], 3)} at {style.number(at, 1)}")
 
 
 def name_lms(
