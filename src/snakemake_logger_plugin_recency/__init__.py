@@ -13,7 +13,6 @@ import time
 
 from snakemake.logging import ColorizingTextHandler
 from snakemake_interface_logger_plugins.base import LogHandlerBase
-from snakemake_interface_logger_plugins.common import LogEvent
 
 from snakemake_logger_plugin_recency.terminal import Terminal
 
@@ -23,9 +22,8 @@ EVERY = 3.0
 QUIET = "RECENCY_PROGRESS_IN_LOG"
 #: Records on single jobs; Snakemake's log file and the page have them.
 OF_JOBS = (
-    *(LogEvent.JOB_INFO, LogEvent.JOB_STARTED, LogEvent.JOB_FINISHED, LogEvent.GROUP_INFO),
-    *(LogEvent.SHELLCMD, LogEvent.PROGRESS, LogEvent.RUN_INFO, LogEvent.RESOURCES_INFO),
-    LogEvent.WORKFLOW_STARTED,
+    *("job_info", "job_started", "job_finished", "group_info", "shellcmd", "progress"),
+    *("run_info", "resources_info", "workflow_started"),
 )
 #: Beginnings of Snakemake's other lines that come with every run or job and say nothing of it.
 ROUTINE = (

@@ -24,10 +24,12 @@ p { margin: .3em 0; } .note { color: var(--soft); font-size: 13px; }
 .failed, #stale { border-left: 4px solid var(--failed); padding-left: .6em; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: 3px 6px; text-align: right; border-bottom: 1px solid var(--line); }
+th, td + td { overflow-wrap: normal; }
 th:first-child, td:first-child { text-align: left; }
 pre { font-size: 12px; white-space: pre-wrap; margin: .2em 0; padding: 6px; border: 1px solid var(--line); }
 svg { display: block; width: 100%; max-width: 700px; height: auto; }
 svg text { fill: var(--soft); font-size: 11px; }
+@media (max-width: 500px) { th, td { padding: 3px; font-size: 13px; } svg text { font-size: 18px; } }
 .bar { height: 10px; background: var(--line); display: flex; } .bar i { height: 100%; }
 """
 SCRIPT = """
@@ -129,7 +131,7 @@ def _trainings(jobs: Sequence[Mapping]) -> list[str]:
 
 def _curve(losses: Sequence, validation: Sequence) -> str:
     """Return loss against step as SVG: a line, and rings for the held-out text."""
-    width, height, left, top, bottom = 640, 180, 44, 10, 22
+    width, height, left, top, bottom = 640, 180, 58, 12, 26
     every = [*losses, *validation]
     last = max(step for step, _ in every)
     low, high = min(loss for _, loss in every), max(loss for _, loss in every)
