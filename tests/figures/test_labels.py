@@ -82,3 +82,8 @@ def test_a_label_leaves_lines_clear_where_it_can():
     lines[:120, :] = True  # all below is crossed by lines
     ((_, y),) = labels.place([(150.0, 115.0)], [(40.0, 8.0)], kept, lines)
     assert y >= 124
+
+
+def test_axes_that_texts_have_squeezed_to_nothing_have_labels_all_the_same():
+    raster = np.zeros((1, 1), bool)
+    assert labels.place([(0.0, 0.0)] * 2, [(500.0, 8.0)] * 2, raster, raster) == [(0.5, 0.5)] * 2

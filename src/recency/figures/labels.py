@@ -196,7 +196,7 @@ def write(
     frame = axes.get_window_extent(renderer)
     pages = [(axes.transData.transform(points[key]) - frame.p0) * scale for key in texts]
     pages = [tuple(map(float, page)) for page in pages]
-    shape = (math.floor(frame.height * scale), math.floor(frame.width * scale))
+    shape = tuple(max(1, math.floor(side * scale)) for side in (frame.height, frame.width))
     centres = place(pages, sizes, *drawn(axes, shape))
     for text, (x, y), (cx, cy), (w, h) in zip(texts.values(), pages, centres, sizes, strict=True):
         text.set_position((cx - x, cy - y))
