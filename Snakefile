@@ -73,7 +73,7 @@ for path in start.rule_files(HERE):
 # A run that would discard trained LMs, or that this machine cannot do, ends here; a dry run and jobs
 # on a cluster do not ask.
 onstart:
-    start.begin(study, workflow)
+    start.begin(study, workflow, log)
 
 
 onsuccess:

@@ -351,11 +351,11 @@ def test_runs_exclude_each_other_until_the_last_job_ends(checkout):
     first = subprocess.Popen(
         [checkout / "run"], env={**os.environ, "NAP": "2"}, stdout=subprocess.PIPE, text=True
     )
-    assert first.stdout.readline() == "started --nolock\n"
+    assert first.stdout.readline() == "started --nolock --logger=recency\n"
     first.kill()  # its job lives on for two seconds
     second = run(checkout, "again")
     assert "waiting for it" in second.stdout
-    assert second.stdout.endswith("started --nolock again\n")
+    assert second.stdout.endswith("started --nolock --logger=recency again\n")
 
 
 def test_a_plan_waits_for_no_run(checkout):
@@ -368,7 +368,7 @@ def test_a_plan_waits_for_no_run(checkout):
 
 def test_snakemake_keeps_its_own_lock_for_jobs_on_a_cluster(checkout):
     result = run(checkout, "--workflow-profile", "profiles/slurm")
-    assert result.stdout == "started --workflow-profile profiles/slurm\n"
+    assert result.stdout == "started --logger=recency --workflow-profile profiles/slurm\n"
 
 
 def test_a_target_is_not_taken_for_a_config_file(checkout):

@@ -45,7 +45,7 @@
             letters: Math.min(...all("td, p").map((each) => parseFloat(frame.contentWindow.getComputedStyle(each).fontSize))),
             headings: all("h2, h3").map((each) => each.innerText),
             figures: all(".experiment figure").map((each) => ({
-                caption: each.querySelector("figcaption").innerText,
+                caption: each.querySelector("figcaption").textContent, // folded or not
                 rows: all("tr", each).length,
                 width: each.querySelector("img, table").getBoundingClientRect().width,
                 colours: all("img", each).map(colours)[0],

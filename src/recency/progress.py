@@ -1,11 +1,15 @@
-"""How far a long job is, on the terminal and in its log."""
+"""How far a long job is, in its log and on the terminal."""
 
+import os
 import sys
 import time
 
+#: Set by `--logger recency`, which shows the logs' last lines itself.
+IN_LOG = "RECENCY_PROGRESS_IN_LOG"
+
 
 class progress:
-    """Say on the terminal how far a long job is, at most every `every` seconds."""
+    """Say how far a long job is, at most every `every` seconds."""
 
     def __init__(self, total: float, what: str, unit: str = "", every: float = 10.0):
         self.total, self.what, self.unit, self.every = total, what, unit, every
@@ -27,7 +31,8 @@ class progress:
         note = f", {note}" if note else ""
         speed = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
         line = f"{self.what}: {done / self.total:4.0%}, {speed} {self.unit}/s{left}{note}"
-        print(line, flush=True)
+        if IN_LOG not in os.environ:
+            print(line, flush=True)
         print(line, file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""Labels beside the points of a scatter, placed so that none covers another or a marker.
+"""Labels beside the points of a scatter, placed so that none covers another, a point or a whisker.
 
 Not by adjustText: of the 19 LMs of Clark et al. (2025), at six sets of places, its version 1.4.0
 left up to 3 pairs of labels overlapping and up to 23 labels on markers (tuned: 2 and 4), this none.
@@ -8,62 +8,132 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
-from recency.figures import style
+from recency.figures import hover, style
 from recency.figures.comparison import LM
 
-Box = tuple[float, float, float, float]  # x0, y0, x1, y1 in points of the page
+#: Points of the page that a label keeps from what it may not cover.
+GAP = 2
+#: What it costs to cover a square point of a marker or a whisker, and of another line, in points of
+#: distance from the label's own marker; and for its leader to cross a marker or another label.
+COVER, CROSS, LEAD = 1000.0, 0.5, 60.0
+#: Places, the nearest ones, whose leaders are looked at; points from which on a leader is drawn.
+NEAREST, LEADER = 300, 9
 
 
-def overlap(a: Box, b: Box) -> float:
-    """Return the area that two boxes share."""
-    width = min(a[2], b[2]) - max(a[0], b[0])
-    height = min(a[3], b[3]) - max(a[1], b[1])
-    return width * height if width > 0 and height > 0 else 0.0
+def drawn(axes: Axes, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return rasters of the axes, a cell a point of the page: what no label may cover, and other lines.
+
+    The former are markers, lines with markers at their ends (intervals) and lines across the axes;
+    the latter are lines that connect points. Rows go up from the lower edge.
+    """
+    figure, scale = axes.figure, 72 / axes.figure.dpi
+    corner = axes.get_window_extent(figure.canvas.get_renderer()).p0
+    kept, lines = np.zeros(shape, bool), np.zeros(shape, bool)
+    for line in axes.lines:
+        at = (line.get_transform().transform(line.get_xydata()) - corner) * scale
+        at = at[np.isfinite(at).all(axis=1)]
+        has_marker = line.get_marker() not in ("None", "none", " ", "", None)
+        if has_marker:
+            half = (line.get_markersize() + line.get_markeredgewidth()) / 2 + GAP / 2
+            for x, y in at:
+                _mark(kept, x - half, y - half, x + half, y + half)
+        if line.get_linestyle() not in ("None", "none", " ", ""):
+            is_across = line.get_transform() != axes.transData
+            half = line.get_linewidth() / 2 + GAP / 2
+            for x, y in _along(at):
+                onto = kept if has_marker or is_across else lines
+                _mark(onto, x - half, y - half, x + half, y + half)
+    return kept, lines
+
+
+def _along(points: np.ndarray) -> np.ndarray:
+    """Return points along a chain of straight lines, at most one point of the page apart."""
+    parts = [points[:1]]
+    for a, b in itertools.pairwise(points):
+        steps = max(1, math.ceil(np.abs(b - a).max()))
+        parts.append(a + (b - a) * np.arange(1, steps + 1)[:, None] / steps)
+    return np.concatenate(parts)
+
+
+def _mark(raster: np.ndarray, x0: float, y0: float, x1: float, y1: float) -> None:
+    """Mark the cells that a box touches."""
+    (low, left), (high, right) = (max(0, math.floor(y0)), max(0, math.floor(x0))), (y1, x1)
+    raster[low : max(0, math.ceil(high)), left : max(0, math.ceil(right))] = True
+
+
+def _covered(raster: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Return how many marked cells a box covers, by the cell of its lower left corner."""
+    sums = np.pad(raster.cumsum(0).cumsum(1), ((1, 0), (1, 0)))
+    return (
+        sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]
+    )  # fmt: skip
 
 
 def place(
-    points: list[tuple[float, float]],
-    sizes: list[tuple[float, float]],
-    frame: Box,
-    lines: list[Box],
+    points: Sequence[tuple[float, float]],
+    sizes: Sequence[tuple[float, float]],
+    kept: np.ndarray,
+    lines: np.ndarray,
 ) -> list[tuple[float, float]]:
-    """Place a label near each point so that none covers another, a marker or (if it can) a line.
+    """Return the centre of each point's label; `kept` and `lines` are as of `drawn`.
 
-    Everything is in points of the page; `sizes` are the labels' widths and heights, `frame` is
-    where labels may be, `lines` small boxes along the connecting lines. Greedy: the most crowded
-    point chooses first among positions on circles around it. Returns the labels' centres.
+    Everything is in points of the page, from the lower left corner of the axes. The most crowded
+    point chooses first, among all places within the axes: near its marker, off markers, whiskers
+    and other labels, and, if it can be, off other lines.
     """
-    markers = [(x - 4, y - 4, x + 4, y + 4) for x, y in points]
-    crowd = [sum(math.hypot(x - u, y - v) < 50 for u, v in points) for x, y in points]
-    placed: dict[int, Box] = {}
+    crowd = [sum(math.dist(p, q) < 50 for q in points) for p in points]
+    kept, marks = (
+        kept.copy(),
+        np.zeros(kept.shape, bool),
+    )  # markers and labels: no leader crosses them
+    for x, y in points:
+        _mark(marks, x - 4, y - 4, x + 4, y + 4)
+    centres: dict[int, tuple[float, float]] = {}
     for i in sorted(range(len(points)), key=lambda i: (-crowd[i], i)):
-        (x, y), (w, h) = points[i], sizes[i]
+        (x, y), limit = points[i], (kept.shape[1], kept.shape[0])
+        w, h = (
+            min(math.ceil(size) + GAP, most) for size, most in zip(sizes[i], limit, strict=True)
+        )
+        cost = COVER * _covered(kept, w, h) + CROSS * _covered(lines, w, h)
+        rows, columns = np.ogrid[: cost.shape[0], : cost.shape[1]]
+        near_x, near_y = np.clip(x, columns, columns + w), np.clip(y, rows, rows + h)
+        cost = (
+            cost
+            + np.hypot(near_x - x, near_y - y)
+            + 0.1 * np.hypot(columns + w / 2 - x, rows + h / 2 - y)
+        )
         best = None
-        for radius in (6, 10, 16, 24, 34, 46, 60, 76, 94, 114):
-            for step in range(24):
-                angle = 2 * math.pi * step / 24
-                dx, dy = math.cos(angle), math.sin(angle)
-                cx, cy = x + dx * (radius + w / 2), y + dy * (radius + h / 2)
-                box = (cx - w / 2 - 1, cy - h / 2, cx + w / 2 + 1, cy + h / 2)
-                outside = w * h - overlap(box, frame)
-                cost = 20 * max(0.0, outside - 2.2 * h) + 2 * radius
-                cost += 20 * sum(overlap(box, other) for other in placed.values())
-                cost += 8 * sum(overlap(box, marker) for marker in markers)
-                cost += 1.0 * sum(overlap(box, line) for line in lines)
-                if radius > 10:  # its leader would cross other markers or labels
-                    along = ((x + (cx - x) * t, y + (cy - y) * t) for t in (0.25, 0.4, 0.55, 0.7))
-                    leader = [(u, v, u + 1, v + 1) for u, v in along]
-                    others = [m for j, m in enumerate(markers) if j != i] + list(placed.values())
-                    cost += 40 * sum(overlap(dot, other) > 0 for dot in leader for other in others)
-                if best is None or cost < best[0]:
-                    best = (cost, box)
-        placed[i] = best[1]
-    return [((b[0] + b[2]) / 2, (b[1] + b[3]) / 2) for b in (placed[i] for i in range(len(points)))]
+        for index in np.argsort(cost, axis=None, kind="stable")[:NEAREST]:
+            row, column = divmod(int(index), cost.shape[1])
+            end = (min(max(x, column), column + w), min(max(y, row), row + h))
+            total = float(cost[row, column])
+            if math.dist((x, y), end) > LEADER:
+                total += LEAD * _crossed(marks, (x, y), end)
+            if best is None or total < best[0]:
+                best = (total, row, column, end)
+        _, row, column, end = best
+        centres[i] = (column + w / 2, row + h / 2)
+        for raster in (kept, marks):
+            _mark(raster, column, row, column + w, row + h)
+        if math.dist((x, y), end) > LEADER:
+            for u, v in _along(np.array([(x, y), end])):
+                _mark(kept, u - 1, v - 1, u + 1, v + 1)
+    return [centres[i] for i in range(len(points))]
+
+
+def _crossed(marks: np.ndarray, start: tuple[float, float], end: tuple[float, float]) -> bool:
+    """Say whether a leader crosses a marker, but for that where it starts, or a label."""
+    cells = [(u, v) for u, v in _along(np.array([start, end])) if math.dist((u, v), start) > 7]
+    inside = ((int(v), int(u)) for u, v in cells[:-1])
+    return any(
+        0 <= v < marks.shape[0] and 0 <= u < marks.shape[1] and marks[v, u] for v, u in inside
+    )
 
 
 def draw_lms(
@@ -73,14 +143,14 @@ def draw_lms(
     x: Mapping[str, float],
     y: Mapping[str, float],
     ends: tuple[Mapping[str, float], Mapping[str, float]],
-) -> list[tuple[float, float, float]]:
-    """Draw each LM's point (x, y) on its interval, `ends` in y; return the intervals as `bars`."""
+) -> None:
+    """Draw each LM's point (x, y) on its interval, `ends` in y."""
     for lm in lms:
         look, at = looks[lm.lm], x[lm.lm]
         interval = [end[lm.lm] for end in ends]
         axes.plot([at] * 2, interval, "_-", color=style.tint(look.colour, 0.6), lw=0.9, ms=4)
-        axes.plot(at, y[lm.lm], look.marker, mfc=look.face, mec=look.colour, ms=6)
-    return [(x[lm.lm], *(end[lm.lm] for end in ends)) for lm in lms]
+        (point,) = axes.plot(at, y[lm.lm], look.marker, mfc=look.face, mec=look.colour, ms=6)
+        hover.say(point, f"{lm.label}: {style.number(y[lm.lm], 3)} at {style.number(at, 1)}")
 
 
 def name_lms(
@@ -89,15 +159,13 @@ def name_lms(
     looks: Mapping[str, style.Look],
     x: Mapping[str, float],
     y: Mapping[str, float],
-    **lines,
 ) -> None:
-    """Write each LM's label next to its point (x, y), as `write` does; each has its own line."""
+    """Write each LM's label next to its point (x, y), as `write` does."""
     write(
         axes,
         {lm.lm: (x[lm.lm], y[lm.lm]) for lm in lms},
         {lm.lm: lm.label for lm in lms},
         {lm.lm: style.shade(looks[lm.lm].colour) for lm in lms},
-        **{"lines": [[lm.lm] for lm in lms]} | lines,
     )
 
 
@@ -106,15 +174,11 @@ def write(
     points: Mapping[str, tuple[float, float]],
     names: Mapping[str, str],
     colours: Mapping[str, str],
-    lines: list[list[str]],
-    bars: Iterable[tuple[float, float, float]] = (),
-    across: Iterable[float] = (),
 ) -> None:
     """Write each point's name beside it, with a thin leader where it must stand apart.
 
-    `points` are in data units, by key; `lines` are the chains of keys that the figure connects,
-    `bars` upright lines, as x and two ends, NaN for none, `across` the heights of lines across.
-    Called last: the layout is settled here, and labels leave it alone.
+    `points` are in data units, by key. Called last: the layout is settled here, labels leave it
+    alone, and what is drawn by then is what they keep off.
     """
     figure = axes.figure
     figure.draw_without_rendering()
@@ -125,35 +189,19 @@ def write(
             size=style.SMALL, color=colours[key], gid=f"label {key}", zorder=5, in_layout=False,
             path_effects=[withStroke(linewidth=2, foreground="white")],
         )
-        for key, point in points.items()
+        for key, point in points.items() if names[key]
     }  # fmt: skip
     boxes = [text.get_window_extent(renderer) for text in texts.values()]
     sizes = [(box.width * scale, box.height * scale) for box in boxes]
-    pages = {key: tuple(axes.transData.transform(point) * scale) for key, point in points.items()}
-    inside = axes.get_window_extent(renderer)
-    frame = tuple(edge * scale for edge in inside.extents)
-    dots = []
-    upright = [
-        [tuple(axes.transData.transform((x, y)) * scale) for y in ends]
-        for x, *ends in bars
-        if not any(map(math.isnan, ends))
-    ]
-    level = [
-        [(side, axes.transData.transform((0, y))[1] * scale) for side in (frame[0], frame[2])]
-        for y in across
-    ]
-    for ends in [*([pages[key] for key in chain] for chain in lines), *upright, *level]:
-        for (x, y), (u, v) in itertools.pairwise(ends):
-            parts = max(1, round(math.hypot(u - x, v - y) / 3))
-            for k in range(parts + 1):
-                a, b = x + (u - x) * k / parts, y + (v - y) * k / parts
-                dots.append((a - 1, b - 1, a + 1, b + 1))
-    centres = place(list(pages.values()), sizes, frame, dots)
-    to_data = axes.transData.inverted()
-    for key, (cx, cy), (w, h) in zip(texts, centres, sizes):
-        x, y = pages[key]
-        texts[key].set_position((cx - x, cy - y))
+    frame = axes.get_window_extent(renderer)
+    pages = [(axes.transData.transform(points[key]) - frame.p0) * scale for key in texts]
+    pages = [tuple(map(float, page)) for page in pages]
+    shape = tuple(max(1, math.floor(side * scale)) for side in (frame.height, frame.width))
+    centres = place(pages, sizes, *drawn(axes, shape))
+    for text, (x, y), (cx, cy), (w, h) in zip(texts.values(), pages, centres, sizes, strict=True):
+        text.set_position((cx - x, cy - y))
         near = (min(max(x, cx - w / 2), cx + w / 2), min(max(y, cy - h / 2), cy + h / 2))
-        if math.dist((x, y), near) > 11:
-            ends = to_data.transform([(x / scale, y / scale), (near[0] / scale, near[1] / scale)])
+        if math.dist((x, y), near) > LEADER:
+            ends = np.array([(x, y), near]) / scale + frame.p0
+            ends = axes.transData.inverted().transform(ends)
             axes.plot(*ends.T, color=style.GREY, lw=0.5, zorder=1.5, scalex=False, scaley=False)

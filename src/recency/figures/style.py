@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recency.figures import encoding, fonts
+from recency.figures import encoding, fonts, hover
 from recency.figures.comparison import LM
 from recency.figures.paths import Files
 from recency.files import atomic
@@ -325,8 +325,12 @@ def save(figure: Figure, paths: Files, data: DataFrame | None = None) -> None:
                 if path.suffix == ".csv":
                     data.to_csv(temporary, index=False, lineterminator="\n")
                 else:
-                    own = metadata[path.suffix]
-                    figure.savefig(temporary, format=path.suffix[1:], metadata=own)
+                    with hover.marked(figure) as texts:
+                        own = metadata[path.suffix]
+                        figure.savefig(temporary, format=path.suffix[1:], metadata=own)
+                    if path.suffix == ".svg":
+                        svg = hover.titled(temporary.read_text(encoding="utf-8"), texts)
+                        temporary.write_text(svg, encoding="utf-8")
 
 
 def _settle(figure: Figure) -> None:

@@ -80,7 +80,7 @@ class Cost:
 
     def _time(self, cores: int) -> str:
         about = "" if self.measured else "estimated "
-        text = f"{about}{_duration(self.seconds / cores)}"
+        text = f"{about}{duration(self.seconds / cores)}"
         if not self.unknown:
             return text
         what = ", ".join(_counted(number, name) for name, number in self.unknown.items())
@@ -216,12 +216,14 @@ def _planned(workflow, study, timing: Timing, names: Sequence[str]) -> dict[str,
     return {name: _cost(dag, by_name[name], study, timing) for name in names}
 
 
-def of_run(workflow, study) -> Cost:
-    """Return what the planned jobs of a run make, all of them still to run."""
-    cost, timing = Cost(), _timing(study)
+def of_run(workflow, study) -> tuple[Cost, dict[int, tuple[str, float]]]:
+    """Return the cost of a run's planned jobs, and each job's number → its kind and core seconds."""
+    cost, timing, jobs = Cost(), _timing(study), {}
     for job in workflow.dag.needrun_jobs():
-        _add(cost, workflow.dag, job, study, timing)
-    return cost
+        before = cost.seconds
+        if kind := _add(cost, workflow.dag, job, study, timing):
+            jobs[workflow.dag.jobid(job)] = (kind, cost.seconds - before)
+    return cost, jobs
 
 
 def _timing(study) -> Timing:
@@ -241,18 +243,18 @@ def _cost(dag, target, study, timing: Timing) -> Cost:
     return cost
 
 
-def _add(cost: Cost, dag, job, study, timing: Timing) -> None:
-    """Add a job to a target's cost."""
+def _add(cost: Cost, dag, job, study, timing: Timing) -> str:
+    """Add a job to a target's cost; return its kind, "" of one that stands for others."""
     if job.rule.norun:
-        return  # it stands for others
+        return ""
     kind, _ = kinds().get(batches.kind_of(job.rule.name), ("other", 0.0))
     cost.all[kind] += 1
     if not dag.needrun(job):
-        return
+        return kind
     cost.left[kind] += 1
     if kind == "download":
         cost.bytes += machine.size(study.files.known[f"<resources>/downloads/{job.wildcards.file}"])
-        return
+        return kind
     seconds, measured = _of_job(kind, job, timing)
     if seconds is None:
         what = (
@@ -264,6 +266,7 @@ def _add(cost: Cost, dag, job, study, timing: Timing) -> None:
     cost.seconds += seconds or 0.0
     # What every job takes at least is no news; the long ones decide whether a time is an estimate.
     cost.measured &= measured or kind not in ("training", "regression")
+    return kind
 
 
 def _of_job(kind: str, job, timing: Timing) -> tuple[float | None, bool]:
@@ -317,7 +320,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what if number == 1 else f'{noun}s{preposition}{rest}'}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Write a time: 40 s, 12 min, 3.4 h."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"

@@ -4,7 +4,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from snakemake.logging import logger
@@ -25,6 +25,7 @@ from recency.workflow import (
     notices,
     plan_checks,
     products,
+    run_status,
     snakemake_patches,
     strict_yaml,
     targets,
@@ -201,14 +202,25 @@ def require_targets(study: Study, workflow) -> None:
         raise ConfigError(str(error)) from None
 
 
-def say_what(study: Study, workflow) -> None:
-    """Say in a line what a run is about to make, and about how long that takes on its cores."""
-    cost = costs.of_run(workflow, study)
+def say_what(study: Study, workflow, logs: Sequence[str]) -> None:
+    """Say in a line what a run is about to make, and about how long that takes on its cores.
+
+    Snakemake's `--logger recency` takes the run's status from this record. `logs` are Snakemake's.
+    """
+    cost, jobs = costs.of_run(workflow, study)
     if cost.left:
-        logger.info(f"To make: {cost.line(workflow.cores or 1)}")
+        status = run_status.RunStatus(
+            results=Path(study.place("<results>")),
+            study=f"study {study.config['study']}, scale {study.config['scale']}",
+            jobs=jobs,
+            cores=workflow.cores or workflow.nodes or 1,
+            log=next(iter(logs), ""),
+        )
+        line = f"To make: {cost.line(workflow.cores or 1)}"
+        logger.info(line, extra={"run_status": status})
 
 
-def begin(study: Study, workflow) -> None:
+def begin(study: Study, workflow, logs: Sequence[str]) -> None:
     """Refuse a run that cannot end well, end and remove what killed ones left, say what is made."""
     require_writable(study)
     training_guard.check(study.config, workflow)
@@ -221,14 +233,17 @@ def begin(study: Study, workflow) -> None:
         workflow.scheduler.job_rate_limiter = None
     failure_notice.watch(workflow)
     tidy(study, workflow)
-    say_what(study, workflow)
+    say_what(study, workflow, logs)
 
 
 def keep_handlers(study: Study, workflow) -> None:
     """Have a module's runs begin and end as the project's own do."""
     if is_module(workflow):
         snakemake_patches.set_handlers(
-            workflow, lambda log: begin(study, workflow), lambda log: end(study, workflow), say_why
+            workflow,
+            lambda log: begin(study, workflow, log),
+            lambda log: end(study, workflow),
+            say_why,
         )
 
 
@@ -282,6 +297,7 @@ def say_where(study: Study) -> None:
     timings.write(results, study.place("<benchmarks>"))
     known = {
         "report.html": "open it in a browser",
+        run_status.PAGE: "the run itself",
         "summary.txt": "what was found, in short",
         "experiments": "figures and tables",
         "exports": "for others",

@@ -74,7 +74,6 @@ def draw(
         places,
         {place: f"{place[1]:,}" if place[0] == baseline else "" for place in places},
         {place: style.shade(looks[place[0]].colour) for place in places},
-        [[place for place in places if place[0] == lm.lm] for lm in lms],
     )
     return figure
 

@@ -29,12 +29,10 @@ def draw(rows: pd.DataFrame, lms: list[LM], sentences: list[str]) -> Figure:
     done = [lm for lm in lms if lm.lm in overall.index]
     left.set_xscale("log")
     points = overall.perplexity, overall.accuracy
-    bars = labels.draw_lms(left, done, looks, *points, (overall.low, overall.high))
+    labels.draw_lms(left, done, looks, *points, (overall.low, overall.high))
     dashed = {"color": style.GREY, "ls": (0, (4, 2)), "lw": 1}
-    lines = []
     if READERS in overall.index:
         left.axhline(overall.accuracy[READERS], **dashed)
-        lines.append(overall.accuracy[READERS])
     left.margins(0.16)
     left.set_xlabel("Perplexity of a word (log scale)")
     left.set_ylabel("Words found likelier than their foils (%)")
@@ -53,12 +51,12 @@ def draw(rows: pd.DataFrame, lms: list[LM], sentences: list[str]) -> Figure:
     style.plain_ticks(right)
     for axes in (left, right):
         axes.grid(which="major")
-    if lines:
+    if READERS in overall.index:
         figure.legend(handles=[style.handle(**dashed, label="readers")], loc="outside upper left")
     style.notes(figure, sentences)
     if done:
         ends.name(right, [lm.label for lm in done], last, [looks[lm.lm].colour for lm in done])
-        labels.name_lms(left, done, looks, *points, bars=bars, across=lines)
+        labels.name_lms(left, done, looks, *points)
     return figure
 
 

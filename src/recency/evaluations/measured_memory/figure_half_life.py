@@ -11,7 +11,7 @@ from recency.evaluations.measured_memory.figure import bound, read, summary_colu
 from recency.evaluations.measured_memory.half_life import Memory
 from recency.evaluations.measured_memory.stated import stated
 from recency.evaluations.reading_times.figure_perplexity import series
-from recency.figures import comparison, encoding, labels, style
+from recency.figures import comparison, encoding, hover, labels, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison, Described
 from recency.figures.intervals import TOTAL, Intervals, against, columns, explained
@@ -38,19 +38,20 @@ def draw(
     first = comparison.find(lms, baseline)
     if first:
         axes.axhline(totals[baseline], color=encoding.BASELINE, ls=(0, (4, 2)), lw=1, zorder=1.2)
-    bars = []
     for lm in lms:
         memory, key = memories[lm.lm], lm.lm
         pale = {"lw": 0.9, "ms": 4, "zorder": 2, "color": style.tint(looks[key].colour, 0.6)}
         low, high = against(known, result, key, TOTAL)
         if not math.isnan(low):
             axes.plot([lives[key]] * 2, [low, high], "_-", gid=f"interval {key}", **pale)
-            bars.append((lives[key], low, high))
         axes.plot([memory.half_life_low, memory.half_life_high], [totals[key]] * 2, "|-", **pale)
         look, said = looks[key], stated(lm, memory.units)
-        axes.plot(
+        (point,) = axes.plot(
             lives[key], totals[key], look.marker, mfc=look.face, mec=look.colour, ms=6, zorder=4
         )
+        ends = style.interval(memory.half_life_low, memory.half_life_high)
+        half_life = f"half-life {style.number(lives[key])} words (95 % {ends})"
+        hover.say(point, f"{lm.label}: ΔLogLik {style.number(totals[key])}, {half_life}")
         if said.window > 0:
             axes.plot([1, said.window], [totals[key]] * 2, lw=5, alpha=0.35, zorder=1.5,
                       color=look.colour, solid_capstyle="butt", gid=f"window {key}")  # fmt: skip
@@ -97,8 +98,7 @@ def draw(
         notes.append("broad bars: the tokens of a window")
     style.notes(figure, notes)
     if lms:
-        across = [totals[baseline]] if first else []
-        labels.name_lms(axes, lms, looks, lives, totals, lines=chains, bars=bars, across=across)
+        labels.name_lms(axes, lms, looks, lives, totals)
     return figure
 
 

@@ -27,13 +27,12 @@ def draw(rows: pd.DataFrame, lms: list[LM], published: pd.DataFrame | None) -> F
     figure = style.figure(3.3)
     drawn = [lm for lm in lms if lm.lm in rows.index]
     both = figure.subplots(1, 2)
-    bars = {}
     for axes, (name, limits, title) in zip(both, PANELS, strict=True):
         axes.set_xscale("log")
         if published is not None:
             axes.plot(published.perplexity, published[name], "x", color="#a0a0a0", ms=3.5, mew=0.9)
         ends = rows[f"{limits}_low"], rows[f"{limits}_high"]
-        bars[name] = labels.draw_lms(axes, drawn, looks, rows.perplexity, rows[name], ends)
+        labels.draw_lms(axes, drawn, looks, rows.perplexity, rows[name], ends)
         axes.margins(0.16)
         style.log_ticks(axes, 100)
         axes.set_xlabel("Perplexity of a token (log scale)")
@@ -43,7 +42,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], published: pd.DataFrame | None) -> F
         mark = style.handle(marker="x", color="#a0a0a0", ms=4, ls="", label="published, of words of another text")  # fmt: skip
         figure.legend(handles=[mark], loc="outside upper left")
     for axes, (name, *_) in zip(both, PANELS, strict=True):
-        labels.name_lms(axes, drawn, looks, rows.perplexity, rows[name], bars=bars[name])
+        labels.name_lms(axes, drawn, looks, rows.perplexity, rows[name])
     return figure
 
 

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import MaxNLocator
 
-from recency.figures import comparison, style
+from recency.figures import comparison, hover, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison, Described, Response
 from recency.figures.encoding import BASELINE
@@ -247,8 +247,9 @@ def panels(
                 look = looks[lm.lm]
                 low, high = against(known, result, lm.lm, response.label)
                 interval_line(axes, low, high, y, look.colour, f"interval {lm.lm}")
-                axes.plot(values[lm.lm], y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
-                          gid=f"dot {lm.lm}", zorder=5)  # fmt: skip
+                (dot,) = axes.plot(values[lm.lm], y, look.marker, mfc=look.face, mec=look.colour,
+                                   ms=4.6, gid=f"dot {lm.lm}", zorder=5)  # fmt: skip
+                hover.say(dot, f"{lm.label}: ΔLogLik {style.number(values[lm.lm])}")
         axes.set_title(_title(response, result.observations[response.label], columns), size=8.5)
         axes.grid(axis="both")
         axes.xaxis.set_major_locator(MaxNLocator(12 // columns, min_n_ticks=2))

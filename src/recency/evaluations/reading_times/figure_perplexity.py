@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
 from recency.evaluations.reading_times import perplexity as computing
-from recency.figures import comparison, labels, style
+from recency.figures import comparison, hover, labels, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison, Described
 from recency.figures.encoding import BASELINE
@@ -80,7 +80,10 @@ def draw(
             axes.plot(
                 xs, ys, color=look.colour, lw=1, ls="-" if first.applied == "training" else ":"
             )
-        axes.plot(xs, ys, look.marker, mfc=look.face, mec=look.colour, ms=6, zorder=4)
+        for lm, x, y in zip(group, xs, ys, strict=True):
+            (point,) = axes.plot(x, y, look.marker, mfc=look.face, mec=look.colour, ms=6, zorder=4)
+            of_x = f"perplexity {style.number(x)} per {unit}"
+            hover.say(point, f"{lm.label}: ΔLogLik {style.number(y)}, {of_x}")
         if len(group) > 1:
             suffix = {"training": "-TI", "inference": "-I"}.get(first.applied, "")
             label = f"{first.kind}{suffix}"
@@ -116,10 +119,7 @@ def draw(
     axes.set_xlabel(f"Perplexity per {unit} over the words read (log scale)")
     how = explained(known, first_lm and first_lm.label)
     style.notes(figure, [result.note(how), *words])
-    lines = [[lm.lm for lm in group] for group in series(lms)]
-    bars = [(perplexity[lm.lm], *against(known, result, lm.lm, TOTAL)) for lm in lms]
-    across = [totals[first_lm.lm]] if first_lm and len(lms) > 1 else []
-    labels.name_lms(axes, lms, looks, perplexity, totals, lines=lines, bars=bars, across=across)
+    labels.name_lms(axes, lms, looks, perplexity, totals)
     return figure
 
 

@@ -7,6 +7,7 @@ forbids all else. Links lead to the files beside it.
 import base64
 import html
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +18,7 @@ from recency.errors import InputError
 from recency.evaluations.report import answer
 from recency.evaluations.report.prose import paragraphs
 from recency.evaluations.report.style import CSS
-from recency.figures import comparison, tables
+from recency.figures import comparison, hover, tables
 from recency.figures.paths import File, Files
 from recency.figures.tables import Table
 from recency.files import atomic
@@ -26,6 +27,8 @@ POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri
 TITLE = "Which memory constraint reads most like a person?"
 #: Beside the page, written when a run ends, so that the page itself is the same whatever it took.
 TIMINGS = "timings.txt"
+#: Characters from which on a caption is folded.
+LONG = 400
 #: Packages whose versions the page names, where they are here.
 PACKAGES = (
     *("recency", "snakemake", "torch", "transformers", "tokenizers"),
@@ -117,8 +120,15 @@ def _answer(
 
 
 def _ranking(verdict: Mapping) -> str:
-    """Return the LMs' ranking as HTML."""
-    return tables.body(answer.ranking(verdict)).replace("class='", "class='ranking ", 1)
+    """Return the LMs' ranking as HTML; its notes but for the first are folded."""
+    text = tables.body(answer.ranking(verdict)).replace("class='", "class='ranking ", 1)
+    table, *notes = re.split(r"(?=<p class='note'>)", text)
+    return table + "".join(notes[:1]) + _folded("".join(notes[1:]))
+
+
+def _folded(text: str) -> str:
+    """Return HTML that a reader opens; "" of none."""
+    return f"<details><summary>How to read it</summary>{text}</details>" if text else ""
 
 
 def _experiment(part: Mapping, number: int, folder: Path, leads: bool) -> Iterator[str]:
@@ -132,7 +142,7 @@ def _experiment(part: Mapping, number: int, folder: Path, leads: bool) -> Iterat
         yield from part["tables"]
     for each, file in part["files"]:
         yield f"<h3>{html.escape(each['title'])}</h3>"
-        caption = f"<figcaption>{paragraphs(each['caption'])}</figcaption>"
+        caption = f"<figcaption>{_caption(each['caption'])}</figcaption>"
         inside = _image(file, each["title"]) if file.suffix == ".svg" else _table(file)
         yield f"<figure>{inside}{caption}</figure>"
         yield _links(file, folder)
@@ -205,9 +215,19 @@ def _page(lines: Iterable[str], parts: Sequence[Mapping]) -> str:
 
 
 def _image(path: Path, title: str) -> str:
-    """Return a figure as an image within the page; what an SVG holds can't run there."""
-    data = base64.b64encode(path.read_bytes()).decode("ascii")
-    return f"<img alt='{html.escape(title)}' src='data:image/svg+xml;base64,{data}'>"
+    """Return a figure as an image within the page; what an SVG holds can't run there.
+
+    Over its points lie places that show their values where the pointer rests on them.
+    """
+    svg = path.read_text(encoding="utf-8")
+    data = base64.b64encode(svg.encode()).decode("ascii")
+    image = f"<img alt='{html.escape(title)}' src='data:image/svg+xml;base64,{data}'>"
+    places = "".join(
+        f"<i title='{html.escape(point.text)}' style='left:{point.x:.2%};top:{point.y:.2%}'></i>"
+        for point in hover.points(svg)
+    )
+    width, height = hover.size(svg)
+    return f"<div class='plot' style='--ratio:{width / height:.4f}'>{image}{places}</div>"
 
 
 def _table(path: Path) -> str:
@@ -217,6 +237,14 @@ def _table(path: Path) -> str:
     if begin < 0 or end < 0:
         raise InputError(f"{path}: no table's page; delete the file, so that it is made anew")
     return text[begin + len("</h1>") : end].strip()
+
+
+def _caption(text: str) -> str:
+    """Return a caption as HTML; of a long one, all after its title in bold is folded."""
+    title = re.match(r"\s*\*\*.+?\*\*", text, re.DOTALL)
+    if len(text) <= LONG or not title:
+        return paragraphs(text)
+    return paragraphs(title[0]) + _folded(paragraphs(text[title.end() :]))
 
 
 def _links(path: Path, folder: Path) -> str:

@@ -22,9 +22,14 @@ p.note { max-width: 75em; }
 .warning { border-left: 4px solid #b35900; padding-left: .6em; color: var(--ink); }
 .beside { display: grid; grid-template-columns: minmax(0, 1fr) fit-content(60%); gap: 8px 24px;
   align-items: start; margin-top: .5em; }
-figure { margin: .3em 0 0; } figure img { display: block; width: 100%; max-width: 780px; height: auto; }
+figure { margin: .3em 0 0; }
+.plot { position: relative; width: 100%; max-width: 780px; aspect-ratio: var(--ratio); }
+.plot img { display: block; width: 100%; height: 100%; }
+.plot i { position: absolute; width: 14px; height: 14px; margin: -7px 0 0 -7px; border-radius: 7px; }
+.plot i:hover { outline: 1px solid var(--ink); }
+summary { cursor: pointer; color: var(--link); font-size: 13px; }
 .beside p.note { width: 0; min-width: 100%; }
-.beside img { max-height: 610px; object-fit: contain; object-position: left top; }
+.beside .plot { max-width: min(780px, calc(610px * var(--ratio))); }
 figcaption p { margin: .3em 0; max-width: 75em; }
 .files { font-size: 12px; } .files a { margin-right: .8em; }
 .scroll { overflow-x: auto; margin-top: .3em; }
@@ -53,7 +58,8 @@ small { display: block; color: var(--soft); font-size: .88em; }
   .scroll { overflow: visible; } thead { display: table-header-group; }
   table { font-size: 8pt; } .wide table { font-size: 6.5pt; } .wide th, .wide td { padding: 1px 3px; }
   tr, figure { break-inside: avoid; } h2, h3, h2 + p { break-after: avoid; }
-  figure img { max-height: 115mm; max-width: 100%; object-fit: contain; object-position: left top; }
+  figure .plot { max-width: min(100%, calc(115mm * var(--ratio))); }
+  details::details-content { content-visibility: visible; block-size: auto; }
   .beside { gap: 4px 14px; } p.note, figcaption, li { font-size: 8.5pt; }
   .experiment, #made { break-before: page; }
 }

@@ -40,7 +40,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str], told: str)
     left, right = figure.subplots(1, 2, width_ratios=[1.2, 1])
     left.set_xscale("log")
     points = overall.perplexity, overall.rho
-    bars = labels.draw_lms(left, lms, looks, *points, (overall.low, overall.high))
+    labels.draw_lms(left, lms, looks, *points, (overall.low, overall.high))
     for name in FREQUENCIES:
         left.axhline(overall.rho[name], color=style.GREY, lw=1, ls=DASHES[name], label=names[name])
     left.margins(0.16)
@@ -52,8 +52,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str], told: str)
     figure.legend(handles=left.get_legend_handles_labels()[0] + right.get_legend_handles_labels()[0],
                   loc="outside upper left", ncols=3)  # fmt: skip
     style.notes(figure, [told])
-    across = [overall.rho[name] for name in FREQUENCIES]
-    labels.name_lms(left, lms, looks, *points, bars=bars, across=across)
+    labels.name_lms(left, lms, looks, *points)
     return figure
 
 

@@ -1,0 +1,331 @@
+"""The display of a run: its state, page and terminal, the logger plugin, and `./run --watch`."""
+
+import io
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+
+import pytest
+from browsing import browser, opened  # noqa: F401, a fixture
+from project import ROOT, snakemake
+
+import snakemake_logger_plugin_recency as plugin
+from recency import progress
+from recency.workflow import run_status, status_page, watch_run
+from snakemake_logger_plugin_recency.terminal import Terminal
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202egnp"
+JOBS = {1: ("training", 600.0), 2: ("surprisal", 20.0), 3: ("surprisal", 20.0), 4: ("other", 10.0)}
+
+
+def record(message="", level=logging.INFO, **extra):
+    made = logging.LogRecord("snakemake", level, "", 0, message, (), None)
+    made.__dict__ |= extra
+    return made
+
+
+def starts(number, rule, *wildcards, log=(), output=(), threads=1, ago=0.0):
+    made = record(
+        event="job_info", jobid=number, rule_name=rule, wildcards=dict(enumerate(wildcards)),
+        log=[*map(str, log)], output=[*map(str, output)], threads=threads,
+    )  # fmt: skip
+    made.created -= ago
+    return made
+
+
+@pytest.fixture
+def status(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return run_status.RunStatus(tmp_path / "results", "study s, scale cores", JOBS, 2, "full.log")
+
+
+def test_jobs_are_counted_by_kind(status, tmp_path):
+    (tmp_path / "fit.log").write_text("some line\nerror: words.csv, line 3: no time; add one\n")
+    status.take(starts(2, "surprisal_of_provo", "Pythia"))
+    status.take(record(event="job_finished", job_id=2))
+    status.take(starts(1, "train", "Pythia"))
+    status.take(starts(3, "surprisal", "Pythia", "ucl", log=["fit.log"]))
+    failure = {"event": "job_error", "jobid": 3, "rule_name": "surprisal", "log": ["fit.log"]}
+    status.take(record(level=logging.ERROR, **failure))
+    status.take(starts(9, "all"))  # stands for others
+    state = status.state()
+    table = {kind.pop("kind"): tuple(kind.values()) for kind in state["kinds"]}
+    keys = ("jobs", "done", "running", "failed", "left")
+    assert tuple(state["kinds"][0]) == keys
+    assert table == {
+        "training": (1, 0, 1, 0, 0),
+        "surprisal": (2, 1, 0, 1, 0),
+        "other": (1, 0, 0, 0, 1),
+    }
+    assert [job["name"] for job in state["jobs"]] == ["train Pythia"]
+    reason = "error: words.csv, line 3: no time; add one"
+    assert state["failures"] == [{"name": "surprisal Pythia ucl", "log": "fit.log", "line": reason}]
+    status.take(starts(3, "surprisal", "Pythia", "ucl"))  # a second attempt succeeds
+    status.take(record(event="job_finished", job_id=3))
+    assert status.state()["failures"] == []
+
+
+@pytest.mark.parametrize(
+    ("done", "records", "outcome"),
+    [
+        ((1, 2, 3, 4), [], "finished"),
+        ((1, 2), [], "stopped"),
+        ((1, 2), [record("Terminating processes on user request, this")], "stopped"),
+        ((1, 2, 3, 4), [record("refused", logging.ERROR, event="error")], "failed"),
+        ((1,), [record(event="job_error", jobid=2, rule_name="surprisal", log=[])], "failed"),
+    ],
+)
+def test_the_end_of_a_run_says_how_it_ended(status, done, records, outcome):
+    for number in done:
+        status.take(record(event="job_finished", job_id=number))
+    for each in records:
+        status.take(each)
+    assert status.state()["state"] == "running"
+    status.end(time.time())
+    state = status.state()
+    assert state["state"] == outcome and state["left_s"] is None
+    assert run_status.headline(state).startswith(outcome.capitalize())
+    page = status_page.page(state, "")
+    assert "reload" not in page and "refresh" not in page and "<script" not in page
+
+
+def test_the_time_left_follows_the_runs_own_speed(status, tmp_path):
+    assert status.state()["left_s"] == pytest.approx(650 / 2, abs=1)
+    status.started -= 100.0  # 100 s for the 20 that were expected, on 2 cores
+    status.take(record(event="job_finished", job_id=2))
+    assert status.state()["left_s"] == pytest.approx(630 / 0.2, rel=0.02)
+    (tmp_path / "train.log").write_text("train Pythia:  5%, 9,391 tokens/s, 1:30:05 left, loss 5\n")
+    status.take(starts(1, "train", "Pythia", log=["train.log"]))
+    assert status.state()["left_s"] == 5405  # as the training itself says
+
+
+def test_losses_are_those_of_training_csv_thinned(tmp_path):
+    path = tmp_path / "training.csv"
+    rows = [f"{n},{n * 64},{8 - n / 500},{'7.5' if n == 700 else ''}" for n in range(1, 1001)]
+    path.write_text("\n".join(["step,tokens,loss_nats,validation_nats", *rows, "1001,64"]))
+    losses, validation = run_status.losses(path)
+    assert validation == [[700, 7.5]] and 100 <= len(losses) <= run_status.POINTS
+    first = losses[0][0]
+    assert losses[0][1] == pytest.approx(8 - (first + 1) / 2 / 500, abs=1e-3)
+    assert losses[-1][0] == 1000
+    assert run_status.losses(tmp_path / "absent") == [[], []]
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.opened, self.attributes = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.opened.append(tag)
+        self.attributes += attrs
+
+
+def hostile_state(status, tmp_path):
+    log, losses = tmp_path / "train.log", tmp_path / "training.csv"
+    log.write_text(f"{HOSTILE}\n")
+    losses.write_text("step,loss_nats,validation_nats\n1,9.5,\n2,8.5,9.0\n3,8.0,\n")
+    status.study = HOSTILE
+    status.take(starts(1, "train", HOSTILE, log=[log], output=[losses]))
+    failure = {"event": "job_error", "jobid": 4, "rule_name": HOSTILE, "log": [log]}
+    status.take(record(**failure))
+    return status.state()
+
+
+def test_labels_are_shown_as_text(status, tmp_path):
+    state = hostile_state(status, tmp_path)
+    page, tags = status_page.page(state, run_status.headline(state)), Tags()
+    tags.feed(page)
+    assert "img" not in tags.opened and page.count("&lt;img src=x") >= 4
+    assert not [value for name, value in tags.attributes if name in ("src", "href")]
+    assert page.count("\u2068") == page.count("\u2069") >= page.count("\u202e") > 0
+    assert "loss 8.000 at step 3; held-out text 9.000" in page
+
+
+@pytest.mark.merge
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_page_that_is_no_longer_written_says_so(status, tmp_path, browser, is_late):  # noqa: F811
+    state = hostile_state(status, tmp_path)
+    state["updated"] -= 3600 if is_late else -3600
+    page = tmp_path / "status.html"
+    text = status_page.page(state, "").replace("location.reload()", "0")
+    page.write_text(text, encoding="utf-8")
+    shown = opened(browser, page, tmp_path)
+    hidden = re.search(r"<p id=.stale.[^>]*>", shown)[0]
+    assert ("hidden" not in hidden) == is_late
+    assert "onerror=alert" in shown and "<img" not in shown
+
+
+def test_page_and_state_are_written_or_the_reason_is_said(status, tmp_path):
+    assert status.write(status.state()) == ""
+    assert json.loads((tmp_path / "results" / "status.json").read_text())["state"] == "running"
+    assert (tmp_path / "results" / "status.html").read_text().endswith("</html>\n")
+    status.results = tmp_path / "full.log" / "results"
+    (tmp_path / "full.log").touch()
+    assert "status.html is out of date" in status.write(status.state())
+
+
+class Screen(io.StringIO):
+    """A terminal: its lines after what was written, by the few controls that Terminal uses."""
+
+    def isatty(self):
+        return True
+
+    def shown(self):
+        rows, y, x = [""], 0, 0
+        for part in re.findall(r"\x1b\[\d*[A-Z]|[\r\n]|[^\x1b\r\n]+", self.getvalue()):
+            if part.endswith("J") and part[0] == "\x1b":
+                rows[y:] = [rows[y][:x]]
+            elif part[0] == "\x1b":
+                y -= int(part[2:-1])
+            elif part == "\r":
+                x = 0
+            elif part == "\n":
+                y, x = y + 1, 0
+                rows += [""] * (y + 1 - len(rows))
+            else:
+                rows[y] = rows[y][:x].ljust(x) + part + rows[y][x + len(part) :]
+                x += len(part)
+        return rows
+
+
+def test_lines_are_written_over_and_messages_of_jobs_stay(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Screen()
+    terminal = Terminal(screen)
+    for n in range(4):
+        terminal.show([f"{n} of 3 jobs", "  training", "  other\x1b[2J"], "")
+        if n == 1:
+            screen.write("error: from a job, which knows of no lines\n")
+    rows = screen.shown()
+    assert [row for row in rows if "of 3 jobs" in row] == ["3 of 3 jobs"]
+    assert any(row.startswith("error: from a job, which knows of no lines") for row in rows)
+    assert not any("[2J" in row and "\ufffd" not in row for row in rows)
+    terminal.say("Finished")
+    assert [row for row in screen.shown() if row][-1] == "Finished"
+
+
+def test_without_a_terminal_there_is_a_line_a_minute(monkeypatch):
+    clock = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    stream = io.StringIO()
+    terminal = Terminal(stream)
+    for _ in range(130):
+        terminal.show(["several", "lines"], "one line")
+        clock[0] += 1.0
+    assert stream.getvalue() == "one line\n" * 3
+
+
+def test_the_plugin_leaves_the_choice_of_the_package_to_the_snakefile():
+    code = "import sys, snakemake_logger_plugin_recency; sys.exit('recency' in sys.modules)"
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    )
+    assert plugin.QUIET == progress.IN_LOG
+
+
+def test_progress_is_in_the_log_alone_under_the_plugin(monkeypatch, capsys):
+    for variables, expected in (({}, 1), ({progress.IN_LOG: "1"}, 0)):
+        with monkeypatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            shown = progress.progress(10, "train x", "tokens", every=0.0)
+            shown.update(1)
+        printed = capsys.readouterr()
+        assert printed.out.count("train x:") == expected and printed.err.count("train x:") == 1
+
+
+def test_watch_follows_a_run_or_says_in_a_line_that_there_is_none(status, capsys, monkeypatch):
+    assert watch_run.main() == 1
+    assert (
+        capsys.readouterr().err == "run: nothing was run in this folder yet; ./run --cores N runs\n"
+    )
+    status.write(status.state())
+
+    def wait(_):
+        for number in JOBS:
+            status.take(record(event="job_finished", job_id=number))
+        status.end(time.time())
+        status.write(status.state())
+
+    monkeypatch.setattr(time, "sleep", wait)
+    assert watch_run.main() == 0
+    first, last = capsys.readouterr().out.splitlines()
+    assert "0 of 4 jobs done" in first and last.startswith("Finished: 4 of 4 jobs done")
+    assert watch_run.main() == 1
+    error = capsys.readouterr().err
+    assert (
+        error.startswith("run: no run is at work here; the last one finished")
+        and error.count("\n") == 1
+    )
+
+
+def test_a_killed_run_is_not_taken_for_one_at_work(status, capsys, monkeypatch):
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    monkeypatch.setattr(os, "getpid", lambda: process.pid)
+    state = status.state()
+    monkeypatch.undo()
+    assert not watch_run.is_at_work(state, time.time())
+    assert watch_run.is_at_work(status.state(), time.time())
+    elsewhere = state | {"host": "another"}
+    assert watch_run.is_at_work(elsewhere, state["updated"] + 10)
+    assert not watch_run.is_at_work(elsewhere, state["updated"] + 1000)
+
+
+SNAKEFILE = """
+import sys
+from pathlib import Path
+
+sys.path.insert(0, "SRC")
+from recency.workflow import run_status
+from snakemake.logging import logger
+
+onstart:
+    jobs = {workflow.dag.jobid(job): (job.rule.name, 1.0) for job in workflow.dag.needrun_jobs()
+            if job.rule.name != "all"}
+    status = run_status.RunStatus(Path("results"), "study s", jobs, 2, log[0])
+    logger.info("To make: all of it", extra={"run_status": status})
+
+rule all:
+    input: "good", "after"
+
+rule good:
+    output: "good"
+    log: "good.log"
+    shell: "touch {output}"
+
+rule after:
+    input: "good"
+    output: "after"
+    log: "after.log"
+    shell: "echo 'error: words.csv: no words; add some' > {log}; [ -e allowed ] && touch {output}"
+"""
+
+
+@pytest.mark.merge
+def test_a_run_is_quiet_and_its_failures_are_not(tmp_path):
+    (tmp_path / "Snakefile").write_text(SNAKEFILE.replace("SRC", str(ROOT / "src")))
+    arguments = ("--nolock", "--logger=recency", "--show-failed-logs")
+    run = snakemake(tmp_path, *arguments)
+    assert run.returncode == 1
+    assert "rule good:" not in run.stdout and "Select jobs" not in run.stdout
+    assert "Error in rule after:" in run.stdout and "error: words.csv: no words" in run.stdout
+    assert re.search(r"(?m)^Failed: 1 of 2 jobs done in .*; failed: after; full log: ", run.stdout)
+    (log,) = (tmp_path / ".snakemake" / "log").iterdir()
+    assert str(log) in run.stdout and "rule good:" in log.read_text()
+    page = (tmp_path / "results" / "status.html").read_text()
+    assert "Failed: " in page and "error: words.csv: no words" in page
+    (tmp_path / "allowed").touch()
+    run = snakemake(tmp_path, *arguments)
+    assert run.returncode == 0, run.stdout
+    assert re.search(r"(?m)^Finished: 1 of 1 jobs done in", run.stdout)
+    assert len(run.stdout.splitlines()) <= 6, run.stdout
+    assert "Nothing to be done" in snakemake(tmp_path, *arguments).stdout
+    assert "rule after:" in snakemake(tmp_path, *arguments, "-n", "--forceall").stdout
+    assert "rule after:" in snakemake(tmp_path, *arguments, "-p", "--forceall").stdout
