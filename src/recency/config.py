@@ -21,6 +21,8 @@ CALLED |= {"by_language": "an LM for each language"}
 WORDS = "words"
 #: What an lm may say otherwise than the study's scale.
 SCALE_KEYS = ("architecture", "corpus", "tokenizer", "recipe", "bos", "stride", "seed")
+#: How the weights of a checkpoint are opened.
+WEIGHT_KEYS = ("precision", "sha256", "device_map")
 #: What else is taken of a word than its surprisal; of the scale, too, unless the LM says otherwise.
 MEASURE_KEYS = ("measures", "context", "ngram_lm")
 
@@ -298,7 +300,9 @@ def _made_of(settings: dict) -> dict:
     if kind == "network":
         network = {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")}
         return network | {
-            key: settings[key] for key in ("step", "memory", "lossy") if settings.get(key)
+            key: settings[key]
+            for key in ("step", "memory", "lossy", "precision")
+            if settings.get(key)
         }
     if kind == "mix":
         made = ("interpolate", "shares", "held_out", "cache")

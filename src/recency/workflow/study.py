@@ -199,6 +199,7 @@ class Study(Ranked, Absent):
             "stride": entry.get("stride"),
             "scoring": {k: v for k, v in entry.get("scoring", {}).items() if k != "tuned_lens"},
             "allow_pickle": entry.get("allow_pickle", False),
+            "weights": {key: entry[key] for key in configuration.WEIGHT_KEYS if key in entry},
             **self._lossy(entry),
         }
 
