@@ -21,8 +21,6 @@ CALLED |= {"by_language": "an LM for each language"}
 WORDS = "words"
 #: What an lm may say otherwise than the study's scale.
 SCALE_KEYS = ("architecture", "corpus", "tokenizer", "recipe", "bos", "stride", "seed")
-#: How the weights of a checkpoint are opened.
-WEIGHT_KEYS = ("precision", "sha256", "device_map")
 #: What else is taken of a word than its surprisal; of the scale, too, unless the LM says otherwise.
 MEASURE_KEYS = ("measures", "context", "ngram_lm")
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from recency.scoring.surprisal import Model
 
+#: Settings of `LMSpec.weights`.
+WEIGHT_KEYS = ("precision", "sha256", "device_map")
+
 
 @dataclass(frozen=True)
 class LMSpec:

@@ -24,13 +24,19 @@ def problems(study: Study) -> list[str]:
         *_targets(study),
         *(p for name in study.config["datasets"] for p in _dataset(study, name)),
         *(p for name in _read(study) for p in _corpus(study, name)),
-        *(p for name, lm in study.config["lms"].items() for p in _checkpoint(name, lm)),
+        *(p for name in study.config["lms"] for p in _checkpoint(study, name)),
     ]
 
 
-def _checkpoint(name: str, lm: Mapping) -> Iterator[str]:
-    """Yield weights here whose checksum is another than the stated one; the Hub's are a job's to check."""
-    if "sha256" in lm and Path(lm["checkpoint"]).exists():
+def _checkpoint(study: Study, name: str) -> Iterator[str]:
+    """Yield a checkpoint that is not here, and weights whose checksum is another than the stated one.
+
+    The Hub's are a job's to check.
+    """
+    lm = study.config["lms"][name]
+    if "placed" in lm and not study.dry_run and not Path(lm["checkpoint"]).exists():
+        yield f"lms → {name}: there is no {lm['checkpoint']}: {lm['placed']}"
+    elif "sha256" in lm and Path(lm["checkpoint"]).exists():
         try:
             weight_files.verify(lm["checkpoint"], lm["sha256"], lm.get("allow_pickle", False))
         except InputError as error:
