@@ -337,7 +337,7 @@ def test_one_target_gives_the_leaderboards_scores(data, tmp_path):
     children.insert(0, "word", WORDS[-3:])
     (folder / "aoa").mkdir()
     children.to_csv(folder / "aoa" / parts.CHILDREN, index=False)
-    contexts = {word: [{"context": "the"}] for word in WORDS[-3:]}
+    contexts = {word: [{"context": "the"}, {"context": "a"}] for word in WORDS[-3:]}
     (folder / "aoa" / parts.WORDS).write_text(json.dumps(contexts))
     lms = {}
     for name in ("early", "later", "last"):

@@ -186,7 +186,7 @@ def age_of_model(read: np.ndarray, surprisal: np.ndarray) -> float | None:
     Chance is log₂ 300,000, as in the pipeline, whose surprisals are in nats.
     """
     read, surprisal = read[~np.isnan(surprisal)], surprisal[~np.isnan(surprisal)]
-    if len(read) < 3:
+    if len(read) < 4:  # a curve has as many parameters
         return None
     x, y = np.log10(read + 1), -surprisal
     chance = np.log2(300_000)

@@ -8,7 +8,6 @@ from recency.evaluations.babylm import parts
 from recency.evaluations.registry import Evaluation
 
 KEY = "babylm"
-FEWEST_STAGES = 3
 
 
 def _folder(study, experiment: str) -> str:
