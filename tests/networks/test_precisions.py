@@ -16,6 +16,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 import recency
 from recency import processor
 from recency.errors import InputError
+from recency.export import write
 from recency.files import sha256
 from recency.networks import footprint, precisions
 from recency.scoring import precision_difference, surprisal
@@ -248,3 +249,10 @@ def test_a_wrong_checksum_is_refused_when_a_run_is_planned(llama):
 def test_settings_that_are_wrong_are_refused_when_the_config_is_read(entry, message):
     with pytest.raises(InputError, match=message):
         checks.check(config_with(yaml.safe_load(entry)), SCHEMA)
+
+
+def test_an_lm_of_reduced_precision_is_not_exported(llama, tmp_path):
+    lm = LMSpec("low", llama, weights={"precision": "bf16"})
+    with pytest.raises(InputError, match="low has `precision: bf16`, and a folder for others"):
+        write.main(lm, tmp_path / "out", about={})
+    assert not (tmp_path / "out").exists()
