@@ -298,7 +298,9 @@ def _made_of(settings: dict) -> dict:
     if kind == "network":
         network = {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")}
         return network | {
-            key: settings[key] for key in ("step", "memory", "lossy") if settings.get(key)
+            key: settings[key]
+            for key in ("step", "memory", "lossy", "precision")
+            if settings.get(key)
         }
     if kind == "mix":
         made = ("interpolate", "shares", "held_out", "cache")

@@ -23,3 +23,11 @@ def by_intel() -> bool:
     """Say whether this is a processor by Intel, as far as the system tells."""
     known = Path("/proc/cpuinfo")
     return sys.platform == "linux" and known.exists() and "GenuineIntel" in known.read_text()
+
+
+def available() -> float:
+    """Return the bytes of memory that can be had without swapping; infinity where none says."""
+    told = Path("/proc/meminfo")
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    found = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    return found[0] if found else float("inf")

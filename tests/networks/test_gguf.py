@@ -14,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import recency
 from recency.errors import InputError
-from recency.networks import gguf_files
+from recency.networks import gguf_files, precisions
 from recency.networks.hub import place
 
 NAMES = {
@@ -177,6 +177,22 @@ def test_missing_packages_are_named(network, tmp_path, monkeypatch):
     write(path, network)
     monkeypatch.setattr(gguf_files, "PACKAGES", ("gguf", "package_that_is_not_there"))
     refused(path, r"package_that_is_not_there must be installed: pip install 'recency\[gguf\]'")
+
+
+@pytest.mark.parametrize("precision", ["int8", "as_stored"])
+def test_precisions_that_dequantised_weights_have_not(network, tmp_path, monkeypatch, precision):
+    path = tmp_path / "llama.gguf"
+    write(path, network, "Q8_0")
+    monkeypatch.setattr(precisions, "find_spec", lambda name: name)
+    with pytest.raises(InputError, match=f"is GGUF, .*`precision: {precision}` cannot keep them"):
+        recency.load(path, precision=precision)
+
+
+def test_dequantised_weights_in_bf16(network, tmp_path):
+    path = tmp_path / "llama.gguf"
+    write(path, network, "Q8_0")
+    low = recency.surprisal(TEXTS, recency.load(path, precision="bf16")).surprisal_bits
+    assert 1e-4 < (low - recency.surprisal(TEXTS, path).surprisal_bits).abs().max() < 2
 
 
 def test_names():

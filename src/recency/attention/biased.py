@@ -294,6 +294,16 @@ def attention_modules(model: PreTrainedModel) -> list[nn.Module]:
     ]
 
 
+def _device_of(module: nn.Module) -> torch.device:
+    """Return the device that a module computes on, also where accelerate keeps its weights elsewhere."""
+    device = next(module.parameters()).device
+    hooks = (getattr(each, "_hf_hook", None) for each in module.modules())
+    computing = (getattr(hook, "execution_device", None) for hook in hooks)
+    if device.type == "meta":
+        device = torch.device(next((each for each in computing if each is not None), device))
+    return device
+
+
 def attach(model: PreTrainedModel, spec: dict) -> None:
     """Put the bias that `spec` describes on the layers it names (`layers`: all, last or numbers).
 
@@ -379,6 +389,6 @@ def put_on(model: PreTrainedModel, spec: dict) -> None:
             module.recency_bias = unbiased
         else:  # learned weights are a layer's own; otherwise the layers share one table
             own = build(spec, heads, width) if biased.learned else biased
-            module.recency_bias = own.to(next(module.parameters()).device)
+            module.recency_bias = own.to(_device_of(module))
     content.watch(model, modules)
     model.config._attn_implementation = NAME

@@ -67,6 +67,10 @@ def _run(name: str, arguments: dict) -> None:
         from recency.command import lmer
 
         lmer.run(**arguments)
+    elif name == "convert":
+        from recency.command import convert
+
+        convert.run(**arguments)
     elif name == "describe":
         from recency.command import describe
 
@@ -120,6 +124,7 @@ def _parser(commands: dict[str, Parser]) -> Parser:
     _describe(
         command("describe", "what a table of reading times holds, and its YAML to begin from")
     )
+    _convert(command("convert", "a masked LM of fairseq (.pt) as a folder that opens here"))
     command("biases", "forms of bias that attention can have, and their parameters")
     command("extensions", "all that is added by a file, or by another package, kind by kind")
     for name, line in (
@@ -290,6 +295,27 @@ def _surprisal(parser: Parser) -> None:
         choices=["seen", "removed", "masked"],
         default=left_out,
         help="masked models: what comes after the word",
+    )
+
+
+def _convert(parser: Parser) -> None:
+    """Add the options of `recency convert`."""
+    add = parser.add_argument
+    add("checkpoint", metavar="FILE.pt", help="of a masked LM of fairseq")
+    add(
+        "--dictionary", required=True, metavar="dict.txt", help="the dictionary it was trained with"
+    )
+    add(
+        "--tokenizer",
+        default="gpt2",
+        metavar="GPT2",
+        help="GPT-2's tokenizer.json, or a folder or Hub name with it (default: gpt2)",
+    )
+    add("--out", required=True, metavar="FOLDER", help="is written, or written over")
+    add(
+        "--allow-pickle",
+        action="store_true",
+        help="read the file, for tensors and plain values alone",
     )
 
 

@@ -38,7 +38,13 @@ def main(
             "a masked LM cannot be exported with code of its own; its folder in results/…/lms/ opens with "
             "recency.load, and with transformers' RobertaForMaskedLM where it is a plain one"
         )
-    network = checkpoints.load(lm.model, lm.bias, allow_pickle=lm.allow_pickle)
+    if (precision := lm.weights.get("precision", "float32")) != "float32":
+        raise InputError(
+            f"{lm.name} has `precision: {precision}`, and a folder for others has full weights; export an LM "
+            "of the same checkpoint without it"
+        )
+    checked = {"allow_pickle": lm.allow_pickle, "sha256": lm.weights.get("sha256")}
+    network = checkpoints.load(lm.model, lm.bias, **checked)
     exported = _with_code(network, lm.bias)
     out = Path(out)
     part = out.with_name(f".{out.name}.part")

@@ -1,14 +1,14 @@
-"""Checkpoints: opened with every weight, in float32, from safetensors, running none of their code.
+"""Checkpoints: opened with every weight, from safetensors, running none of their code.
 
 What transformers would fill with random numbers, read from a pickle or ask about is refused here.
 """
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 
-import torch
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from transformers import (
@@ -21,15 +21,14 @@ from transformers import (
 
 from recency.attention.biased import attach, verify
 from recency.errors import InputError, first_line
-from recency.networks import gguf_files, sizes
+from recency.networks import footprint, gguf_files, precisions, sizes, weight_files
 from recency.networks.architectures import BIASED
 from recency.networks.hub import place
 from recency.networks.roberta import RecencyRobertaForMaskedLM
+from recency.networks.weight_files import PICKLES, SAFE
 
 #: Networks that may have been trained with a bias.
 MADE_HERE = (*BIASED.values(), RecencyRobertaForMaskedLM)
-SAFE = ("model.safetensors", "model.safetensors.index.json")
-PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 #: Weights that a checkpoint may have beyond its language model: they take no part in its logits.
 _BESIDE = re.compile(
     r"(^|\.)pooler\.|(^|\.)cls\.seq_relationship\.|\.(attn|attention)\.(masked_)?bias$"
@@ -47,32 +46,47 @@ def load(
     bias: dict | None = None,
     masked: bool | None = False,
     allow_pickle: bool = False,
+    *,
+    precision: str = "float32",
+    sha256: str | Mapping[str, str] | None = None,
+    device_map: str | Mapping | None = None,
 ) -> PreTrainedModel:
-    """Open a checkpoint made here, a folder or a Hub name, in float32 and in evaluation mode.
+    """Open a checkpoint made here, a folder or a Hub name, in evaluation mode.
 
     A Hub name may have a revision and a folder, and either may be a GGUF file, whose weights are
     dequantised (`recency.networks.hub.place`).
     `masked` says which kind of LM it is; None leaves that to its config. `bias` is put on at
-    inference ("-I" models). Raises InputError, in one line, unless the checkpoint has all of the
-    network's weights and no others, in safetensors (or, with `allow_pickle`, in a pickle that is
-    read for tensors alone), and transformers itself has the network's code.
+    inference ("-I" models), and verified on the weights as they are opened. `precision` is one of
+    `recency.networks.precisions.PRECISIONS`, `sha256` the checksum of its one file of weights, or
+    file → checksum, `device_map` "auto" or a map as accelerate takes it. Raises InputError, in one
+    line, unless the checkpoint has all of the network's weights and no others, in safetensors (or,
+    with `allow_pickle`, in a pickle that is read for tensors alone), which fit the memory, and
+    transformers itself has the network's code.
     """
     name, within = place(source)
+    precisions.check(source, precision, device_map)
+    if sha256 is not None:
+        weight_files.verify(source, sha256, allow_pickle)
     config = configuration(source)
-    stored = gguf_files.read(source).stored if "gguf_file" in within else ""
+    gguf = gguf_files.read(source) if "gguf_file" in within else None
+    stored = gguf.stored if gguf else ""
     masked = is_masked(config) if masked is None else masked
     network = _class_of(source, config, masked)
+    options = precisions.settings(source, config, precision, device_map, bool(gguf))
     if not stored:
         _check_files(source, allow_pickle)
     sizes.check(source, config.to_dict())
+    footprint.check(
+        source, network, config, precision, device_map is not None, gguf and gguf.numbers
+    )
     # Or transformers has the Hub convert a pickle, and takes what others have uploaded of it.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     try:
         model, found = network.from_pretrained(
             name,
             **within,
+            **options,
             config=config,
-            dtype=torch.float32,
             trust_remote_code=False,
             use_safetensors=None if allow_pickle or stored else True,
             weights_only=True,
@@ -88,6 +102,8 @@ def load(
     if getattr(model, "_hf_peft_config_loaded", False):  # of the Hub, where PEFT is installed
         raise InputError(_adapter(source))
     _check_weights(source, config, network.__name__, found)
+    if precision != "float32" or device_map is not None:
+        precisions.check_opened(source, model, precision)
     if stored:
         model.config.dequantised = f"GGUF: {stored}"
     trained = isinstance(model, MADE_HERE) and model.config.bias
@@ -157,11 +173,6 @@ def _class_of(source: str | Path, config: PreTrainedConfig, masked: bool) -> typ
         raise InputError(
             f"{what} is an encoder-decoder, which has no probability of a text by itself; use a "
             "causal or a masked LM"
-        )
-    if getattr(config, "quantization_config", None) is not None:
-        raise InputError(
-            f"{what} is quantised, and surprisal is taken in float32; name the checkpoint that it "
-            "was made from"
         )
     known = (AutoModelForMaskedLM if masked else AutoModelForCausalLM)._model_mapping
     if type(config) not in known:

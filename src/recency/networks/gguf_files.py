@@ -51,6 +51,8 @@ class Contents:
         Name of the pre-tokenizer of a byte-level BPE.
     stored
         Number of tensors by type, as ``Q4_1 (210), F32 (61)``.
+    numbers
+        How many numbers all tensors have.
     """
 
     path: Path
@@ -58,6 +60,7 @@ class Contents:
     tokenizer: str
     pieces: str
     stored: str
+    numbers: int = 0
 
 
 def read(source: str | Path) -> Contents:
@@ -104,7 +107,8 @@ def _contents(path: Path, size: int, changed: int) -> Contents:
     counts = [f"{kind} ({number:,})" for kind, number in types.most_common()]
     keys = ("general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre")
     states = [str(reader.fields[key].contents()) if key in reader.fields else "" for key in keys]
-    return Contents(path, *states, ", ".join(counts))
+    numbers = sum(int(tensor.n_elements) for tensor in reader.tensors)
+    return Contents(path, *states, ", ".join(counts), numbers)
 
 
 def require_packages(source: str | Path) -> None:

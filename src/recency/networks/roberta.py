@@ -29,7 +29,10 @@ _NEEDS_RECENCY = "is no plain RoBERTa, load it with recency.load: "
 
 
 class RecencyRobertaConfig(RobertaConfig):
-    """RoBERTa's config, with what a network has otherwise; `bias` is an entry of `biases:`."""
+    """RoBERTa's config, with what a network has otherwise; `bias` is an entry of `biases:`.
+
+    `predicted` is how many entries are predicted where the last, the mask, is none of them.
+    """
 
     model_type = "recency_roberta"
     bias: dict | None = None
@@ -38,6 +41,7 @@ class RecencyRobertaConfig(RobertaConfig):
     embedding_norm: bool = True
     embedding_scale: bool = False
     normalised_embeddings: bool = False
+    predicted: int | None = None
 
     def __post_init__(self, **kwargs):
         self.hidden_act = self.hidden_act.removeprefix(_NEEDS_RECENCY)
@@ -108,7 +112,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(config.vocab_size, config.hidden_size))
         self.register_parameter("bias", bias)
-        self.normalised = config.normalised_embeddings
+        self.normalised, self.predicted = config.normalised_embeddings, config.predicted
 
     @property
     def table(self) -> torch.Tensor:
@@ -117,7 +121,10 @@ class Decoder(nn.Module):
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Return the logits (…, entries) of states (…, width)."""
-        return functional.linear(states, self.table, self.bias)
+        logits = functional.linear(states, self.table, self.bias)
+        if self.predicted is not None:  # finite, so that 0 · log 0 of an entropy is 0
+            logits[..., self.predicted :] = torch.finfo(logits.dtype).min / 2
+        return logits
 
 
 class ClapHead(nn.Module):
@@ -143,7 +150,7 @@ class RecencyRobertaForMaskedLM(RobertaForMaskedLM):
         self.roberta.embeddings = Embeddings(config)
         if config.head == "clap":
             self.lm_head = ClapHead(config)
-        elif config.normalised_embeddings:
+        elif config.normalised_embeddings or config.predicted is not None:
             self.lm_head.decoder = Decoder(config, self.lm_head.bias)
         biased = {"lm_head.decoder.bias": "lm_head.bias"} if config.head == "roberta" else {}
         table = "roberta.embeddings.word_embeddings.weight"
@@ -162,11 +169,14 @@ AutoConfig.register(RecencyRobertaConfig.model_type, RecencyRobertaConfig)
 AutoModelForMaskedLM.register(RecencyRobertaConfig, RecencyRobertaForMaskedLM)
 
 
-def new(architecture: dict, bias: dict | None, vocabulary: int, seed: int) -> RobertaForMaskedLM:
+def new(
+    architecture: dict, bias: dict | None, vocabulary: int, seed: int, predicted: int | None = None
+) -> RobertaForMaskedLM:
     """Make a network of an `architectures:` entry of family `roberta` with fresh weights.
 
     Weights depend on `seed` and on their own names alone: networks of one shape share all that both
-    have. Raises InputError for a network that nothing tells the order of words.
+    have. `predicted` is that of the config. Raises InputError for a network that nothing tells the
+    order of words.
     """
     clap = architecture.get("head", "roberta") == "clap"
     own = {
@@ -176,6 +186,7 @@ def new(architecture: dict, bias: dict | None, vocabulary: int, seed: int) -> Ro
         "embedding_norm": architecture.get("embedding_norm", True),
         "embedding_scale": architecture.get("embedding_scale", False),
         "normalised_embeddings": architecture.get("normalised_embeddings", clap),
+        "predicted": predicted,
     }
     if own["positions"] == "none" and bias is None:
         raise InputError(NO_ORDER)

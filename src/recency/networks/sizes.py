@@ -66,13 +66,13 @@ def _sizes(settings: Mapping, within: str = "") -> Iterator[tuple[str, int]]:
 
 def _bounds(folder: Path) -> tuple[int, int]:
     """Return how many tensors, and at most how many numbers, the weights in a folder have."""
-    headers = [_header(file) for file in folder.glob("*.safetensors")] if folder.is_dir() else []
+    headers = [header(file) for file in folder.glob("*.safetensors")] if folder.is_dir() else []
     return sum(map(len, headers)), sum(
         max((each["data_offsets"][1] for each in header.values()), default=0) for header in headers
     )
 
 
-def _header(file: Path) -> dict:
+def header(file: Path) -> dict:
     """Return the tensors that a safetensors file lists, none if its header is damaged."""
     with file.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,8 +9,9 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
+from recency import processor
 from recency.errors import InputError
-from recency.networks import products
+from recency.networks import footprint, products
 from recency.scoring.windows import Window
 
 #: Inputs run together on a CPU; more gains nothing there.
@@ -23,8 +23,6 @@ MOST_TOKENS_AT_ONCE = 16_384
 WORTH_A_LAYOUT, LARGEST_LAYOUT = 1024, 2**30
 #: Feed-forward modules: the first product and the activation that can follow within it.
 FUSED = {"GPT2MLP": ("c_fc", "act"), "GPTNeoXMLP": ("dense_h_to_4h", "act")}
-#: So many bytes are taken to be there.
-SURE = 2**28
 #: What PyTorch says where a CPU's memory is not enough, an error of no class of its own.
 NO_MEMORY = ("can't allocate memory", "not enough memory")
 
@@ -98,28 +96,13 @@ def _fits(model: PreTrainedModel, batch: list[Window]) -> bool:
     if model.device.type != "cpu":
         return True
     needed = _bytes(model, len(batch), len(batch[0].ids))
-    return needed < SURE or needed < available()
-
-
-def available() -> float:
-    """Return the bytes of memory that can be had without swapping; infinity where none says."""
-    told = Path("/proc/meminfo")
-    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
-    found = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-    return found[0] if found else float("inf")
+    return needed < footprint.SURE or needed < processor.available()
 
 
 def _bytes(model: PreTrainedModel, rows: int, length: int) -> int:
     """Return about how many bytes a layer holds at once for so many inputs."""
-    config = model.config.get_text_config()
-    width = getattr(config, "hidden_size", 0)
-    inner = (getattr(config, name, None) for name in ("intermediate_size", "n_inner", "ffn_dim"))
-    inner = next((size for size in inner if isinstance(size, int)), 4 * width)
-    held = rows * length * (8 * width + 3 * inner)
-    if model.config._attn_implementation not in ("sdpa", "flash_attention_2"):
-        # Scores and weights of a plain softmax; of a bias, the bias and what is made of it.
-        held += 2 * rows * length**2 * getattr(config, "num_attention_heads", 0)
-    return 4 * held
+    scores = model.config._attn_implementation not in ("sdpa", "flash_attention_2")
+    return footprint.activations(model.config, rows, length, scores)
 
 
 def _too_long(model: PreTrainedModel, window: Window) -> str:

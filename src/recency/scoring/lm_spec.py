@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from recency.scoring.surprisal import Model
 
+#: Settings of `LMSpec.weights`.
+WEIGHT_KEYS = ("precision", "sha256", "device_map")
+
 
 @dataclass(frozen=True)
 class LMSpec:
@@ -32,6 +35,8 @@ class LMSpec:
         How words of context are erased (recency.scoring.lossy.lossy_settings); None where none are.
     allow_pickle
         Whether weights may be read from a pickle.
+    weights
+        How its weights are opened: `precision`, `sha256`, `device_map` of `recency.load`.
     threads
         Of the processor.
     """
@@ -46,6 +51,7 @@ class LMSpec:
     allow_pickle: bool = False
     threads: int = 1
     lossy: Mapping[str, Any] | None = None
+    weights: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of_job(cls, given: dict[str, Any], threads: int) -> "LMSpec":
@@ -78,7 +84,8 @@ class LMSpec:
         names = ("name", "bias", "bos", "stride", "scoring", "allow_pickle")
         hub = {} if self.files else {"model": str(self.model)}
         lossy = {} if self.lossy is None else {"lossy": self.lossy}
-        return {name: getattr(self, name) for name in names} | hub | lossy
+        weights = {"weights": dict(self.weights)} if self.weights else {}
+        return {name: getattr(self, name) for name in names} | hub | lossy | weights
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -93,4 +100,5 @@ class LMSpec:
 
         processor.use(self.threads)
         bias = self.bias if biased else None
-        return surprisal.load(self.model, self.tokenizer, bias, allow_pickle=self.allow_pickle)
+        settings = {"allow_pickle": self.allow_pickle, **self.weights}
+        return surprisal.load(self.model, self.tokenizer, bias, **settings)

@@ -45,7 +45,7 @@ class OutputLayer:
     def __init__(self, model: PreTrainedModel, kind: np.ndarray, bf16: bool = False):
         """Sort the rows by `kind` (SPACE, END, REST); rows past its end are padding."""
         linear, config = model.get_output_embeddings(), model.config.get_text_config()
-        weight = linear.weight.detach()
+        weight = _weight_of(linear)
         kind = np.append(kind, np.zeros(max(0, len(weight) - len(kind)), np.int8))[: len(weight)]
         rows = [np.flatnonzero(kind == each) for each in (SPACE, END, REST)]
         order = torch.from_numpy(np.concatenate(rows)).to(weight.device)
@@ -213,6 +213,16 @@ class OutputLayer:
         }
         self.exact = self.weight = self.weight.new_empty(0, self.weight.shape[1])
         self.buffer = self.buffer[:0].clone()
+
+
+def _weight_of(linear: torch.nn.Module) -> torch.Tensor:
+    """Return a layer's weight, one that accelerate keeps elsewhere on the device that computes."""
+    if linear.weight.device.type != "meta":
+        return linear.weight.detach()
+    from accelerate.utils import align_module_device
+
+    with align_module_device(linear):
+        return linear.weight.detach()
 
 
 def exponential_sum(logits: torch.Tensor) -> torch.Tensor:

@@ -31,6 +31,9 @@ def load(
     tokenizer=None,
     masked: bool | None = None,
     allow_pickle: bool = False,
+    precision: str = "float32",
+    sha256: str | Mapping[str, str] | None = None,
+    device_map: str | Mapping | None = None,
 ) -> scoring.Model:
     """Open a language model with its tokenizer, ready for `recency.surprisal`.
 
@@ -40,8 +43,11 @@ def load(
     transformers or tokenizers, or a tokenizer.json, if it is not in the folder. `masked` says which
     kind of model it is where its config does not. A GPU is used if there is one.
 
-    The network is in float32, whatever its files hold. They must have all of its weights and no
-    others, in safetensors; `allow_pickle` also reads pytorch_model.bin, for tensors alone. Code that
+    The network is in float32, whatever its files hold, unless `precision` is "bf16", "int8" (weights of
+    linear layers, by torchao) or "as_stored" (quantised weights by the library that made them). It
+    must fit the memory, or with `device_map` "auto" that of all GPUs and the processor. The files must have all of its weights and no
+    others, in safetensors; `allow_pickle` also reads pytorch_model.bin, for tensors alone. `sha256` is
+    the checksum of the one file of weights, or file → checksum. Code that
     comes with a checkpoint is never run. Raises InputError, in one line, for all else.
     """
     if not isinstance(checkpoint, str | PathLike):
@@ -53,7 +59,8 @@ def load(
         raise InputError(f"{checkpoint} is an n-gram model: give recency.surprisal its path")
     if bias is not None:
         bias = specification.checked(bias)
-    return scoring.load(checkpoint, tokenizer, bias, masked, allow_pickle)
+    weights = {"precision": precision, "sha256": sha256, "device_map": device_map}
+    return scoring.load(checkpoint, tokenizer, bias, masked, allow_pickle, **weights)
 
 
 def surprisal(

@@ -21,6 +21,7 @@ from recency.scoring import (
     ngram_likeness,
     ngram_surprisal,
     plausible,
+    precision_difference,
     results,
     sums,
     whitespace,
@@ -46,6 +47,7 @@ class Model:
     tokenizer: Any  # a tokenizers.Tokenizer
     masked: bool = False
     bos_token: str | None = None  # the begin token that the tokenizer names
+    weights: str = "float32"  # the precision that its weights were opened in, on request
     output_layers: dict = field(
         default_factory=dict
     )  # precision → output_layer.OutputLayer, made once
@@ -100,8 +102,11 @@ def main(
     """
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
-    model = lm.model if ngram.is_ngram(lm.model) else lm.open()
-    settings = lm.reading | settings
+    settings, compared = lm.reading | settings, {}
+    if lm.weights.get("precision", "float32") != "float32":
+        model, compared = precision_difference.open_and_compare(pd.read_parquet(words[0]), lm)
+    else:
+        model = lm.model if ngram.is_ngram(lm.model) else lm.open()
     for number, (table, path, name) in enumerate(zip(words, out, dataset, strict=True)):
         shown = progress(1, f"surprisal of {name} under {lm.name}", "windows")
 
@@ -119,6 +124,9 @@ def main(
             result = _with_foils(shown_words, model, settings | {"report": report})
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
+        if compared:
+            result.notes.append(precision_difference.note(compared))
+            result.table.attrs["precision"] = compared
         plausible.require_plausible(shown_words, result, lm=lm.name, dataset=name, accept=may_fail)
         result.write(path, ledger[number] if ledger else None, name)
         done(number)
@@ -145,27 +153,30 @@ def load(
     bias: dict | None = None,
     masked: bool | None = None,
     allow_pickle: bool = False,
+    **weights: Any,
 ) -> Model:
     """Open a checkpoint made here, a folder or a Hub name, causal or masked, with its tokenizer.
 
     Which it is stands in its config's `architectures`; `masked` overrules that. Weights are opened
-    in float32, all of them or none, from safetensors alone unless `allow_pickle`.
+    all of them or none, from safetensors alone unless `allow_pickle`; `weights` are the settings
+    `precision`, `sha256` and `device_map` of `checkpoints.load`.
     """
     import torch
 
     from recency.networks import checkpoints
 
-    if masked is None:
-        masked = checkpoints.is_masked(checkpoints.configuration(model))
-    opened = checkpoints.load(model, bias, masked, allow_pickle)
+    opened = checkpoints.load(model, bias, masked, allow_pickle, **weights)
+    masked = checkpoints.is_masked(opened.config) if masked is None else masked
     for module in list(opened.modules()):  # the same function, in one pass over memory, not eight
         for name, child in list(module.named_children()):
             if type(child).__name__ in ("NewGELUActivation", "FastGELUActivation"):
                 setattr(module, name, torch.nn.GELU("tanh"))
-    if torch.cuda.is_available():
+    precision = weights.get("precision", "float32")
+    placed = weights.get("device_map") is not None or hasattr(opened, "hf_quantizer")
+    if torch.cuda.is_available() and not placed:
         opened = opened.cuda()
     own, bos_token = tokenizer_files.load(model, tokenizer)
-    return Model(opened, own, masked, bos_token)
+    return Model(opened, own, masked, bos_token, precision)
 
 
 def score_words(
@@ -344,6 +355,8 @@ def _score_causal(
 def _check_precision(model: Model, precision: str) -> None:
     """Refuse a network that was opened in half precision elsewhere where float32 is asked for."""
     for parameter in getattr(model.network, "parameters", tuple)():
+        if model.weights != "float32":  # as was asked for when it was opened
+            return
         if precision == "fp32" and parameter.is_floating_point() and parameter.itemsize < 4:
             kind = str(parameter.dtype).removeprefix("torch.")
             raise InputError(

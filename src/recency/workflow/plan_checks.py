@@ -12,6 +12,7 @@ from pathlib import Path
 from recency import plugins
 from recency.errors import InputError
 from recency.names import nearest
+from recency.networks import weight_files
 from recency.reading import declared_columns
 from recency.workflow import headers, products
 from recency.workflow.study import Study
@@ -23,7 +24,23 @@ def problems(study: Study) -> list[str]:
         *_targets(study),
         *(p for name in study.config["datasets"] for p in _dataset(study, name)),
         *(p for name in _read(study) for p in _corpus(study, name)),
+        *(p for name in study.config["lms"] for p in _checkpoint(study, name)),
     ]
+
+
+def _checkpoint(study: Study, name: str) -> Iterator[str]:
+    """Yield a checkpoint that is not here, and weights whose checksum is another than the stated one.
+
+    The Hub's are a job's to check.
+    """
+    lm = study.config["lms"][name]
+    if "placed" in lm and not study.dry_run and not Path(lm["checkpoint"]).exists():
+        yield f"lms → {name}: there is no {lm['checkpoint']}: {lm['placed']}"
+    elif "sha256" in lm and Path(lm["checkpoint"]).exists():
+        try:
+            weight_files.verify(lm["checkpoint"], lm["sha256"], lm.get("allow_pickle", False))
+        except InputError as error:
+            yield f"lms → {name}: {error}"
 
 
 def _read(study: Study) -> list[str]:

@@ -15,6 +15,7 @@ from recency import grids, languages, plugins
 from recency.evaluations import registry
 from recency.regression.designs import smooth
 from recency.scoring import measures
+from recency.scoring.lm_spec import WEIGHT_KEYS
 from recency.workflow.absent import Absent
 from recency.workflow.faults import ConfigError
 from recency.workflow.files import Files
@@ -201,6 +202,7 @@ class Study(Ranked, Absent):
             "stride": entry.get("stride"),
             "scoring": {k: v for k, v in entry.get("scoring", {}).items() if k != "tuned_lens"},
             "allow_pickle": entry.get("allow_pickle", False),
+            "weights": {key: entry[key] for key in WEIGHT_KEYS if key in entry},
             **self._lossy(entry),
         }
 

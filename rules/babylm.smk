@@ -1,0 +1,44 @@
+# The BabyLM challenge: candidates' log probabilities under a network, and the words of ages of acquisition.
+
+
+rule babylm_scores:
+    input:
+        lambda wildcards: sum(products.setting_of(study, "babylm", "files", wildcards).values(), []),
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/experiments/{experiment}/babylm.{lm}.parquet",
+    log:
+        "<logs>/babylm_scores/{experiment}/{lm}.log",
+    benchmark:
+        "<benchmarks>/babylm_scores/{experiment}/{lm}.tsv"
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    resources:
+        **cluster.growing(mem_mb=12_000, runtime=8 * 60),
+    params:
+        lm=lambda wildcards: study.opening(wildcards.lm),
+        files=lambda wildcards: products.setting_of(study, "babylm", "files", wildcards),
+    script:
+        "../workflow/scripts/babylm/babylm_scores.py"
+
+
+rule babylm_words:
+    input:
+        contexts=lambda wildcards: products.setting_of(study, "babylm", "contexts", wildcards)[0],
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/experiments/{experiment}/babylm_words.{lm}.csv",
+    log:
+        "<logs>/babylm_words/{experiment}/{lm}.log",
+    benchmark:
+        "<benchmarks>/babylm_words/{experiment}/{lm}.tsv"
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    resources:
+        **cluster.growing(mem_mb=12_000, runtime=4 * 60),
+    params:
+        lm=lambda wildcards: study.opening(wildcards.lm),
+    script:
+        "../workflow/scripts/babylm/babylm_words.py"

@@ -1,0 +1,181 @@
+"""Rule babylm_scores: log probability of every candidate of the challenge's zero-shot parts, and of words.
+
+As the challenge's pipeline of 2025: a completion's tokens are those that reach beyond its first
+character; a masked LM predicts each by itself, with all others seen.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from recency.errors import InputError
+from recency.evaluations.babylm import parts
+from recency.files import atomic
+from recency.progress import progress
+from recency.scoring import alignment
+from recency.scoring.begin_token import begin_note, begin_token
+from recency.scoring.lm_spec import LMSpec
+from recency.scoring.surprisal import Model, score_texts
+
+#: Masks that stand for what comes after a word of the reading part, for a masked LM.
+MASKS_AFTER = 3
+READING = ("item", "word", "prev_item", "prev_word")
+
+
+def main(lm: LMSpec, files: Mapping[str, Sequence[str]], out: str | Path) -> None:
+    """Write a row for each candidate: part, group, item, candidate, ratio, log_probability (nats).
+
+    `files` are part → its files. Rows of the part `reading` have the word as candidate 0 and the word
+    before it as candidate 1, which is null for a first word.
+    """
+    opened = lm.open()
+    if not opened.masked:
+        print(f"{lm.name}: {begin_note(opened, lm.bos)}", file=sys.stderr)
+    tables = []
+    for name, paths in files.items():
+        if name == "reading":
+            tables.append(_reading(opened, lm, paths[0]))
+            continue
+        rows, candidates = [], []
+        for path in paths:
+            for number, item in enumerate(parts.items(path, name)):
+                for which, candidate in enumerate(item.candidates):
+                    rows.append(
+                        (name, item.group, f"{Path(path).stem}:{number}", which, item.ratio)
+                    )
+                    candidates.append(candidate)
+        shown = progress(len(candidates), f"{name} under {lm.name}", "texts")
+        table = pd.DataFrame(rows, columns=["part", "group", "item", "candidate", "ratio"])
+        table["log_probability"] = log_probabilities(opened, candidates, lm.bos, shown.update)
+        tables.append(table)
+    with atomic(out) as part:
+        pd.concat(tables, ignore_index=True).to_parquet(part, index=False, compression="zstd")
+
+
+def log_probabilities(
+    model: Model,
+    candidates: Sequence[tuple[str, int]],
+    bos: bool | str = True,
+    report: Callable[[int], None] = lambda done: None,
+) -> np.ndarray:
+    """Return the log probability of the end of each text, given what comes before.
+
+    Parameters
+    ----------
+    model : Model
+        A causal or masked LM.
+    candidates : sequence of (str, int)
+        Texts, and the character at which the end begins.
+    bos : bool or str
+        The begin token (`recency.scoring.surprisal.score_words`). Without one the first token of a
+        text is not scored.
+    report : callable
+        Is called with the number of texts done.
+
+    Returns
+    -------
+    ndarray of shape (candidates,)
+        Natural logarithms.
+    """
+    distinct = list(dict.fromkeys(candidates))
+    encodings = model.tokenizer.encode_batch(
+        [text for text, _ in distinct], add_special_tokens=False
+    )
+    texts = [_text(encoding.ids) for encoding in encodings]
+    begins = model.masked or begin_token(model, bos) is not None
+    stretches = []
+    for (text, start), encoding in zip(distinct, encodings, strict=True):
+        inside = [number for number, (_, end) in enumerate(encoding.offsets) if end > start]
+        if not inside or (not begins and inside == [0]):
+            raise InputError(f"the tokenizer leaves nothing of {text[start:]!r} to be predicted")
+        stretches.append((inside[0] if begins else max(inside[0], 1), len(encoding.ids)))
+    more = {"places": stretches} if model.masked else {}
+    scores = score_texts(
+        model, texts, bos, metric="original", future="seen", **more,
+        report=lambda done, total: report(done * len(texts) / total),
+    )  # fmt: skip
+    found = {
+        candidate: each.log_probability[slice(*stretch)].sum()
+        for candidate, each, stretch in zip(distinct, scores, stretches, strict=True)
+    }
+    return np.array([found[candidate] for candidate in candidates])
+
+
+def _text(ids: Sequence[int]) -> alignment.Text:
+    array = np.asarray(ids, dtype=np.int64)
+    return alignment.Text(array, np.zeros_like(array), 1)
+
+
+def _reading(model: Model, lm: LMSpec, path: str | Path) -> pd.DataFrame:
+    """Return the rows of the part `reading`: two for each line, the word and the one before."""
+    table = pd.read_csv(path, dtype=dict.fromkeys(READING, str), keep_default_na=True)
+    if lacking := [column for column in READING if column not in table]:
+        raise InputError(f"{path} has no column {lacking[0]}; see {parts.ADDRESS}")
+    known = table.prev_item.notna()
+    pairs = list(zip(table["item"].fillna("None"), table.word, strict=True))
+    pairs += list(zip(table.prev_item[known], table.prev_word[known], strict=True))
+    values = next_words(model, pairs, lm.bos)
+    before = np.full(len(table), np.nan)
+    before[known.to_numpy()] = values[len(table) :]
+    rows = {"part": "reading", "group": "all", "item": [str(n) for n in range(len(table))]}
+    both = [(0, values[: len(table)]), (1, before)]
+    found = [
+        pd.DataFrame(rows | {"candidate": n, "ratio": None, "log_probability": v}) for n, v in both
+    ]
+    return pd.concat(found, ignore_index=True)
+
+
+def next_words(
+    model: Model, pairs: Sequence[tuple[str, str]], bos: bool | str = True
+) -> np.ndarray:
+    """Return the log probability of each word after its context.
+
+    Parameters
+    ----------
+    model : Model
+        A causal or masked LM; a masked one sees `MASKS_AFTER` masks behind the context, and predicts
+        the first.
+    pairs : sequence of (str, str)
+        Context and word, with the white space that they are written with. A word of several tokens is
+        read token by token, each behind the context with the tokens before as text.
+    bos : bool or str
+        The begin token.
+
+    Returns
+    -------
+    ndarray of shape (pairs,)
+        Natural logarithms.
+    """
+    encode, decode = model.tokenizer.encode, model.tokenizer.decode
+    contexts, tokens, owners = [], [], []
+    for owner, (context, word) in enumerate(pairs):
+        for token in encode(word, add_special_tokens=False).ids:
+            contexts.append(tuple(encode(context, add_special_tokens=False).ids))
+            tokens.append(token)
+            owners.append(owner)
+            context += decode([token], skip_special_tokens=False)
+    distinct = list(dict.fromkeys(zip(contexts, tokens, strict=True)))
+    if model.masked:
+        values = [_at_first_mask(model, context, token) for context, token in distinct]
+    else:
+        texts = [_text([*context, token]) for context, token in distinct]
+        values = [each.log_probability[-1] for each in score_texts(model, texts, bos)]
+    value_of = dict(zip(distinct, values, strict=True))
+    found = np.zeros(len(pairs))
+    np.add.at(found, owners, [value_of[each] for each in zip(contexts, tokens, strict=True)])
+    return found
+
+
+@torch.inference_mode()
+def _at_first_mask(model: Model, context: Sequence[int], token: int) -> float:
+    """Return the log probability of a token at the first of the masks behind a context."""
+    around = model.around
+    ids = [*around.before, *context, *[around.mask] * MASKS_AFTER, *around.after]
+    inputs = torch.tensor([ids], device=model.network.device)
+    logits = model.network(input_ids=inputs, attention_mask=torch.ones_like(inputs)).logits[0]
+    place = len(around.before) + len(context)
+    return float(logits[place].double().log_softmax(-1)[token])

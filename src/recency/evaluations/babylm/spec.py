@@ -1,0 +1,103 @@
+"""The BabyLM challenge's zero-shot evaluations of 2025, in its own files and by its own scoring rules."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from recency.errors import InputError
+from recency.evaluations.babylm import parts
+from recency.evaluations.registry import Evaluation
+
+KEY = "babylm"
+
+
+def _folder(study, experiment: str) -> str:
+    return study.experiment(experiment)[KEY]["data"]
+
+
+def files(study, experiment: str) -> dict[str, list[str]]:
+    """Return part → its files here, of the parts that one job scores."""
+    folder = _folder(study, experiment)
+    found = {name: parts.files(folder, name) for name in (*parts.ZERO_SHOT, "reading")}
+    return {name: list(map(str, paths)) for name, paths in found.items() if paths}
+
+
+def contexts(study, experiment: str, which: int = 0) -> list[str]:
+    """Return the file of the words' contexts, or of children (1); none where these are not here."""
+    stages = study.experiment(experiment)[KEY].get("stages")
+    found = parts.files(_folder(study, experiment), "aoa") if stages else []
+    return [str(found[which])] if found else []
+
+
+def stages(study, experiment: str) -> dict[str, dict[str, float]]:
+    """Return LM → LM at a stage of its training → words read by then."""
+    return study.experiment(experiment)[KEY].get("stages", {})
+
+
+def _words(study, experiment: str) -> list[str]:
+    names = dict.fromkeys(each for own in stages(study, experiment).values() for each in own)
+    if not contexts(study, experiment):
+        return []
+    return [f"<results>/experiments/{experiment}/babylm_words.{lm}.csv" for lm in names]
+
+
+def _missing(study, experiment: str) -> list[str]:
+    """Return the parts whose files are not here."""
+    here = {*files(study, experiment), *(["aoa"] if contexts(study, experiment) else [])}
+    return [name for name in parts.PARTS if name not in here]
+
+
+def _problems(config: dict, name: str) -> list[str]:
+    experiment = config["experiments"][name]
+    if KEY not in experiment:
+        return []
+    where = f"experiments → {name} → {KEY}"
+    return [f"{where}{text}" for text in (*_files(experiment[KEY]), *_stages(experiment))]
+
+
+def _files(entry: dict) -> Iterator[str]:
+    """Yield a folder that is not here or has no part, and files of another layout."""
+    folder = Path(entry["data"])
+    here = {name: parts.files(folder, name) for name in parts.PARTS}
+    if not any(here.values()):
+        yield (
+            f" → data: {folder} has none of {', '.join(part.places[0] for part in parts.PARTS.values())}; "
+            f"download them from {parts.ADDRESS}"
+        )
+    for name in parts.ZERO_SHOT:
+        for path in here[name]:
+            try:
+                next(parts.items(path, name, first=1))
+            except InputError as error:
+                yield f": {error}"
+    if entry.get("stages") and not here["aoa"]:
+        yield (
+            f" → stages: {folder / 'aoa'} lacks {parts.WORDS} or {parts.CHILDREN}, which ages of acquisition "
+            f"are of; download them from {parts.ADDRESS}, or leave `stages` out"
+        )
+
+
+def _stages(experiment: dict) -> Iterator[str]:
+    """Yield stages of LMs that are not in the experiment, or too few of one."""
+    for lm, own in experiment[KEY].get("stages", {}).items():
+        if lm not in experiment["lms"]:
+            yield f" → stages: {lm!r} is not among the experiment's LMs"
+        if len(set(own.values())) < len(own):
+            yield f" → stages → {lm}: two stages have read the same number of words"
+
+
+EVALUATION = Evaluation(
+    key=KEY,
+    network=True,
+    applies=lambda study, experiment: KEY in study.experiment(experiment),
+    inputs={
+        "scores": lambda study, experiment: [
+            f"<results>/experiments/{experiment}/babylm.{lm}.parquet"
+            for lm in study.experiment(experiment)["lms"]
+        ],
+        "reading": lambda study, experiment: files(study, experiment).get("reading", []),
+        "words": _words,
+        "children": lambda study, experiment: contexts(study, experiment, 1),
+    },
+    settings={"files": files, "contexts": contexts, "stages": stages, "missing": _missing},
+    problems=_problems,
+)

@@ -1,0 +1,75 @@
+"""The files with a checkpoint's weights, and whether they are those whose checksums are stated."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from recency.errors import InputError, first_line
+from recency.files import sha256
+from recency.networks.hub import place
+
+SAFE = ("model.safetensors", "model.safetensors.index.json")
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+#: Endings of files with weights.
+_ENDINGS = (".safetensors", ".bin", ".gguf")
+
+
+def verify(
+    source: str | Path, expected: str | Mapping[str, str], allow_pickle: bool = False
+) -> None:
+    """Refuse a checkpoint whose weights have other checksums than those stated.
+
+    Parameters
+    ----------
+    source : str or Path
+        The checkpoint as `recency.networks.hub.place` takes it; files of the Hub are downloaded.
+    expected : str or Mapping
+        SHA-256 of its one file of weights, or file → SHA-256 where there are several.
+    allow_pickle : bool
+        Whether the one file may be pytorch_model.bin.
+
+    Raises
+    ------
+    InputError
+        Names the file with both checksums, or a file that is not there or has no checksum.
+    """
+    name, within = place(source)
+    folder = Path(name)
+    if isinstance(expected, str):
+        file = within.get("gguf_file") or SAFE[0]
+        if folder.is_dir() and file == SAFE[0] and not (folder / file).is_file() and allow_pickle:
+            file = PICKLES[0]
+        expected = {file: expected}
+    elif folder.is_dir() and "gguf_file" not in within:
+        weights = sorted(path.name for path in folder.iterdir() if path.suffix in _ENDINGS)
+        if left := [file for file in weights if file not in expected]:
+            raise InputError(
+                f"checkpoint {str(source)!r}: sha256 names no checksum of {left[0]}; add it, or move the "
+                "file out of the folder"
+            )
+    for file, stated in expected.items():
+        path = folder / file if folder.is_dir() else _of_hub(source, file)
+        if not path.is_file():
+            raise InputError(
+                f"checkpoint {str(source)!r}: there is no {file} for the sha256 {stated}; of weights in "
+                "several files state one each (`sha256: {<file>: …}`)"
+            )
+        if (there := sha256(path)) != stated:
+            raise InputError(
+                f"checkpoint {str(source)!r}: {file} has the sha256 {there}, and {stated} is stated: another "
+                "version, or a damaged file; download it again, or correct `sha256`"
+            )
+
+
+def _of_hub(source: str | Path, file: str) -> Path:
+    """Return the copy here of a file of the Hub; raise InputError where it cannot be had."""
+    from transformers.utils import cached_file
+
+    name, within = place(source)
+    within.pop("gguf_file", None)
+    try:
+        return Path(cached_file(name, file, **within))
+    except OSError as error:
+        raise InputError(
+            f"checkpoint {str(source)!r}: {file}, whose sha256 is stated, could not be had: "
+            f"{first_line(error)}"
+        ) from error

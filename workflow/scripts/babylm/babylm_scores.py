@@ -1,0 +1,7 @@
+"""Rule babylm_scores: log probability of every candidate of the challenge's zero-shot parts, and of words."""
+
+from recency.evaluations.babylm.score import main
+from recency.workflow.script import run
+
+if __name__ == "__main__":
+    run(main, snakemake)

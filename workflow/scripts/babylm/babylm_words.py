@@ -1,0 +1,7 @@
+"""Rule babylm_words: surprisal of the challenge's words of early childhood, each in its contexts."""
+
+from recency.evaluations.babylm.words import main
+from recency.workflow.script import run
+
+if __name__ == "__main__":
+    run(main, snakemake)
