@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 
 LOG = alt.Scale(type="log", zero=False)
-NUMBERS = alt.Axis(tickCount=8, labelFlush=False)
+NUMBERS = alt.Axis(tickCount=8, labelFlush=False, labelOverlap="greedy", labelSeparation=8)
 
 
 def _x(field: str = "x", **scale: Any) -> alt.X:

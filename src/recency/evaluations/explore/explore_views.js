@@ -91,6 +91,7 @@
         const spec = filled(page.charts[name], { ...Object.fromEntries(names.map((each) => [`$${each}`, colour(each)])), ...titles });
         const width = Math.max(220, frame.clientWidth || 600);
         Object.assign(spec, { datasets, description: about });
+        if (spec.facet) spec.facet.sort = [...new Set(datasets.ranking.map(({ response }) => response))];
         if (spec.facet) spec.spec.width = width - Math.min(280, width / 3 + 20);
         else Object.assign(spec, { width, autosize: { type: "fit-x", contains: "padding" } });
         const ink = colour("ink"), grid = colour("rule"), axis = { labelColor: ink, titleColor: ink, gridColor: grid, domainColor: grid, tickColor: grid, titleFontWeight: "normal", labelFontSize: 12, titleFontSize: 12 };
@@ -183,7 +184,8 @@
 
     const views = {
         text(host) {
-            const { data, told: { found } } = now, options = Object.values(found).filter(({ id }) => !["frequency", "length", "position", "n"].includes(id));
+            const { data, told: { found } } = now, all = Object.values(found), some = all.filter(({ id }) => !["frequency", "length", "position", "n"].includes(id));
+            const options = some.length ? some : all;
             if (!found[state.colour]) state.colour = (found.gain ?? found.gain_a ?? found.difference ?? options[0]).id;
             const quantity = found[state.colour], scale = Explorer.palette(quantity, theme()), pages = pagesOf(data);
             const here = Math.min(Math.max(0, parseInt(state.page) || 0), pages.length - 1), marked = chosen();
@@ -353,7 +355,7 @@
     }
 
     async function draw() {
-        const root = document.documentElement, host = make("div", {}), focused = document.activeElement?.id, begun = performance.now();
+        const root = document.documentElement, host = make("div", {}), focused = document.activeElement?.id, reading = document.activeElement?.classList.contains("word"), begun = performance.now();
         root.dataset.theme = theme();
         root.classList.toggle("dark", theme() === "dark");
         $("theme").textContent = theme() === "dark" ? "Light theme" : "Dark theme";
@@ -365,14 +367,14 @@
         const options = (id) => lists[id].map(({ key, label }) => [key, label]);
         $("choices").replaceChildren(...(page.responses.length ? [choice("response", "Response", options("response"))] : []), ...(page.datasets.length > 1 && page.datasets.length > new Set(page.responses.map(({ dataset }) => dataset)).size ? [choice("data", "Texts", options("data"))] : []),
             ...(page.lms.length ? [choice("a", "LM", options("a")), choice("b", "Compared with", options("b").filter(([key]) => key !== state.a), "no other LM")] : []));
-        if (state.b === state.a) state.b = $("b").value = "";
+        if (page.lms.length && state.b === state.a) state.b = $("b").value = "";
         const [dataset, a, b] = [place("data"), place("a"), place("b")];
         now = { dataset, a, b, data: page.datasets[dataset], response: page.responses[place("response")], told: await Explorer.quantities(page, dataset, place("response"), a, b) };
         $("view").replaceChildren(host);
         $("view").setAttribute("aria-labelledby", `tab-${state.view}`);
         await views[state.view](host);
         cite();
-        if (focused && document.activeElement === document.body) $(focused)?.focus();
+        if (document.activeElement === document.body) (reading ? document.querySelector(".word[tabindex='0']") : focused ? $(focused) : null)?.focus();
         root.dataset.drawn = state.view;
         Object.assign(window.explorer, { milliseconds: performance.now() - begun, now });
     }
@@ -397,7 +399,7 @@
         addEventListener("resize", () => { if (Math.abs(innerWidth - width) > 40) { width = innerWidth; go({}); } });
         dark.addEventListener("change", () => go({}));
         read();
-        window.explorer = { page, state, go, ready: go({}).then(() => (window.explorer.opened = performance.now())) };
+        window.explorer = { page, state, go, idle: () => drawing, ready: go({}).then(() => (window.explorer.opened = performance.now())) };
     }
     begin();
 })();
