@@ -29,7 +29,7 @@ def command(experiment: str, configfiles: Iterable[str | os.PathLike]) -> str:
     """Return the command that writes the page again, of a run with these files of the config."""
     files = [os.path.relpath(path) for path in configfiles]
     given = ["--configfile", *files] if files else []
-    return shlex.join(["./run", spec.target(experiment), *given])
+    return shlex.join(["./run", spec.target(experiment), "--cores", "1", *given])
 
 
 def inputs(study: Study, experiment: str) -> dict:
