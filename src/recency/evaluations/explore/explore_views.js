@@ -4,7 +4,7 @@
     const page = JSON.parse(document.getElementById("data").textContent);
     const { number, unpack, shares, sums } = Explorer, $ = (id) => document.getElementById(id);
     const VIEWS = { text: "Text", words: "Words", scatter: "Scatter plot", sources: "Sources", readers: "Readers", lms: "LMs", memory: "Memory" };
-    const RANGES = ["length", "position", "frequency"], PAGE_WORDS = 800, DRAWN = 3000;
+    const RANGES = ["length", "position", "frequency"], PAGE_WORDS = 800, DRAWN = 2000;
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const state = {}, lists = { data: page.datasets, response: page.responses, a: page.lms, b: page.lms };
     let now, drawing = Promise.resolve(), tables, turn = 0;
