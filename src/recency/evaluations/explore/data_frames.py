@@ -23,7 +23,7 @@ UNITS = {"_ms": "ms", "_uv": "µV"}
 """Ends the columns that are responses → their unit."""
 KEYS = ("word_id", "subject")
 TITLE = "Words"
-FITTED = "they need regressions, which the workflow fits: `./run explore_<experiment>`"
+FITTED = "they need regressions, which the workflow fits (docs/explorer.md)"
 
 
 class Page:
