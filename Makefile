@@ -76,6 +76,8 @@ lint: setup
 	@$(tools) ruff format --check
 	@$(tools) snakefmt --check Snakefile rules workflow/*.smk
 	@./run --lint
+	@if type node >/dev/null 2>&1; then for script in $$(git ls-files '*.js'); do node --check $$script; done; \
+		else echo "JavaScript is not checked: node is not on the path" >&2; fi
 
 # The site's tools have an environment of their own; nothing else here needs them.
 docs_python = $(firstword $(wildcard .venv/bin/python) python3)

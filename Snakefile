@@ -15,6 +15,7 @@ from recency.evaluations import registry
 from recency.workflow import (
     batches,
     cluster,
+    explored,
     exports,
     mixes,
     ngrams,

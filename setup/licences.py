@@ -27,6 +27,7 @@ SPELLED = {
     "GPLv2+": "GPL-2.0-or-later",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Copyright (c) 2015, matplotlib project": "BSD-3-Clause",
+    "Copyright (c) 2015-2025, Vega-Altair Developers": "BSD-3-Clause",
     "License agreement for matplotlib versions 1.3.0 and later": "matplotlib's, after Python's (PSF)",
     "=========================": "BSD-3-Clause",
     "Public Domain; BSD License; GNU General Public License (GPL)": "public domain, in parts BSD and GPL",
@@ -49,6 +50,14 @@ TOOLS = {
     "lme4": ("GPL-2.0-or-later", "mixed models"),
     "mgcv": ("GPL-2.0-or-later", "smooths"),
     "KenLM": ("LGPL-2.1-or-later", "n-grams; called as a program"),
+}
+#: JavaScript in the explorer's pages: name → licence, and the package that brings it.
+IN_PAGES = {
+    "Vega, Vega-Lite, vega-embed": ("BSD-3-Clause", "vl-convert-python"),
+    "D3": ("ISC", "vl-convert-python"),
+    "DataTables and its extensions": ("MIT", "itables"),
+    "jQuery": ("MIT", "itables"),
+    "JSZip": ("MIT OR GPL-3.0-or-later", "itables"),
 }
 TABLES = ("corpora", "datasets", "dependencies", "minimal_pairs", "treebanks")
 
@@ -86,6 +95,9 @@ def page() -> str:
     """Return the page."""
     rows = [f"| {name} | {of_package(name)} |" for name in locked()]
     tools = [f"| {name} | {licence} | {what} |" for name, (licence, what) in TOOLS.items()]
+    scripts = [
+        f"| {name} | {licence} | {package} |" for name, (licence, package) in IN_PAGES.items()
+    ]
     data = [
         f"| {name} | {cite} | {licence or 'its owner gives it to you, on terms of theirs'} |"
         for name, cite, licence, _ in corpora()
@@ -107,6 +119,15 @@ rpy2, R, lme4 and mgcv are GPL: they are called, and nothing of them is distribu
 | tool | licence | for |
 |---|---|---|
 {chr(10).join(tools)}
+
+## JavaScript in the explorer's pages
+
+`explore_<experiment>` and `recency.explore` copy these libraries into the pages that they write, with their
+notices; `requirements.lock` pins the packages that bring them.
+
+| library | licence | from |
+|---|---|---|
+{chr(10).join(scripts)}
 
 ## Texts and reading times
 

@@ -104,7 +104,8 @@ def test_every_command_runs(folder, monkeypatch):
             ran += 1
         elif title and language in ("yaml", "text"):
             Path(title).write_text(content, encoding="utf-8")
-    assert ran == 7
+    assert ran == 8
+    assert "surprisal" in Path("words.html").read_text()
 
     words = pd.read_csv("words.csv")
     assert len(words) == 21 and {"corrected_bits", "entropy_bits"} < set(words)
@@ -126,6 +127,7 @@ def test_every_command_runs(folder, monkeypatch):
     assert " ".join(beginning.split()).startswith(verdict["sentences"][0])
     assert (made / "figure_delta_loglik.pdf").stat().st_size > 1000
     assert (made / "table_delta_loglik.tex").exists() and (results / "report.html").exists()
+    assert "steep at inference" in (made / "explore.html").read_text()
     counts = results / "observations" / "tales.SPR" / "counts.csv"
     assert counts.exists() and list((results / "regression" / "spr").rglob("*.json"))
 

@@ -6,6 +6,7 @@
     recency.attention.attach(model, bias)      put it on a transformers model
     recency.lmer(formula, data, ...)           fit a mixed model of any data frame
     recency.anova(a, b, ...)                   compare such models by likelihood ratio tests
+    recency.explore(words, ...)                show words, surprisals and reading times as a page
     recency.permutation_test(a, b, ...)        compare two models' losses of the same observations
     recency.InputError                         what is raised for input at fault
 
@@ -20,6 +21,7 @@ __getattr__, __dir__, __all__ = lazily(
         "InputError": "recency.errors:InputError",
         "anova": "recency.mixed.likelihood_ratio:anova",
         "attention": "recency.attention",
+        "explore": "recency.evaluations.explore.data_frames:explore",
         "lmer": "recency.mixed.model:lmer",
         "load": "recency.scoring.public:load",
         "permutation_test": "recency.stats.permutation:permutation_test",

@@ -75,6 +75,10 @@ def _run(name: str, arguments: dict) -> None:
         from recency.command import describe
 
         describe.run(**arguments)
+    elif name == "explore":
+        from recency.command import explore_words
+
+        explore_words.run(**arguments)
     else:
         from recency.command import lists
 
@@ -125,6 +129,9 @@ def _parser(commands: dict[str, Parser]) -> Parser:
         command("describe", "what a table of reading times holds, and its YAML to begin from")
     )
     _convert(command("convert", "a masked LM of fairseq (.pt) as a folder that opens here"))
+    _explore(
+        command("explore", "words, surprisals and reading times as a page that a browser opens")
+    )
     command("biases", "forms of bias that attention can have, and their parameters")
     command("extensions", "all that is added by a file, or by another package, kind by kind")
     for name, line in (
@@ -337,6 +344,21 @@ def _describe(parser: Parser) -> None:
         metavar="YAML",
         help="write the dataset's entry there; default: all to standard output",
     )
+
+
+def _explore(parser: Parser) -> None:
+    """Add the options of `recency explore`."""
+    add = parser.add_argument
+    add(
+        "words",
+        metavar="WORDS",
+        help="a row for each word: word, perhaps item, sentence, position, pos; columns that end in "
+        "_bits are surprisals, in _ms mean times. .csv, .tsv or .parquet; - for standard input",
+    )
+    add("--surprisals", metavar="FILE", help="a column for each LM, and perhaps word_id")
+    add("--times", metavar="FILE", help="a row for each observation: word_id, time_ms …")
+    add("--title", default="", metavar="TEXT", help="of the page; the file's name unless given")
+    add("--out", default="explore.html", metavar="HTML", help="the page (explore.html)")
 
 
 def _lmer(parser: Parser) -> None:

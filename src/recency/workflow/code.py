@@ -46,6 +46,8 @@ EXEMPT = {
     "recency.networks.stopping": "when a training ends that goes on later, as it would have",
     "recency.workflow.job": "logs, and how an error is shown",
 }
+#: Endings of files that a page is put together from, where they lie next to the module that names them.
+PARTS_OF_PAGES = (".js", ".css", ".html")
 #: package → names of the modules that a job chooses of it.
 Chosen = Mapping[str, Collection[str]]
 
@@ -254,6 +256,9 @@ def _reads(path: Path) -> tuple[frozenset[str], frozenset[str], tuple[Path, ...]
         # A bare ending, as of a file that is written, names none.
         elif isinstance(node, ast.Constant) and str(node.value)[1:].endswith(".R"):
             beside.add(path.with_name(node.value))
+        elif isinstance(node, ast.Constant) and str(node.value)[1:].endswith(PARTS_OF_PAGES):
+            part = path.parent / node.value
+            beside |= {part} if part.is_file() else set()
     return frozenset(imported), frozenset(chosen), tuple(sorted(beside))
 
 
@@ -332,10 +337,12 @@ def fingerprint(path: Path) -> str:
     """Return twelve hexadecimal digits of what a file computes.
 
     Of Python the syntax tree without docstrings counts, the same under every version of Python; of
-    R the lines that are not comments.
+    R the lines that are not comments, of other files all.
     """
     if path.suffix == ".py":
         text = "\n".join(_written(_tree(path), []))
+    elif path.suffix in PARTS_OF_PAGES:
+        text = path.read_text(encoding="utf-8")
     else:
         lines = path.read_text(encoding="utf-8").splitlines()
         text = "\n".join(line.strip() for line in lines if not line.lstrip().startswith("#"))

@@ -9,6 +9,7 @@ from jinja2 import Environment, Template
 
 from recency import grids
 from recency.evaluations import registry
+from recency.evaluations.explore import spec
 from recency.evaluations.report import prose
 from recency.workflow import products
 from recency.workflow.study import Study
@@ -264,6 +265,12 @@ def parameters(study: Study) -> dict:
     return {key: lambda wildcards, key=key: told()[key] for key in SETTINGS}
 
 
+def _explorer(study: Study, experiment: str) -> str:
+    """Return an experiment's explorer below the page's folder; "" where this run makes none."""
+    made = experiment in study.config["run"] and spec.applies(study, experiment)
+    return spec.PAGE.format(experiment=experiment).removeprefix("<results>/") if made else ""
+
+
 def settings(study: Study) -> dict:
     """Return the parameters of the page."""
     summary = products.summary_settings(study)
@@ -274,6 +281,7 @@ def settings(study: Study) -> dict:
             {
                 "title": part["title"],
                 "ranked": part["ranked"],
+                "explorer": _explorer(study, part["name"]),
                 "shown": [{k: each[k] for k in ("title", "caption")} for each in part["shown"]],
                 "summaries": [{k: s[k] for k in ("module", "heading")} for s in part["summaries"]],
             }

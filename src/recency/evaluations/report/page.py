@@ -55,8 +55,8 @@ def main(
 ) -> None:
     """Write the report to `out`; every path is of a file below its folder.
 
-    `experiments` are dicts of name, title, ranked (it has a verdict), shown (what figures and tables:
-    title, caption), summaries (module, heading), in order; `shown`, `verdicts` and `others` are the
+    `experiments` are dicts of name, title, ranked (it has a verdict), explorer (its page, or ""), shown
+    (what figures and tables: title, caption), summaries (module, heading), in order; `shown`, `verdicts` and `others` are the
     files of these, in the same order. `corpora` have label, dataset, measures, cite, licence, check.
     `made` are (what, which) of the study, `lms` (label, bias, training); `labels` dataset → label.
     `checks` are the corpora's check pages, which are linked to; `histories` networks' config.json, whose
@@ -140,6 +140,8 @@ def _experiment(part: Mapping, number: int, folder: Path, leads: bool) -> Iterat
         yield answer.sentences(part["verdict"]) + _ranking(part["verdict"])
     else:
         yield from part["tables"]
+    if part.get("explorer"):
+        yield f"<p><a href='{_address(part['explorer'])}'>Explore its words, readers and LMs</a></p>"
     for each, file in part["files"]:
         yield f"<h3>{html.escape(each['title'])}</h3>"
         caption = f"<figcaption>{_caption(each['caption'])}</figcaption>"

@@ -1,0 +1,36 @@
+# An experiment's words, readers and LMs as one page that opens without a server: `./run explore_<experiment>`.
+
+
+rule explore:
+    input:
+        unpack(lambda wildcards: explored.inputs(study, wildcards.experiment)),
+        delta_loglik="<results>/experiments/{experiment}/delta_loglik.csv",
+        intervals="<results>/experiments/{experiment}/delta_loglik_intervals.csv",
+        not_run="<results>/not_run.csv",
+    output:
+        out="<results>/experiments/{experiment}/explore.html",
+    log:
+        "<logs>/explore/{experiment}.log",
+    wildcard_constraints:
+        experiment=any_of(explored.experiments(study)),
+    localrule: True
+    conda:
+        "../envs/plot.yaml"
+    params:
+        **explored.parameters(study),
+        command=lambda wildcards: explored.command(
+            wildcards.experiment, workflow.overwrite_configfiles
+        ),
+        frequency="unigram surprisal (bits)",
+    script:
+        "../workflow/scripts/explore/explore.py"
+
+
+for name in explored.experiments(study):
+
+    rule:
+        name:
+            f"explore_{name}"
+        input:
+            explored.page(name),
+        localrule: True

@@ -1,0 +1,133 @@
+"""The explorer's data: columns as they are packed, sums by word and reader, data frames, hostile text."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import recency
+from recency.command.main import main
+from recency.errors import InputError
+from recency.evaluations.explore import packing, self_contained, view_data
+
+HOSTILE = "</script><script>window.hostile = 1</script><b>\u202e"
+
+
+def words(n=9):
+    text = ["The", "cat", "sat", "on", "it.", "A", "dog", "ran", "away."]
+    return pd.DataFrame({"item": ["a"] * 5 + ["b"] * 4, "word": text})[:n]
+
+
+def times():
+    random = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "subject": np.repeat(["s1", "s2"], 8),
+            "word_id": np.tile(np.arange(8), 2),
+            "time_ms": random.normal(300, 50, 16).round(),
+        }
+    )
+
+
+def data_of(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1.0, 1e7])
+def test_columns_keep_five_digits_of_their_spread_and_what_is_missing(scale):
+    values = np.random.default_rng(1).normal(0, scale, 5000)
+    values[::7] = np.nan
+    values[3] = np.inf
+    kept = packing.unpacked(packing.packed(values))
+    there = np.isfinite(values)
+    assert np.isnan(kept[~there]).all()
+    step = packing.step_of(values)
+    assert step <= 10**-4 * values[there].std() * 1.0001
+    np.testing.assert_allclose(kept[there], values[there], rtol=0, atol=0.51 * step)
+
+
+def test_whole_numbers_and_constants_are_kept_exactly():
+    for values in ([0, 1, 2, 70_000], [5.0, 5.0], [np.nan], [], [0.25, 0.25]):
+        kept = packing.unpacked(packing.packed(values))
+        np.testing.assert_allclose(kept, np.asarray(values, float), rtol=1e-8)
+    large = np.array([1e-3, 2e9 + 0.5, -3.5])  # one value far outside the others' spread
+    assert np.abs(packing.unpacked(packing.packed(large)) - large).max() <= packing.step_of(large)
+
+
+def test_readers_slopes_are_the_fixed_effect_and_their_own_per_bit():
+    fit = {
+        "formula": "time_ms ~ 1 + surprisal + (1 + surprisal | subject)",
+        "response": "raw",
+        "fixed": [{"term": "(Intercept)", "estimate": 300}, {"term": "surprisal", "estimate": 12}],
+        "scaling": {"surprisal": {"mean": 5, "sd": 4}},
+        "random": {"subject": {"terms": ["(Intercept)", "surprisal"]}},
+        "ranef": {"subject": {"s1": [20.0, 2.0], "s2": [-20.0, -4.0]}},
+    }
+    slopes, unit = view_data.reader_slopes(fit, ["s2", "s1"])
+    assert slopes == [2.0, 3.5] and unit == "ms per bit"
+    fit["random"]["subject"]["terms"] = ["(Intercept)"]
+    assert view_data.reader_slopes(fit, ["s1"])[0] == [3.0]
+    assert view_data.reader_slopes({"fixed": []}, ["s1"]) is None
+
+
+def test_data_frames_become_columns_in_the_words_order():
+    bits = np.arange(9) / 4
+    shuffled = pd.DataFrame({"word_id": np.arange(9)[::-1], "GPT-2_bits": bits[::-1]})
+    page = data_of(recency.explore(words(), shuffled, times()).html)
+    (dataset,), (response,) = page["datasets"], page["responses"]
+    assert [lm["label"] for lm in page["lms"]] == ["GPT-2"]
+    np.testing.assert_allclose(packing.unpacked(dataset["surprisal"][0]), bits)
+    assert dataset["starts"] == [0, 5] and dataset["items"] == ["a", "b"]
+    np.testing.assert_array_equal(
+        packing.unpacked(dataset["position"]), [1, 2, 3, 4, 5, 1, 2, 3, 4]
+    )
+    means = times().groupby("word_id")["time_ms"].mean().reindex(range(9))
+    np.testing.assert_allclose(packing.unpacked(response["mean"]), means, atol=0.006)
+    np.testing.assert_array_equal(packing.unpacked(response["n"]), [2] * 8 + [0])
+
+
+@pytest.mark.parametrize(
+    "given, why",
+    [
+        ({"words": words().drop(columns="word")}, "no column is called 'word'"),
+        ({"words": words(0)}, "no words"),
+        ({"surprisals": {"a": [1.0, 2.0]}}, "a has 2 values for 9 words"),
+        ({"surprisals": {"a": ["x"] * 9}}, "row 0: 'x' is no number"),
+        ({"surprisals": pd.DataFrame({"word": ["x"]})}, "give a column for each LM"),
+        (
+            {"surprisals": pd.DataFrame({"word_id": [1, 1], "a": [1.0, 2.0]})},
+            "word_id 1 is there twice",
+        ),
+        ({"times": times().assign(word_id=9)}, "word_id 9 is no row number of the 9 words"),
+        ({"times": times().rename(columns={"time_ms": "rt"})}, "columns that end in _ms or _uv"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(given, why):
+    with pytest.raises(InputError, match=re.escape(why)):
+        recency.explore(**{"words": words(), **given})
+
+
+def test_hostile_text_stands_in_the_page_as_data_alone():
+    frame = words().assign(word=HOSTILE, item=HOSTILE)
+    page = recency.explore(frame, {HOSTILE: np.ones(9)}, title=HOSTILE)
+    assert "<script>window.hostile" not in page.html and "window.hostile = 1" in page.html
+    assert data_of(page.html)["lms"][0]["label"] == HOSTILE
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page.html)[1]
+    scripts = re.search("script-src ([^;]+);", policy)[1].split()
+    assert len(scripts) == 4 and scripts[-1] == "blob:"
+    assert all(each.startswith("'sha256-") for each in scripts[:-1])
+    assert "<script>window" not in page._repr_html_()
+    assert self_contained.as_json({"a": "<\u2028"}) == r'{"a":"\u003c\u2028"}'
+
+
+def test_the_command_writes_a_page_and_cites_itself(tmp_path, capsys):
+    table, out = tmp_path / "my words.csv", tmp_path / "page.html"
+    words().assign(surprisal_bits=1.5, SPR_ms=300.0).to_csv(table, index=False)
+    assert main(["explore", str(table), "--out", str(out)]) == 0
+    page = data_of(out.read_text())
+    assert page["command"] == f"recency explore '{table}' --out {out}"
+    assert [each["label"] for each in page["responses"]] == ["SPR"]
+    assert main(["explore", str(table), "--out", "page.pdf"]) == 2
+    assert "a page ends in .html" in capsys.readouterr().err
