@@ -1,4 +1,4 @@
-"""What the README shows works as it stands there."""
+"""Examples of README and of the page on additions work as they stand there."""
 
 import importlib.util
 import re
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 import tokenizers
 import torch
 import transformers
@@ -14,29 +15,39 @@ from project import load, merged
 
 from recency import config as configuration
 from recency.workflow import checks as config_checks
+from recency.workflow import lm_tables
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
+ADDITIONS = (Path(__file__).resolve().parents[1] / "docs" / "additions.md").read_text()
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language, page=README):
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
-def test_config_examples_are_right(tmp_path, monkeypatch):
+def test_readme_is_short():
+    assert len(README.split()) < 1000
+
+
+@pytest.mark.parametrize("page", [README, ADDITIONS], ids=["README", "additions"])
+def test_config_examples_are_right(page, tmp_path, monkeypatch):
     config = load("config.open.yaml")
     monkeypatch.chdir(tmp_path)  # where the files of the examples are
     (tmp_path / "data" / "placed").mkdir(parents=True)
     for name in ("mine.csv", "mine.txt"):
         (tmp_path / "data" / "placed" / name).write_text("")
-    for block in blocks("yaml"):
-        merged(config, yaml.safe_load(block))
-    inline = re.findall(r"`((?:gpt2[\w-]*|corpora): \{.*?\}+)`", README)
-    assert len(inline) == 3
+    inline = re.findall(r"`((?:gpt2[\w-]*|p-64|5-gram|corpora): \{.*?\}+)`", page)
+    assert len(inline) == (5 if page == ADDITIONS else 0)
     for line in inline:
         entry = yaml.safe_load(line)
         merged(config, entry if "corpora" in entry else {"lms": entry})
+    for block in blocks("yaml", page):
+        merged(config, yaml.safe_load(block))
+    lm_tables.expand_biased(config)
     config_checks.check(config, Path(__file__).resolve().parents[1] / "config.schema.yaml")
-    assert configuration.language_model(config, "gpt2-window")["bias"]["width"] == 7
+    if page == ADDITIONS:
+        assert configuration.language_model(config, "gpt2-window")["bias"]["width"] == 7
+        assert config["lm_groups"]["gpt2-all"] == ["gpt2", "gpt2-dVM-I", "gpt2-ALiBi-1_8-I"]
 
 
 def test_config_examples_of_masked_lms_are_right():
@@ -81,7 +92,7 @@ def small_model(folder):
 
 def test_the_package_in_a_notebook(tmp_path, monkeypatch, capsys):
     """Ten lines, with a folder for the Hub's gpt2 and made reading times."""
-    code, _ = blocks("python")
+    (code,) = blocks("python")
     assert len([line for line in code.splitlines() if line and "import" not in line]) <= 10
     small_model(tmp_path / "gpt2")
     random = np.random.default_rng(1)
@@ -101,7 +112,7 @@ def test_the_package_in_a_notebook(tmp_path, monkeypatch, capsys):
 
 
 def test_the_example_of_a_bias(tmp_path):
-    _, code = blocks("python")
+    (code,) = blocks("python", ADDITIONS)
     (tmp_path / "power.py").write_text(code)
     spec = importlib.util.spec_from_file_location("power", tmp_path / "power.py")
     module = importlib.util.module_from_spec(spec)

@@ -21,7 +21,7 @@ from recency.workflow import batches, machine, snakemake_patches, stored_parts
 from recency.workflow.targets import targets
 
 FLOPS = {"fp32": 1.5e11, "bf16": 3e11}
-"""Operations a second of a training, per core, as README's figures of two networks give them."""
+"""Operations a second of a training, per core, as docs/benchmarks.md gives them for two networks."""
 START = 2.0
 """Core seconds in which a job starts and imports what it needs."""
 SECONDS = {"regression": 3.0, "surprisal": 10.0, "other": 5.0}

@@ -1,8 +1,8 @@
-"""Make README's table of benchmarks from the runs that are kept: the ratio to each fastest peer.
+"""Make the table of docs/benchmarks.md from the stored runs: the ratio to each fastest peer.
 
-    python benchmarks/readme_table.py [--write]
+    python benchmarks/results_table.py [--write]
 
-Prints the table, or puts it into README.md. A kept run is results/<benchmark>.<hardware>.json.
+Print the table, or write it into the page. A stored run is results/<benchmark>.<hardware>.json.
 """
 
 import argparse
@@ -132,7 +132,7 @@ def table(results: Path = RESULTS) -> str:
 
 
 def put(readme: str, new: str) -> str:
-    """Return README's text with its table replaced."""
+    """Return the page's text with its table replaced."""
     start = readme.index(HEAD)
     end = readme.index("\n\n", start)
     return readme[:start] + new + readme[end:]
@@ -141,11 +141,11 @@ def put(readme: str, new: str) -> str:
 def main() -> None:
     """Print the table or write it, as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="put it into README.md")
+    parser.add_argument("--write", action="store_true", help="write it into docs/benchmarks.md")
     if not parser.parse_args().write:
         print(table())
         return
-    path = ROOT / "README.md"
+    path = ROOT / "docs" / "benchmarks.md"
     path.write_text(put(path.read_text(encoding="utf-8"), table()), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""README's table of benchmarks is the one that the kept runs make."""
+"""The table of docs/benchmarks.md is the one that the stored runs make."""
 
 import importlib.util
 import json
@@ -12,16 +12,16 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def maker():
     spec = importlib.util.spec_from_file_location(
-        "readme_table", ROOT / "benchmarks/readme_table.py"
+        "results_table", ROOT / "benchmarks/results_table.py"
     )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def test_readme_has_the_table_of_the_kept_runs(maker):
-    assert maker.table() in (ROOT / "README.md").read_text(), (
-        "python benchmarks/readme_table.py --write puts the kept runs into README.md"
+def test_the_page_has_the_table_of_the_stored_runs(maker):
+    assert maker.table() in (ROOT / "docs" / "benchmarks.md").read_text(), (
+        "python benchmarks/results_table.py --write writes the stored runs into docs/benchmarks.md"
     )
 
 
