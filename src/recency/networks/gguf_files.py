@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -99,16 +100,24 @@ def read(source: str | Path) -> Contents:
 
 @cache
 def _contents(path: Path, size: int, changed: int) -> Contents:
-    """Read a file once, as long as its size and the time of its last change stay the same."""
-    from gguf import GGUFReader
+    """Read a file's header once, as long as its size and the time of its last change stay the same."""
+    from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+    from transformers.integrations.gguf.reader import GgufHeader, read_gguf_metadata
 
-    reader = GGUFReader(path)
-    types = Counter(tensor.tensor_type.name for tensor in reader.tensors)
+    metadata, _ = read_gguf_metadata(str(path))
+    header = GgufHeader.from_file(str(path))
+    types, numbers, end = Counter(), 0, header.data_start
+    for tensor in header.tensors:
+        kind, count = GGMLQuantizationType(tensor.ggml_type), prod(tensor.shape)
+        in_block, of_block = GGML_QUANT_SIZES[kind]
+        types[kind.name] += 1
+        numbers += count
+        end = max(end, header.data_start + tensor.offset + count // in_block * of_block)
+    if end > size:
+        raise ValueError(f"it has {size:,} bytes, and its tensors end at {end:,}")
     counts = [f"{kind} ({number:,})" for kind, number in types.most_common()]
     keys = ("general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre")
-    states = [str(reader.fields[key].contents()) if key in reader.fields else "" for key in keys]
-    numbers = sum(int(tensor.n_elements) for tensor in reader.tensors)
-    return Contents(path, *states, ", ".join(counts), numbers)
+    return Contents(path, *(str(metadata.get(key, "")) for key in keys), ", ".join(counts), numbers)
 
 
 def require_packages(source: str | Path) -> None:
