@@ -34,6 +34,58 @@ assert "rpy2" not in sys.modules
 """
 
 
+CORE = """
+import importlib.abc, sys
+from importlib.metadata import distribution
+from packaging.requirements import Requirement
+
+needs = [Requirement(line) for line in distribution("recency").requires]
+core = {need.name for need in needs if need.marker is None}
+assert core == {"numpy", "pandas", "pyarrow", "scipy"}, core
+beyond = {need.name.replace("-", "_") for need in needs} - core - {"recency"} | {"yaml"}
+
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in beyond:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+import numpy as np
+import pandas as pd
+import recency
+from recency.command.main import main
+
+assert recency.__file__.startswith(sys.argv[1]), recency.__file__
+random = np.random.default_rng(0)
+data = pd.DataFrame({"y": random.normal(size=300), "x": random.normal(size=300)})
+data["reader"] = np.repeat(np.arange(10), 30)
+fits = [recency.lmer(f"y ~ {x} + (1 | reader)", data, engine="search") for x in ("1", "x")]
+assert len(recency.anova(*fits)) == 2
+data.to_csv("data.csv", index=False)
+assert main(["lmer", "data.csv", "y ~ x + (1 | reader)", "--engine", "search"]) == 0
+assert main(["surprisal", "data.csv", "--model", "gpt2"]) == 2
+try:
+    recency.load("gpt2")
+except ModuleNotFoundError as error:
+    print(error, file=sys.stderr)
+"""
+
+
+def test_without_extras_it_fits_mixed_models_and_names_the_extra_of_the_rest(wheel, tmp_path):
+    """The packages of all extras are there, and an importer hides them."""
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    done = subprocess.run(
+        [sys.executable, "-c", CORE, str(site)],
+        cwd=tmp_path, env={"PATH": "", "PYTHONPATH": str(site)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "recency surprisal: needs " in done.stderr
+    assert "recency.load needs the package torch: pip install 'recency[lm]'" in done.stderr
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """Build the wheel of a copy, so that nothing is left in the checkout."""

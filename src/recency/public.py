@@ -4,6 +4,14 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
+EXTRAS = {
+    "lm": ("torch", "transformers", "tokenizers", "safetensors", "jsonschema"),
+    "lme4": ("rpy2",),
+    "explore": ("altair", "vl_convert", "itables"),
+    "workflow": ("snakemake", "yaml", "openpyxl", "matplotlib", "optuna", "statsmodels", "nltk"),
+}
+"""Extra of the package → the packages that it installs."""
+
 
 def lazily(
     package: str, names: Mapping[str, str]
@@ -18,7 +26,15 @@ def lazily(
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, _, attribute = names[name].partition(":")
-        found = import_module(module)
+        try:
+            found = import_module(module)
+        except ModuleNotFoundError as error:
+            if not (extra := extra_of(error)):
+                raise
+            raise ModuleNotFoundError(
+                f"{package}.{name} needs the package {error.name}: pip install 'recency[{extra}]'",
+                name=error.name,
+            ) from error
         found = getattr(found, attribute) if attribute else found
         setattr(sys.modules[package], name, found)
         return found
@@ -27,3 +43,9 @@ def lazily(
         return sorted({*vars(sys.modules[package]), *names})
 
     return load, listed, list(names)
+
+
+def extra_of(error: ModuleNotFoundError) -> str:
+    """Return the extra that installs the package that was not found; "" where none does."""
+    missing = (error.name or "").partition(".")[0]
+    return next((extra for extra, packages in EXTRAS.items() if missing in packages), "")

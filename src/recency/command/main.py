@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from recency.errors import InputError
 from recency.names import nearest
+from recency.public import extra_of
 
 BIAS = "form:parameter=value:…, as linear:slopes=0.5 or window:width=5:layers=[0,1]"
 
@@ -51,6 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except ModuleNotFoundError as error:
+        way_out = f": pip install 'recency[{extra}]'" if (extra := extra_of(error)) else ""
+        print(f"{f'recency {named}'.strip()}: needs {error.name}{way_out}", file=sys.stderr)
+        return 2
     except (InputError, OSError, ImportError) as error:
         print(f"{f'recency {named}'.strip()}: {_line(error)}", file=sys.stderr)
         return 2
