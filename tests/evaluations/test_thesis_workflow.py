@@ -53,6 +53,7 @@ MADE = {
                 "contrasts": {"c": {"region": "position == 3", "high": "condition == 'hard'", "low": "condition == 'easy'"}},
             },
             "rank_metrics": {"dataset": "made", "sentences": 8, "least": 6, "kept": 3, "longest": 3},
+            "turing_test": {"judgements": {"local": "judged.csv", "placed": "people's ratings"}},
             "word_length": {"dataset": "made", "frequency": "list", "common": 10},
             "families": {"groups": {"both": ["net", "kn"]}},
         },
@@ -62,6 +63,8 @@ MADE = {
 TARGETS = ["foils/delta_loglik.csv", "four/continuations.csv"]
 TARGETS += [f"four/table_{each}.html" for each in ("maze", "maze_contrasts", "rank_metrics")]
 TARGETS += [f"four/table_{each}.html" for each in ("word_length", "families", "explained")]
+TARGETS += [f"four/{each}.html" for each in ("table_turing_test", "table_turing_fits")]
+TARGETS += ["four/figure_turing_test.svg"]
 ARPA = "\\data\\\nngram 1={n}\n\n\\1-grams:\n-3\t<unk>\n0\t<s>\n-1.5\t</s>\n{grams}\n\n\\end\\\n"
 
 
@@ -152,6 +155,9 @@ def test_ranks_length_and_families_are_there(results):
     assert ranks.words.to_dict() == {"net": 40, "kn": 40}
     key = pd.read_csv(where / "continuations_key.csv")
     assert key.lm.value_counts().to_dict() == {"original": 8, "net": 8}
+    assert "judged.csv: people's ratings" in (where / "table_turing_test.html").read_text().replace(
+        "&#x27;", "'"
+    )
     lengths = pd.read_csv(where / "word_length.csv").query("level == 'overall'").set_index("lm")
     assert lengths.rho["given"] == pytest.approx(1)  # its surprisal is 3 bits more than the length
     assert lengths.types["kn"] == words.word.nunique()
