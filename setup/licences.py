@@ -50,7 +50,7 @@ TOOLS = {
     "mgcv": ("GPL-2.0-or-later", "smooths"),
     "KenLM": ("LGPL-2.1-or-later", "n-grams; called as a program"),
 }
-TABLES = ("corpora", "datasets", "dependencies", "minimal_pairs", "treebanks")
+TABLES = ("corpora", "datasets", "dependencies", "lexicons", "minimal_pairs", "treebanks")
 
 
 def locked() -> list[str]:

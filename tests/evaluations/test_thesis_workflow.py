@@ -29,6 +29,12 @@ MADE = {
         "kn": {"ngram": {"file": {"local": "kn.arpa"}}},
         "given": {"surprisals": {"table": {"local": "given.csv"}, "columns": {"word_id": "word_id", "surprisal": "bits"}, "unit": "bits"}},
     },
+    "lexicons": {
+        "list": {
+            "label": "List", "base": {"local": "base.txt"}, "expanded": {"local": "new.txt"},
+            "features": {"NRC": {"local": "nrc.txt"}, "VIEW": {"local": "view.tsv", "placed": "views"}},
+        }
+    },
     "unigrams": {"list": {"counts": {"local": "counts.csv"}, "columns": ["word", "count"]}},
     "designs": {"plain": DESIGN, "foil": FOIL | {"of_interest": ["foil_surprisal"], "base": "fixed"}},
     "datasets": {
@@ -57,6 +63,7 @@ MADE = {
             "word_length": {"dataset": "made", "frequency": "list", "common": 10},
             "families": {"groups": {"both": ["net", "kn"]}},
         },
+        "words": {"title": "Words", "lms": ["net"], "baseline": "net", "abusive_words": {"lexicon": "list", "folds": 3}},
         "foils": {"title": "Foils", "lms": ["net", "kn"], "baseline": "net", "responses": {"foil": ["made.Maze"]}},
     },
 }  # fmt: skip
@@ -65,6 +72,7 @@ TARGETS += [f"four/table_{each}.html" for each in ("maze", "maze_contrasts", "ra
 TARGETS += [f"four/table_{each}.html" for each in ("word_length", "families", "explained")]
 TARGETS += [f"four/{each}.html" for each in ("table_turing_test", "table_turing_fits")]
 TARGETS += ["four/figure_turing_test.svg"]
+TARGETS += [f"words/table_abusive_{each}.html" for each in ("words", "expansion", "cross_domain")]
 ARPA = "\\data\\\nngram 1={n}\n\n\\1-grams:\n-3\t<unk>\n0\t<s>\n-1.5\t</s>\n{grams}\n\n\\end\\\n"
 
 
@@ -110,6 +118,11 @@ def corpus(folder):
         {"word_id": range(len(words)), "bits": 3 + words.word.str.len().to_numpy()}
     )
     given.to_csv(folder / "given.csv", index=False)
+    entries = [f"{word}{end}_noun" for word in WORDS for end in ("", "s")]
+    base = "".join(f"{e}\t{str(n % 2 == 0).upper()}\n" for n, e in enumerate(entries))
+    (folder / "base.txt").write_text(base)
+    (folder / "new.txt").write_text("".join(f"{e}\t{len(e) - 8}\n" for e in entries))
+    (folder / "nrc.txt").write_text("".join(f"{e}\t{len(e) % 3}\n" for e in entries))
     return words.reset_index(drop=True), counts
 
 
@@ -165,3 +178,16 @@ def test_ranks_length_and_families_are_there(results):
     shares = pd.read_csv(where / "table_explained.csv").set_index("lm")
     assert set(shares.index) == {"net", "kn"} and (shares.surprisal >= 0).all()
     assert (shares.readers > shares.surprisal).all()  # readers differ by 9 ms each
+
+
+def test_abusive_words_are_classified_by_vectors_and_features(results):
+    folder, *_ = results
+    where = folder / "experiments" / "words"
+    rows = pd.read_csv(where / "table_abusive_words.csv").set_index("features")
+    assert rows.f1["NRC"] > 0 and np.isnan(rows.f1["VIEW"])
+    vectors = pd.read_parquet(
+        next((folder / "abusive_words" / "vectors" / "net").glob("*.parquet"))
+    )
+    assert set(vectors.kind) == {"own", "made"} and len(vectors) == 24
+    assert "view.tsv: views" in (where / "table_abusive_words.html").read_text()
+    assert "quietly" not in (where / "table_abusive_expansion.csv").read_text()
