@@ -63,7 +63,7 @@ MADE = {
             "word_length": {"dataset": "made", "frequency": "list", "common": 10},
             "families": {"groups": {"both": ["net", "kn"]}},
         },
-        "words": {"title": "Words", "lms": ["net"], "baseline": "net", "abusive_words": {"lexicon": "list", "folds": 3}},
+        "lexicon": {"title": "Words", "lms": ["net"], "baseline": "net", "abusive_words": {"lexicon": "list", "folds": 3}},
         "foils": {"title": "Foils", "lms": ["net", "kn"], "baseline": "net", "responses": {"foil": ["made.Maze"]}},
     },
 }  # fmt: skip
@@ -72,7 +72,7 @@ TARGETS += [f"four/table_{each}.html" for each in ("maze", "maze_contrasts", "ra
 TARGETS += [f"four/table_{each}.html" for each in ("word_length", "families", "explained")]
 TARGETS += [f"four/{each}.html" for each in ("table_turing_test", "table_turing_fits")]
 TARGETS += ["four/figure_turing_test.svg"]
-TARGETS += [f"words/table_abusive_{each}.html" for each in ("words", "expansion", "cross_domain")]
+TARGETS += [f"lexicon/table_abusive_{each}.html" for each in ("words", "expansion", "cross_domain")]
 ARPA = "\\data\\\nngram 1={n}\n\n\\1-grams:\n-3\t<unk>\n0\t<s>\n-1.5\t</s>\n{grams}\n\n\\end\\\n"
 
 
@@ -182,12 +182,12 @@ def test_ranks_length_and_families_are_there(results):
 
 def test_abusive_words_are_classified_by_vectors_and_features(results):
     folder, *_ = results
-    where = folder / "experiments" / "words"
+    where = folder / "experiments" / "lexicon"
     rows = pd.read_csv(where / "table_abusive_words.csv").set_index("features")
     assert rows.f1["NRC"] > 0 and np.isnan(rows.f1["VIEW"])
     vectors = pd.read_parquet(
         next((folder / "abusive_words" / "vectors" / "net").glob("*.parquet"))
     )
-    assert set(vectors.kind) == {"own", "made"} and len(vectors) == 24
+    assert {"own", "made"} <= set(vectors.kind) and len(vectors) == 24
     assert "view.tsv: views" in (where / "table_abusive_words.html").read_text()
     assert "quietly" not in (where / "table_abusive_expansion.csv").read_text()
