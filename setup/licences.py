@@ -59,7 +59,7 @@ IN_PAGES = {
     "jQuery": ("MIT", "itables"),
     "JSZip": ("MIT OR GPL-3.0-or-later", "itables"),
 }
-TABLES = ("corpora", "datasets", "dependencies", "minimal_pairs", "treebanks")
+TABLES = ("corpora", "datasets", "dependencies", "lexicons", "minimal_pairs", "treebanks")
 
 
 def locked() -> list[str]:

@@ -29,6 +29,12 @@ MADE = {
         "kn": {"ngram": {"file": {"local": "kn.arpa"}}},
         "given": {"surprisals": {"table": {"local": "given.csv"}, "columns": {"word_id": "word_id", "surprisal": "bits"}, "unit": "bits"}},
     },
+    "lexicons": {
+        "list": {
+            "label": "List", "base": {"local": "base.txt"}, "expanded": {"local": "new.txt"},
+            "features": {"NRC": {"local": "nrc.txt"}, "VIEW": {"local": "view.tsv", "placed": "views"}},
+        }
+    },
     "unigrams": {"list": {"counts": {"local": "counts.csv"}, "columns": ["word", "count"]}},
     "designs": {"plain": DESIGN, "foil": FOIL | {"of_interest": ["foil_surprisal"], "base": "fixed"}},
     "datasets": {
@@ -53,15 +59,20 @@ MADE = {
                 "contrasts": {"c": {"region": "position == 3", "high": "condition == 'hard'", "low": "condition == 'easy'"}},
             },
             "rank_metrics": {"dataset": "made", "sentences": 8, "least": 6, "kept": 3, "longest": 3},
+            "turing_test": {"judgements": {"local": "judged.csv", "placed": "people's ratings"}},
             "word_length": {"dataset": "made", "frequency": "list", "common": 10},
             "families": {"groups": {"both": ["net", "kn"]}},
         },
+        "lexicon": {"title": "Words", "lms": ["net"], "baseline": "net", "abusive_words": {"lexicon": "list", "folds": 3}},
         "foils": {"title": "Foils", "lms": ["net", "kn"], "baseline": "net", "responses": {"foil": ["made.Maze"]}},
     },
 }  # fmt: skip
 TARGETS = ["foils/delta_loglik.csv", "four/continuations.csv"]
 TARGETS += [f"four/table_{each}.html" for each in ("maze", "maze_contrasts", "rank_metrics")]
 TARGETS += [f"four/table_{each}.html" for each in ("word_length", "families", "explained")]
+TARGETS += [f"four/{each}.html" for each in ("table_turing_test", "table_turing_fits")]
+TARGETS += ["four/figure_turing_test.svg"]
+TARGETS += [f"lexicon/table_abusive_{each}.html" for each in ("words", "expansion", "cross_domain")]
 ARPA = "\\data\\\nngram 1={n}\n\n\\1-grams:\n-3\t<unk>\n0\t<s>\n-1.5\t</s>\n{grams}\n\n\\end\\\n"
 
 
@@ -107,6 +118,11 @@ def corpus(folder):
         {"word_id": range(len(words)), "bits": 3 + words.word.str.len().to_numpy()}
     )
     given.to_csv(folder / "given.csv", index=False)
+    entries = [f"{word}{end}_noun" for word in WORDS for end in ("", "s")]
+    base = "".join(f"{e}\t{str(n % 2 == 0).upper()}\n" for n, e in enumerate(entries))
+    (folder / "base.txt").write_text(base)
+    (folder / "new.txt").write_text("".join(f"{e}\t{len(e) - 8}\n" for e in entries))
+    (folder / "nrc.txt").write_text("".join(f"{e}\t{len(e) % 3}\n" for e in entries))
     return words.reset_index(drop=True), counts
 
 
@@ -152,6 +168,9 @@ def test_ranks_length_and_families_are_there(results):
     assert ranks.words.to_dict() == {"net": 40, "kn": 40}
     key = pd.read_csv(where / "continuations_key.csv")
     assert key.lm.value_counts().to_dict() == {"original": 8, "net": 8}
+    assert "judged.csv: people's ratings" in (where / "table_turing_test.html").read_text().replace(
+        "&#x27;", "'"
+    )
     lengths = pd.read_csv(where / "word_length.csv").query("level == 'overall'").set_index("lm")
     assert lengths.rho["given"] == pytest.approx(1)  # its surprisal is 3 bits more than the length
     assert lengths.types["kn"] == words.word.nunique()
@@ -159,3 +178,16 @@ def test_ranks_length_and_families_are_there(results):
     shares = pd.read_csv(where / "table_explained.csv").set_index("lm")
     assert set(shares.index) == {"net", "kn"} and (shares.surprisal >= 0).all()
     assert (shares.readers > shares.surprisal).all()  # readers differ by 9 ms each
+
+
+def test_abusive_words_are_classified_by_vectors_and_features(results):
+    folder, *_ = results
+    where = folder / "experiments" / "lexicon"
+    rows = pd.read_csv(where / "table_abusive_words.csv").set_index("features")
+    assert rows.f1["NRC"] > 0 and np.isnan(rows.f1["VIEW"])
+    vectors = pd.read_parquet(
+        next((folder / "abusive_words" / "vectors" / "net").glob("*.parquet"))
+    )
+    assert {"own", "made"} <= set(vectors.kind) and len(vectors) == 24
+    assert "view.tsv: views" in (where / "table_abusive_words.html").read_text()
+    assert "quietly" not in (where / "table_abusive_expansion.csv").read_text()

@@ -28,6 +28,21 @@ def test_a_text_that_is_not_placed_is_asked_for(project):
     assert said in run.stdout and "put it at data/placed/ptb/ptb.train.txt" in run.stdout
 
 
+def test_tables_of_ltcb(project):
+    """23 networks, and enwik9 that is asked for with its address and size."""
+    text, settings = "results/ltcb/whole/corpora/ltcb/text.parquet", ["config.ltcb.yaml"]
+    run = snakemake(project, "--nocolor", text, configs=settings, RECENCY_MIRROR="")
+    assert run.returncode != 0
+    said = "is not here: enwik9.zip of mattmahoney.net/dc/textdata.html (323 MB; 1 GB of text)"
+    assert said in run.stdout and "Put it at data/placed/enwik9.zip" in run.stdout
+    (project / "data" / "placed").mkdir(parents=True, exist_ok=True)
+    (project / "data" / "placed" / "enwik9.zip").write_text("")
+    made = plan(project, "thesis_table3_4", "thesis_table4_3", configs=settings)
+    assert made.returncode == 0, made.stdout[-3000:]
+    jobs = planned(made.stdout)
+    assert (jobs["train"], jobs["text_perplexity"], jobs["table_perplexity"]) == (23, 46, 2)
+
+
 def test_tables_of_the_penn_treebank(project):
     """41 networks, each scored on two parts, n-grams of three orders and at five distances, five CDLMs, nine mixes."""
     folder = project / "data" / "placed" / "ptb"

@@ -103,11 +103,18 @@ def test_a_record_takes_its_parts():
 STUDIES = {
     "": [
         *("exp4", "clark2025", "controls", "robust", "curves", "sensitivity", "maze", "mlm_pile"),
-        *("ranks_and_continuations", "word_length", "part_of_speech", "devarda_marelli"),
+        *(
+            "ranks_and_continuations",
+            "abusive_words",
+            "word_length",
+            "part_of_speech",
+            "devarda_marelli",
+        ),
         *("working_memory", "search_dVM", "export_Pythia", "export_provo", "check_provo"),
     ],
     "config.demo.yaml": ["all", "power", "endpoint"],
     "config.ptb.yaml": ["all"],
+    "config.ltcb.yaml": ["all"],
 }
 
 

@@ -1,0 +1,67 @@
+# Abusive words among negative ones: features of lexica, LMs' vectors, support vector machines.
+
+
+rule abusive_features:
+    input:
+        unpack(lambda wildcards: products.inputs(study, "abusive_words", "lexicon", wildcards)),
+        files=lambda wildcards: products.inputs(study, "abusive_words", "files", wildcards),
+    output:
+        "<results>/experiments/{experiment}/abusive_words_features.parquet",
+    log:
+        "<logs>/abusive_features/{experiment}.log",
+    conda:
+        "../envs/lexicon.yaml"
+    resources:
+        **cluster.growing(mem_mb=4_000, runtime=60),
+    params:
+        resources=lambda wildcards: products.setting_of(
+            study, "abusive_words", "resources", wildcards
+        ),
+    script:
+        "../workflow/scripts/abusive_words/features.py"
+
+
+rule abusive_vectors:
+    input:
+        base=lambda wildcards: files.data("abusive_words", wildcards.lexicon, "base"),
+        expanded=lambda wildcards: files.data("abusive_words", wildcards.lexicon, "expanded"),
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/abusive_words/vectors/{lm}/{lexicon}.neighbours-{neighbours}-similarity-{similarity}.parquet",
+    log:
+        "<logs>/abusive_vectors/{lm}/{lexicon}.neighbours-{neighbours}-similarity-{similarity}.log",
+    wildcard_constraints:
+        neighbours=r"\d+",
+        similarity=r"\w+",
+    conda:
+        "../envs/lm.yaml"
+    resources:
+        **cluster.growing(mem_mb=12_000, runtime=60),
+    params:
+        lm=lambda wildcards: study.opening(wildcards.lm),
+        neighbours=lambda wildcards: int(wildcards.neighbours),
+        similarity=lambda wildcards: wildcards.similarity,
+    script:
+        "../workflow/scripts/abusive_words/vectors.py"
+
+
+rule classify_abusive_words:
+    input:
+        unpack(lambda wildcards: products.inputs(study, "abusive_words", "lexicon", wildcards)),
+        features="<results>/experiments/{experiment}/abusive_words_features.parquet",
+        vectors=lambda wildcards: products.inputs(study, "abusive_words", "vectors", wildcards),
+    output:
+        classification="<results>/experiments/{experiment}/abusive_words.csv",
+        agreement="<results>/experiments/{experiment}/abusive_words_agreement.csv",
+        expanded="<results>/experiments/{experiment}/abusive_words_expanded.parquet",
+    log:
+        "<logs>/classify_abusive_words/{experiment}.log",
+    conda:
+        "../envs/lexicon.yaml"
+    resources:
+        **cluster.growing(mem_mb=8_000, runtime=4 * 60),
+    params:
+        folds=lambda wildcards: products.setting_of(study, "abusive_words", "folds", wildcards),
+        seed=lambda wildcards: products.setting_of(study, "abusive_words", "seed", wildcards),
+    script:
+        "../workflow/scripts/abusive_words/classify.py"

@@ -1,0 +1,74 @@
+"""Abusive words among negative ones, by features and by LMs' vectors (chapter 6 of the thesis)."""
+
+import os
+
+from recency.evaluations.registry import Data, Evaluation, schema
+
+KEY = "abusive_words"
+#: Groups of features that a format makes; a table's group is called as its entry in the config.
+GROUPS = {"wordnet": ("WNusage", "WNsuper", "WNgloss"), "framenet": ("FN",)}
+
+
+def settings_of(config: dict, experiment: str) -> dict:
+    """Return an experiment's `abusive_words`, the defaults filled in."""
+    properties = schema(KEY)["experiment"][KEY]["properties"]
+    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
+    return defaults | config["experiments"][experiment][KEY]
+
+
+def features_of(config: dict, lexicon: str) -> list[dict]:
+    """Return a lexicon's resources: name, format, path, groups, whether it is here, what to place."""
+    return [
+        {
+            "name": name,
+            "format": (form := file.get("format", "table")),
+            "path": file["local"],
+            "groups": GROUPS.get(form, (name,)),
+            "here": os.path.exists(file["local"]),
+            "placed": f"{file['local']}: {file.get('placed', 'is not here')}",
+        }
+        for name, file in config["lexicons"][lexicon].get("features", {}).items()
+    ]
+
+
+def _setting(name: str):
+    return lambda study, experiment: settings_of(study.config, experiment)[name]
+
+
+def _vectors(study, experiment: str) -> list[str]:
+    asked = settings_of(study.config, experiment)
+    stem = "{lexicon}.neighbours-{neighbours}-similarity-{similarity}".format(**asked)
+    lms = study.experiment(experiment)["lms"]
+    return [f"<results>/abusive_words/vectors/{lm}/{stem}.parquet" for lm in lms]
+
+
+def _resources(study, experiment: str) -> list[dict]:
+    return features_of(study.config, settings_of(study.config, experiment)["lexicon"])
+
+
+def _lexicon(study, experiment: str) -> dict[str, str]:
+    name = settings_of(study.config, experiment)["lexicon"]
+    return {role: study.files.data(KEY, name, role) for role in ("base", "expanded")}
+
+
+EVALUATION = Evaluation(
+    key=KEY,
+    network=True,
+    applies=lambda study, experiment: bool(study.data_here(experiment, KEY)),
+    wildcards={"lexicon": "lexicons"},
+    data=Data("lexicons", ("base", "expanded"), within="lexicon"),
+    inputs={
+        "vectors": _vectors,
+        "lexicon": _lexicon,
+        "files": lambda study, experiment: [
+            each["path"] for each in _resources(study, experiment) if each["here"]
+        ],
+        "words": lambda study, experiment: (
+            f"<results>/experiments/{experiment}/abusive_words_expanded.parquet"
+        ),
+    },
+    settings={
+        "resources": _resources,
+        **{name: _setting(name) for name in ("show_words", "folds", "seed")},
+    },
+)

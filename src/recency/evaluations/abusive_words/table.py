@@ -1,0 +1,84 @@
+"""Cross-validated precision, recall and F1 by set of features, next to Tables 6.7 and 6.8 of the thesis."""
+
+import pandas as pd
+
+from recency.figures import comparison, style, tables
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
+from recency.figures.tables import Cell, Table
+
+PRODUCT = {
+    "makes": {"out": ("table_abusive_words", "Abusive words by sets of features")},
+    "reads": ["scores=abusive_words"],
+    "settings": ["lms", "resources", "folds", "title"],
+    "published": "abusive_words",
+    "summary": ("table_abusive_words.csv", "{title}: abusive words by sets of features"),
+}
+MEASURES = ["precision", "recall", "f1"]
+COLUMNS = ["features", "label", "lm", "entries", "columns", *MEASURES, "f1_of_classes"]
+COLUMNS += ["p_previous", "missing", "fold_f1"]
+KNOWN = [f"published_{measure}" for measure in MEASURES]
+
+
+def collected(scores: File, labels: dict[str, str], published: File | None) -> pd.DataFrame:
+    """Return COLUMNS and KNOWN: the sets of features here, then published classifiers of other kinds."""
+    rows = comparison.table(scores, ["features", "lm", *MEASURES])
+    rows["lm"] = rows["lm"].fillna("")
+    rows["label"] = rows["lm"].map(labels).fillna("")
+    if published is not None:
+        known = comparison.table(published, ["features", *MEASURES])
+        known = known.rename(columns=dict(zip(MEASURES, KNOWN, strict=True)))
+        rows = rows.merge(known, on="features", how="outer", sort=False)
+        order = [*dict.fromkeys(comparison.table(scores, ["features"])["features"])]
+        rank = {name: place for place, name in enumerate(order)}
+        rows = rows.sort_values(
+            "features", key=lambda c: c.map(rank).fillna(len(rank)), kind="stable"
+        )
+    return rows.reindex(columns=[*COLUMNS, *KNOWN]).fillna({"lm": "", "label": ""})
+
+
+def layout(data: pd.DataFrame, resources: Described, folds: int, title: str) -> Table:
+    """Set out a row per set of features (and LM), the published values beneath."""
+    header = ["Features", "LM", "Entries", "Precision", "Recall", "F1", "F1 of classes", "p"]
+    grid = []
+    for row in data.itertuples():
+        cells = [row.features, row.label, style.number(row.entries, 0)]
+        for measure in MEASURES:
+            known = getattr(row, f"published_{measure}")
+            below = () if pd.isna(known) else (f"published {known:.1f}",)
+            value = getattr(row, measure)
+            cells.append(Cell("not run" if pd.isna(value) else f"{value:.1f}", below))
+        grid.append([*cells, style.number(row.f1_of_classes), style.p_value(row.p_previous)])
+    notes = [
+        "precision and recall: means over both classes, in percent; F1: their harmonic mean, as in the thesis",
+        f"linear SVM, {folds} stratified folds; entries: those of the base lexicon with a feature, others have zeros only",
+        "p: paired t over folds against the row above that was run",
+        "SWordSS: words without a vector have one made of those written alike, otherwise zeros",
+    ]
+    notes += [f"{each['name']} not run: {each['placed']}" for each in resources if not each["here"]]
+    notes += ["MICR not run: the labelled microposts of Wulczyn et al. (2017) are not read"]
+    return Table(f"{title}: sets of features", header, grid, notes, left=2)
+
+
+def main(
+    *,
+    scores: File,
+    out: Files,
+    lms: Described,
+    resources: Described,
+    folds: int,
+    title: str,
+    published: File | None = None,
+) -> None:
+    """Write the table to `out` (.csv, .html, .tex)."""
+    models, _ = comparison.records(lms, [])
+    data = collected(scores, {lm.lm: lm.label for lm in models}, published)
+    tables.write(out, layout(data, resources, folds, title), data)
+
+
+def summary(path: File) -> Table:
+    """Set out the sets that were run, the best first, for the summary."""
+    rows = comparison.table(path, ["features", "label", "f1"]).dropna(subset="f1")
+    rows = rows.sort_values("f1", ascending=False).fillna({"label": ""})
+    grid = [[row.features, row.label, style.number(row.f1)] for row in rows.itertuples()]
+    return Table("", ["Features", "LM", "F1"], grid, [], left=2)

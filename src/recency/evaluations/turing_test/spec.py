@@ -1,0 +1,55 @@
+"""The LM Turing test: whether people take an LM's continuations for a person's (chapter 7 of the thesis)."""
+
+import os
+
+from recency.evaluations.registry import Evaluation, schema
+
+
+def settings_of(config: dict, experiment: str) -> dict:
+    """Return an experiment's `turing_test`, the defaults filled in."""
+    properties = schema("turing_test")["experiment"]["turing_test"]["properties"]
+    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
+    return defaults | config["experiments"][experiment]["turing_test"]
+
+
+def _judgements(study, experiment: str) -> list[str]:
+    """Return the file of judgements as a list, empty where the user has supplied none."""
+    path = settings_of(study.config, experiment)["judgements"]["local"]
+    return [path] if os.path.exists(path) else []
+
+
+def _absent(study, experiment: str) -> str:
+    """Return what to supply where there are no judgements, else an empty string."""
+    if _judgements(study, experiment):
+        return ""
+    file = settings_of(study.config, experiment)["judgements"]
+    return f"{file['local']}: {file.get('placed', 'is not here')}"
+
+
+def _problems(config, name) -> list[str]:
+    """Report judgements that are to be downloaded: they are of this study's own continuations."""
+    asked = config["experiments"][name].get("turing_test")
+    if asked is None or "local" in asked["judgements"]:
+        return []
+    return [
+        f"experiments → {name} → turing_test → judgements: 'local' is missing; they are a file of yours"
+    ]
+
+
+def _applies(study, experiment: str) -> bool:
+    settings = study.experiment(experiment)
+    dataset = settings.get("rank_metrics", {}).get("dataset")
+    return "turing_test" in settings and dataset not in (None, *study.not_run)
+
+
+EVALUATION = Evaluation(
+    key="turing_test",
+    applies=_applies,
+    alone=False,
+    inputs={"judgements": _judgements},
+    settings={
+        "least": lambda study, experiment: settings_of(study.config, experiment)["least"],
+        "absent": _absent,
+    },
+    problems=_problems,
+)

@@ -1,0 +1,7 @@
+"""Rule classify_abusive_words: which words are abusive, by cross-validation, and the expanded lexicon."""
+
+from recency.evaluations.abusive_words.classify import main
+from recency.workflow.script import run
+
+if __name__ == "__main__":
+    run(main, snakemake)
