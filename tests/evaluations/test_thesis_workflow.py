@@ -56,11 +56,16 @@ MADE = {
             "word_length": {"dataset": "made", "frequency": "list", "common": 10},
             "families": {"groups": {"both": ["net", "kn"]}},
         },
+        "lists": {
+            "title": "Lists", "lms": ["net"], "baseline": "net", "published": {"serial_position": "murdock1962_free_recall"},
+            "serial_position": {"file": "pool.txt", "lengths": [7], "lists": 3, "samples": 2},
+        },
         "foils": {"title": "Foils", "lms": ["net", "kn"], "baseline": "net", "responses": {"foil": ["made.Maze"]}},
     },
 }  # fmt: skip
 TARGETS = ["foils/delta_loglik.csv", "four/continuations.csv"]
 TARGETS += [f"four/table_{each}.html" for each in ("maze", "maze_contrasts", "rank_metrics")]
+TARGETS += [f"lists/{each}_serial_position.csv" for each in ("figure", "table")]
 TARGETS += [f"four/table_{each}.html" for each in ("word_length", "families", "explained")]
 ARPA = "\\data\\\nngram 1={n}\n\n\\1-grams:\n-3\t<unk>\n0\t<s>\n-1.5\t</s>\n{grams}\n\n\\end\\\n"
 
@@ -107,6 +112,7 @@ def corpus(folder):
         {"word_id": range(len(words)), "bits": 3 + words.word.str.len().to_numpy()}
     )
     given.to_csv(folder / "given.csv", index=False)
+    (folder / "pool.txt").write_text("\n".join(f"{one}{two}" for one in "abcd" for two in "abcd"))
     return words.reset_index(drop=True), counts
 
 
@@ -159,3 +165,12 @@ def test_ranks_length_and_families_are_there(results):
     shares = pd.read_csv(where / "table_explained.csv").set_index("lm")
     assert set(shares.index) == {"net", "kn"} and (shares.surprisal >= 0).all()
     assert (shares.readers > shares.surprisal).all()  # readers differ by 9 ms each
+
+
+def test_lists_are_recognized_and_recalled(results):
+    folder, *_ = results
+    rows = pd.read_csv(folder / "experiments" / "lists" / "table_serial_position.csv")
+    assert rows.task.tolist() == ["recognition", "recall"] and rows.lists.tolist() == [3, 3]
+    assert rows["mean"].between(0, 100).all()
+    lines = pd.read_csv(folder / "experiments" / "lists" / "figure_serial_position.csv")
+    assert len(lines) == 14
