@@ -1,17 +1,21 @@
 """The German maze: 19 properties and the 2 × 2 design, on synthetic items whose answer is known."""
 
+import copy
 import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
-from project import load
+from project import ROOT, load
 from scipy import stats
 
 from recency.evaluations.contrasts.spec import listed
 from recency.evaluations.maze import choices, table_contrasts
+from recency.evaluations.maze.spec import EVALUATION
 from recency.reading.parsers import table as parser
 from recency.scoring.foils import COLUMN
+from recency.workflow import listing
+from recency.workflow.study import Study
 
 ITEMS, CONDITIONS = 12, ("predpre", "predpost", "nonpre", "nonpost")
 #: Bits by condition and region that have all 19 properties: no other order of the two chains does.
@@ -122,3 +126,14 @@ def test_the_effects_of_the_four_way_design_are_those_of_the_cell_means(tested):
         for effect, both in sides.items():
             high, low = (np.average(mean[side], weights=weights[side]) for side in both)
             assert rows[f"{region} {effect}"] == pytest.approx(high - low)
+
+
+def test_without_the_items_it_is_said_not_to_be_run(config):
+    config = copy.deepcopy(config) | {"run": ["german_maze"]}
+    for part in ("words", "responses"):
+        config["datasets"]["german_maze"][part]["table"]["local"] = "nowhere.csv"
+    study = Study(config, ROOT)
+    assert not EVALUATION.applies(study, "german_maze")
+    (line,) = study.left_out()
+    assert "not run: German maze is not here" in line and "docs/thesis_measures.md" in line
+    assert listing._absent(study, "german_maze") == " (without German maze: not here)"
