@@ -53,6 +53,7 @@ experiments:
     attention_maps: {sentence: dog, lms: [Pythia], layers: 1}
     rare_words: pairs
     nearest_words: {words: [the], neighbours: 2}
+    serial_position: {dataset: simulated_spr, lengths: [7], lists: 2, samples: 1}
     minimal_pairs: agreement
     dependencies: trees
     conditions: {dataset: annotated, measure: SPR}

@@ -8,7 +8,16 @@ EXTRAS = {
     "lm": ("torch", "transformers", "tokenizers", "safetensors", "jsonschema"),
     "lme4": ("rpy2",),
     "explore": ("altair", "vl_convert", "itables"),
-    "workflow": ("snakemake", "yaml", "openpyxl", "matplotlib", "optuna", "statsmodels", "nltk", "sklearn"),
+    "workflow": (
+        "snakemake",
+        "yaml",
+        "openpyxl",
+        "matplotlib",
+        "optuna",
+        "statsmodels",
+        "nltk",
+        "sklearn",
+    ),
 }
 """Extra of the package → the packages that it installs."""
 

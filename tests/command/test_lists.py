@@ -97,7 +97,10 @@ def test_corpora_are_selected_by_language_and_task(checkout, capsys):
     [
         (["--language", "xx"], "--language: no corpus is in 'xx'"),
         (["--task", "mase"], "--task: no corpus has the task 'mase'; did you mean 'maze'?"),
-        (["--language", "de", "--task", "maze"], "no corpus is in 'de' and of the task 'maze'"),
+        (
+            ["--language", "de", "--task", "mouse_tracking"],
+            "no corpus is in 'de' and of the task 'mouse_tracking'",
+        ),
     ],
 )
 def test_a_selection_without_corpora_is_refused(checkout, capsys, arguments, message):

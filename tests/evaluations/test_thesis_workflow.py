@@ -64,11 +64,16 @@ MADE = {
             "families": {"groups": {"both": ["net", "kn"]}},
         },
         "lexicon": {"title": "Words", "lms": ["net"], "baseline": "net", "abusive_words": {"lexicon": "list", "folds": 3}},
+        "lists": {
+            "title": "Lists", "lms": ["net"], "baseline": "net", "published": {"serial_position": "murdock1962_free_recall"},
+            "serial_position": {"file": "pool.txt", "lengths": [7], "lists": 3, "samples": 2},
+        },
         "foils": {"title": "Foils", "lms": ["net", "kn"], "baseline": "net", "responses": {"foil": ["made.Maze"]}},
     },
 }  # fmt: skip
 TARGETS = ["foils/delta_loglik.csv", "four/continuations.csv"]
 TARGETS += [f"four/table_{each}.html" for each in ("maze", "maze_contrasts", "rank_metrics")]
+TARGETS += [f"lists/{each}_serial_position.csv" for each in ("figure", "table")]
 TARGETS += [f"four/table_{each}.html" for each in ("word_length", "families", "explained")]
 TARGETS += [f"four/{each}.html" for each in ("table_turing_test", "table_turing_fits")]
 TARGETS += ["four/figure_turing_test.svg"]
@@ -123,6 +128,7 @@ def corpus(folder):
     (folder / "base.txt").write_text(base)
     (folder / "new.txt").write_text("".join(f"{e}\t{len(e) - 8}\n" for e in entries))
     (folder / "nrc.txt").write_text("".join(f"{e}\t{len(e) % 3}\n" for e in entries))
+    (folder / "pool.txt").write_text("\n".join(f"{one}{two}" for one in "abcd" for two in "abcd"))
     return words.reset_index(drop=True), counts
 
 
@@ -191,3 +197,12 @@ def test_abusive_words_are_classified_by_vectors_and_features(results):
     assert {"own", "made"} <= set(vectors.kind) and len(vectors) == 24
     assert "view.tsv: views" in (where / "table_abusive_words.html").read_text()
     assert "quietly" not in (where / "table_abusive_expansion.csv").read_text()
+
+
+def test_lists_are_recognized_and_recalled(results):
+    folder, *_ = results
+    rows = pd.read_csv(folder / "experiments" / "lists" / "table_serial_position.csv")
+    assert rows.task.tolist() == ["recognition", "recall"] and rows.lists.tolist() == [3, 3]
+    assert rows["mean"].between(0, 100).all()
+    lines = pd.read_csv(folder / "experiments" / "lists" / "figure_serial_position.csv")
+    assert len(lines) == 14

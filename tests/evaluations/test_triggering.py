@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.evaluations.triggering import count, figure
+from recency.evaluations.triggering import count, figure, figure_retention
 
 WORDS = ["she", "he", "hill", "under", "goes"]
 
@@ -73,3 +73,47 @@ def test_figure_of_two_pairs(tmp_path):
     count.main(tmp_path / "text.parquet", tmp_path / "t.csv", [["she", "she"], ["he", "hill"]], 100)
     figure.main(counts=tmp_path / "t.csv", out=[tmp_path / f"f.{end}" for end in ("svg", "csv")])
     assert len(pd.read_csv(tmp_path / "f.csv")) == len(pd.read_csv(tmp_path / "t.csv"))
+
+
+def test_text_and_lms_are_compared_relative_to_two_to_five_words(tmp_path):
+    """Powers of two halve where they are known to; a pair below chance and a flat LM are named."""
+    distance = np.arange(1, 200)
+
+    def counts_of(word, log2):
+        rows = pd.DataFrame({"first": "she", "second": word, "distance": distance})
+        rows = rows.assign(distance_to=distance, times=2.0**log2, together=9)
+        return rows.assign(low=rows.times, high=rows.times)
+
+    fading = 4 * 2 ** (-distance / 20)
+    counts = pd.concat([counts_of("she", fading), counts_of("he", -fading)])
+    counts.to_csv(tmp_path / "counts.csv", index=False)
+    lives = {"short": 5, "long": 40}
+    memories = pd.concat(
+        pd.DataFrame({"lm": lm, "distance": distance, "change_bits": 3 * 2 ** (-distance / h)})
+        for lm, h in lives.items()
+    )
+    memories.to_csv(tmp_path / "memories.csv", index=False)
+    states = pd.concat(
+        pd.DataFrame({"lm": lm, "layer": layer, "distance": distance, "shuffled": 0.1, "correlation": 0.1 + own * (layer == 2) * 2 ** (-distance / h)})
+        for (lm, h), own in zip(lives.items(), (0.5, 0.0)) for layer in (1, 2)
+    )  # fmt: skip
+    states.to_csv(tmp_path / "states.csv", index=False)
+    lms = [{"lm": lm, "label": lm, "bias": {"form": "none"}, "applied": "none"} for lm in lives]
+    out = [tmp_path / "f.svg", tmp_path / "f.csv"]
+    figure_retention.main(
+        counts=tmp_path / "counts.csv", memories=tmp_path / "memories.csv",
+        correlations=tmp_path / "states.csv", out=out, lms=[*lms, lms[0]],
+    )  # fmt: skip
+    lines = pd.read_csv(out[1])
+    half = lines.groupby(["source", "lm"]).half_left_words.first()
+    for (source, name), life in {
+        ("triggering", "she … she"): 20,
+        ("measured_memory", "short"): 5,
+        ("measured_memory", "long"): 40,
+        ("temporal_correlation", "short"): 5,
+    }.items():
+        start = np.mean(2.0 ** (-np.arange(2, 6) / life))
+        expected = -life * np.log2(start / 2)  # half of the mean at 2 to 5 words
+        assert half[source, name] == pytest.approx(expected, rel=0.06), (source, name)
+    assert len(half) == 4
+    assert "she … he, long (temporal correlation)" in out[0].read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from recency import config as configuration
 from recency.errors import InputError
 from recency.evaluations.registry import products
 from recency.workflow import costs, snakemake_patches
@@ -105,8 +106,11 @@ def _docstring(path: Path) -> str:
 
 def _absent(study, experiment: str) -> str:
     """Say which datasets of an experiment are not here, and are left out of a run."""
-    names = [name for name in study.all_datasets(experiment) if name in study.absent]
-    labels = dict.fromkeys(study.config["datasets"][name]["label"] for name in names)
+    others = configuration.datasets_read(study.config, [experiment])
+    names = dict.fromkeys([*study.all_datasets(experiment), *sorted(others)])
+    labels = dict.fromkeys(
+        study.config["datasets"][name]["label"] for name in names if name in study.absent
+    )
     return f" (without {', '.join(labels)}: not here)" if labels else ""
 
 

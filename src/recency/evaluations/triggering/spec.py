@@ -1,11 +1,21 @@
 """What a memory is for: how far a word makes others likelier in the text that LMs are trained on."""
 
+from recency.evaluations import registry
 from recency.evaluations.registry import Evaluation, schema
+
+#: Evaluations of LMs whose figures figure_retention reads.
+RETENTION = ("measured_memory", "temporal_correlation")
 
 
 def _settings(study, experiment: str) -> dict:
     properties = schema("triggering")["experiment"]["triggering"]["properties"]
     return {"reach": properties["reach"]["default"]} | study.experiment(experiment)["triggering"]
+
+
+def _has_retention(study, experiment: str) -> bool:
+    """Return whether the experiment measures its LMs' memories both ways, too."""
+    every = registry.evaluations()
+    return all(every[name].applies(study, experiment) for name in RETENTION)
 
 
 EVALUATION = Evaluation(
@@ -20,5 +30,7 @@ EVALUATION = Evaluation(
     settings={
         "pairs": lambda study, experiment: _settings(study, experiment)["pairs"],
         "reach": lambda study, experiment: _settings(study, experiment)["reach"],
+        "variants": lambda study, experiment: study.variants(experiment),
     },
+    conditions={"retention": _has_retention},
 )

@@ -1,0 +1,23 @@
+# Recognition and free recall of lists of words, by position in the list.
+
+
+rule remember_lists:
+    input:
+        pool=lambda wildcards: products.inputs(study, "serial_position", "pool", wildcards),
+        model=lambda wildcards: study.weights(wildcards.lm),
+    output:
+        "<results>/serial_position/{experiment}/{lm}.parquet",
+    log:
+        "<logs>/remember_lists/{experiment}/{lm}.log",
+    benchmark:
+        "<benchmarks>/remember_lists/{experiment}/{lm}.tsv"
+    conda:
+        "../envs/lm.yaml"
+    threads: config["threads"]["surprisal"]
+    resources:
+        **cluster.growing(mem_mb=12_000, runtime=8 * 60),
+    params:
+        lm=lambda wildcards: study.opening(wildcards.lm),
+        settings=lambda wildcards: products.setting_of(study, "serial_position", "drawn", wildcards),
+    script:
+        "../workflow/scripts/serial_position/remember_lists.py"

@@ -1,0 +1,72 @@
+"""Serial position: which words of a list an LM recognizes and recalls, by their position."""
+
+from pathlib import Path
+
+from recency.evaluations.registry import Evaluation, schema
+from recency.reading import declared_columns, filters
+
+DRAWN = ("filter", "lengths", "lists", "samples", "temperature", "score")
+DRAWN += ("study", "probe", "recall", "seed")
+
+
+def settings_of(config: dict, experiment: str) -> dict:
+    """Return an experiment's `serial_position`, the defaults filled in."""
+    properties = schema("serial_position")["experiment"]["serial_position"]["properties"]
+    defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
+    return defaults | config["experiments"][experiment]["serial_position"]
+
+
+def _pool(study, experiment: str) -> str:
+    """Return the file from whose words lists are drawn."""
+    settings = settings_of(study.config, experiment)
+    if "file" in settings:
+        return settings["file"]
+    return f"<results>/datasets/{settings['dataset']}/words.parquet"
+
+
+def _scores(study, experiment: str) -> list[str]:
+    return [
+        f"<results>/serial_position/{experiment}/{lm['variant']}.parquet"
+        for lm in study.variants(experiment)
+    ]
+
+
+def _parameters(study, experiment: str) -> dict:
+    """Return the parameters of rule remember_lists."""
+    settings = settings_of(study.config, experiment)
+    return {key: settings.get(key) for key in DRAWN}
+
+
+def _applies(study, experiment: str) -> bool:
+    settings = study.experiment(experiment).get("serial_position")
+    return bool(settings) and settings.get("dataset") not in study.not_run
+
+
+def _problems(config: dict, name: str) -> list[str]:
+    if "serial_position" not in config["experiments"][name]:
+        return []
+    settings, where = settings_of(config, name), f"experiments → {name} → serial_position"
+    if "file" in settings:
+        if "filter" in settings:
+            return [f"{where} → filter: a file of words has no columns; leave it out"]
+        missing = not Path(settings["file"]).is_file()
+        return [f"{where} → file: {settings['file']} does not exist"] if missing else []
+    if "filter" not in settings:
+        return []
+    columns = declared_columns.of_words(config, config["datasets"][settings["dataset"]])
+    problem = filters.problem(settings["filter"], columns)
+    return [f"{where} → filter: {problem}"] if problem else []
+
+
+EVALUATION = Evaluation(
+    key="serial_position",
+    network=True,
+    applies=_applies,
+    inputs={"pool": _pool, "scores": _scores},
+    settings={
+        "variants": lambda study, experiment: study.variants(experiment),
+        "drawn": _parameters,
+        "seed": lambda study, experiment: settings_of(study.config, experiment)["seed"],
+    },
+    problems=_problems,
+)
