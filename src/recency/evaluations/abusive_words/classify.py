@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 
 from recency.errors import InputError
 from recency.evaluations.abusive_words import lexicon
-from recency.evaluations.abusive_words.vectors import OWN
+from recency.evaluations.abusive_words.lexicon import OWN
 from recency.figures.paths import File, write_csv
 from recency.files import atomic
 

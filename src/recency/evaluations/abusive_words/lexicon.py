@@ -12,6 +12,8 @@ from recency.text.utf8 import lines
 LABELS = {"TRUE": True, "FALSE": False}
 #: Columns of a table of features: entry is word_pos, or a word whatever its part of speech.
 FEATURES = ["entry", "feature", "value"]
+#: Whether a vector is the LM's own, made by SWordSS, or zero.
+OWN, MADE, NONE = "own", "made", "none"
 
 
 def read_base(path: File) -> dict[str, bool]:

@@ -4,13 +4,11 @@ import numpy as np
 import pandas as pd
 
 from recency.evaluations.abusive_words import lexicon
+from recency.evaluations.abusive_words.lexicon import MADE, NONE, OWN
 from recency.figures.paths import File
 from recency.files import atomic
 from recency.networks.swordss import Index, made
 from recency.scoring.lm_spec import LMSpec
-
-#: Whether a vector is the LM's own, made by SWordSS, or zero.
-OWN, MADE, NONE = "own", "made", "none"
 
 
 def of_entries(
