@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from recency.endpoints import CROSSED
-from recency.evaluations.linearity.spec import LINEAR, SMOOTH
+from recency.evaluations.linearity.functions import LINEAR, SMOOTH
 from recency.evaluations.reading_times.delta_loglik import read_parts, totals
 from recency.figures.paths import File, write_csv
 

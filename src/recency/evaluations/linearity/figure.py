@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from recency.endpoints import ENDPOINTS
 from recency.evaluations.linearity.differences import COLUMNS
-from recency.evaluations.linearity.spec import LINEAR
+from recency.evaluations.linearity.functions import LINEAR
 from recency.evaluations.linearity.table import name
 from recency.figures import comparison, style
 from recency.figures.comparison import LM, Described, Response

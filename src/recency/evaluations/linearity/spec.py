@@ -1,9 +1,8 @@
 """Linearity: linking functions of a sensitivity grid, compared with the linear effect."""
 
 from recency import grids
+from recency.evaluations.linearity.functions import LINEAR, SMOOTH
 from recency.evaluations.registry import Evaluation
-
-LINEAR, SMOOTH = "linear", "smooth"
 
 
 def _functions(study, experiment: str) -> list:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from recency.endpoints import ENDPOINTS
 from recency.evaluations.linearity.differences import COLUMNS, answer
-from recency.evaluations.linearity.spec import LINEAR
+from recency.evaluations.linearity.functions import LINEAR
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import Described, Response
 from recency.figures.intervals import nats
