@@ -62,7 +62,7 @@ def test_models(checkout, capsys):
 def test_corpora(checkout, monkeypatch, capsys):
     config = load("config.open.yaml")
     lines = printed(capsys, "corpora", "--configfile", "config.open.yaml")
-    tables = ("datasets", "corpora", "dependencies")
+    tables = ("datasets", "corpora", "lexicons", "dependencies")
     tables += ("glue_tasks", "minimal_pairs", "treebanks", "word_pairs")
     assert first_words(lines) == [name for table in tables for name in config[table]]
     (line,) = [line for line in lines if line.startswith("natural_stories ") and "SPR" in line]

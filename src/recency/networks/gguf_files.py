@@ -5,6 +5,7 @@ cut before them (`tokenizer.ggml.pre`); that is done here, by the name that the 
 """
 
 import os
+import struct
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -91,7 +92,15 @@ def read(source: str | Path) -> Contents:
     try:
         state = os.stat(path)
         return _contents(path, state.st_size, state.st_mtime_ns)
-    except (ValueError, IndexError, KeyError, OSError, EOFError, OverflowError) as error:
+    except (
+        ValueError,
+        IndexError,
+        KeyError,
+        OSError,
+        EOFError,
+        OverflowError,
+        struct.error,
+    ) as error:
         raise InputError(
             f"checkpoint {str(source)!r} cannot be read as GGUF ({first_line(error)}): the file is "
             "damaged, or was not downloaded to its end; download it again"
