@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 import yaml
 from project import ROOT
 
@@ -34,6 +35,7 @@ def test_every_row_has_a_status_and_stands_once():
         assert target != "–" or not status.startswith("runs"), (study, what)
 
 
+@pytest.mark.merge
 def test_every_numbered_target_has_a_row_and_every_named_target_exists():
     shown = {}
     for _, _, target, _ in rows():

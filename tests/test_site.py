@@ -11,6 +11,7 @@ import yaml
 from project import ROOT, load, merged
 
 from recency.workflow import checks as config_checks
+from recency.workflow import lm_tables
 
 DOCS = ROOT / "docs"
 TOOLS = ROOT / ".tools" / "docs" / "bin" / "mkdocs"
@@ -76,7 +77,9 @@ def test_commands_say_how_many_cores():
     assert found > 15
 
 
-@pytest.mark.parametrize("page", ["attention_heads", "minimal_pairs", "probing", "text"])
+@pytest.mark.parametrize(
+    "page", ["attention_heads", "minimal_pairs", "pretrained", "probing", "text"]
+)
 def test_config_examples_of_pages_are_right(page, tmp_path, monkeypatch):
     config = load("config.open.yaml")
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
@@ -84,6 +87,7 @@ def test_config_examples_of_pages_are_right(page, tmp_path, monkeypatch):
     assert blocks
     for block in blocks:
         merged(config, yaml.safe_load(block))
+    lm_tables.expand_biased(config)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data" / "placed").mkdir(parents=True)
     (tmp_path / "data" / "placed" / "mine.txt").write_text("")  # files of one's own must be there

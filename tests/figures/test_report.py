@@ -170,6 +170,7 @@ def test_captions(text, expected):
     assert prose.paragraphs(text) == expected
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("lms", "responses", "change"),
     [(19, 13, str), (6, 2, lambda text: f"{text} {HOSTILE}")],

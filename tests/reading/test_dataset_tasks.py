@@ -77,6 +77,7 @@ def test_motr_has_five_measures_and_the_words_of_its_passages(capsys):
     assert (found["TFT"].previous_fixated == found["FP"].previous_fixated).all()
 
 
+@pytest.mark.merge
 @needs("sap/agreement_data.rds", "sap/items_Agreement.gpt2.csv.gz")
 @pytest.mark.parametrize(
     ("name", "texts", "rows", "effects"),
