@@ -11,7 +11,7 @@ import yaml
 from project import ROOT, load, merged
 
 from recency.workflow import checks as config_checks
-from recency.workflow import lm_tables
+from recency.workflow import loading
 
 DOCS = ROOT / "docs"
 TOOLS = ROOT / ".tools" / "docs" / "bin" / "mkdocs"
@@ -87,7 +87,7 @@ def test_config_examples_of_pages_are_right(page, tmp_path, monkeypatch):
     assert blocks
     for block in blocks:
         merged(config, yaml.safe_load(block))
-    lm_tables.expand_biased(config)
+    loading.complete(config, ROOT)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data" / "placed").mkdir(parents=True)
     (tmp_path / "data" / "placed" / "mine.txt").write_text("")  # files of one's own must be there

@@ -108,7 +108,7 @@ MISTAKES = {
     ),
     "experiments: {exp4: {attention: ucl}}": "experiments → exp4 → attention: no dataset is called",
     "experiments: {mine: {title: t, lms: [Pythia], baseline: Pythia}}": (
-        "fits none of what it may be: it needs one of 'attention', "
+        "fits none of what it may be: it needs one of 'abusive_words', 'attention', "
     ),
     "dependencies: {natural_stories: {dataset: mine}}": (
         "dependencies → natural_stories → dataset: no dataset is called 'mine'"
