@@ -74,8 +74,12 @@ def test_a_binary_has_no_ranks(tmp_path):
 
 @pytest.fixture(scope="module")
 def model():
+    return network_of(MIX)
+
+
+def network_of(bias):
     tokenizer = byte_tokenizer([" ".join(VOCABULARY)] * 3)
-    network = architectures.new(TINY, MIX, tokenizer.get_vocab_size(), seed=0).eval()
+    network = architectures.new(TINY, bias, tokenizer.get_vocab_size(), seed=0).eval()
     return Model(network, tokenizer, bos_token="<|endoftext|>")
 
 
@@ -101,6 +105,14 @@ def test_the_likeliest_continuation_is_that_of_single_steps(model):
     for context, (text, complete) in zip(CONTEXTS, said, strict=True):
         assert by_hand(model, context, generation.TOKENS * 3).strip().startswith(text.strip())
         assert complete or len(text.split()) <= 3
+
+
+def test_a_bias_that_reads_surprisal_changes_no_step():
+    """Its layers use the output layer, of which generation computes the last position alone."""
+    gated = network_of({"form": "surprisal_gated", "slopes": "mix"})
+    said = generation.continuations(gated, CONTEXTS, longest=3)
+    for context, (text, _) in zip(CONTEXTS, said, strict=True):
+        assert by_hand(gated, context, generation.TOKENS * 3).strip().startswith(text.strip())
 
 
 def test_draws_are_seeded_and_end_with_a_sentence(model):

@@ -92,6 +92,8 @@ def _last(network, texts: list[list[int]], window: int | None) -> np.ndarray:
     rows = torch.arange(len(texts))
 
     def last_alone(module, arguments):
+        if arguments[0].shape[1] < ids.shape[1]:  # a bias reads the surprisal of tokens before
+            return arguments
         return (arguments[0][rows, ends.to(arguments[0].device)][:, None], *arguments[1:])
 
     hook = network.get_output_embeddings().register_forward_pre_hook(last_alone)
