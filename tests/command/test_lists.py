@@ -132,7 +132,7 @@ def test_targets_without_snakemake(checkout, monkeypatch, capsys):
     for name, entry in config["targets"].items():
         assert of[name] == entry["label"]
     assert of["search_dVM"] == "Decay and weight of dVM on GPT-2"
-    assert of["check_<dataset>"].startswith("reading times looked over")
+    assert of["check_<dataset>"].startswith("quality report of reading times")
 
 
 @pytest.mark.parametrize("name", ["models", "corpora", "targets"])

@@ -52,13 +52,19 @@ def contributions(results, lm):
 def test_every_view_has_the_numbers_of_the_tables(browser, results, tmp_path):  # noqa: F811
     folder = results / "experiments" / "simulated"
     text = (folder / "explore.html").read_text()
+    table = pd.read_parquet(results / "datasets" / "simulated_spr" / "words.parquet")
+    bits = {
+        lm: pd.read_parquet(results / "surprisal" / lm / "simulated_spr.parquet").surprisal_bits
+        for lm in (A, B)
+    }
+    most = round(float(bits[A].median()), 3)  # bits of the words that the scatter plot selects
     chosen = {"response": SPR, "a": A, "b": B}
     steps = [
         {"view": "text", "colour": "gain", **chosen},
         {"press": "#next"},
         {"view": "words", "has": ""},
         {"view": "words", "has": "the", "length": "3 to 4"},
-        {"view": "scatter", "has": "", "length": "", "x": "surprisal_a", "y": "mean", "range": "0,4,100,2000"},
+        {"view": "scatter", "has": "", "length": "", "x": "surprisal_a", "y": "mean", "range": f"0,{most},100,2000"},
         {"view": "words", "selected": "1"},
         {"view": "sources", "selected": "", "unit": "word", "top": "5"},
         {"view": "sources", "unit": "reader", "likelihood": "crossed"},
@@ -70,11 +76,6 @@ def test_every_view_has_the_numbers_of_the_tables(browser, results, tmp_path):  
     walk = walked_pages(browser, [page], tmp_path)["study"]
     seen = dict(zip(("start", "text", "next", "words", "filtered", "scatter", "selected", *VIEWS[3:4], "crossed", *VIEWS[4:]), walk["seen"], strict=True))  # fmt: skip
     assert not walk["hostile"] and walk["other"] == 0
-    table = pd.read_parquet(results / "datasets" / "simulated_spr" / "words.parquet")
-    bits = {
-        lm: pd.read_parquet(results / "surprisal" / lm / "simulated_spr.parquet").surprisal_bits
-        for lm in (A, B)
-    }
     where = results / "observations" / "simulated_spr.SPR"
     read = pd.concat([pd.read_parquet(where / f"{p}.parquet") for p in ("fit", "exploratory")])
     mean = read.groupby("word_id").time_ms.mean()
@@ -107,7 +108,7 @@ def test_every_view_has_the_numbers_of_the_tables(browser, results, tmp_path):  
     assert {row[0] for row in seen["filtered"]["rows"]} <= set(table.word[wanted])
 
     # The selection of the scatter plot
-    brushed = bits[A].between(0, 4) & mean.reindex(table.index).between(100, 2000)
+    brushed = bits[A].between(0, most) & mean.reindex(table.index).between(100, 2000)
     assert seen["scatter"]["charts"] == 1 and brushed.sum() > 3
     assert f"{brushed.sum():,} words are selected" in seen["scatter"]["text"]
     assert f"{brushed.sum():,} of " in seen["selected"]["text"]
@@ -170,16 +171,19 @@ def test_every_view_has_the_numbers_of_the_tables(browser, results, tmp_path):  
 
 def test_the_address_holds_the_view(browser, results, tmp_path):  # noqa: F811
     page = results / "experiments" / "simulated" / "explore.html"
+    rows = pd.read_csv(page.with_name("delta_loglik.csv"))
+    last = rows.groupby("lm").delta_loglik.sum().idxmin()  # none that the page begins with
+    label = rows.set_index("lm").label[last].iloc[0]
 
     def at(fragment):
         return opened(
             browser, SimpleNamespace(as_uri=lambda: f"{page.as_uri()}#{fragment}"), tmp_path
         )
 
-    seen = at(f"view=readers&a={B}&b=&theme=dark")
+    seen = at(f"view=readers&a={last}&b=&theme=dark")
     assert 'data-theme="dark"' in seen and 'data-drawn="readers"' in seen
-    assert "ΔLogLik, no bias over the baseline model" in seen
-    assert f"#view=readers&amp;a={B}&amp;b='" in seen  # what it cites
+    assert f"ΔLogLik, {label} over the baseline model" in seen
+    assert f"#view=readers&amp;a={last}&amp;b='" in seen  # what it cites
     seen = at("view=lms&a=GPT-5&shape=round")
     assert "The address names what this page does not have: a “GPT-5”, shape." in seen
 

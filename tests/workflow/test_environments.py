@@ -28,6 +28,8 @@ NOT_NEEDED = {
 }
 DISTRIBUTIONS = dict(packages_distributions())
 DISTRIBUTIONS.setdefault("wordfreq", ["wordfreq"])  # an optional package
+#: Packages that a user installs for one setting (`precision: int8`), which is refused without them.
+ON_REQUEST = {"torchao"}
 DISTRIBUTIONS["huggingface_hub"] = ["huggingface-hub", "transformers"]  # which depends on it
 #: Programs that scripts start → what an environment has that brings them.
 PROGRAMS = {"Rscript": "r-base", "lmplz": "cmake"}  # KenLM is built in its environment
@@ -98,6 +100,8 @@ def test_environment_has_what_its_scripts_import(environment):
     has, missing = installed(environment), set()
     for script in scripts()[environment]:
         for package, module in needed(script).items():
+            if package in ON_REQUEST:
+                continue
             given = has & {name.lower().replace("_", "-") for name in DISTRIBUTIONS[package]}
             if not given and package not in NOT_NEEDED.get(environment, {}):
                 missing.add(f"{package} (by {module} for {script.relative_to(SCRIPTS)})")

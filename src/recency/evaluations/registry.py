@@ -75,8 +75,9 @@ class Evaluation:
     table_problems: Callable[[dict, Path], list[str]] | None = None
     #: A table of the config whose entries have `responses`, as an experiment has.
     fitted: str | None = None
-    #: config → its targets in addition to experiments: (name, line).
-    targets: Callable[[Mapping], list[tuple[str, str]]] | None = None
+    #: config → its targets in addition to experiments: (name, line), and perhaps their kind
+    #: (recency.workflow.targets.KINDS).
+    targets: Callable[[Mapping], list[tuple[str, ...]]] | None = None
     #: (config, wildcards of a job) → package → modules that the job chooses (recency.workflow.code).
     chooses: Callable[[Mapping, Any], dict[str, list[str]]] | None = None
     #: (config, experiment's name) → (key below its own, LM, corpus): texts that LMs are compared on.

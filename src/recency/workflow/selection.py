@@ -25,7 +25,7 @@ def _names(config: dict) -> list[str]:
     others |= {f"export_{name}": f"lms → {name}" for name in config["lms"]}
     for evaluation in registry.evaluations().values():
         named = evaluation.targets(config) if evaluation.targets else []
-        others |= {name: f"the target {name}" for name, _ in named}
+        others |= {name: f"the target {name}" for name, *_ in named}
     return [
         f"experiments → {name}: `./run {name}` is of {place} already; call it otherwise"
         for name, place in others.items()

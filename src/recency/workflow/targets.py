@@ -27,7 +27,8 @@ class Target:
 
 #: Kinds of targets of which there may be dozens → a line on all of them.
 KINDS = {
-    "check_<dataset>": "reading times looked over before anything is fitted to them",
+    "explore_<experiment>": "an experiment's words, readers and LMs as one page",
+    "check_<dataset>": "quality report of reading times, before anything is fitted",
     "export_<dataset>": "every word with all LMs' surprisals, every response, and R code, as tables",
     "export_<lm>": "an LM as a folder that AutoModelForCausalLM opens, with a model card",
     "export_replica_<lm>": "an LM's surprisals as files of REPLICA's predictor store",
@@ -55,7 +56,7 @@ def targets(config: Mapping) -> list[Target]:
         found += [Target(*each) for each in (evaluation.targets or _no_targets)(config)]
     for name, entry in config.get("datasets", {}).items():
         label = entry.get("label", name)
-        found.append(Target(f"check_{name}", f"{label}, looked over", "check_<dataset>"))
+        found.append(Target(f"check_{name}", f"{label}, quality report", "check_<dataset>"))
         found.append(Target(f"export_{name}", f"{label} as tables", "export_<dataset>"))
     for name in exported_lms(config):
         label = config["lms"][name].get("label", name)

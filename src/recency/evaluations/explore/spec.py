@@ -1,5 +1,6 @@
 """The explorer: the words, readers, contributions and ranking of an experiment as one page."""
 
+from recency import endpoints
 from recency.evaluations import registry
 from recency.evaluations.registry import Evaluation
 
@@ -17,13 +18,22 @@ def target(experiment: str) -> str:
     return f"explore_{experiment}"
 
 
-def _targets(config) -> list[tuple[str, str]]:
-    """Return the targets of the experiments that state reading times: (name, line)."""
+def _targets(config) -> list[tuple[str, str, str]]:
+    """Return the targets of the experiments that rank LMs by reading times: (name, line, kind)."""
     return [
-        (target(name), f"{entry.get('title', name)}: words, readers and LMs as one page")
+        (target(name), f"{entry.get('title', name)} as one page", "explore_<experiment>")
         for name, entry in config.get("experiments", {}).items()
-        if entry.get("responses") and not entry.keys() & {"sensitivity", "steps"}
+        if _ranks(config, entry)
     ]
+
+
+def _ranks(config, entry) -> bool:
+    """Say whether an experiment's responses have observations that are not fitted, or need none."""
+    if not entry.get("responses") or entry.keys() & {"sensitivity", "steps"}:
+        return False
+    names = {name.partition(".")[0] for listed in entry["responses"].values() for name in listed}
+    parted = any(config["datasets"][name].get("partitioned", True) for name in names)
+    return parted or entry.get("endpoint") == endpoints.IN_SAMPLE
 
 
 EVALUATION = Evaluation(
