@@ -57,6 +57,15 @@ class Ranked:
             for cell in cells
         ]
 
+    def plain_lms(self, experiment: str) -> list[dict]:
+        """Return the LMs that the config names in an experiment of several settings or steps."""
+        grid = self.grids[experiment]["lms"]
+        return [self.described(lm) for lm in dict.fromkeys(each["lm"] for each in grid.values())]
+
+    def plain_baseline(self, experiment: str) -> str:
+        """Return the baseline that the config names in such an experiment."""
+        return self.grids[experiment]["lms"][self.experiment(experiment)["baseline"]]["lm"]
+
     def several_seeds(self, experiment: str) -> bool:
         """Say whether an experiment's LMs are means over seeds."""
         of = self.one_for_seeds(experiment)

@@ -63,12 +63,6 @@ def points(study, experiment: str) -> list[dict]:
     return found
 
 
-def plain_lms(study, experiment: str) -> list[dict]:
-    """Return the LMs that the config names in the experiment, described."""
-    grid = study.grids[experiment]["lms"]
-    return [study.described(lm) for lm in dict.fromkeys(each["lm"] for each in grid.values())]
-
-
 def beside(study, experiment: str) -> dict[str, list[str] | str]:
     """Return keyword → files of minimal pairs and of attention, as the experiment has them."""
     settings, lms = study.experiment(experiment), study.experiment(experiment)["lms"]
@@ -94,10 +88,8 @@ EVALUATION = Evaluation(
     inputs={"beside": beside},
     settings={
         "points": points,
-        "plain_lms": plain_lms,
-        "plain_baseline": lambda study, experiment: study.grids[experiment]["lms"][
-            study.experiment(experiment)["baseline"]
-        ]["lm"],
+        "plain_lms": lambda study, experiment: study.plain_lms(experiment),
+        "plain_baseline": lambda study, experiment: study.plain_baseline(experiment),
     },
     conditions={
         "fitted": lambda study, experiment: bool(study.experiment(experiment).get("responses"))

@@ -12,6 +12,8 @@ import pandas as pd
 from recency.endpoints import CROSSED
 from recency.evaluations.linearity.functions import LINEAR, SMOOTH
 from recency.evaluations.reading_times.delta_loglik import read_parts, totals
+from recency.figures import comparison
+from recency.figures.comparison import LM, Described, Response
 from recency.figures.paths import File, write_csv
 
 MODEL = ("lm", "label", "dataset", "measure", "design", "settings")
@@ -80,6 +82,15 @@ def main(
             | {"n": difference.n}
         )
     write_csv(out, pd.DataFrame(rows, columns=COLUMNS))
+
+
+def read(
+    path: File, lms: Described, responses: Described, not_run: File | None
+) -> tuple[pd.DataFrame, list[LM], list[Response], list[str]]:
+    """Return the rows, LMs, responses and missing responses of a file that `main` wrote."""
+    rows, models, done, missing = comparison.read_rows(path, COLUMNS, lms, responses, not_run)
+    rows = rows.assign(linking=rows.linking.astype(str), settings=rows.settings.fillna(""))
+    return rows, models, done, missing
 
 
 def answer(low: float, high: float) -> str:

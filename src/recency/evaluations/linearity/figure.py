@@ -5,10 +5,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from recency.endpoints import ENDPOINTS
-from recency.evaluations.linearity.differences import COLUMNS
+from recency.evaluations.linearity.differences import read
 from recency.evaluations.linearity.functions import LINEAR
 from recency.evaluations.linearity.table import name
-from recency.figures import comparison, style
+from recency.figures import style
 from recency.figures.comparison import LM, Described, Response
 from recency.figures.paths import File, Files
 
@@ -72,6 +72,5 @@ def main(
     not_run: File | None = None,
 ) -> None:
     """Draw the panels to `out` (.pdf, .svg, .png, .csv)."""
-    rows, models, done, words = comparison.read_rows(linearity, COLUMNS, lms, responses, not_run)
-    rows = rows.assign(linking=rows.linking.astype(str), settings=rows.settings.fillna(""))
+    rows, models, done, words = read(linearity, lms, responses, not_run)
     style.write(out, rows, draw, rows, models, done, words, empty=words)

@@ -60,11 +60,6 @@ EVALUATION = Evaluation(
                 (row["dataset"], row["measure"]): row for row in study.all_responses(experiment)
             }.values()
         ],
-        "plain_lms": lambda study, experiment: [
-            study.described(lm)
-            for lm in dict.fromkeys(
-                about["lm"] for about in study.grids[experiment]["lms"].values()
-            )
-        ],
+        "plain_lms": lambda study, experiment: study.plain_lms(experiment),
     },
 )

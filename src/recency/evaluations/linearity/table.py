@@ -3,9 +3,9 @@
 import pandas as pd
 
 from recency.endpoints import ENDPOINTS
-from recency.evaluations.linearity.differences import COLUMNS, answer
+from recency.evaluations.linearity.differences import answer, read
 from recency.evaluations.linearity.functions import LINEAR
-from recency.figures import comparison, style, tables
+from recency.figures import style, tables
 from recency.figures.comparison import Described, Response
 from recency.figures.intervals import nats
 from recency.figures.paths import File, Files
@@ -70,7 +70,5 @@ def main(
     title: str = "Linking functions by response and language model",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""
-    rows, _, done, missing = comparison.read_rows(linearity, COLUMNS, lms, responses, not_run)
-    rows["linking"] = rows.linking.astype(str)
-    rows["settings"] = rows.settings.fillna("")
+    rows, _, done, missing = read(linearity, lms, responses, not_run)
     tables.write(out, layout(rows, done, missing, title), rows)

@@ -59,24 +59,14 @@ def _stride_problems(config, name) -> list[str]:
     return found
 
 
-def _plain(study, experiment: str, lm: str) -> str:
-    """Return the LM that a written-out name stands for."""
-    return study.grids[experiment]["lms"][lm]["lm"]
-
-
 EVALUATION = Evaluation(
     key="sensitivity",
     applies=lambda study, experiment: "sensitivity" in study.experiment(experiment),
     alone=False,
     settings={
         "grid": lambda study, experiment: study.grids[experiment],
-        "plain_lms": lambda study, experiment: [
-            study.described(lm)
-            for lm in dict.fromkeys(cell["lm"] for cell in study.grids[experiment]["lms"].values())
-        ],
-        "plain_baseline": lambda study, experiment: _plain(
-            study, experiment, study.experiment(experiment)["baseline"]
-        ),
+        "plain_lms": lambda study, experiment: study.plain_lms(experiment),
+        "plain_baseline": lambda study, experiment: study.plain_baseline(experiment),
     },
     problems=_problems,
 )
