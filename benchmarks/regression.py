@@ -8,7 +8,8 @@ and the search for theta; `fit`: all that a regression does for a fit, from arra
 `confirmed`: the same where lme4 sets the model up and reports it. `hard` is a corpus's shape of which
 two slopes do not vary: a singular fit. `by_subject` has one grouping factor, all that mixedlm-rs
 covers. lmer gets a ready data frame, REML = FALSE and its fastest settings, calc.derivs = FALSE.
-`fastest` names the peer that took least and whose logLik is within 0.01 of the highest, to which
+`fastest` names the peer that took least and whose logLik is within 0.1 of the highest (lme4 stops
+0.04 below it on the largest data), to which
 `ratio_vs_fastest` of search and fit is. bambi samples (NUTS, two chains of 500 draws after 500); it
 runs on `small` alone, and its posterior means are compared with the estimates.
 Peers that are absent are left out, and said to be (`pip install mixedlm lme-python mixedlm-rs bambi`
@@ -89,6 +90,7 @@ QUICK = {
     "by_subject": Shape(6_000, 24, 40, ("position", "surprisal"), is_crossed=False),
     "small": Shape(2_000, 12, 30, ("surprisal",), is_sampled=True),
 }
+TOLERANCE = 0.1  # nats of logLik
 SEEDS = {"natural_stories": 1, "provo": 3, "hard": 1, "by_subject": 3, "small": 1}
 """Data sets of each shape: what is a matter of seconds is taken three times, as the median."""
 TARGETS = {
@@ -286,7 +288,7 @@ def compare(name: str, shape: Shape, seed: int) -> dict[str, float | str]:
     exact = {
         peer: seconds
         for peer, (seconds, its) in (peers | {"lmer": (lmer_s, lmer_loglik)}).items()
-        if its > max(loglik, lmer_loglik) - 0.01
+        if its > max(loglik, lmer_loglik) - TOLERANCE
     }
     fastest = min(exact, key=exact.get)
     figures |= {"fastest": fastest, "fit_ratio_vs_fastest": exact[fastest] / fit_s}

@@ -23,6 +23,7 @@
             command: page.getElementById("command").textContent,
             message: page.getElementById("message").textContent,
             missing: page.getElementById("missing").innerText,
+            settings: page.getElementById("settings").offsetHeight ? page.getElementById("settings").innerText : "",
             title: page.title,
             theme: root.dataset.theme,
             hash: window.location.hash,

@@ -203,6 +203,39 @@ def test_nothing_is_cut_on_screens_of_three_widths(browser, results, tmp_path, t
             assert len(seen["selected"]) == 1
 
 
+def test_paper_has_the_settings_and_every_column(browser, results, tmp_path):  # noqa: F811
+    text = (results / "experiments" / "simulated" / "explore.html").read_text()
+    assert text.count("@media print {") == text.count("@media screen {") == 1
+    printed = text.replace("@media print {", "@media all {").replace(
+        "@media screen", "@media print"
+    )
+    page = {
+        "name": "paper",
+        "width": 1032,
+        "height": 700,
+        "text": printed,
+        "steps": [{"view": "words"}],
+    }
+    seen = walked_pages(browser, [page], tmp_path)["paper"]["seen"]
+    assert seen[1]["wide"] <= 0 and seen[1]["rows"][0][0] and len(seen[1]["heads"]) > 8
+    for named in ("Response: Simulated", "LM: ", "Compared with: "):
+        assert named in seen[1]["settings"]
+    assert "Colour: ΔLogLik" in seen[0]["settings"]
+    shown = walked_pages(browser, [page | {"text": text}], tmp_path)["paper"]["seen"]
+    assert shown[1]["settings"] == ""  # paper alone
+
+
+def test_the_first_text_is_one_that_was_read(browser, tmp_path):  # noqa: F811
+    words = pd.DataFrame({"word": ["w"] * 4000, "item": np.repeat(["unread", "read"], 2000)})
+    times = pd.DataFrame({"word_id": range(2000, 4000), "time_ms": np.arange(2000) + 300.5})
+    page = recency.explore(words, None, times).html
+    steps = [{"view": "text", "page": "0"}]
+    walk = {"name": "unread", "width": 900, "height": 700, "text": page, "steps": steps}
+    seen = walked_pages(browser, [walk], tmp_path)["unread"]["seen"]
+    assert all(word[2] for word in seen[0]["words"])
+    assert not any(word[2] for word in seen[1]["words"])  # asked for
+
+
 def test_arrow_keys_move_from_word_to_word(browser, tmp_path):  # noqa: F811
     page = recency.explore(pd.DataFrame({"word": list("abcd")}), {"LM": [1, 9, 3, 4]})
     steps = [

@@ -4,7 +4,7 @@ from typing import Any
 
 import altair as alt
 
-LOG = alt.Scale(type="log", zero=False)
+LOG = alt.Scale(type="log", zero=False, nice=False, padding=16)
 NUMBERS = alt.Axis(tickCount=8, labelFlush=False, labelOverlap="greedy", labelSeparation=8)
 
 

@@ -46,7 +46,7 @@
         const mean = page.ranking.filter(({ response }) => response === (page.responses.length > 1 ? -1 : 0));
         const best = mean.reduce((a, b) => ((b.value ?? -Infinity) > (a?.value ?? -Infinity) ? b : a), null)?.lm ?? 0;
         const other = page.lms.findIndex((_, lm) => lm !== best);
-        return { ...Object.fromEntries(KEYS.map((key) => [key, ""])), view: "text", data: page.datasets[page.responses[0]?.dataset ?? 0].key, response: page.responses[0]?.key ?? "", a: page.lms[best]?.key ?? "", b: page.lms[other]?.key ?? "", page: "0", top: "10" };
+        return { ...Object.fromEntries(KEYS.map((key) => [key, ""])), view: "text", data: page.datasets[page.responses[0]?.dataset ?? 0].key, response: page.responses[0]?.key ?? "", a: page.lms[best]?.key ?? "", b: page.lms[other]?.key ?? "", top: "10" };
     }
     const place = (id) => lists[id].findIndex(({ key }) => key === state[id]);
     const written = () => new URLSearchParams(KEYS.filter((key) => state[key] !== defaults()[key] && key !== "theme").map((key) => [key, state[key]])).toString();
@@ -67,7 +67,7 @@
         Object.assign(state, changes);
         if (changes.response) state.data = page.datasets[page.responses[place("response")].dataset].key;
         if (changes.data && page.responses[place("response")]?.dataset !== place("data")) state.response = page.responses.find(({ dataset }) => dataset === place("data"))?.key ?? "";
-        if (changes.data || (changes.response && now?.dataset !== place("data"))) Object.assign(state, { page: "0", word: "", range: "" });
+        if (changes.data || (changes.response && now?.dataset !== place("data"))) Object.assign(state, { page: "", word: "", range: "" });
         if ("x" in changes || "y" in changes) state.range = changes.range ?? "";
         try { history.replaceState(null, "", `#${written()}`); } catch { /* a frame without an address */ }
         cite();
@@ -188,6 +188,8 @@
             const options = some.length ? some : all;
             if (!found[state.colour]) state.colour = (found.gain ?? found.gain_a ?? found.difference ?? options[0]).id;
             const quantity = found[state.colour], scale = Explorer.palette(quantity, theme()), pages = pagesOf(data);
+            // Of a text that nobody read no word has a value: begin with one that was read.
+            if (state.page === "") state.page = String(Math.max(0, pages.findIndex(({ start, end }) => quantity.values.slice(start, end).some((value) => !Number.isNaN(value)))));
             const here = Math.min(Math.max(0, parseInt(state.page) || 0), pages.length - 1), marked = chosen();
             const order = Array.from(quantity.values.keys()).filter((i) => !Number.isNaN(quantity.values[i]));
             order.sort((i, j) => Math.abs(quantity.values[j]) - Math.abs(quantity.values[i]) || i - j);
@@ -374,9 +376,17 @@
         $("view").setAttribute("aria-labelledby", `tab-${state.view}`);
         await views[state.view](host);
         cite();
+        $("settings").textContent = settings();
         if (document.activeElement === document.body) (reading ? document.querySelector(".word[tabindex='0']") : focused ? $(focused) : null)?.focus();
         root.dataset.drawn = state.view;
         Object.assign(window.explorer, { milliseconds: performance.now() - begun, now });
+    }
+
+    // The chosen settings in one line, for the printed page.
+    function settings() {
+        const inputs = [...document.querySelectorAll("#choices label, .row label")].map((label) => [label.firstChild.textContent, label.lastChild]);
+        return inputs.map(([name, input]) => [name, input.selectedOptions?.[0]?.text ?? (input.type === "checkbox" ? (input.checked ? "yes" : "") : input.value)])
+            .filter(([, value]) => value).map(([name, value]) => `${name}: ${value}`).join("; ");
     }
 
     function begin() {
