@@ -14,6 +14,7 @@ PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "config/README.md": "config.md",
 }
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)\)")
 _NAME = re.compile(r"\[[\w/-]+(\.md|/)\]")  # a page called by its file, as in the repository
@@ -26,7 +27,7 @@ def on_files(files, config):
     """Add the root's files as pages."""
     for name, page in PAGES.items():
         text = (ROOT / name).read_text(encoding="utf-8")
-        files.append(File.generated(config, page, content=linked(text, "", page)))
+        files.append(File.generated(config, page, content=linked(text, name, page)))
     return files
 
 

@@ -33,7 +33,7 @@ def pages(entries):
 
 def test_the_navigation_has_every_page_and_the_readme_names_them():
     listed = list(pages(SETTINGS["nav"]))
-    from_root = {"index.md", "contributing.md", "changelog.md"}
+    from_root = {"index.md", "contributing.md", "changelog.md", "config.md"}
     there = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
     assert set(listed) == there | from_root and len(set(listed)) == len(listed)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -92,6 +92,15 @@ def test_config_examples_of_pages_are_right(page, tmp_path, monkeypatch):
     (tmp_path / "data" / "placed").mkdir(parents=True)
     (tmp_path / "data" / "placed" / "mine.txt").write_text("")  # files of one's own must be there
     config_checks.check(config, ROOT / "config.schema.yaml")
+
+
+def test_the_reference_of_the_config_is_the_schemas():
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "setup/config_reference.py")
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    made = reference.page()
+    assert (ROOT / "config" / "README.md").read_text(encoding="utf-8") == f"{made}\n"
+    assert "| `endpoint` " in made and "`probe`" in made  # of an experiment; of an evaluation
 
 
 def test_the_tools_are_pinned_apart_from_the_workflow_s():

@@ -49,7 +49,7 @@ def user(request, repository, tmp_path, monkeypatch):
     source = {
         "a folder": f'"{repository}/Snakefile"',
         "a repository": f'"git+file://{repository}/Snakefile@main"',
-        "GitHub": 'github("me/recency", path="Snakefile", tag="v1")',  # as snakedeploy writes it
+        "GitHub": 'github("me/recency", path="workflow/Snakefile", tag="v1")',  # as snakedeploy does
     }
     if request.param == "GitHub":  # what Snakemake clones in a user's cache, and keeps there
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

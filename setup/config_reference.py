@@ -1,0 +1,118 @@
+"""Print config/README.md: every key of the config, from config.schema.yaml and the evaluations' schemas.
+
+.venv/bin/python setup/config_reference.py >config/README.md, after a change of a schema.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from recency.evaluations import registry
+
+ROOT = Path(__file__).resolve().parents[1]
+INTRODUCTION = """\
+# Configuration
+
+`config/config.yaml` lies over the workflow's own `config.yaml`: write only what differs. A key or a
+name that does not exist is refused before anything runs. The top-level tables define LMs, datasets and experiments;
+`run` selects the experiments to make. [Additions](../docs/additions.md) shows the usual changes,
+[the tutorial](../docs/tutorial.md) a study of your own.
+
+*This page is generated from the schemas (`setup/config_reference.py`).* "Entry of `x`" means a name
+defined in the table `x`; `name → …` is a table of your own entries."""
+
+
+def kind_of(schema: dict) -> str:
+    """Return the type of a value in a word or two."""
+    if "x-table" in schema:
+        return f"entry of `{schema['x-table']}`"
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if "enum" in schema:
+        return " \\| ".join(f"`{yaml_name(value)}`" for value in schema["enum"])
+    types = schema.get("type")
+    if types is None and isinstance(schema.get("else"), dict):
+        types = [name for part in ("then", "else") for name in [schema[part].get("type")] if name]
+    if isinstance(types, list):
+        return " or ".join(types)
+    if types == "array":
+        items = schema.get("items", {})
+        inner = f"entries of `{schema['x-table']}`" if "x-table" in schema else kind_of(items)
+        return f"list of {inner}" if inner else "list"
+    if types == "object" and schema.get("additionalProperties") not in (None, False):
+        return "name → …"
+    return types or ""
+
+
+def yaml_name(value) -> str:
+    """Write a value as YAML does."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def resolved(schema: dict, definitions: dict) -> dict:
+    """Return a schema with what it refers to; its own keywords win."""
+    while isinstance(schema, dict) and "$ref" in schema:
+        target = {"$defs": definitions}
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        schema = target | {key: value for key, value in schema.items() if key != "$ref"}
+    return schema
+
+
+def bounds(schema: dict) -> str:
+    """Return a number's limits."""
+    signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    return ", ".join(f"{sign} {schema[key]:,}" for key, sign in signs.items() if key in schema)
+
+
+def rows(schema: dict, definitions: dict, prefix: str = "", depth: int = 0) -> Iterator[str]:
+    """Yield a table row for each key of an object, nested keys after the one that holds them."""
+    required = schema.get("required", [])
+    for name, value in schema.get("properties", {}).items():
+        if not isinstance(value, dict) or value.get("not") == {}:  # a former name
+            continue
+        value = resolved(value, definitions)
+        limits = bounds(value)
+        kind = kind_of(value) + (f", {limits}" if limits else "")
+        text = " ".join(str(value.get("description", "")).split())
+        text = text.replace("|", "\\|").replace("<", "&lt;")
+        star = " (required)" if name in required else ""
+        yield f"| `{prefix}{name}`{star} | {kind} | {text} |"
+        if depth < 3:
+            yield from rows(value, definitions, f"{prefix}{name}.", depth + 1)
+            items = resolved(value.get("items") or {}, definitions)
+            if isinstance(items, dict) and "properties" in items:
+                yield from rows(items, definitions, f"{prefix}{name}[].", depth + 1)
+            entry = value.get("additionalProperties")
+            if isinstance(entry, dict):
+                entry = resolved(entry, definitions)
+                yield from rows(entry, definitions, f"{prefix}{name}.<name>.", depth + 1)
+
+
+def page() -> str:
+    """Return the whole page."""
+    schema = yaml.safe_load((ROOT / "config.schema.yaml").read_text(encoding="utf-8"))
+    schema = registry.complete_schema(schema)
+    definitions = schema["$defs"]
+    head = ["", "| key | value | meaning |", "|---|---|---|"]
+    lines = [INTRODUCTION, "", "## Settings", *head]
+    tables = []
+    for name, value in schema["properties"].items():
+        value = resolved(value, definitions)
+        entry = value.get("additionalProperties")
+        if isinstance(entry, dict) and (entry := resolved(entry, definitions)).get("properties"):
+            tables.append((name, value, entry))
+        else:
+            alone = {"properties": {name: value}, "required": schema.get("required", [])}
+            lines += rows(alone, definitions)
+    for name, value, entry in tables:
+        text = " ".join(str(value.get("description", "")).split()).replace("<", "&lt;")
+        lines += ["", f"## {name}", "", f"{text[:1].upper()}{text[1:]}.".replace("..", ".")]
+        lines += [*head, *rows(entry, definitions)]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(page())
