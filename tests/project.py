@@ -54,6 +54,7 @@ def copy_project(folder):
         "studies",
         "workflow",
         "envs",
+        "config",
         "profiles",
         "data/corpora",
         "data/published",
