@@ -164,3 +164,23 @@ rule fitted_nested_data:
         named=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
         "../workflow/scripts/regression/fitted_data.py"
+
+
+# The run that `all` makes, with all that it was made from: recency.export.ro_crate.
+rule rocrate:
+    input:
+        results=products.of_run(study),
+        report="<results>/report.html",
+        summary="<results>/summary.txt",
+    output:
+        "<results>/rocrate.zip",
+    log:
+        "<logs>/rocrate.log",
+    localrule: True
+    conda:
+        "../envs/crate.yaml"
+    params:
+        settings=lambda wildcards: exports.crate_settings(study),
+        project=HERE,
+    script:
+        "../workflow/scripts/experiments/ro_crate.py"

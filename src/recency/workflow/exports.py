@@ -6,7 +6,7 @@ from recency import config as configuration
 from recency import grids
 from recency.evaluations import registry
 from recency.export import lme4
-from recency.workflow import regressions, targets
+from recency.workflow import products, regressions, reporting, targets
 from recency.workflow.study import Study
 
 TABLES = ("perplexity", "delta_loglik")
@@ -215,3 +215,38 @@ def _what(lm: dict) -> str:
     bias = ", ".join(f"{key} {value}" for key, value in lm["bias"].items())
     put_on = " put on at inference" if lm["applied"] == "inference" else ""
     return made if lm["applied"] == "none" else f"{made}; bias: {bias}{put_on}"
+
+
+def crate_settings(study: Study) -> dict:
+    """Return the parameters of the RO-Crate's rule."""
+    summary = products.summary_settings(study)
+    return {
+        "title": summary["study"],
+        "config": study.config,
+        "inputs": {
+            study.place(path): study.files.known.get(path, {}) for path in _originals(study)
+        },
+        "corpora": reporting.corpora(study),
+    }
+
+
+def _originals(study: Study) -> list[str]:
+    """Return the files that a run's datasets, trained LMs and unigram models begin with."""
+    run, config = study.config["run"], study.config
+    datasets = {name for experiment in run for name in study.datasets_of(experiment)}
+    found = [
+        path
+        for name in sorted(datasets)
+        for part in ("words", "responses")
+        if "dataset" not in config["datasets"][name][part]
+        for path in study.files.dataset(name, part).values()
+    ]
+    lms = [study.lms[lm] for experiment in run for lm in study.experiment(experiment)["lms"]]
+    unigram = config["unigrams"].get(study.scale["unigram"], {})
+    corpora = {lm["corpus"] for lm in lms if "recipe" in lm} | {unigram.get("corpus")}
+    for name in sorted(filter(None, corpora)):
+        if "pretokenized" in config["corpora"][name]:
+            found.append(study.files.pretokenized(name))
+        elif "simulate" not in config["corpora"][name]:
+            found += study.corpus_files(name)
+    return list(dict.fromkeys(found))

@@ -1,0 +1,130 @@
+"""A finished run as an RO-Crate: figures, tables, config, inputs with checksums, software versions.
+
+The crate follows RO-Crate 1.1 and the profile Workflow Run Crate 0.5: the workflow is the main
+entity, and the run is a `CreateAction` that uses the inputs and the config and has the results.
+Files under a licence of their own (texts, reading times) are referred to, not contained.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rocrate.model.contextentity import ContextEntity
+from rocrate.rocrate import ROCrate
+
+from recency.files import sha256
+
+PROFILES = {
+    "process": "https://w3id.org/ro/wfrun/process/0.5",
+    "workflow": "https://w3id.org/ro/wfrun/workflow/0.5",
+}
+
+
+def main(
+    *,
+    results: Sequence[str],
+    report: str,
+    summary: str,
+    out: str,
+    title: str,
+    config: Mapping[str, Any],
+    inputs: Mapping[str, Mapping[str, Any]],
+    corpora: Sequence[Mapping[str, str]],
+    project: str,
+) -> None:
+    """Write the crate of a run as a zip file.
+
+    Parameters
+    ----------
+    results, report, summary
+        The run's figures and tables, its report and its summary.
+    out
+        The zip file.
+    title
+        Of the study.
+    config
+        The complete config of the run.
+    inputs
+        File → its config entry (url, sha256, …), for files that were downloaded or supplied.
+        Files that the run did not use are absent and are left out.
+    corpora
+        label, cite and licence of each dataset and corpus of the run.
+    project
+        The project's folder, which holds the Snakefile.
+    """
+    crate = ROCrate()
+    crate.name = title
+    crate.description = Path(summary).read_text(encoding="utf-8")
+    crate.root_dataset["conformsTo"] = [
+        _entity(crate, url, "CreativeWork") for url in PROFILES.values()
+    ]
+    crate.root_dataset["citation"] = [
+        _entity(crate, f"#corpus-{n}", "CreativeWork", name=each["label"], citation=each["cite"], license=each["licence"])
+        for n, each in enumerate(corpora)
+    ]  # fmt: skip
+    workflow = crate.add_workflow(
+        Path(project) / "Snakefile", "Snakefile", main=True, lang="snakemake"
+    )
+    workflow["version"] = _commit(project) or metadata.version("recency")
+    workflow["softwareRequirements"] = [
+        _entity(crate, f"#{name}", "SoftwareApplication", name=name, version=version)
+        for name, version in sorted(_versions().items())
+    ]
+    settings = Path(out).with_suffix(".config.yaml")
+    settings.write_text(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+    folder = os.path.dirname(os.path.abspath(report))
+    made = [
+        crate.add_file(path, os.path.relpath(path, folder), properties={"sha256": sha256(path)})
+        for path in dict.fromkeys([report, summary, *results])
+    ]
+    used = [crate.add_file(settings, "config.yaml")]
+    used += [_input(crate, path, entry) for path, entry in inputs.items() if os.path.exists(path)]
+    run = _entity(crate, "#run", "CreateAction", name=f"{title}: a run of the workflow")
+    run["instrument"], run["object"], run["result"] = workflow, used, made
+    crate.root_dataset.append_to("mentions", run)
+    crate.write_zip(out)
+    settings.unlink()
+
+
+def _entity(crate: ROCrate, name: str, kind: str, **properties: Any) -> ContextEntity:
+    """Add an entity that is no file."""
+    return crate.add(ContextEntity(crate, name, properties={"@type": kind, **properties}))
+
+
+def _input(crate: ROCrate, path: str, entry: Mapping[str, Any]) -> ContextEntity:
+    """Add an input by its address, or by its path for a file that the user supplied."""
+    properties = {
+        "name": os.path.basename(path),
+        "contentSize": str(os.path.getsize(path)),
+        "sha256": sha256(path),
+    }
+    return _entity(crate, entry.get("url", f"#{path}"), "File", **properties)
+
+
+def _versions() -> dict[str, str]:
+    """Return package → version of this environment, and R's."""
+    found = {each.metadata["Name"]: each.version for each in metadata.distributions()}
+    try:
+        call = [
+            "Rscript",
+            "-e",
+            "cat(as.character(getRversion()), as.character(packageVersion('lme4')))",
+        ]
+        done = subprocess.run(call, check=True, capture_output=True, text=True)
+        found["R"], found["lme4"] = done.stdout.split()
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        pass  # without R, nothing was fitted by it
+    return found
+
+
+def _commit(project: str) -> str:
+    """Return the commit of a checkout; "" of an installed package."""
+    call = ["git", "-C", project, "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
