@@ -110,10 +110,10 @@ def test_every_corpus_of_pymovements_has_a_test_and_its_facts(datasets):
         assert all({"url", "local"} & file.keys() for file in files), name
 
 
-def test_the_documentation_lists_each():
+def test_the_documentation_lists_each(datasets):
     page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
     page = page.partition("## Public eye-tracking corpora")[2].partition("\n## ")[0]
-    for name in {*TABLES, *EVENTS}:
+    for name in {*TABLES, *EVENTS} | {name for name in datasets if name.startswith("meco_l1")}:
         group = name.startswith(("meco_l1_", "meco_l1w2_"))
         assert f"`{name.split('_', 2)[2] if group else name}`" in page, name
 
