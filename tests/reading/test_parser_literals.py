@@ -87,7 +87,7 @@ def test_each_parser_has_a_sample():
 
 def documented():
     """Return the rows of docs/corpora.md that list the columns which parsers declare."""
-    rows = {}
+    parsers_of = {}
     for parser in parsers():
         for part in ("words", "responses"):
             for name, (_, text, *condition) in declared_columns.declared(parser, part).items():
@@ -101,15 +101,18 @@ def documented():
                         where += f" with `{value[0]}: {str(value[1]).lower()}`"
                     else:
                         where += " whose file has a column of this name"
-                rows.setdefault((part, name, text), []).append(where)
+                parsers_of.setdefault((part, name, text), []).append(where)
+    columns = {}
+    for (part, name, text), where in sorted(parsers_of.items()):
+        columns.setdefault((", ".join(where), part), []).append(f"`{name}` ({text})")
     return [
-        f"| `{name}` | {part} | {', '.join(where)} | {text} |"
-        for (part, name, text), where in sorted(rows.items(), key=lambda row: row[0][1])
+        f"| {where} | {part} | {'; '.join(listed)} |"
+        for (where, part), listed in sorted(columns.items())
     ]
 
 
 def test_the_documentation_lists_the_columns():
     lines = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8").splitlines()
-    start = lines.index("| column | of | parser | meaning |")
+    start = lines.index("| parser | added to | columns |")
     assert lines[start + 2 : start + 2 + len(documented())] == documented()
     assert not lines[start + 2 + len(documented())].startswith("|")
