@@ -178,7 +178,7 @@ rule rocrate:
         "<logs>/rocrate.log",
     localrule: True
     conda:
-        "../envs/crate.yaml"
+        "../envs/plot.yaml"
     params:
         settings=lambda wildcards: exports.crate_settings(study),
         project=HERE,

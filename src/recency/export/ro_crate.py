@@ -54,11 +54,14 @@ def main(
     corpora
         label, cite and licence of each dataset and corpus of the run.
     project
-        The project's folder, which holds the Snakefile.
+        The project's folder: its Snakefile, and the pinned versions of conda environments and of
+        packages, are in the crate. Versions of R without conda are not recorded.
     """
     crate = ROCrate()
     crate.name = title
     crate.description = Path(summary).read_text(encoding="utf-8")
+    licence = config.get("export", {}).get("licence")
+    crate.license = licence or "not stated; texts and times are under their own, see citation"
     crate.root_dataset["conformsTo"] = [
         _entity(crate, url, "CreativeWork") for url in PROFILES.values()
     ]
@@ -72,7 +75,9 @@ def main(
     workflow["version"] = _commit(project) or metadata.version("recency")
     workflow["softwareRequirements"] = [
         _entity(crate, f"#{name}", "SoftwareApplication", name=name, version=version)
-        for name, version in sorted(_versions().items())
+        for name, version in sorted(
+            (each.metadata["Name"], each.version) for each in metadata.distributions()
+        )
     ]
     settings = Path(out).with_suffix(".config.yaml")
     settings.write_text(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
@@ -82,6 +87,8 @@ def main(
         for path in dict.fromkeys([report, summary, *results])
     ]
     used = [crate.add_file(settings, "config.yaml")]
+    pins = [*sorted(Path(project).glob("envs/*.yaml")), Path(project) / "requirements.lock"]
+    used += [crate.add_file(path, f"software/{path.name}") for path in pins]
     used += [_input(crate, path, entry) for path, entry in inputs.items() if os.path.exists(path)]
     run = _entity(crate, "#run", "CreateAction", name=f"{title}: a run of the workflow")
     run["instrument"], run["object"], run["result"] = workflow, used, made
@@ -90,9 +97,9 @@ def main(
     settings.unlink()
 
 
-def _entity(crate: ROCrate, name: str, kind: str, **properties: Any) -> ContextEntity:
+def _entity(crate: ROCrate, identifier: str, kind: str, /, **properties: Any) -> ContextEntity:
     """Add an entity that is no file."""
-    return crate.add(ContextEntity(crate, name, properties={"@type": kind, **properties}))
+    return crate.add(ContextEntity(crate, identifier, properties={"@type": kind, **properties}))
 
 
 def _input(crate: ROCrate, path: str, entry: Mapping[str, Any]) -> ContextEntity:
@@ -102,23 +109,9 @@ def _input(crate: ROCrate, path: str, entry: Mapping[str, Any]) -> ContextEntity
         "contentSize": str(os.path.getsize(path)),
         "sha256": sha256(path),
     }
-    return _entity(crate, entry.get("url", f"#{path}"), "File", **properties)
-
-
-def _versions() -> dict[str, str]:
-    """Return package → version of this environment, and R's."""
-    found = {each.metadata["Name"]: each.version for each in metadata.distributions()}
-    try:
-        call = [
-            "Rscript",
-            "-e",
-            "cat(as.character(getRversion()), as.character(packageVersion('lme4')))",
-        ]
-        done = subprocess.run(call, check=True, capture_output=True, text=True)
-        found["R"], found["lme4"] = done.stdout.split()
-    except (OSError, subprocess.CalledProcessError, ValueError):
-        pass  # without R, nothing was fitted by it
-    return found
+    if "url" in entry:
+        return crate.add_file(entry["url"], properties=properties)
+    return _entity(crate, f"#{path}", "CreativeWork", **properties)
 
 
 def _commit(project: str) -> str:
