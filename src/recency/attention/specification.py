@@ -42,7 +42,7 @@ def attach(model, bias: Mapping[str, Any]) -> None:
 
     `model` is what `recency.load` gives, or any model of transformers that gets its attention
     function from the registry of transformers (GPT-2, GPT-NeoX, OPT, Llama, Gemma, BERT and most
-    others; docs/biases.md has a table). It is run on a short random text, and is refused, and left
+    others; docs/surprisal.md has a table). It is run on a short random text, and is refused, and left
     as it was, if its outputs are not those of softmax(a·s + b). `bias` is what `recency.attention.bias` gives, or a dict like it;
     the form "none" takes a bias off again. Models that see both directions take only forms that say
     what they do to later keys (linear_both, two_slopes, one_sided, identity, temperature, none). Raises InputError.
