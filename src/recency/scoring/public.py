@@ -25,15 +25,15 @@ ROWS = ("words", "tokens")
 
 
 def load(
-    checkpoint: str | PathLike,
+    checkpoint: str | PathLike[str],
     bias: Mapping[str, Any] | None = None,
     *,
-    tokenizer=None,
+    tokenizer: Any = None,
     masked: bool | None = None,
     allow_pickle: bool = False,
     precision: str = "float32",
     sha256: str | Mapping[str, str] | None = None,
-    device_map: str | Mapping | None = None,
+    device_map: str | Mapping[str, Any] | None = None,
 ) -> scoring.Model:
     """Open a language model with its tokenizer, ready for `recency.surprisal`.
 
@@ -65,8 +65,8 @@ def load(
 
 def surprisal(
     texts: Texts,
-    model,
-    tokenizer=None,
+    model: Any,
+    tokenizer: Any = None,
     *,
     bias: Mapping[str, Any] | None = None,
     bos: bool | str = True,
@@ -84,8 +84,8 @@ def surprisal(
     space_after: Spaces | None = None,
     measures: str | Sequence[str] | None = None,
     context: int | Sequence[int] | None = None,
-    ngram_lm: str | PathLike | None = None,
-    tuned_lens: str | PathLike | None = None,
+    ngram_lm: str | PathLike[str] | None = None,
+    tuned_lens: str | PathLike[str] | None = None,
     rows: str = "words",
     lossy: Mapping[str, Any] | None = None,
     word_entropy: Mapping[str, Any] | None = None,
@@ -225,7 +225,7 @@ def surprisal(
     return table
 
 
-def _opened(model, tokenizer, bias) -> scoring.Model | Path:
+def _opened(model: Any, tokenizer: Any, bias: Mapping[str, Any] | None) -> scoring.Model | Path:
     """Return a model that can score: opened, or an n-gram model's path."""
     if isinstance(model, str | PathLike):
         if not ngram.is_ngram(model):
@@ -253,7 +253,7 @@ def _opened(model, tokenizer, bias) -> scoring.Model | Path:
 
 
 @contextmanager
-def _evaluation(network) -> Iterator[None]:
+def _evaluation(network: Any) -> Iterator[None]:
     """Switch dropout off, which a network that was just made has on, and set it back."""
     if network is None or not network.training:
         yield

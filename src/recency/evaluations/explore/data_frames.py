@@ -39,7 +39,7 @@ class Page:
         self._contents = contents
         self.html = self_contained.page(contents)
 
-    def save(self, path: str | os.PathLike) -> Path:
+    def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file; return its path."""
         self_contained.write(path, self._contents)
         return Path(path)
