@@ -16,7 +16,7 @@ LAYERS = {
 }
 
 
-def bias(form: str, **parameters) -> dict[str, Any]:
+def bias(form: str, **parameters: Any) -> dict[str, Any]:
     """Describe a bias of attention: how scores change with distance.
 
     `form` is one of those that `recency extensions` lists, such as linear (ALiBi), window, power_law,
@@ -37,7 +37,7 @@ def bias(form: str, **parameters) -> dict[str, Any]:
     return checked({"form": form, **parameters})
 
 
-def attach(model, bias: Mapping[str, Any]) -> None:
+def attach(model: Any, bias: Mapping[str, Any]) -> None:
     """Put a bias on a model in place; it takes the place of one that was put on before.
 
     `model` is what `recency.load` gives, or any model of transformers that gets its attention

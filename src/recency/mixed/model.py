@@ -214,7 +214,8 @@ def _model(engine: str, source: Source) -> MixedModel:
     """Lay a fit's figures out as tables."""
     result, family = source.result, source.asked.family
     rows, reml = source.asked.rows, source.asked.reml
-    summary: FitSummary = result.summary
+    summary = result.summary
+    assert summary is not None, "fit() raises an InputError where there is none"
     terms = list(summary.fixed)
     estimates, se = np.array(list(summary.fixed.values())), np.array(summary.se)
     parameters = len(terms) + len(summary.theta) + (family in LINEAR) + (family == SHIFTED)
