@@ -79,7 +79,7 @@ public = $$(sed -n 's/^from \(recency\..*\) import .*/--module \1/p' \
 lint: setup
 	@$(tools) ruff check
 	@$(tools) ruff format --check
-	@$(tools) snakefmt --check Snakefile rules workflow/*.smk
+	@$(tools) snakefmt --check Snakefile rules workflow/Snakefile workflow/*.smk
 	@git ls-files | $(tools) xargs codespell
 	@$(tools) mypy $(public) --module typed_use
 	@$(tools) python setup/language.py
