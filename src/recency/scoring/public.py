@@ -112,7 +112,7 @@ def surprisal(
     word            as given; `word_id` stands before it if the data frame had one
     surprisal_bits  sum over the word's tokens; NaN where nothing stands before it, and where the
                     tokenizer left it without a token
-    corrected_bits  the same with the space behind the word counted in (docs/surprisal.md); NaN for
+    corrected_bits  the same with the space after the word included (docs/surprisal.md); NaN for
                     masked models, n-grams, and tokenizers without marks for spaces
     tokens          tokens of the word
     context_tokens  tokens before the word that the model saw, the begin token counted
