@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 EXTRAS = {
-    "lm": ("torch", "transformers", "tokenizers", "safetensors", "jsonschema"),
+    "lm": ("torch", "transformers", "tokenizers", "safetensors", "jsonschema", "tqdm"),
     "lme4": ("rpy2",),
     "explore": ("altair", "vl_convert", "itables"),
     "workflow": (

@@ -173,7 +173,8 @@ def lmer(
     weight, and the offset is added to the linear predictor.
 
     Engines: `auto` searches theta on cross-products and has lme4 confirm and report the fit; where
-    the search does not cover the model lme4's own optimiser takes over, and `note` says so. `lme4`
+    the search does not cover the model lme4's own optimiser takes over, and `note` says so. Without
+    R, `auto` is `search`, and `note` says that lme4 did not confirm it. `lme4`
     is that optimiser alone. `search` needs no R; it covers any grouping variables, nested or
     crossed (docs/mixed_models.md). `reml=True` fits by restricted
     maximum likelihood, which only lme4's optimiser does.
