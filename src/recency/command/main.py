@@ -206,6 +206,12 @@ def _surprisal(parser: Parser) -> None:
     )
     add("--bias", metavar="BIAS", help=f"put on at inference: {BIAS}; see recency biases")
     add("--allow-pickle", action="store_true", help="read pytorch_model.bin, for tensors alone")
+    add(
+        "--weights",
+        choices=["float32", "bf16", "int8", "as_stored"],
+        default="float32",
+        help="precision of the weights (float32); int8 needs torchao",
+    )
     add("--lines", action="store_true", help="every line is a text of its own")
     add("--out", default="-", metavar="FILE", help=".csv, .tsv or .parquet; - (default): CSV")
     add(
