@@ -15,14 +15,18 @@ NUMBER = re.compile(r"(?<![\w/.-])[-−+]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?![\w/])"
 
 
 def marked():
-    """Return each table after `<!-- numbers of: FILE … -->`: its files and its rows' cells."""
-    found = []
-    for files, table in re.findall(r"<!-- numbers of: (.*?) -->\n\n((?:\|.*\n)+)", TEXT):
-        rows = [
-            [cell.strip() for cell in line.strip("|\n").split("|")] for line in table.split("\n")
-        ]
-        found.append((files.split(), [row for row in rows[2:] if len(row) > 1]))
-    return found
+    """Return each table after `<!-- numbers of: FILE … -->` of any page: its files, its rows' cells."""
+    tables = []
+    for page in FOLDER.parent.rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        for files, table in re.findall(r"<!-- numbers of: (.*?) -->\n\n((?:\|.*\n)+)", text):
+            rows = [
+                [cell.strip() for cell in line.strip("|\n").split("|")]
+                for line in table.split("\n")
+            ]
+            paths = [page.parent / name for name in files.split()]
+            tables.append((paths, [row for row in rows[2:] if len(row) > 1]))
+    return tables
 
 
 def numbers(cells):
@@ -37,7 +41,7 @@ def test_numbers_of_marked_tables_are_in_their_files():
     tables = marked()
     assert len(tables) >= 2
     for files, rows in tables:
-        sheets = [pd.read_csv(FOLDER / name, dtype=str, keep_default_na=False) for name in files]
+        sheets = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in files]
         for first, *cells in rows:
             names = [first, first.replace("/", "_")]  # an LM's label, and its key
             values = [
