@@ -1,6 +1,6 @@
 """A finished run as an RO-Crate: figures, tables, config, inputs with checksums, software versions.
 
-The crate follows RO-Crate 1.1 and the profile Workflow Run Crate 0.5: the workflow is the main
+The crate has the form of the profile Workflow Run Crate 0.5: the workflow is the main
 entity, and the run is a `CreateAction` that uses the inputs and the config and has the results.
 Files under a licence of their own (texts, reading times) are referred to, not contained.
 """
