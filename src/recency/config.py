@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from recency import plugins, sources
-from recency.networks import embedded
 
 BIASES = "recency.attention.biases"
 MEMORIES = "recency.networks.memories"
@@ -234,7 +233,7 @@ def is_masked(config: dict, name: str) -> bool | None:
     if "checkpoint" in own:
         if own["checkpoint"].endswith(".gguf"):
             return False
-        file = Path(embedded.folder(own["checkpoint"]), "config.json")
+        file = Path(own["checkpoint"], "config.json")
         try:
             classes = json.loads(file.read_text(encoding="utf-8"))["architectures"]
             masked = any(each.endswith("ForMaskedLM") for each in classes)

@@ -202,8 +202,7 @@ def _surprisal(parser: Parser) -> None:
     add(
         "--model",
         required=True,
-        help="a folder, a name on the Hub, an n-gram model's ARPA or KenLM file, or small-english, "
-        "a small network that comes with the package",
+        help="a folder, a name on the Hub, or an n-gram model's ARPA or KenLM file",
     )
     add("--bias", metavar="BIAS", help=f"put on at inference: {BIAS}; see recency biases")
     add("--allow-pickle", action="store_true", help="read pytorch_model.bin, for tensors alone")

@@ -156,7 +156,6 @@ def score(
 ) -> pd.DataFrame:
     """Return what `recency.surprisal` does, with a progress bar where standard error is a terminal."""
     with _lean_imports():
-        from recency.networks import embedded
         from recency.scoring import ngram
 
         if ngram.is_ngram(model):  # a moment's work
@@ -167,8 +166,6 @@ def score(
         logging.set_verbosity_error()
         if not sys.stderr.isatty():
             logging.disable_progress_bar()  # those of opening and downloading
-        if embedded.is_embedded(model):
-            print(embedded.NOTE.format(name=model), file=sys.stderr)
         opened = recency.load(model, bias, **opening)
     with tqdm(unit=" windows", leave=False, disable=None) as bar:
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recency.networks import embedded
-
 if TYPE_CHECKING:
     from recency.scoring.surprisal import Model
 
@@ -70,8 +68,6 @@ class LMSpec:
         elif files:
             model = Path(files[0]).parent
             tokenizer, settings["allow_pickle"] = model / "tokenizer.json", False
-        else:
-            model = embedded.folder(model)
         return cls(model=model, tokenizer=tokenizer, threads=threads, **settings)
 
     @property
