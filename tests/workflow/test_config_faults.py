@@ -62,12 +62,12 @@ PAPER = {
     "lms: {mine: {bias: ALBi-mix}, other: {weights: mine, bos: false}}": "lms → mine → bias: no bias is called 'ALBi-mix'; did you mean 'ALiBi-mix'?",
     "lms: {mine: {memory: FOFE-9}, other: {weights: mine, bos: false}}": "lms → mine → memory: ",
     "lms: {mine: {bias: ALBi-mix}, other: {checkpoint_of: mine, step: 5}}": "lms → mine → bias: no bias is called 'ALBi-mix'",
-    "lms: {mine: {weights: Pythia}}": "`applied: inference` and `weights: <the LM that is biased>` go together",
+    "lms: {mine: {weights: Pythia}}": "`applied: inference` and `weights: <name of the unbiased LM>` go together",
     "lms: {mine: {weights: ALiBi-mix-TI, bias: dVM, applied: inference, bos: false}}": "'ALiBi-mix-TI' is itself a biased LM",
     "lms: {five: {ngram: {corpus: openwebtext, prune: [0, 3, 1]}}}": (
         "lms → five → ngram → prune: [0, 3, 1] decreases, and no order may have a lower number; write [0, 3, 3]"
     ),
-    "lms: {five: {ngram: {corpus: openwebtext, memory: 40M}}}": "lms → five → ngram → memory: 40M is too little; 50M is the least",
+    "lms: {five: {ngram: {corpus: openwebtext, memory: 40M}}}": "lms → five → ngram → memory: 40M is too little memory; the minimum is 50M",
     # Options of parsers and of readers of text.
     "datasets: {natural_stories: {options: {ofset: 1}}}": (
         "datasets → natural_stories → options: no option is called 'ofset'; did you mean 'offset'?"
@@ -94,7 +94,7 @@ PAPER = {
     "corpora: {x: {files: [README.md], reader: plane}}": (
         "corpora → x → reader: none is called 'plane'; did you mean 'plain'?"
     ),
-    "corpora: {x: {files: [README.md]}}": "corpora → x: 'reader' is missing",
+    "corpora: {x: {files: [README.md]}}": "corpora → x: 'reader' is missing: the format of `files`",
     "corpora: {x: {files: [README.md], reader: plain, options: {plain: {longst: 3}}}}": (
         "options → plain: no option is called 'longst'; did you mean 'longest'?"
     ),
@@ -106,7 +106,7 @@ PAPER = {
     ),
     "corpora: {x: {files: [nowhere/*.txt], reader: plain}}": "x → files: no file matches ['nowhere/*.txt']",
     "corpora: {x: {files: ['{a}.txt'], reader: plain}}": "has '{', which Snakemake takes for its own",
-    "corpora: {x: {files: [README.md], reader: plain, exclude: [a]}}": "parts are those of `sources`",
+    "corpora: {x: {files: [README.md], reader: plain, exclude: [a]}}": "`exclude` requires `sources`",
     # Files.
     "corpora: {x: {sources: nope.tsv}}": "nope.tsv cannot be read: No such file or directory",
     "corpora: {x: {sources: data}}": "corpora → x → sources:",
@@ -116,17 +116,17 @@ PAPER = {
     f"minimal_pairs: {{blimp: {{sources: {300 * 'x'}}}}}": "x cannot be read: File name too long",
     "datasets: {ucl_spr: {words: {stimuli: {local: ''}}}}": "words → stimuli → local: it is empty",
     "datasets: {ucl_spr: {words: {stimuli: {local: src}}}}": "local: a folder, not a file: 'src'",
-    "datasets: {ucl_spr: {words: {'../x': {local: README.md}}}}": "'../x' cannot be a file's name here",
+    "datasets: {ucl_spr: {words: {'../x': {local: README.md}}}}": "'../x' cannot be part of a file name; use letters, digits, _ and -",
     "datasets: {mine: {label: M, parser: ucl_spr, words: {a: {placed: here}}, responses: {a: {placed: here}}, measures: {SPR: {filters: []}}}}": (
-        "datasets → mine → words → a: 'url', 'local' or 'stand_in' must say where it is"
+        "datasets → mine → words → a: 'url', 'local' or 'stand_in' must name the file"
     ),
-    "datasets: {ucl_spr: {words: {stimuli: {simulated: stimuli}}}}": "`simulated` is of a dataset with `simulate`",
+    "datasets: {ucl_spr: {words: {stimuli: {simulated: stimuli}}}}": "`simulated` requires a dataset with `simulate`",
     "datasets: {ucl_spr: {words: {stimuli: {local: no/such.txt}}}}": "local: no file 'no/such.txt'",
     "tokenizers: {t: {file: {local: README.md}}}": "tokenizers → t → file: 'url' is missing",
-    "unigrams: {u: {counts: {placed: x}, columns: [a, b]}}": "counts: 'url' or 'local' must say",
-    "unigrams: {u: {counts: {local: README.md}, columns: [a, a]}}": "'a' cannot hold words and counts",
+    "unigrams: {u: {counts: {placed: x}, columns: [a, b]}}": "counts: 'url' or 'local' must name the list of counts",
+    "unigrams: {u: {counts: {local: README.md}, columns: [a, a]}}": "'a' cannot be the column of words and of counts",
     "unigrams: {u: {counts: {local: no.csv}, columns: [a, b]}}": "counts → local: no file 'no.csv'",
-    "unigrams: {openwebtext: {memory: 1M}}": "memory: 1M is too little; 50M is the least",
+    "unigrams: {openwebtext: {memory: 1M}}": "memory: 1M is too little memory; the minimum is 50M",
     "treebanks: {ewt: {dev: {url: 'https://x.org/<y>'}}}": "has '<', which Snakemake takes",
     "experiments: {exp1: {published: {observations: clark_table1}}}": (
         "published → observations: data/published has no table 'clark_table1'; did you mean 'clark2025_table1'?"
@@ -184,8 +184,8 @@ PAPER = {
     "lms: {gpt2: {checkpoint: ''}}": "checkpoint: '' is no folder and no name on the Hub",
     "architectures: {gpt2-small: {width: 1200000}}": "parameters; 1e+11 are the most",
     "recipes: {pythia: {learning_rate: 1.0e+30}}": "1e+30 is greater than the maximum of 10",
-    "lms: {gpt2: {recipe: pythia}}": "lms → gpt2 → recipe: with `checkpoint` nothing is trained",
-    "lms: {dVM-I: {seed: 3}}": "lms → dVM-I → seed: with `weights` nothing is trained",
+    "lms: {gpt2: {recipe: pythia}}": "lms → gpt2 → recipe: with `checkpoint` nothing is trained, so this key has no effect; remove it",
+    "lms: {dVM-I: {seed: 3}}": "lms → dVM-I → seed: with `weights` nothing is trained, so this key has no effect; remove it",
     "experiments: {sensitivity: {sensitivity: {stride: [null, 4096]}}}": (
         "sensitivity → stride: 4096 is beyond the window of Pythia, 2048"
     ),
@@ -215,7 +215,7 @@ PAPER = {
         "lms → MLM-baseline → measures: 'pmi' is a measure of causal LMs, whose text grows word by word"
     ),
     "experiments: {mlm_pile: {sensitivity: {surprisal: [plain, corrected]}}}": (
-        "experiments → mlm_pile → published: `sensitivity` goes without `published`; give each its experiment"
+        "experiments → mlm_pile → published: `sensitivity` cannot be combined with `published`; use two experiments"
     ),
     "experiments: {m: {title: M, lms: [MLM-baseline], baseline: MLM-baseline, responses: {spr: [ucl_spr.SPR]}, sensitivity: {surprisal: [corrected]}}}": (
         "m → sensitivity → surprisal: 'MLM-baseline' is a masked LM, which has no corrected surprisal"
@@ -231,11 +231,11 @@ PAPER = {
     "word_pairs: {w: {label: W, pairs: {local: README.md}, vectors: {v: {local: no.vec}}}}": "v → local: no file 'no.vec'",
     "recipes: {mlm-pile: {masking: {random: 0.3}}}": "0.8 masked and 0.3 random are more than 1",
     "recipes: {mlm-pile: {masking: {chance: 0.3}}}": "unknown key 'chance'",
-    "recipes: {mlm-pile: {order: streams}}": "mlm-pile → order: streams carry a state, and masked words have none",
-    "recipes: {mlm-pile: {rows: full}}": "mlm-pile → longer: it is of `rows: examples`; leave it out",
-    "recipes: {pythia: {masking: {share: 0.2}}}": "pythia → masking: it is of `objective: masked`; leave it out",
-    "recipes: {pythia: {stretch: 1.1}}": "pythia → stretch: it is of `schedule: stretched`; leave it out",
-    "architectures: {gpt2-small: {head: clap}}": "gpt2-small → head: a network of family gpt2 has none; leave it out",
+    "recipes: {mlm-pile: {order: streams}}": "mlm-pile → order: `streams` carries a state between steps and cannot be combined with `objective: masked`; use sequential or shuffled",
+    "recipes: {mlm-pile: {rows: full}}": "mlm-pile → longer: it requires `rows: examples`; remove it",
+    "recipes: {pythia: {masking: {share: 0.2}}}": "pythia → masking: it requires `objective: masked`; remove it",
+    "recipes: {pythia: {stretch: 1.1}}": "pythia → stretch: it requires `schedule: stretched`; remove it",
+    "architectures: {gpt2-small: {head: clap}}": "gpt2-small → head: a network of family gpt2 does not take this key; remove it",
     "architectures: {roberta-base: {rotary_fraction: 0.5}}": "roberta has no rotary positions",
     "tokenizers: {t: {corpus: openwebtext, vocabulary: 260, kind: masked}}": "t → vocabulary: 260 are too few",
     # Numbers that are none, of another type, or without an end.
@@ -268,8 +268,8 @@ PAPER = {
     "experiments: {working_memory: {responses: {item_amplitudes: [devarda2024.FFD]}}}": (
         "devarda2024.FFD is time_ms, and the formula begins amplitude_uv ~"
     ),
-    "experiments: {exp4: {compare: [[ALiBi-mix-TI, Pythia]]}}": "compare: it goes with `responses`",
-    "experiments: {exp4: {recovery: true}}": "recovery: it goes with `responses`",
+    "experiments: {exp4: {compare: [[ALiBi-mix-TI, Pythia]]}}": "compare: it requires `responses`",
+    "experiments: {exp4: {recovery: true}}": "recovery: it requires `responses`",
     "experiments: {exp1: {recovery: true}}": "recovery: the readers of ucl_spr are not simulated",
     "targets: {figure2: {of: [figure_delta_loglik, figure_delta_loglik]}}": "'figure_delta_loglik' stands twice",
     "searches: {dVM: {lm: Pythia, layers: [1, 2]}}": "dVM → layers: 2 is none of Pythia, which has 2, from 0",
@@ -281,7 +281,7 @@ PAPER = {
     "datasets: {ucl_spr: {scored_by: [gpt]}}": "scored_by: no lm is called 'gpt'",
     "dependencies: {natural_stories: {options: {rule: graf}}}": "rule: 'graf' is not one of ['graph', 'categories']; did you mean 'graph'?",
     "dependencies: {natural_stories: {options: {raising: true}}}": (
-        "natural_stories → options → raising: an option of rule: categories, and the rule is graph"
+        "natural_stories → options → raising: it requires `rule: categories`, and the rule is graph; set `rule: categories` or remove it"
     ),
     "dependencies: {natural_stories: {options: {quotes: true}}}": "unknown key 'quotes'",
     "surprisl: {}": "top level: unknown key 'surprisl'",
@@ -303,18 +303,18 @@ SIMULATED = {
     READERS + "{coefficients: {surprisal: high}}}}}": "surprisal: 'high' is not of type 'number'",
     READERS + "{subject_sd: {length: -1}}}}}": "subject_sd → length: -1 is less than the minimum of 0",
     READERS + "{subject_correlation: -0.9}}}}": "effects cannot all correlate by -0.9",
-    READERS + "{skipping: {intercept: 1}}}}}": "skipping: it goes with `measure: FP`",
-    "datasets: {simulated_spr: {simulate: {measure: FP}}}": "readers → skipping: it goes with `measure: FP`",
-    "datasets: {simulated_eye_tracking: {measures: {GP: {filters: []}}, simulate: {measure: SPR}}}": "skipping: it goes with `measure: FP`",
+    READERS + "{skipping: {intercept: 1}}}}}": "skipping: `measure: FP` and `skipping` go together",
+    "datasets: {simulated_spr: {simulate: {measure: FP}}}": "readers → skipping: `measure: FP` and `skipping` go together",
+    "datasets: {simulated_eye_tracking: {measures: {GP: {filters: []}}, simulate: {measure: SPR}}}": "skipping: `measure: FP` and `skipping` go together",
     "datasets: {simulated_spr: {simulate: {reader: me}}}": "reader: no lm is called 'me'",
-    "datasets: {simulated_spr: {parser: ucl_spr}}": "simulated readers are read by the parser `table`",
+    "datasets: {simulated_spr: {parser: ucl_spr}}": "`simulate` requires the parser `table`",
     "datasets: {simulated_spr: {words: {stimuli: {simulated: responses}}}}": (
         "simulate: `words` must be one file, {simulated: stimuli}"
     ),
     "power: {two_lms: {subjects: [10, 10]}}": "power → two_lms → subjects: 10 stands twice",
     "power: {two_lms: {subjects: [2]}}": "subjects → 0: 2 is less than the minimum of 8",
     "power: {two_lms: {closeness: {a: 1}}}": "a: 1 is greater than or equal to the maximum of 1",
-    "power: {two_lms: {readers: {seeds: 2}}}": "readers → seeds: the key of this name beside `readers` sets it; remove it from `readers`",
+    "power: {two_lms: {readers: {seeds: 2}}}": "readers → seeds: it is set outside `readers`; remove it here",
     "power: {other: {subjects: [10]}}": "power → other: 'sentences', 'seeds', 'responses', 'closeness' is missing",
     "endpoint_simulation: {vary: {seeds: [3, 3]}}": "endpoint_simulation → vary → seeds: 3 stands twice",
     "endpoint_simulation: {vary: {word: [3]}}": "unknown key 'word'; did you mean 'word_sd'?",

@@ -44,8 +44,8 @@ def experiment_problems(config: dict, name: str) -> list[str]:
         sharing = [each.key for each in registry.evaluations().values() if key in each.shares]
         keys = list(dict.fromkeys(sharing))
         if experiment[key] and not experiment.keys() & set(keys):
-            goes_with = " or ".join(f"`{each}`" for each in keys)
-            found.append(f"{where} → {key}: it goes with {goes_with}, and there are none")
+            required = " or ".join(f"`{each}`" for each in keys)
+            found.append(f"{where} → {key}: it requires {required}, and there are none")
     found += response_problems(config, where, experiment)
     for evaluation in registry.evaluations().values():
         found += evaluation.problems(config, name) if evaluation.problems else []
