@@ -336,7 +336,10 @@ def test_measures_are_the_scale_s_unless_the_lm_says_otherwise():
     config["scales"]["paper"] |= {"measures": ["entropy"], "context": [1, 2]}
     config["lms"]["Pythia"]["measures"] = []
     five = {"ngram": {"corpus": "openwebtext"}, "measures": ["rank"]}
-    with pytest.raises(InputError, match="lms → five: `measures` cannot be combined with `ngram`: an n-gram model is not a network"):
+    with pytest.raises(
+        InputError,
+        match="lms → five: `measures` cannot be combined with `ngram`: an n-gram model is not a network",
+    ):
         config_checks.check(merged(load(), {"lms": {"five": five}}), SCHEMA)
     config_checks.check(config, SCHEMA)
     for name, measures in (("Pythia", []), ("dVM-I", []), ("dVM-TI", ["entropy"])):

@@ -271,7 +271,8 @@ def test_a_table_of_several_seeds_varies_with_them():
     assert read == {"ours": 1, "ours@seed=2": 2}
     wrong = yaml.safe_load(mine.replace("{surprisals", "{seed: 2, surprisals"))
     with pytest.raises(
-        InputError, match="lms → gpt3: `seed` cannot be combined with `surprisals` without a column of seeds"
+        InputError,
+        match="lms → gpt3: `seed` cannot be combined with `surprisals` without a column of seeds",
     ) as said:
         config_checks.check(merged(load(), wrong), SCHEMA)
     assert "ours" not in str(said.value)

@@ -1,7 +1,6 @@
-"""What a study asks for and is not here.
+"""Missing data of a study.
 
-A dataset that only its user can place, and that is not there, is left out and said to be; a dry run
-plans it all the same.
+A dataset that the user must supply and that is missing is skipped and reported; a dry run includes it.
 """
 
 from functools import cached_property
@@ -14,11 +13,11 @@ TAGGED_BY = "treebanks"
 
 
 class Absent:
-    """The part of a Study that says what is left out, and why."""
+    """The part of a Study that lists missing data, with reasons."""
 
     @cached_property
     def absent(self) -> dict[str, str]:
-        """Datasets that some experiment or search could ask for and that are not here → why."""
+        """Missing datasets of all experiments and searches → reason."""
         datasets = configuration.datasets_read(self.config, self.config["experiments"])
         for table in registry.fitted_tables():
             for name in self.config.get(table, {}):
@@ -37,7 +36,7 @@ class Absent:
 
     @cached_property
     def absent_data(self) -> dict[tuple[str, str], str]:
-        """What evaluations need beside reading times and is not here: (key, name) → why."""
+        """Missing data of evaluations other than reading times: (key, name) → reason."""
         return {
             (key, name): f"{entry['label']} ({kind.table.replace('_', ' ')}) is not here: "
             f"{missing[0]}"
@@ -48,22 +47,22 @@ class Absent:
 
     @property
     def not_run(self) -> dict[str, str]:
-        """Datasets that are left out → why."""
+        """Skipped datasets → reason."""
         return {} if self.dry_run else self.absent
 
     @property
     def no_data(self) -> dict[tuple[str, str], str]:
-        """What is left out beside datasets: (key, name) → why."""
+        """Skipped data other than datasets: (key, name) → reason."""
         return {} if self.dry_run else self.absent_data
 
     @cached_property
     def asked(self) -> set[str]:
-        """Datasets whose words or reading times this run asks for."""
+        """Datasets whose words or reading times this run needs."""
         return configuration.datasets_read(self.config, self.config["run"])
 
     @cached_property
     def data_asked(self) -> list[tuple[str, str]]:
-        """What this run asks for beside reading times, as (key, name)."""
+        """Data of this run other than reading times, as (key, name)."""
         found = [
             (key, each)
             for key in registry.data()
@@ -75,7 +74,7 @@ class Absent:
         return list(dict.fromkeys(found))
 
     def left_out(self) -> list[str]:
-        """Say what this run asks for and is not here, a line each."""
+        """Return one line per missing item that this run needs."""
         reasons = [self.absent_data.get(each) for each in self.data_asked]
         return [
             *(f"not run: {self.absent[name]}" for name in sorted(self.absent.keys() & self.asked)),
@@ -83,7 +82,7 @@ class Absent:
         ]
 
     def not_run_rows(self) -> list[dict]:
-        """Return the rows of not_run.csv: dataset, measure, reason; of events, those asked for."""
+        """Return the rows of not_run.csv: dataset, measure, reason."""
         responses = (r for name in self.config["run"] for r in self.all_responses(name))
         asked = {(r["dataset"], r["measure"]) for r in responses}
         return [
@@ -99,6 +98,6 @@ class Absent:
         ]
 
     def data_here(self, experiment: str, key: str) -> list[str]:
-        """Return what an experiment names by an evaluation's key and is here."""
+        """Return the available entries that an experiment names under an evaluation's key."""
         named = registry.named(self.experiment(experiment), key)
         return [name for name in named if (key, name) not in self.no_data]

@@ -12,7 +12,7 @@ from recency.workflow.schema_checks import short
 
 
 def problems(config: dict) -> list[str]:
-    """List datasets whose options, measures, filters or readers cannot serve."""
+    """List faults in options, measures, filters and simulated readers of datasets."""
     found = []
     for name, dataset in config["datasets"].items():
         where = f"datasets → {name}"
@@ -26,22 +26,22 @@ def problems(config: dict) -> list[str]:
 
 
 def _shared_words(config: dict, where: str, dataset: dict) -> Iterator[str]:
-    """Yield what keeps a dataset from having another's words."""
+    """Yield why a dataset cannot use the words of another."""
     if owner := dataset["words"].get("dataset"):
         other, where = config["datasets"][owner], f"{where} → words → dataset"
         if "dataset" in other["words"]:
-            yield f"{where}: {owner!r} has no words of its own; name the dataset that has"
+            yield f"{where}: {owner!r} itself uses the words of another dataset; name that one"
         if "simulate" in dataset or "simulate" in other:
-            yield f"{where}: {owner!r} is made with its readers; name a dataset with files"
+            yield f"{where}: {owner!r} is simulated; name a dataset with files"
 
 
 def _options(where: str, dataset: dict) -> list[str]:
-    """List options that the parser does not take, or not so."""
+    """List options that the parser does not take, and invalid values."""
     parser, options = dataset["parser"], dataset.get("options", {})
     taken: dict[str, str] = {}
     for function in ("words", "responses"):
         taken |= plugins.keywords(configuration.PARSERS, parser, function)
-    taken.pop("measures", None)  # the workflow's own
+    taken.pop("measures", None)  # set by the workflow
     choices = plugins.literal(configuration.PARSERS, parser, "CHOICES")
     found = [
         f"{' → '.join([where, *path])}: {text}"
@@ -57,10 +57,10 @@ def _options(where: str, dataset: dict) -> list[str]:
 
 
 def _columns(where: str, dataset: dict) -> list[str]:
-    """List names of columns of an own table that are none, or that formulas cannot use."""
+    """List column names of a user's table that are invalid, or unusable in formulas."""
     columns = declared_columns.mapped(dataset) if dataset["parser"] == "table" else {}
     found = [
-        f"{where} → options → columns → {name}: {short(column)} is no column's name"
+        f"{where} → options → columns → {name}: {short(column)} is not the name of a column"
         for name, column in columns.items()
         if not (isinstance(column, str) and column.strip())
         and not (isinstance(column, list) and column and all(isinstance(c, str) for c in column))
@@ -72,14 +72,14 @@ def _columns(where: str, dataset: dict) -> list[str]:
     given = [("options → columns", name) for name in columns if name not in keys]
     given += [("predictors", name) for name in declared_columns.of_predictors(dataset)]
     return found + [
-        f"{where} → {place} → {name}: in formulas this is the workflow's own; call it given_{name}"
+        f"{where} → {place} → {name}: the workflow reserves this name in formulas; call it given_{name}"
         for place, name in given
         if name in ("length", "unigram", "surprisal")
     ]
 
 
 def _measures(where: str, dataset: dict) -> Iterator[str]:
-    """Yield measures that the parser does not give, and steps and events that cannot be."""
+    """Yield measures that the parser does not provide, and undefined filters and events."""
     steps = dataset.get("filters", {})
     given = plugins.literal(configuration.PARSERS, dataset["parser"], "MEASURES")
     others = [name for name, each in dataset["measures"].items() if "of" not in each]
@@ -100,14 +100,14 @@ def _measures(where: str, dataset: dict) -> Iterator[str]:
 
 
 def _of_pymovements(dataset: dict) -> dict | None:
-    """Return the columns of a dataset of pymovements with measures by word; None of any other."""
+    """Return the columns of a pymovements dataset with measures by word; None for other datasets."""
     if "pymovements" not in dataset or dataset["parser"] != "table":
         return None
     return declared_columns.mapped(dataset)
 
 
 def _filters(config: dict, where: str, dataset: dict) -> list[str]:
-    """List filters and events that are no conditions, or on columns that there are not."""
+    """List filters and events that are not conditions, or use unknown columns."""
     found: dict[str, None] = {}
     steps = dataset.get("filters", {})
     used = {step for each in dataset["measures"].values() for step in each["filters"]}
@@ -126,7 +126,7 @@ def _filters(config: dict, where: str, dataset: dict) -> list[str]:
 
 
 def _simulated(where: str, dataset: Mapping) -> Iterator[str]:
-    """Yield what does not go together in simulated readers."""
+    """Yield incompatible settings of simulated readers."""
     simulate = dataset["simulate"]
     readers, stories = simulate["readers"], simulate["stories"]
     many, correlation = len(readers["subject_sd"]), readers.get("subject_correlation", 0.3)
@@ -134,9 +134,9 @@ def _simulated(where: str, dataset: Mapping) -> Iterator[str]:
         yield f"{where} → measure: the dataset has no measure {simulate['measure']}"
     if (readers.get("items") or 0) > stories:
         items = readers["items"]
-        yield f"{where} → readers → items: {items} of {stories} stories cannot be read"
+        yield f"{where} → readers → items: {items} is more than the {stories} stories"
     if many > 1 and not -1 / (many - 1) < correlation < 1:
         yield (
-            f"{where} → readers → subject_correlation: {many} effects cannot all correlate by "
-            f"{correlation}; take a value nearer to 0"
+            f"{where} → readers → subject_correlation: {many} effects cannot have pairwise "
+            f"correlations of {correlation}; use a value closer to 0"
         )

@@ -1,4 +1,4 @@
-"""Check the formulas of designs: every name in them, for the responses that they are used for."""
+"""Check the formulas of designs: every name, for the responses to which they are fitted."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,12 +15,12 @@ from recency.regression import delay_terms, designs
 from recency.regression import predictor_names as names
 from recency.workflow import headers
 
-#: Columns that the regression has a place for, and that only some datasets have.
+#: Predictors that only some datasets have.
 OPTIONAL = (*names.EXTRA, *names.CATEGORICAL, "space_after")
 
 
 def problems(config: dict, root: Path) -> list[str]:
-    """List what is wrong with the formulas of designs, and LMs that share a label."""
+    """List faults in the formulas of designs, and LMs that share a label."""
     found = []
     for name, design in config["designs"].items():
         where = f"designs → {name} → formula"
@@ -43,14 +43,14 @@ def problems(config: dict, root: Path) -> list[str]:
 
 
 def _without(error: str, formula: str) -> str:
-    """Return what an error says, without the formula that its place names."""
+    """Return an error message without the formula."""
     for text in (formula, names.quoted(formula)):
         error = error.replace(f"formula {text!r}: ", "").replace(f"formula {text!r} ", "it ")
     return error
 
 
 def _of_interest(name: str, design: dict, formula: Formula) -> list[str]:
-    """List effects of interest that are no fixed effects of a formula."""
+    """List effects of interest that are not fixed effects of the formula."""
     found = []
     terms = sorted({*formula.fixed[1:], *names.used(formula)})
     for text in design["of_interest"]:
@@ -65,7 +65,7 @@ def _of_interest(name: str, design: dict, formula: Formula) -> list[str]:
 
 
 def _uses(config: dict, design: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the experiments and searches that ask for a design, and for which dataset and measure."""
+    """Yield the experiments and searches that use a design, with dataset and measure."""
     for table in registry.fitted_tables():
         for name, entry in config.get(table, {}).items():
             for response in entry.get("responses", {}).get(design, []):
@@ -73,9 +73,9 @@ def _uses(config: dict, design: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _names(config: dict, root: Path, design: str, formula: Formula) -> list[str]:
-    """List the names in a formula that the responses that it is used for do not have.
+    """List the names in a formula that its responses do not have.
 
-    Of a design that is used for none, those that no response has.
+    For an unused design, list those that no response has.
     """
     uses = dict.fromkeys((dataset, measure) for _, dataset, measure in _uses(config, design))
     asked = [*uses] or [(d, m) for d, each in config["datasets"].items() for m in each["measures"]]
@@ -91,7 +91,7 @@ def _names(config: dict, root: Path, design: str, formula: Formula) -> list[str]
 
 
 def _some(listed: Iterable[str]) -> str:
-    """Write a list, of which three are enough."""
+    """Format the first three items of a list."""
     first, more = [*listed][:3], len([*listed]) - 3
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
 
@@ -99,7 +99,7 @@ def _some(listed: Iterable[str]) -> str:
 def _unknown(
     config: dict, root: Path, formula: Formula, dataset: Mapping, measure: str
 ) -> list[str]:
-    """List the names in a formula that neither a dataset, nor an LM, nor the regression gives."""
+    """List the names in a formula that neither the dataset, the LM nor the regression provides."""
     header = _header(config, root, dataset)
     words = declared_columns.of_words(config, dataset, header)
     responses = declared_columns.of_responses(config, dataset, measure, header)
@@ -120,15 +120,15 @@ def _unknown(
     for name, stem in stems.items():
         if name == "previous_fixated" and name not in there:
             found.append(
-                "no predictor is called 'previous_fixated'; of eye movements write options → eye_tracking: "
-                "true, which counts it, or map a column to it; else take a design without it"
+                "no predictor is called 'previous_fixated'; for eye movements set options → eye_tracking: "
+                "true, which computes it, or map a column to it; otherwise use a design without it"
                 if dataset["parser"] == "table"
-                else "no predictor is called 'previous_fixated', which is of eye movements"
+                else "no predictor is called 'previous_fixated', which requires eye movements"
             )
         elif stem in OPTIONAL and stem not in there:
             found.append(f"no predictor is called {nearest(name, sorted(there))}")
         elif names.measure_of(stem) == names.OF_FOILS and "foil" not in words:
-            found.append(f"{name!r} is of words with a column `foil`, and these have none")
+            found.append(f"{name!r} requires words with a column `foil`, and these have none")
     for name, stem in stems.items():
         column = name if name in (header or ()) else stem
         if column in (header or ()) and column not in there:
@@ -139,7 +139,7 @@ def _unknown(
 
 
 def _header(config: dict, root: Path, dataset: Mapping) -> list[str] | None:
-    """Return the columns of a dataset's own tables; None where one cannot be known here."""
+    """Return the columns of a dataset's own tables; None if they cannot be read now."""
     found = []
     for entry in (declared_columns.owner_of_words(config, dataset), dataset):
         files = [file for part in ("words", "responses") for file in entry[part].values()]
@@ -152,7 +152,7 @@ def _header(config: dict, root: Path, dataset: Mapping) -> list[str] | None:
 
 
 def _lms(config: dict, design: str, formula: Formula) -> list[str]:
-    """List what LMs do not give that a design is used for, and those set beside themselves."""
+    """List measures that a design's LMs lack, and LMs that are a predictor of their own design."""
     where = f"designs → {design} → formula"
     used = names.used(formula)
     own = [name for name in used if names.of_own_lm(name)]
@@ -171,20 +171,20 @@ def _lms(config: dict, design: str, formula: Formula) -> list[str]:
             lacking.setdefault(measure, []).append(lm)
         if lm in lms and any(f"{name}[{lm}]" in named for name in own):
             found.append(
-                f"{where}: {lm!r} stands beside each LM, and is one of those of {_some(sorted(experiments))}"
-                ", so it is compared with itself; take it out of `lms` there"
+                f"{where}: {lm!r} is a predictor next to each LM, and is itself an LM of {_some(sorted(experiments))}"
+                ", so it is compared with itself; remove it from `lms` there"
             )
     for measure, those in lacking.items():
         context = re.fullmatch(r"surprisal_context_(\d+)", measure)
         way = f"context: [{context[1]}]" if context else f"measures: [{measure}]"
         found.append(
-            f"{where}: no {measure} is asked of {_some(those)}; write `{way}` in the LM's entry or the scale's"
+            f"{where}: {_some(those)} have no {measure}; write `{way}` in the LM's entry or the scale's"
         )
     return found
 
 
 def not_given(config: dict, lm: str, used: list[str]) -> list[str]:
-    """Return the measures among `used` that an LM does not give."""
+    """Return the measures among `used` that an LM does not have."""
     own = config["lms"][lm]
     if "languages" in own:
         members = dict.fromkeys(own["languages"].values())
@@ -192,7 +192,7 @@ def not_given(config: dict, lm: str, used: list[str]) -> list[str]:
     entry = configuration.language_model(config, lm)
     if "ngram" in own or "interpolate" in own:
         entry = {}
-    if "surprisals" in own:  # of a table are what it is said to have
+    if "surprisals" in own:  # a table has the measures that its entry lists
         entry = {"measures": own["surprisals"].get("measures")}
     given = {*names.ALWAYS, *map(str, entry.get("measures") or ())}
     given |= {f"surprisal_context_{n}" for n in entry.get("context") or ()}

@@ -26,14 +26,14 @@ def page(experiment: str) -> str:
 
 
 def command(experiment: str, configfiles: Iterable[str | os.PathLike]) -> str:
-    """Return the command that writes the page again, of a run with these files of the config."""
+    """Return the command that writes the page again, with these config files."""
     files = [os.path.relpath(path) for path in configfiles]
     given = ["--configfile", *files] if files else []
     return shlex.join(["./run", spec.target(experiment), "--cores", "1", *given])
 
 
 def inputs(study: Study, experiment: str) -> dict:
-    """Return the fits that a page shows, their parts, and what its baseline models read.
+    """Return the fits that a page shows, their parts, and the inputs of its baseline models.
 
     The roles of the baseline models' files are numbered by response.
     """
@@ -86,7 +86,7 @@ def parameters(study: Study) -> dict:
 
 
 def _responses(study: Study, experiment: str) -> list[dict]:
-    """Return design, dataset, measure, a label of its own and the LMs that its formula names, of each."""
+    """Return design, dataset, measure, a unique label and the formula's LMs of each response."""
     responses = study.responses(experiment)
     labels = [f"{r['label']} {r['measure']}" for r in responses]
     return [

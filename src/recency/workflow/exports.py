@@ -1,4 +1,4 @@
-"""What an exported language model or dataset is made of, and what its card says."""
+"""Inputs and cards of exported language models and datasets."""
 
 from snakemake.exceptions import WorkflowError
 
@@ -13,14 +13,14 @@ TABLES = ("perplexity", "delta_loglik")
 
 
 def lms(study: Study) -> list[str]:
-    """Return the LMs that are networks: those alone can be exported."""
+    """Return the LMs that can be exported: networks."""
     return targets.exported_lms(study.config)
 
 
 def files(study: Study, lm: str) -> dict[str, list[str] | str]:
-    """Return what the export of an LM reads: its weights, its losses, tables that it stands in.
+    """Return the inputs of an LM's export: weights, losses, tables with its results.
 
-    The tables are those of the run's experiments; with `run: []` laid over, there are none.
+    The tables are those of the run's experiments; with `run: []` there are none.
     """
     found: dict[str, list[str] | str] = {"model": study.weights(lm)}
     if found["model"]:
@@ -38,7 +38,7 @@ def files(study: Study, lm: str) -> dict[str, list[str] | str]:
 
 
 def about(study: Study, lm: str) -> dict:
-    """Return what the card of an LM says of it; see recency.export.card."""
+    """Return the information on an LM for its card; see recency.export.card."""
     entry, config = study.lms[lm], study.config
     made = {}
     if "checkpoint" not in entry:
@@ -69,16 +69,16 @@ def about(study: Study, lm: str) -> dict:
 
 
 def _ranked(study: Study) -> list[dict[str, str]]:
-    """Return of each of the run's experiments each LM → the one that it is but for its seed."""
+    """Return LM → the LM that represents its seeds, for each experiment of the run."""
     return [study.one_for_seeds(experiment) for experiment in study.config["run"]]
 
 
 def repository(study: Study, lm: str) -> str:
-    """Return where on the Hub an LM is put: `owner` of the config's `export:`, study and LM."""
+    """Return an LM's repository on the Hub: `owner` of the config's `export:`, study and LM."""
     owner = study.config.get("export", {}).get("owner")
     if not owner:
         raise WorkflowError(
-            f"push_{lm}: whose repository on the Hub? Lay `export: {{owner: NAME}}` over the config"
+            f"push_{lm}: the repository's owner on the Hub is missing; set `export: {{owner: NAME}}` in the config"
         )
     return f"{owner}/{study.config['study']}-{lm}"
 
@@ -87,10 +87,10 @@ def repository(study: Study, lm: str) -> str:
 
 
 def lms_for(study: Study, dataset: str) -> list[str]:
-    """Return the LMs that a dataset is exported with: those of the run's experiments that read it.
+    """Return the LMs of a dataset's export: those of the run's experiments that use it.
 
-    If none of these does, those of any experiment of the config that does. Learning curves, of many
-    LMs along their training, count where nothing else does.
+    Without such an experiment, those of any experiment in the config. Learning curves, with many LMs,
+    are used only if there is nothing else.
     """
     reading = [
         name
@@ -103,7 +103,7 @@ def lms_for(study: Study, dataset: str) -> list[str]:
 
 
 def dataset_files(study: Study, dataset: str) -> dict[str, list[str] | str]:
-    """Return what the export of a dataset reads."""
+    """Return the inputs of a dataset's export."""
     where = "<results>/surprisal/{}/{}.parquet"
     fit = fitted(study, dataset)
     measures = study.config["datasets"][dataset]["measures"]
@@ -120,7 +120,7 @@ def dataset_files(study: Study, dataset: str) -> dict[str, list[str] | str]:
 
 
 def dataset_settings(study: Study, dataset: str) -> dict:
-    """Return the other parameters of recency.export.dataset.main, but for `dataset`."""
+    """Return the parameters of recency.export.dataset.main, without `dataset`."""
     entry, parted = study.config["datasets"][dataset], study.partitioned(dataset)
     names = lms_for(study, dataset)
     sources = [*study.files.with_words(dataset)["words"].values(), *entry["responses"].values()]
@@ -148,16 +148,14 @@ def dataset_settings(study: Study, dataset: str) -> dict:
 
 
 def replica_datasets(study: Study, lm: str) -> list[dict]:
-    """Return the datasets of an LM's experiments as REPLICA's store has them: dataset, name, like, stimulus.
+    """Return dataset, name, like and stimulus in REPLICA's store, for the datasets of an LM's experiments.
 
-    They are those that `export: {replica: …}` names, of these; all of them where it names none.
+    `export: {replica: …}` selects among them; default all.
     """
     entries = study.config.get("export", {}).get("replica", {})
     read = [name for name in study.config["datasets"] if lm in lms_for(study, name)]
     if not read:
-        raise WorkflowError(
-            f"export_replica_{lm}: no experiment of the config scores this LM's datasets"
-        )
+        raise WorkflowError(f"export_replica_{lm}: the LM is in no experiment with reading times")
     if entries and not (read := [name for name in read if name in entries]):
         raise WorkflowError(
             f"export_replica_{lm}: no experiment with this LM has a dataset of export → replica"
@@ -171,7 +169,7 @@ def replica_datasets(study: Study, lm: str) -> list[dict]:
 
 
 def replica_files(study: Study, lm: str) -> dict[str, list[str]]:
-    """Return what the export of an LM to REPLICA reads."""
+    """Return the inputs of an LM's export to REPLICA."""
     datasets = replica_datasets(study, lm)
     return {
         "words": [f"<results>/datasets/{entry['dataset']}/words.parquet" for entry in datasets],
@@ -181,7 +179,7 @@ def replica_files(study: Study, lm: str) -> dict[str, list[str]]:
 
 
 def parameters(study: Study) -> dict:
-    """Return keyword → function of wildcards, of what dataset_settings() gives."""
+    """Return keyword → function of wildcards, for the values of dataset_settings()."""
 
     def parameter(key: str):
         return lambda wildcards: dataset_settings(study, wildcards.dataset)[key]
@@ -190,9 +188,9 @@ def parameters(study: Study) -> dict:
 
 
 def fitted(study: Study, dataset: str) -> dict | None:
-    """Return the fit of a dataset that its R code is: the first of the study's that R code can be.
+    """Return the fit that a dataset's R code reproduces: the first that R can fit.
 
-    It is of the first LM of lms_for(), by the first design of the run's experiments, then of others.
+    It is of the first LM of lms_for(); designs of the run's experiments come first.
     """
     for name in dict.fromkeys([*study.config["run"], *study.config["experiments"]]):
         for response in study.all_responses(name):
@@ -206,7 +204,7 @@ def fitted(study: Study, dataset: str) -> dict | None:
 
 
 def _what(lm: dict) -> str:
-    """Say in a line what an LM is."""
+    """Describe an LM in one line."""
     kind = configuration.kind_of(lm)
     if kind != "network":
         also = {"ngram": "n-grams", "mix": "LMs mixed", "by_language": "an LM for each language"}
@@ -231,7 +229,7 @@ def crate_settings(study: Study) -> dict:
 
 
 def _originals(study: Study) -> list[str]:
-    """Return the files that a run's datasets, trained LMs and unigram models begin with."""
+    """Return the original files of a run's datasets, trained LMs and unigram models."""
     run, config = study.config["run"], study.config
     datasets = {name for experiment in run for name in study.datasets_of(experiment)}
     found = [

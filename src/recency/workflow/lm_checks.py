@@ -9,7 +9,7 @@ from recency.workflow import headers, mixes
 
 
 def problems(config: dict) -> list[str]:
-    """List settings of LMs that do not go with those of other entries."""
+    """List settings of LMs that are incompatible with other entries."""
     found: list[str] = []
     for name, lm in config["lms"].items():
         where = f"lms → {name}"
@@ -27,14 +27,14 @@ def problems(config: dict) -> list[str]:
 
 
 def _network(config: dict, where: str, lm: Mapping) -> Iterator[str]:
-    """Yield weights, or a step of a training, that another LM does not have."""
+    """Yield faults of `weights` and `checkpoint_of`."""
     if of := lm.get("weights"):
         other = config["lms"][of]
         if (kind := configuration.kind_of(other)) != "network":
             yield f"{where} → weights: {of!r} is {configuration.CALLED[kind]} and has no weights"
         own = config["lms"][other["checkpoint_of"]] if "checkpoint_of" in other else other
         biased = "bias" in own and configuration.bias_of(config, of)["form"] != "none"
-        otherwise = not {"bias", "applied"} & lm.keys()  # the same network, scored otherwise
+        otherwise = not {"bias", "applied"} & lm.keys()  # the same network with other scoring
         if (biased and not otherwise) or "weights" in other:
             yield f"{where} → weights: {of!r} is itself a biased LM"
     if of := lm.get("checkpoint_of"):
@@ -46,7 +46,7 @@ def _network(config: dict, where: str, lm: Mapping) -> Iterator[str]:
 
 
 def _surprisals(where: str, entry: Mapping) -> Iterator[str]:
-    """Yield columns that a table of surprisals, if it is here, does not have."""
+    """Yield columns that a local table of surprisals lacks."""
     asked = {
         key: column
         for key, columns in {**entry["columns"], **entry.get("measures", {})}.items()
@@ -62,11 +62,11 @@ def _surprisals(where: str, entry: Mapping) -> Iterator[str]:
 
 
 def _ngram(config: dict, where: str, entry: Mapping) -> Iterator[str]:
-    """Yield what does not go together in an n-gram model."""
+    """Yield incompatible settings of an n-gram model."""
     prune, order = entry.get("prune", []), entry.get("order", 5)
     if prune != sorted(prune):
         rising = [max(prune[: place + 1]) for place in range(len(prune))]
-        yield f"{where} → prune: {prune} decreases, and no order may have a lower number; write {rising}"
+        yield f"{where} → prune: {prune} decreases; thresholds may not decrease with the order; write {rising}"
     if "corpus" in entry and len(prune) > order:
         yield f"{where} → prune: more numbers than orders ({order})"
     if "cdlm" not in entry:
@@ -76,21 +76,21 @@ def _ngram(config: dict, where: str, entry: Mapping) -> Iterator[str]:
     displayed = base.get("text_rule", "displayed") == "displayed"
     if "corpus" not in base or "distance" in base or not displayed:
         yield (
-            f"{at} → of: {own['of']!r} is no n-gram model of a corpus with `text_rule: displayed`, of words "
-            "side by side; name one"
+            f"{at} → of: {own['of']!r} is not an n-gram model of a corpus with `text_rule: displayed` and "
+            "without `distance`; name one"
         )
         return
     order = base.get("order", 5)
     if not 2 <= order < own["span"]:
-        yield f"{at} → span: {own['span']} is not beyond the order of {own['of']!r}, {order}, which must be 2 or more"
+        yield f"{at} → span: {own['span']} must exceed the order of {own['of']!r}, {order}, which must be 2 or more"
     if "grown_from" in own:
         smaller = config["lms"][own["grown_from"]].get("ngram", {}).get("cdlm", {})
         if (smaller.get("span"), smaller.get("of")) != (own["span"] - 1, own["of"]):
-            yield f"{at} → grown_from: {own['grown_from']!r} is no CDLM of span {own['span'] - 1} of {own['of']!r}"
+            yield f"{at} → grown_from: {own['grown_from']!r} is not a CDLM with span {own['span'] - 1} of {own['of']!r}"
 
 
 def _experiment(config: dict, name: str) -> Iterator[str]:
-    """Yield what an experiment asks of LMs that are no network and cannot give it."""
+    """Yield evaluations of an experiment that its LMs without a network do not support."""
     experiment, where = config["experiments"][name], f"experiments → {name}"
     kinds = {lm: configuration.kind_of(config["lms"][lm]) for lm in experiment["lms"]}
     for evaluation in registry.evaluations().values():
@@ -100,7 +100,7 @@ def _experiment(config: dict, name: str) -> Iterator[str]:
             if kind != "network":
                 yield (
                     f"{where} → {evaluation.key}: {lm!r} is {configuration.CALLED[kind]}, and this needs a "
-                    "network; give the LMs that are one an experiment of their own"
+                    "network; use a separate experiment for the networks"
                 )
     datasets = [*dict.fromkeys(each["dataset"] for each in configuration.responses(config, name))]
     mixed = [each for lm in kinds for each in config["lms"][lm].get("interpolate", [])]
@@ -111,5 +111,5 @@ def _experiment(config: dict, name: str) -> Iterator[str]:
             if dataset not in tables:
                 yield f"{of} → tables has none for {dataset!r}"
         if "table" in entry and len(datasets) > 1 and "dataset" not in entry["columns"]:
-            way = "map its `dataset` column, or give `tables:`, one a dataset"
+            way = "map its `dataset` column, or give `tables:`, one per dataset"
             yield f"{of} has one table for {' and '.join(datasets[:3])}; {way}"

@@ -1,4 +1,4 @@
-"""Check options of modules that are chosen by name, such as a parser's: names, types and choices."""
+"""Check options of modules selected by name, such as parsers: names, types and choices."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from recency.names import nearest
 from recency.workflow.schema_checks import short
 
-#: How an annotation begins → the types that a config writes for it, and what they are called.
+#: Prefix of an annotation → the types of its value in a config, and their names.
 _TYPES = {
     "bool": (bool, "true or false"),
     "int": (int, "a whole number"),
@@ -23,7 +23,7 @@ _TYPES = {
 def faults(
     options: Mapping, taken: Mapping[str, str], choices: Mapping[str, Iterable] | None = None
 ) -> Iterator[tuple[tuple, str]]:
-    """Yield (path, text) of options that a function does not take, or not so.
+    """Yield (path, text) of options that a function does not take, and of invalid values.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def faults(
     taken : mapping of str to str
         Option → the annotation of the function's argument.
     choices : mapping, optional
-        Option → its values where they are a few; of a list, each value is one of them.
+        Option → its permitted values; in a list, each must be one of them.
     """
     for name, value in options.items():
         if name not in taken:
@@ -48,7 +48,7 @@ def faults(
 
 
 def _wrong(value: object, annotation: str) -> str | None:
-    """Return what a value should be, by an annotation; None if it is, or that is not known."""
+    """Return the type that a value should have by an annotation, None if it has it or it is unknown."""
     kinds = [kind.strip() for kind in re.sub(r"\[.*\]", "", annotation).split("|")]
     if not annotation or any(kind != "None" and kind not in _TYPES for kind in kinds):
         return None

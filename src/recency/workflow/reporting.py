@@ -1,4 +1,4 @@
-"""What the report's page is told of a study: its experiments' files with captions, how it was made."""
+"""Content of the report: experiments' files with captions, corpora, LMs and methods."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +14,7 @@ from recency.evaluations.report import prose
 from recency.workflow import products
 from recency.workflow.study import Study
 
-#: What a reader of reading times looks at first, and last; other figures and tables in between.
+#: Figures and tables of reading times that come first, and last; others are in between.
 FIRST = (
     *("figure_delta_loglik", "table_delta_loglik", "table_significance"),
     "figure_delta_loglik_by_response",
@@ -22,15 +22,15 @@ FIRST = (
 LAST = ("figure_training", "table_observations")
 #: The parameters of the page's rule.
 SETTINGS = ("study", "notes", "experiments", "corpora", "made", "lms", "labels")
-#: Keys of the config whose text is a person's own, and is read as nothing but text.
+#: Keys of the config with free text, which is never interpreted as markup.
 TEXT = ("label", "title", "cite", "licence", "note")
 
 
 def experiments(study: Study) -> list[dict]:
-    """Return what the page shows of each experiment: `file` and `caption` of each figure and table.
+    """Return `file` and `caption` of each figure and table, by experiment.
 
-    Those that the run selects come first, in its order; then others of which a paper's numbered
-    tables and figures are made as well.
+    The run's experiments come first, in its order, then others that provide numbered tables and
+    figures.
     """
     numbered: dict[str, list[str]] = {}
     for name, target in study.targets.items():
@@ -59,7 +59,7 @@ def experiments(study: Study) -> list[dict]:
 
 
 def caption(path: Path, config: Mapping, wildcards: Mapping[str, str]) -> str:
-    """Return a caption with the config's words in it, as Snakemake's own report fills it in."""
+    """Return a caption filled in with the config, as in Snakemake's report."""
     job = SimpleNamespace(config=config, wildcards=SimpleNamespace(**wildcards))
     return _template(path.read_text(encoding="utf-8")).render(snakemake=job)
 
@@ -71,7 +71,7 @@ def _template(text: str) -> Template:
 
 
 def _own_text(value, key: str = ""):
-    """Return a config in which people's own text can't be taken for markup."""
+    """Return a config with free text escaped."""
     if isinstance(value, Mapping):
         return {name: _own_text(each, name) for name, each in value.items()}
     if isinstance(value, list):
@@ -102,7 +102,7 @@ def _shown(study: Study, experiment: str, only: list[str] | None) -> list[dict]:
 
 
 def _beside(study: Study, experiment: str, name: str) -> list[dict]:
-    """Return the figures that an evaluation makes beside its products: `<caption>.<…>.svg`."""
+    """Return additional figures of an evaluation: `<caption>.<…>.svg`."""
     evaluation, found = registry.evaluations()[name], []
     if not evaluation.also or not evaluation.applies(study, experiment):
         return []
@@ -120,9 +120,9 @@ def _beside(study: Study, experiment: str, name: str) -> list[dict]:
 
 
 def _responses(study: Study, experiment: str) -> list:
-    from recency.figures import comparison  # pandas, which a config is checked without
+    from recency.figures import comparison  # imports pandas, which checks of a config avoid
 
-    # A measure stands once for each design, of which a grid has many.
+    # One entry per measure and design; a grid has many designs.
     once = {(r["dataset"], r["measure"]): r for r in study.all_responses(experiment)}
     return comparison.records([], once.values())[1]
 
@@ -134,12 +134,12 @@ def _labelled(responses: list) -> dict[str, str]:
 
 
 def labels(study: Study) -> dict[str, str]:
-    """Return dataset → label, for those of the run; no two are alike."""
+    """Return dataset → unique label, for the datasets of the run."""
     return _labelled([each for name in study.config["run"] for each in _responses(study, name)])
 
 
 def corpora(study: Study) -> list[dict]:
-    """Return the corpora of the run, with licence, citation and the page that checks each."""
+    """Return the corpora of the run with licence, citation and quality report."""
     named, checks = labels(study), _checks(study)
     measures: dict[str, dict[str, None]] = {}
     for name in study.config["run"]:
@@ -171,7 +171,7 @@ def _checks(study: Study) -> list[str]:
 
 
 def _lms(study: Study) -> list[tuple[str, str, str]]:
-    """Return label, bias and training of each LM of the run; of learning curves the LMs alone."""
+    """Return label, bias and training of each LM of the run, without steps of learning curves."""
     names = dict.fromkeys(
         lm
         for name in study.config["run"]
@@ -213,7 +213,7 @@ def _corpus(study: Study, name: str) -> str:
 
 
 def _made(study: Study) -> list[tuple[str, str]]:
-    """Return how the study's own LMs were made, of its scale."""
+    """Return the settings of the scale, for the LMs trained in the study."""
     config, scale = study.config, study.scale
     text = config["corpora"][scale["corpus"]]
     rows = [("Scale", scale.get("label", config["scale"]))]
@@ -228,7 +228,7 @@ def _made(study: Study) -> list[tuple[str, str]]:
 
 
 def _unigram(study: Study, name: str) -> str:
-    """Return what a unigram model is estimated from."""
+    """Return the source of a unigram model."""
     entry = study.config["unigrams"][name]
     if "languages" in entry:
         return ", ".join(
@@ -240,7 +240,7 @@ def _unigram(study: Study, name: str) -> str:
 
 
 def inputs(study: Study) -> dict[str, list[str] | str]:
-    """Return keyword → files that the page is made from."""
+    """Return keyword → input files of the page."""
     told = experiments(study)
     return {
         "shown": [each["file"] for part in told for each in part["shown"]],
@@ -259,14 +259,14 @@ def inputs(study: Study) -> dict[str, list[str] | str]:
 def parameters(study: Study) -> dict:
     """Return keyword → function of wildcards, for the parameters of the page's rule.
 
-    They are worked out when the job is planned: Snakemake reads the rules again for every job.
+    They are computed when the job is planned, because Snakemake reads the rules again in every job.
     """
     told = cache(lambda: settings(study))
     return {key: lambda wildcards, key=key: told()[key] for key in SETTINGS}
 
 
 def _explorer(study: Study, experiment: str) -> str:
-    """Return an experiment's explorer below the page's folder; "" where this run makes none."""
+    """Return the path of an experiment's explorer relative to the page, "" if this run makes none."""
     made = experiment in study.config["run"] and spec.applies(study, experiment)
     return spec.PAGE.format(experiment=experiment).removeprefix("<results>/") if made else ""
 

@@ -1,9 +1,9 @@
-"""Check a config by its schema: each fault on a line that says what would be right.
+"""Check a config by its schema, with one line per fault and its remedy.
 
-Beside JSON Schema's own keywords there are ours, which the head of config.schema.yaml explains:
-`x-message` and `x-at` word an error; `x-below` and `x-at-most` compare two numbers; `x-table`,
-`x-module`, `x-check` and `x-columns` look a value up, once all types are right; `x-provided` names the
-kind of plugins that give names.
+The head of config.schema.yaml explains the keywords in addition to JSON Schema's: `x-message` and
+`x-at` set the message of an error; `x-below` and `x-at-most` compare two numbers; `x-table`,
+`x-module`, `x-check` and `x-columns` look up a value, after all types are correct; `x-provided` is the
+kind of plugins that define names.
 """
 
 import math
@@ -17,23 +17,23 @@ from recency import plugins
 from recency.errors import InputError
 from recency.names import near, nearest
 
-LARGEST = 2**53  # of a whole number: beyond, not all of them are exact everywhere
-LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
-DEEPEST, MOST = 50, 200_000  # levels and values of a config
+LARGEST = 2**53  # integers up to here are exact as floating-point numbers
+LARGEST_SEED = 2**32 - 1  # maximum for all random number generators used
+DEEPEST, MOST = 50, 200_000  # maximum nesting and number of values of a config
 LOOKED_UP = ("x-table", "x-module", "x-check", "x-columns")
 PROVIDED = "x-provided"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
 
 
 class _Values(dict):
-    """The values that a message may name; a value that is not there reads `none`."""
+    """Values for the placeholders of a message; missing ones are `none`."""
 
     def __missing__(self, key: str) -> str:
         return "none"
 
 
 def _filled(text: str, instance: object, **more: object) -> str:
-    """Return a message with the values that it names."""
+    """Return a message with its placeholders filled in."""
     values = dict(instance) if isinstance(instance, Mapping) else {}
     values |= {"first": instance[0]} if isinstance(instance, list) and instance else {}
     values |= {"value": short(instance), "text": str(instance)[:60]}
@@ -41,7 +41,7 @@ def _filled(text: str, instance: object, **more: object) -> str:
 
 
 def _with_message(rule: Callable) -> Callable:
-    """Wrap the rule of a keyword, so that the message of its schema words what it finds."""
+    """Wrap the validator of a keyword to use the `x-message` of its schema."""
 
     def checked(validator: Any, value: object, instance: object, schema: Mapping) -> Iterator:
         for error in rule(validator, value, instance, schema) or ():
@@ -59,16 +59,18 @@ def _with_message(rule: Callable) -> Callable:
 
 
 def _properties(validator: Any, value: Mapping, instance: object, schema: Mapping) -> Iterator:
-    """Apply `properties`; jsonschema does not say where a key is that may not be there (`false`)."""
+    """Apply `properties`; jsonschema does not report the path of a forbidden key (`false`)."""
     for key, inner in value.items() if isinstance(instance, Mapping) else ():
         if key in instance and inner is False:
-            yield jsonschema.ValidationError("it has no place here", validator=None, path=[key])
+            yield jsonschema.ValidationError(
+                "this key is not allowed here", validator=None, path=[key]
+            )
         elif key in instance:
             yield from validator.descend(instance[key], inner, path=key, schema_path=key)
 
 
 def _dependent(validator: Any, value: Mapping, instance: object, schema: Mapping) -> Iterator:
-    """Apply `dependentSchemas`; a message is about the key that depends unless it says otherwise."""
+    """Apply `dependentSchemas`; by default a message refers to the dependent key."""
     for key, inner in value.items() if isinstance(instance, Mapping) else ():
         if key in instance:
             for error in validator.descend(instance, inner, schema_path=key):
@@ -78,7 +80,7 @@ def _dependent(validator: Any, value: Mapping, instance: object, schema: Mapping
 
 
 def _compared(holds: Callable[[float, float], bool]) -> Callable:
-    """Return the rule of a keyword that compares numbers of one entry."""
+    """Return the validator of a keyword that compares two numbers of an entry."""
 
     def checked(validator: Any, value: Mapping, instance: object, schema: Mapping) -> Iterator:
         for key, (other, text) in value.items() if isinstance(instance, Mapping) else ():
@@ -94,7 +96,7 @@ def _compared(holds: Callable[[float, float], bool]) -> Callable:
 
 
 def _looked_up(keyword: str) -> Callable:
-    """Return the rule of a keyword whose value is looked up when all types are right."""
+    """Return the validator of a keyword whose value is looked up after all types are correct."""
 
     def deferred(validator: Any, value: object, instance: object, schema: Mapping) -> Iterator:
         yield jsonschema.ValidationError(
@@ -105,7 +107,7 @@ def _looked_up(keyword: str) -> Callable:
 
 
 _BASE = jsonschema.Draft202012Validator
-#: Whole numbers are written so: 4.0 is none.
+#: 4.0 is not an integer.
 Validator = jsonschema.validators.extend(
     _BASE,
     {
@@ -127,17 +129,17 @@ Validator = jsonschema.validators.extend(
 def problems(
     config: dict, schema: dict, where: str = "", look_up: Callable | None = None
 ) -> list[str]:
-    """List the faults of a config by a schema, and values that no schema allows.
+    """List the faults of a config by a schema, and values that are never allowed.
 
     Parameters
     ----------
     config, schema : dict
-        The config, and its JSON Schema.
+        The config and its JSON Schema.
     where : str
-        What begins each line, such as a file's name.
+        Prefix of each line, such as a file name.
     look_up : callable, optional
         `look_up(keyword, value of the keyword, value in the config)` yields (path, text) for each
-        fault of a value that a keyword of `LOOKED_UP` has; called where all types are right.
+        fault of a value under a keyword of `LOOKED_UP`; called if all types are correct.
     """
     found = [f"{where}{problem}" for problem in _values(config)]
     if found:
@@ -153,9 +155,9 @@ def problems(
 
 
 def errors(value: object, schema: dict, depth: int) -> list[jsonschema.ValidationError]:
-    """Return the errors of a value by their paths.
+    """Return the errors of a value, sorted by path.
 
-    A rule with a message of its own says nothing of an entry, at `depth` keys, whose types are wrong.
+    Rules with an `x-message` are skipped for entries (at `depth` keys) that have wrong types.
     """
     found = sorted(Validator(schema).iter_errors(value), key=lambda e: [*map(str, e.path)])
     ruled = ("x-message", *LOOKED_UP)
@@ -164,20 +166,20 @@ def errors(value: object, schema: dict, depth: int) -> list[jsonschema.Validatio
 
 
 def _place(path: list, whole: bool = False) -> str:
-    """Return the path of a value, without the number of a list's member at its end unless `whole`."""
+    """Format the path of a value, without a final list index unless `whole`."""
     while path and isinstance(path[-1], int) and not whole:
         path = path[:-1]
     return " → ".join(short(each, 40).strip("'") for each in path) or "top level"
 
 
 def short(value: object, longest: int = 60) -> str:
-    """Return a value as Python writes it, cut."""
+    """Return the representation of a value, truncated."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def message(error: jsonschema.ValidationError, schema: dict) -> str:
-    """Say where, what and the way out of one schema error."""
+    """Format a schema error: path, fault and way out."""
     if error.validator == "x-message":
         return f"{_place(list(error.path))}: {error.message}"
     where = _place(list(error.path), whole=True)
@@ -197,14 +199,14 @@ def message(error: jsonschema.ValidationError, schema: dict) -> str:
 
 
 def _near(error: jsonschema.ValidationError, name: object, known: list[str]) -> str:
-    """Return an unknown name with the nearest, and where packages provide such names the way to one."""
+    """Return an unknown name with the nearest one, and how to add a plugin of the name."""
     if PROVIDED in error.schema:
         return plugins.unknown(plugins.KINDS[error.schema[PROVIDED]].package, name, known)
     return nearest(name, known)
 
 
 def _said(error: jsonschema.ValidationError) -> str:
-    """Say what is wrong with a value."""
+    """Describe the fault of a value."""
     value, wanted = error.instance, error.validator_value
     if error.validator == "enum":
         names = [each for each in wanted if isinstance(each, str)]
@@ -214,7 +216,7 @@ def _said(error: jsonschema.ValidationError) -> str:
         way = f"; did you mean {close!r}?" if close else ""
         if len(str(wanted)) < 150:
             return f"{short(value)} is not one of {wanted}{way}"
-        return f"{short(value)} is not one of the {len(wanted)} that there are{way}"
+        return f"{short(value)} is not one of the {len(wanted)} permitted values{way}"
     if error.validator == "type":
         wanted = [wanted] if isinstance(wanted, str) else wanted
         types = ", ".join(map(repr, wanted))
@@ -228,7 +230,7 @@ def _said(error: jsonschema.ValidationError) -> str:
 
 
 def _as_type(value: object, wanted: list[str]) -> str:
-    """Say how a value is written so that it is of a type."""
+    """Return how to write a value so that YAML reads the intended type."""
     if "integer" in wanted and isinstance(value, float) and value.is_integer():
         return f"; write {int(value)}" if abs(value) < LARGEST else ""
     if {"number", "integer"} & set(wanted) and isinstance(value, str):
@@ -237,7 +239,7 @@ def _as_type(value: object, wanted: list[str]) -> str:
         except ValueError:
             return ""
         if "e" in value.lower() and "." not in value and math.isfinite(number):
-            return f"; YAML takes it for text: write {value.lower().replace('e', '.0e', 1)}"
+            return f"; YAML reads it as text: write {value.lower().replace('e', '.0e', 1)}"
         return "; write it without quotes" if math.isfinite(number) else ""
     if "string" in wanted and not isinstance(value, dict | list | type(None)):
         return "; write it in quotes"
@@ -245,7 +247,7 @@ def _as_type(value: object, wanted: list[str]) -> str:
 
 
 def _alternatives(error: jsonschema.ValidationError) -> str:
-    """Say that a value fits none, or several, of what it may be."""
+    """Describe a value that matches none, or several, of its alternatives."""
     keys = [key for each in error.validator_value for key in each.get("required", [])]
     own = error.instance
     if keys and isinstance(own, dict):
@@ -262,7 +264,7 @@ def _alternatives(error: jsonschema.ValidationError) -> str:
 
 
 def _values(config: dict) -> list[str]:
-    """List values that cannot be: numbers that are none, signs that cannot be seen, too deep, too many."""
+    """List values that are never allowed: NaN, invisible characters, too deep or too many."""
     found: list[str] = []
     seen, waiting = 0, [((), config)]
     while waiting:
@@ -275,7 +277,7 @@ def _values(config: dict) -> list[str]:
             for key, each in value.items():
                 if not isinstance(key, str):
                     found.append(
-                        f"{_path(path)}: the key {short(key)} is no text; write it in quotes"
+                        f"{_path(path)}: the key {short(key)} is not text; write it in quotes"
                     )
                 else:
                     waiting.append(((*path, key), each))
@@ -288,26 +290,26 @@ def _values(config: dict) -> list[str]:
 
 
 def _scalar(path: tuple, value: object) -> list[str]:
-    """List what is wrong with a single value, whatever it is for."""
+    """List faults of a scalar, independent of its key."""
     if isinstance(value, str):
         return _text(path, value)
     if isinstance(value, float) and not math.isfinite(value):
-        return [f"{_path(path)}: {value} is no finite number"]
+        return [f"{_path(path)}: {value} is not a finite number"]
     if isinstance(value, int) and not isinstance(value, bool):
         largest = LARGEST_SEED if path and str(path[-1]).endswith("seed") else LARGEST
         if "seeds" in path or "seed" in path:
             largest = LARGEST_SEED
         if abs(value) > largest:
             written = f"a number of {len(str(abs(value)))} digits" if abs(value) > 10**18 else value
-            return [f"{_path(path)}: {written} is larger than {largest}, the largest here"]
+            return [f"{_path(path)}: {written} is larger than the maximum, {largest}"]
     return []
 
 
 def _text(path: tuple, text: str) -> list[str]:
-    """List a text's signs that cannot be seen."""
+    """List invisible characters of a text."""
     if sign := _CONTROL.search(text):
         code = f"U+{ord(sign[0]):04X}"
-        return [f"{_path(path)}: {text[:30]!a} has a sign that cannot be seen, {code}"]
+        return [f"{_path(path)}: {text[:30]!a} has an invisible character, {code}"]
     return []
 
 

@@ -1,4 +1,4 @@
-"""Check what experiments, groups, targets and unigrams select, and that names are of one thing each."""
+"""Check the selections of experiments, groups, targets and unigrams, and that names are unique."""
 
 from recency import config as configuration
 from recency.evaluations import registry
@@ -7,7 +7,7 @@ from recency.reading.response_names import RESPONSES
 
 
 def problems(config: dict) -> list[str]:
-    """List what is selected and does not go together."""
+    """List incompatible selections."""
     found = [p for name in config["experiments"] for p in experiment_problems(config, name)]
     for table in registry.fitted_tables():
         for name, entry in config.get(table, {}).items() if table != "experiments" else ():
@@ -19,7 +19,7 @@ def problems(config: dict) -> list[str]:
 
 
 def _names(config: dict) -> list[str]:
-    """List names that are a target twice: `./run <name>` makes one thing."""
+    """List names of several targets: `./run <name>` must be unambiguous."""
     others = {name: f"targets → {name}" for name in config.get("targets", {})}
     others |= {f"check_{name}": f"datasets → {name}" for name in config["datasets"]}
     others |= {f"export_{name}": f"lms → {name}" for name in config["lms"]}
@@ -27,14 +27,14 @@ def _names(config: dict) -> list[str]:
         named = evaluation.targets(config) if evaluation.targets else []
         others |= {name: f"the target {name}" for name, *_ in named}
     return [
-        f"experiments → {name}: `./run {name}` is of {place} already; call it otherwise"
+        f"experiments → {name}: `./run {name}` is already {place}; rename it"
         for name, place in others.items()
         if name in config["experiments"]
     ]
 
 
 def experiment_problems(config: dict, name: str) -> list[str]:
-    """List what an experiment selects that does not go together."""
+    """List incompatible selections of an experiment."""
     found, experiment = [], config["experiments"][name]
     where = f"experiments → {name}"
     if experiment["baseline"] not in experiment["lms"]:
@@ -53,7 +53,7 @@ def experiment_problems(config: dict, name: str) -> list[str]:
 
 
 def response_problems(config: dict, where: str, entry: dict) -> list[str]:
-    """List the responses of an experiment, or of a search, that their design cannot be fitted to."""
+    """List responses of an experiment or search to which their design cannot be fitted."""
     found = []
     for asked in configuration.responses({"of": {"it": entry}}, "it", "of"):
         design, measure = config["designs"][asked["design"]], asked["measure"]
@@ -69,7 +69,7 @@ def response_problems(config: dict, where: str, entry: dict) -> list[str]:
         if (family == "binomial") != is_event:
             found.append(
                 f"{place}: {response!r} is {'an event' if is_event else 'no event'}, and the design's "
-                f"family {family}; events, and they alone, take `family: binomial`"
+                f"family {family}; events, and only events, require `family: binomial`"
             )
         own = declared_columns.value_column(dataset, measure)
         if value in RESPONSES and not is_event and own != value:

@@ -1,7 +1,6 @@
-"""Where a study's time went: jobs, processor time, wall time and memory, by what the jobs do.
+"""Timings of a study: jobs, processor time, wall time and memory, by kind of job.
 
-Every rule with a script leaves a benchmark file of each job, where its log is; these are of the last
-time that the job ran.
+Every rule with a script writes a benchmark file per job, named as its log, for the job's last run.
 """
 
 import csv
@@ -12,13 +11,13 @@ from pathlib import Path
 from recency.files import atomic
 from recency.workflow import listing
 
-#: Beside the report, whose page links to it (recency.evaluations.report.page).
+#: Next to the report, which links to it (recency.evaluations.report.page).
 FILE = "timings.txt"
 
 
 @dataclass
 class Timings:
-    """What the jobs of a kind took in all: seconds of processors and of the clock, and MB at most."""
+    """Total processor and wall time (seconds) and maximum memory (MB) of a kind of jobs."""
 
     kind: str
     jobs: int = 0
@@ -28,7 +27,7 @@ class Timings:
 
 
 def track(rules: Iterable) -> None:
-    """Give every rule that has a script and a log a benchmark file, named as its log is."""
+    """Add a benchmark file, named as the log, to every rule with a script and a log."""
     for rule in rules:
         if rule.script and rule.benchmark is None and len(rule.log) == 1:
             log = str(rule.log[0])
@@ -37,7 +36,7 @@ def track(rules: Iterable) -> None:
 
 
 def read(benchmarks: Path) -> list[Timings]:
-    """Return what jobs took, by the first part of their files' paths; the most processor time first."""
+    """Return timings by the first part of the benchmarks' paths, sorted by processor time."""
     found: dict[str, Timings] = {}
     for path in sorted(benchmarks.rglob("*.tsv")):
         kind = path.relative_to(benchmarks).with_suffix("").parts[0]
@@ -52,7 +51,7 @@ def read(benchmarks: Path) -> list[Timings]:
 
 
 def _number(row: Mapping[str, str], key: str) -> float:
-    """Return a number of a benchmark; 0 of a job that ended before it was looked at."""
+    """Return a number of a benchmark, 0 for a job that ended before it was sampled."""
     try:
         return float(row[key])
     except (KeyError, TypeError, ValueError):
@@ -60,9 +59,9 @@ def _number(row: Mapping[str, str], key: str) -> float:
 
 
 def lines(found: Sequence[Timings], where: str) -> list[str]:
-    """Return a table of timings, a line each, with all of them at its end."""
+    """Return the lines of a table of timings, with the total last."""
     if not found:
-        return [f"no job of {where} has left its times yet"]
+        return [f"no job of {where} has finished yet"]
     whole = Timings(
         "all",
         sum(each.jobs for each in found),
@@ -75,7 +74,7 @@ def lines(found: Sequence[Timings], where: str) -> list[str]:
         share = each.cpu / whole.cpu if whole.cpu else 0.0
         numbers = (each.jobs, each.cpu, each.wall, each.memory)
         rows.append((each.kind, *(f"{number:,.0f}" for number in numbers), f"{share:.1%}"))
-    head = f"{where}: the last run of each job; wall is the sum over jobs, which run side by side"
+    head = f"{where}: the last run of each job; wall is the sum over jobs, which run in parallel"
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = [
         "  ".join([f"{row[0]:{widths[0]}}", *map(str.rjust, row[1:], widths[1:])]) for row in rows
@@ -84,7 +83,7 @@ def lines(found: Sequence[Timings], where: str) -> list[str]:
 
 
 def of_study(root: Path, configfiles: Sequence[str], entries: Sequence[str]) -> list[str]:
-    """Return the table of the study that config files and `--config` entries make."""
+    """Return the table for the study defined by config files and `--config` entries."""
     with listing.opened(root, configfiles, entries) as workflow:
         where = workflow.pathvars.apply("<benchmarks>")
         results = workflow.pathvars.apply("<results>")
@@ -92,6 +91,6 @@ def of_study(root: Path, configfiles: Sequence[str], entries: Sequence[str]) -> 
 
 
 def write(results: str, benchmarks: str) -> None:
-    """Write the table beside a study's report, which links to it."""
+    """Write the table next to a study's report, which links to it."""
     with atomic(Path(results, FILE)) as path:
         path.write_text("\n".join(lines(read(Path(benchmarks)), results)) + "\n")
