@@ -4,7 +4,8 @@
 #     └────► KenLM unigram ──────────────► unigram surprisal ──┤
 #   reading-time corpus ──► words, responses ──► observations ─┴─► regression ──► ΔLogLik, permutation test
 source = workflow.current_basedir.join("workflow/source.smk")
-if not source.is_local:  # in a remote repository Snakemake prefixes paths next to the Snakefile with /
+# In a remote repository Snakemake prefixes paths next to the Snakefile with /.
+if not source.is_local:
     source.path = source.path.lstrip("/")
 
 

@@ -1,4 +1,4 @@
-"""Names that a package offers and loads when they are first asked for, so that importing it is cheap."""
+"""Lazy loading of a package's public names, so that importing the package is fast."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ EXTRAS = {
         "sklearn",
     ),
 }
-"""Extra of the package → the packages that it installs."""
+"""Extra of the package → packages that it installs."""
 
 
 def lazily(
@@ -27,8 +27,8 @@ def lazily(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return a package's `__getattr__`, `__dir__` and `__all__`.
 
-    `names` are public name → `module:attribute`, or a module. Modules of this project import from
-    where things stand, not through these names: recency.workflow.code sees to it.
+    `names` maps a public name to `module:attribute`, or a module. Modules of this project import the
+    originals, not these names; recency.workflow.code enforces this.
     """
 
     def load(name: str) -> object:
@@ -36,7 +36,7 @@ def lazily(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, _, attribute = names[name].partition(":")
         try:
-            found = import_module(module)
+            loaded = import_module(module)
         except ModuleNotFoundError as error:
             if not (extra := extra_of(error)):
                 raise
@@ -44,9 +44,9 @@ def lazily(
                 f"{package}.{name} needs the package {error.name}: pip install 'recency[{extra}]'",
                 name=error.name,
             ) from error
-        found = getattr(found, attribute) if attribute else found
-        setattr(sys.modules[package], name, found)
-        return found
+        loaded = getattr(loaded, attribute) if attribute else loaded
+        setattr(sys.modules[package], name, loaded)
+        return loaded
 
     def listed() -> list[str]:
         return sorted({*vars(sys.modules[package]), *names})
@@ -55,6 +55,6 @@ def lazily(
 
 
 def extra_of(error: ModuleNotFoundError) -> str:
-    """Return the extra that installs the package that was not found; "" where none does."""
+    """Return the extra that installs a missing package, "" if there is none."""
     missing = (error.name or "").partition(".")[0]
     return next((extra for extra, packages in EXTRAS.items() if missing in packages), "")

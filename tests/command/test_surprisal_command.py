@@ -191,7 +191,7 @@ def test_how_a_bias_is_written(text, bias):
         (["--bias", "linear:slopes=NaN"], "slopes is not finite"),
         (["--bias", "linear:slopes=1e999"], "slopes is not finite"),
         (["--bias", "window"], "width is missing"),
-        (["--out", "words.xlsx"], "words.xlsx ends in none of .csv, .tsv and .parquet"),
+        (["--out", "words.xlsx"], "words.xlsx must end in .csv, .tsv or .parquet"),
         (["--measure", "entropi"], "no measure is called 'entropi'; did you mean 'entropy'?"),
         (["--word-entropy", "sampling:sample=3"], "no setting is called 'sample'"),
         (["--word-entropy", "beam:beam"], "'beam' is not parameter=value"),

@@ -45,7 +45,7 @@ PAPER = {
     ),
     MINE
     + "filters: {f: time_ms > 1}}}\nexperiments: {exp1: {responses: {eye_tracking: [mine.SPR]}}}": (
-        "designs → eye_tracking → formula: no predictor is called 'previous_fixated'; of eye movements write options → eye_tracking"
+        "designs → eye_tracking → formula: no predictor is called 'previous_fixated'; for eye movements set options → eye_tracking"
     ),
     # GLUE and perplexity by length.
     "experiments: {exp1: {conditions: {dataset: ucl_spr, measure: SPR}}}": (
@@ -65,7 +65,7 @@ PAPER = {
     "lms: {mine: {weights: Pythia}}": "`applied: inference` and `weights: <name of the unbiased LM>` go together",
     "lms: {mine: {weights: ALiBi-mix-TI, bias: dVM, applied: inference, bos: false}}": "'ALiBi-mix-TI' is itself a biased LM",
     "lms: {five: {ngram: {corpus: openwebtext, prune: [0, 3, 1]}}}": (
-        "lms → five → ngram → prune: [0, 3, 1] decreases, and no order may have a lower number; write [0, 3, 3]"
+        "lms → five → ngram → prune: [0, 3, 1] decreases; thresholds may not decrease with the order; write [0, 3, 3]"
     ),
     "lms: {five: {ngram: {corpus: openwebtext, memory: 40M}}}": "lms → five → ngram → memory: 40M is too little memory; the minimum is 50M",
     # Options of parsers and of readers of text.
@@ -85,7 +85,7 @@ PAPER = {
     "datasets: {ucl_spr: {measures: {FPP: {filters: []}}}}": "the parser ucl_spr has no measure 'FPP'",
     "datasets: {ucl_spr: {measures: {'S P': {filters: []}}}}": "a measure's name is letters, digits and _",
     TABLE
-    + "options: {columns: {SPR: 3}}, filters: {f: time_ms > 1}}}": "columns → SPR: 3 is no column's name",
+    + "options: {columns: {SPR: 3}}, filters: {f: time_ms > 1}}}": "columns → SPR: 3 is not the name of a column",
     TABLE + "options: {column: {SPR: rt}}, filters: {f: time_ms > 1}}}": (
         "no option is called 'column'; did you mean 'columns'?"
     ),
@@ -138,27 +138,27 @@ PAPER = {
     "datasets: {provo: {words: {texts: {url: 'https://osf.io/%2e%2e/x'}}}}": "leads out of its folder",
     "corpora: {pile: {pretokenized: {byte_range: [1, 4196351999]}}}": "begins or ends within one",
     # Text that cannot serve.
-    "tokenizers: {t: {corpus: pile, vocabulary: 1000}}": "'pile' is published as tokens; this needs text",
+    "tokenizers: {t: {corpus: pile, vocabulary: 1000}}": "'pile' is pretokenized; text is required",
     "unigrams: {u: {corpus: pile}}": "unigrams → u → corpus: 'pile' is published as tokens",
     "tokenizers: {t: {corpus: openwebtext, vocabulary: 200}}": "vocabulary: 200 is less than the minimum of 258",
     "tokenizers: {t: {corpus: openwebtext, vocabulary: 1000}}\nlms: {Pythia: {tokenizer: t}}": (
-        "lms → Pythia → tokenizer: 't' is trained here; the tokens of 'pile' are published"
+        "lms → Pythia → tokenizer: 't' is trained here, but 'pile' is pretokenized"
     ),
     # Sizes that do not go together.
     "architectures: {gpt2-small: {heads: 7}}": (
-        "architectures → gpt2-small → heads: a width of 768 cannot be shared by 7 heads"
+        "architectures → gpt2-small → heads: a width of 768 is not divisible by 7 heads"
     ),
     "architectures: {pythia-2-4-256: {width: 12, heads: 4, rotary_fraction: 1.0}}": (
-        "of 3 numbers a head, 3 are to be rotated, and they are rotated in pairs"
+        "3 of 3 dimensions per head would be rotated, but they are rotated in pairs"
     ),
     "architectures: {gpt2-small: {rotary_fraction: 0.5}}": "gpt2 has no rotary positions",
     "architectures: {pythia-2-4-256: {context: 512}}": (
         "recipes → pythia → sequence_length, 2048, is beyond architectures → pythia-2-4-256 → context, 512"
     ),
     "recipes: {pythia: {micro_batch: 2048}}": "2048 sequences at once are more than a step's 1024",
-    "recipes: {pythia: {warmup_steps: 600}}": "with `as_run`, 600 are too many for 1000 steps; half at most",
-    "recipes: {pythia: {warmup_steps: 1000, schedule: linear}}": "1000 leave nothing of 1000 steps",
-    "recipes: {pythia: {checkpoints: [1, 2000]}}": "checkpoints: step 2000 comes after the last one, 1000",
+    "recipes: {pythia: {warmup_steps: 600}}": "with `as_run`, at most half of the 1000 steps; 600 are too many",
+    "recipes: {pythia: {warmup_steps: 1000, schedule: linear}}": "1000 must be fewer than the 1000 steps",
+    "recipes: {pythia: {checkpoints: [1, 2000]}}": "checkpoints: step 2000 is after the last step, 1000",
     "recipes: {pythia: {checkpoints: [1, 1]}}": "checkpoints: 1 stands twice",
     "recipes: {pythia: {minimum_learning_rate: 0.01}}": "0.01 is above the peak, 0.001",
     "recipes: {pythia: {validation: {tokens: 100, every: 5}}}": "100 do not fill a sequence of 2,048",
@@ -166,22 +166,22 @@ PAPER = {
         "validation → tokens, 90,000,000, are more than half of corpora → babylm-10M, which has at most 20,000,000"
     ),
     "recipes: {pythia: {epochs: 2}}": "'steps' and 'epochs' exclude each other; give one",
-    "biases: {ALiBi-mix: {slopes: [1, 2]}}": "has 2 slopes, one a head, and architectures → pythia-2-4-256 has 4",
+    "biases: {ALiBi-mix: {slopes: [1, 2]}}": "has 2 slopes, one per head, and architectures → pythia-2-4-256 has 4",
     "biases: {dVM: {layers: [0, 5]}}": "its bias is on layer 5, and architectures → pythia-2-4-256 has 2, from 0",
     "biases: {dVM: {layers: [0, 0]}}": "biases → dVM → layers: 0 stands twice",
     "scales: {paper: {stride: 4096}}": "stride, 4096, is beyond architectures → pythia-2-4-256 → context, 2048",
     "lms: {Pythia: {scoring: {window: 4096}}}": "scoring → window, 4096, is beyond",
     "lms: {Pythia: {scoring: {window: 16}, stride: 32}}": "stride, 32, is beyond scoring → window, 16",
     "lms: {Pythia: {scoring: {word_entropy: {samples: 9}}}}": (
-        "lms → Pythia → scoring → word_entropy: no measure needs it; add word_entropy to `measures`"
+        "lms → Pythia → scoring → word_entropy: no measure uses it; add word_entropy to `measures`"
     ),
     "lms: {Pythia: {measures: [word_entropy], scoring: {window: 32}}}": (
-        "word_entropy → longest: words of 20 tokens leave too little of a window of 32"
+        "word_entropy → longest: words of 20 tokens leave too little context in a window of 32"
     ),
     "scales: {paper: {scoring: {word_entropy: {beam: 3}}}}": "`beam` goes with the method beam, not",
     "scales: {paper: {scoring: {word_entropy: {words: nowhere.txt}}}}": "there is no such file",
     "lms: {gpt2: {checkpoint: ./nowhere}}": "lms → gpt2 → checkpoint: no folder './nowhere'",
-    "lms: {gpt2: {checkpoint: ''}}": "checkpoint: '' is no folder and no name on the Hub",
+    "lms: {gpt2: {checkpoint: ''}}": "checkpoint: '' is neither a folder nor a name on the Hub",
     "architectures: {gpt2-small: {width: 1200000}}": "parameters; 1e+11 are the most",
     "recipes: {pythia: {learning_rate: 1.0e+30}}": "1e+30 is greater than the maximum of 10",
     "lms: {gpt2: {recipe: pythia}}": "lms → gpt2 → recipe: with `checkpoint` nothing is trained, so this key has no effect; remove it",
@@ -194,21 +194,21 @@ PAPER = {
     ),
     # Masked LMs: network, objective, tokenizer and bias.
     "lms: {MLM-baseline: {recipe: pythia}}": (
-        "lms → MLM-baseline: recipes → pythia has each next token predicted, which architectures → "
-        "roberta-base, an encoder, sees; take a recipe of `objective: masked`"
+        "lms → MLM-baseline: recipes → pythia predicts the next token, which architectures → "
+        "roberta-base, an encoder, sees; use a recipe with `objective: masked`"
     ),
     "lms: {Pythia: {recipe: mlm-pile}}": (
-        "recipes → mlm-pile masks tokens, and architectures → pythia-2-4-256, of family gpt_neox, does not see"
+        "recipes → mlm-pile masks tokens, but architectures → pythia-2-4-256, of family gpt_neox, does not see"
     ),
     "lms: {MLM-baseline: {tokenizer: babylm-10M}}": (
-        "lms → MLM-baseline → tokenizer: 'babylm-10M' has no <mask>; take one of `kind: masked`"
+        "lms → MLM-baseline → tokenizer: 'babylm-10M' has no <mask>; use one of `kind: masked`"
     ),
     "lms: {MLM-alibi: {bias: ALiBi-mix}}": (
-        "roberta-none is an encoder, and the form 'linear' says nothing of what comes after"
+        "roberta-none is an encoder, and the form 'linear' is undefined for following tokens"
     ),
     "lms: {MLM-alibi: {bias: none}}": "has `positions: none` and the LM no bias, so that nothing tells it the order",
     "architectures: {roberta-base: {heads: 3}}\nlms: {MLM-baseline: {bias: ALiBi-one-sided}}": (
-        "lms → MLM-baseline → bias: one_sided parts the heads in halves, and 3 have none"
+        "lms → MLM-baseline → bias: one_sided divides the heads in halves, but their number, 3, is odd"
     ),
     "lms: {MLM-baseline: {measures: [word_entropy]}}": "'word_entropy' is a measure of causal LMs",
     "lms: {MLM-baseline: {measures: [pmi]}}": (
@@ -239,16 +239,16 @@ PAPER = {
     "architectures: {roberta-base: {rotary_fraction: 0.5}}": "roberta has no rotary positions",
     "tokenizers: {t: {corpus: openwebtext, vocabulary: 260, kind: masked}}": "t → vocabulary: 260 are too few",
     # Numbers that are none, of another type, or without an end.
-    "recipes: {pythia: {learning_rate: .nan}}": "recipes → pythia → learning_rate: nan is no finite number",
-    "recipes: {pythia: {clip: .inf}}": "recipes → pythia → clip: inf is no finite number",
-    "searches: {dVM: {parameters: {decay: [1.0, .inf]}}}": "parameters → decay → 1: inf is no finite number",
-    "recipes: {pythia: {learning_rate: 1e-3}}": "YAML takes it for text: write 1.0e-3",
+    "recipes: {pythia: {learning_rate: .nan}}": "recipes → pythia → learning_rate: nan is not a finite number",
+    "recipes: {pythia: {clip: .inf}}": "recipes → pythia → clip: inf is not a finite number",
+    "searches: {dVM: {parameters: {decay: [1.0, .inf]}}}": "parameters → decay → 1: inf is not a finite number",
+    "recipes: {pythia: {learning_rate: 1e-3}}": "YAML reads it as text: write 1.0e-3",
     "recipes: {pythia: {steps: 1000.0}}": "1000.0 is not of type 'integer'; write 1000",
     "recipes: {pythia: {steps: '1000'}}": "'1000' is not of type 'integer'; write it without quotes",
     "recipes: {pythia: {steps: 99999999999999999999}}": "is larger than 9007199254740992",
     "scales: {paper: {seed: 4294967296}}": "seed: 4294967296 is larger than 4294967295",
     "datasets: {ucl_spr: {label: 2013}}": "label: 2013 is not of type 'string'; write it in quotes",
-    'datasets: {ucl_spr: {label: "a\\u0007b"}}': "has a sign that cannot be seen, U+0007",
+    'datasets: {ucl_spr: {label: "a\\u0007b"}}': "has an invisible character, U+0007",
     "architectures: {gpt2-small: {heads: 12.0}}": "12.0 is not of type 'integer'; write 12",
     "gpus: 0": "gpus: 0 is less than the minimum of 1",
     "threads: {train: 0}": "threads → train: 0 is less than the minimum of 1",
@@ -291,7 +291,7 @@ SIMULATED = {
     READERS + "{subjcts: 9}}}}": "readers: unknown key 'subjcts'; did you mean 'subjects'?",
     READERS + "{subjects: many}}}}": "readers → subjects: 'many' is not of type 'integer'",
     READERS + "{subjects: -3}}}}": "subjects: -3 is less than the minimum of 2",
-    READERS + "{items: 40}}}}": "readers → items: 40 of 12 stories cannot be read",
+    READERS + "{items: 40}}}}": "readers → items: 40 is more than the 12 stories",
     READERS + "{residual_sd: -1}}}}": "residual_sd: -1 is less than the minimum of 0",
     READERS + "{sentence_sd: 1.0e+300}}}}": "sentence_sd: 1e+300 is greater than the maximum of 100000",
     READERS + "{coefficients: {length: -1.0e+9}}}}}": "coefficients → length: -1000000000.0 is less than the minimum of -100000",
@@ -302,7 +302,7 @@ SIMULATED = {
     READERS + "{coefficients: 3}}}}": "readers → coefficients: 3 is not of type 'object'",
     READERS + "{coefficients: {surprisal: high}}}}}": "surprisal: 'high' is not of type 'number'",
     READERS + "{subject_sd: {length: -1}}}}}": "subject_sd → length: -1 is less than the minimum of 0",
-    READERS + "{subject_correlation: -0.9}}}}": "effects cannot all correlate by -0.9",
+    READERS + "{subject_correlation: -0.9}}}}": "effects cannot have pairwise correlations of -0.9",
     READERS + "{skipping: {intercept: 1}}}}}": "skipping: `measure: FP` and `skipping` go together",
     "datasets: {simulated_spr: {simulate: {measure: FP}}}": "readers → skipping: `measure: FP` and `skipping` go together",
     "datasets: {simulated_eye_tracking: {measures: {GP: {filters: []}}, simulate: {measure: SPR}}}": "skipping: `measure: FP` and `skipping` go together",
@@ -330,9 +330,9 @@ SIMULATED = {
     ),
     DEMO + "{micro_batch: 32}}": "32 sequences at once are more than a step's 16",
     DEMO + "{sequence_length: 1024}}": "recipes → demo → sequence_length, 1024, is beyond",
-    DEMO + "{warmup_steps: 200}}": "200 leave nothing of 200 steps",
-    NET + "{width: 130}}": "a width of 130 cannot be shared by 4 heads; take a multiple of 4",
-    NET + "{heads: 3}}": "a width of 128 cannot be shared by 3 heads",
+    DEMO + "{warmup_steps: 200}}": "200 must be fewer than the 200 steps",
+    NET + "{width: 130}}": "a width of 130 is not divisible by 4 heads; use a multiple of 4",
+    NET + "{heads: 3}}": "a width of 128 is not divisible by 3 heads",
 }  # fmt: skip
 FAULTS = {(): PAPER, ("config.demo.yaml",): SIMULATED}
 CASES = [(names, overlay) for names, listed in FAULTS.items() for overlay in listed]

@@ -48,7 +48,7 @@ MISTAKES = {
         "'surprisl[Pythia]': an LM gives no 'surprisl'; did you mean 'surprisal'?"
     ),
     formula("surprisal[Pythia] + (1 | subject)"): (
-        "'Pythia' stands beside each LM, and is one of those of clark2025, controls, curves and"
+        "'Pythia' is a predictor next to each LM, and is itself an LM of clark2025, controls, curves and"
     ),
     formula("next_entropy + (1 | subject)"): "no entropy is asked of Pythia, dVM-I,",
     formula("surprisal_context_2 + (1 | subject)"): "write `context: [2]` in the LM's entry or",

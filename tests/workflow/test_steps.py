@@ -112,12 +112,12 @@ FAULTS = {
     "lms: {x: {step: 5}}": "`checkpoint_of` is missing: `checkpoint_of` and `step` go together",
     "lms: {x: {checkpoint_of: Pythja, step: 5}}": "no lm is called 'Pythja'; did you mean 'Pythia'?",
     "lms: {x: {checkpoint_of: gpt2, step: 5}}": (
-        "'gpt2' is not trained here; if its makers put revisions on the Hub, name one: `checkpoint: "
+        "'gpt2' is not trained here; if the Hub has revisions of it, name one: `checkpoint: "
         "gpt2@<revision>`"
     ),
     "lms: {x: {checkpoint_of: dVM-I, step: 5}}": "'dVM-I' has the weights of 'Pythia'; name that",
     "lms: {x: {checkpoint_of: y, step: 5}, y: {checkpoint_of: Pythia, step: 5}}": (
-        "'y' is a checkpoint itself; name the LM that was trained, 'Pythia'"
+        "'y' is itself a checkpoint; name the trained LM, 'Pythia'"
     ),
     "lms: {x: {checkpoint_of: x, step: 5}}": "'x' is a checkpoint itself",
     "lms: {x: {checkpoint_of: Pythia, step: 5, bias: dVM}}": "it cannot be combined with `checkpoint_of`; to apply a bias, name this LM in `weights` of another LM",

@@ -63,13 +63,13 @@ BROKEN = {
     "lms: {five: {ngram: {file: {local: x.arpa}}}}": "lms → five → ngram → file → local: no file 'x.arpa'",
     "lms: {five: {ngram: {corpus: openwebtext, smoothing: katz}}}": "smoothing: 'katz'",
     "lms: {m: {interpolate: [Pythia, Pithia], shares: [0.5, 0.5]}}": "lms → m → interpolate: no lm is called 'Pithia'",
-    "lms: {m: {interpolate: [Pythia], shares: [1]}}": "one LM is no mix; name another, or give a `cache`",
+    "lms: {m: {interpolate: [Pythia], shares: [1]}}": "one LM cannot be interpolated; name another, or add a `cache`",
     "lms: {m: {interpolate: [Pythia, dVM-TI]}}": "lms → m: either `held_out` names the corpus or the dataset",
     "lms: {m: {interpolate: [Pythia], cache: {words: 9}, shares: [0.5, 0.4]}}": "shares: 2 numbers that make 1, one for each",
     "lms: {m: {interpolate: [Pythia, dVM-TI], shares: [0.5, 0.5], bias: dVM}}": "lms → m: `bias` cannot be combined with `interpolate`: a mixture of LMs is not a network",
     "lms: {m: {held_out: {corpus: pile}}}": "lms → m → held_out: it requires `interpolate`, the list of LMs to mix",
     "lms: {five: {ngram: {corpus: openwebtext, text_rule: lower}}, m: {interpolate: [Pythia, five], shares: [0.5, 0.5]}}": (
-        "'five' reads words by `text_rule: lower`, so that its probabilities are of other words"
+        "'five' has `text_rule: lower`, so its probabilities are over other words"
     ),
     "lms: {m: {interpolate: [Pythia, dVM-TI], shares: [0.5, 0.5]}, n: {interpolate: [m, Pythia], shares: [0.5, 0.5]}}": (
         "lms → n → interpolate: 'm' is a mix itself"
@@ -79,24 +79,24 @@ BROKEN = {
     ),
     "lms: {m: {interpolate: [Pythia, dVM-TI], held_out: {dataset: provo}}}\n"
     "experiments: {mine: {title: M, lms: [m, Pythia], baseline: Pythia, responses: {spr: [provo.SP]}}}": (
-        "experiments → mine → responses: 'm' has its shares from provo's text, and is compared on it"
+        "experiments → mine → responses: the weights of 'm' are estimated on provo's text, on which it is compared"
     ),
     "lms: {five: {ngram: {corpus: openwebtext}}, m: {interpolate: [Pythia, five], held_out: {corpus: openwebtext}}}\n"
     "experiments: {mine: {title: M, lms: [m], baseline: m, perplexity: {validation: openwebtext, test: openwebtext}}}": (
-        "'m' has no perplexity of a text: 'Pythia' and 'five' are of other tokens"
+        "'m' has no perplexity of a text: 'Pythia' and 'five' have different tokens"
     ),
     "lms: {three: {ngram: {corpus: openwebtext, order: 3}}, c: {ngram: {cdlm: {of: three, span: 3, validation: pile}}}}": (
-        "lms → c → ngram → cdlm → span: 3 is not beyond the order of 'three', 3"
+        "lms → c → ngram → cdlm → span: 3 must exceed the order of 'three', 3"
     ),
     "lms: {three: {ngram: {corpus: openwebtext, order: 3}}, c: {ngram: {cdlm: {of: three, span: 6, grown_from: three, validation: pile}}}}": (
-        "cdlm → grown_from: 'three' is no CDLM of span 5 of 'three'"
+        "cdlm → grown_from: 'three' is not a CDLM with span 5 of 'three'"
     ),
     "lms: {c: {ngram: {cdlm: {of: Pythia, span: 4, validation: pile}}}}": (
         "lms → c → ngram → cdlm → of: 'Pythia' is no n-gram model of a corpus"
     ),
     "lms: {d: {ngram: {corpus: openwebtext, distance: 3}}}": "lms → d → ngram → distance: `distance` requires `order: 2` and no `prune`",
     "lms: {d: {ngram: {corpus: openwebtext, order: 2, distance: 3}}, c: {ngram: {cdlm: {of: d, span: 4, validation: pile}}}}": (
-        "cdlm → of: 'd' is no n-gram model of a corpus with `text_rule: displayed`, of words side by side"
+        "cdlm → of: 'd' is not an n-gram model of a corpus with `text_rule: displayed` and without `distance`"
     ),
     "datasets: {provo: {scored_by: [gpt33]}}": "datasets → provo → scored_by: no lm is called 'gpt33'",
     GPT3 + "experiments: {mine: {title: M, lms: [gpt3, Pythia], baseline: Pythia, minimal_pairs: blimp}}": (

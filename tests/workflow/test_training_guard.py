@@ -198,6 +198,6 @@ def test_the_message_is_one_paragraph():
     assert training_guard.message(found, "./run x --touch") == (
         "nothing was started: 3 finished LMs would be trained again only because code has changed: "
         "A, C (recency.networks.loss); B (recency.attention.biases.linear, recency.networks.loss). "
-        "To train again: the same command with --config retrain=true. If the change cannot alter "
-        "what was trained, keep it and what it was made from: ./run x --touch"
+        "To train again: the same command with --config retrain=true. If the change does not affect "
+        "the weights, keep the LMs and their inputs: ./run x --touch"
     )

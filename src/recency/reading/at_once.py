@@ -21,8 +21,8 @@ def read(
         return None
     if quoted and not _well_quoted(data, separator):
         return None
-    names = [str(place) for place in range(len(first))]
-    taken = [str(place) for place in places.values()]
+    names = [str(number) for number in range(len(first))]
+    taken = [str(number) for number in places.values()]
     try:
         table = csv.read_csv(
             pa.py_buffer(data),

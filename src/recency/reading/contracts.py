@@ -114,20 +114,20 @@ def look_up(words: pd.DataFrame, by: tuple[str, str], *keys: pd.Series) -> pd.Da
     `by` is what they are: sentence or item, and position or `place`, a word's number in its item
     from 1. Items are compared as numbers if the key is one.
     """
-    known = words.assign(place=words.groupby("item").cumcount() + 1)
+    numbered = words.assign(place=words.groupby("item").cumcount() + 1)
     if by[0] == "item" and pd.api.types.is_numeric_dtype(keys[0]):
-        known["item"] = known["item"].astype("int64")
-    found = known.set_index(list(by)).reindex(pd.MultiIndex.from_arrays(keys))
-    return found.set_axis(keys[0].index)
+        numbered["item"] = numbered["item"].astype("int64")
+    rows = numbered.set_index(list(by)).reindex(pd.MultiIndex.from_arrays(keys))
+    return rows.set_axis(keys[0].index)
 
 
 def response_column(frame: pd.DataFrame, where: str) -> str:
     """Return the column of the responses: time_ms, amplitude_uv (ERPs), or response (no unit)."""
-    found = [name for name in RESPONSES if name in frame.columns]
-    if len(found) != 1:
-        there = " and ".join(found) or f"none of them; there are {', '.join(frame.columns)}"
+    columns = [name for name in RESPONSES if name in frame.columns]
+    if len(columns) != 1:
+        there = " and ".join(columns) or f"none of them; there are {', '.join(frame.columns)}"
         raise InputError(f"{where}: one of {', '.join(RESPONSES)} is needed, not {there}")
-    return found[0]
+    return columns[0]
 
 
 def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.DataFrame:
@@ -215,8 +215,8 @@ def _cut_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> None
     """
     if are_to_regions(words, frame):  # no text is read whole
         return None
-    known = words.set_index("word_id")["item"]
-    pairs = pd.DataFrame({"subject": frame.subject, "item": frame.word_id.map(known)})
+    items = words.set_index("word_id")["item"]
+    pairs = pd.DataFrame({"subject": frame.subject, "item": frame.word_id.map(items)})
     pairs["word_id"] = frame.word_id
     pairs["place"] = frame.word_id.map(words.groupby("item").cumcount()) + 1
     if "time_ms" in frame:

@@ -49,12 +49,12 @@ def of_words(config: Mapping, dataset: Mapping, header: Collection | None = None
     header : collection of str, optional
         The columns of the user's table; None if they are not known.
     """
-    found = dict(WORDS)
+    kinds = dict(WORDS)
     for entry in (owner_of_words(config, dataset), dataset):
-        found |= _given(entry, "words", header)
-        found |= {"pos": TEXT} if "tagger" in entry else {}
-        found |= dict.fromkeys(of_predictors(entry), ANY)
-    return found
+        kinds |= _given(entry, "words", header)
+        kinds |= {"pos": TEXT} if "tagger" in entry else {}
+        kinds |= dict.fromkeys(of_predictors(entry), ANY)
+    return kinds
 
 
 def owner_of_words(config: Mapping, dataset: Mapping) -> Mapping:
@@ -76,8 +76,8 @@ def of_responses(
 def of_filters(config: Mapping, dataset: Mapping, measure: str | None) -> dict[str, str]:
     """Return the columns that filters of a measure, or of any, may use: name → kind."""
     unscored = {"words_since_unscored": NUMBER} if "scored_by" in dataset else {}
-    found = of_words(config, dataset) | of_responses(config, dataset, measure)
-    return FILTERED | found | unscored
+    kinds = of_words(config, dataset) | of_responses(config, dataset, measure)
+    return FILTERED | kinds | unscored
 
 
 def _given(
@@ -86,15 +86,15 @@ def _given(
     """Return the columns beyond the contract that a parser gives of words, or of responses."""
     about = declared(entry["parser"], part)
     kinds = WORDS | OF_RESPONSES | FILTERED | {name: kind for name, (kind, *_) in about.items()}
-    found = [
+    columns = [
         name
         for name, (_, _, *condition) in about.items()
         if not condition or _is_there(name, condition[0], entry, header, measure)
     ]
     if entry["parser"] == "table":
         read = (*_READ[is_of_items(entry)], measure)
-        found += [name for name, _ in _mapped(entry, part) if name not in read]
-    return {name: kinds.get(name, ANY) for name in found}
+        columns += [name for name, _ in _mapped(entry, part) if name not in read]
+    return {name: kinds.get(name, ANY) for name in columns}
 
 
 def _is_there(

@@ -142,17 +142,17 @@ def evaluated(frame: Any, where: str, text: str) -> Any:
             near = hint(name, frame.columns)
             raise InputError(f"{where}: no column {name}; {near}There are: {columns}")
     try:
-        found = _value(condition.tree, condition, frame)
+        result = _value(condition.tree, condition, frame)
     except (TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         reason = _short(str(error))
         raise InputError(
             f"{where} cannot be evaluated ({reason}); the columns are: {columns}"
         ) from error
-    if str(getattr(found, "dtype", "")).lower() not in ("bool", "boolean"):
+    if str(getattr(result, "dtype", "")).lower() not in ("bool", "boolean"):
         raise InputError(
             f"{where} is not true or false of each row; compare a column, as in time_ms > 0"
         )
-    return found
+    return result
 
 
 def _short(text: str, longest: int = 80) -> str:
@@ -274,7 +274,7 @@ def _list_kinds(node: ast.expr, condition: Condition) -> set[str]:
     """Return the kinds of the constants in a list."""
     if not isinstance(node, ast.List | ast.Tuple) or not node.elts:
         raise InputError(f"{_said(node, condition)}: a list of values is wanted, as in ['a', 'b']")
-    return {_constant_kind(_plain(each, condition), condition) for each in node.elts}
+    return {_constant_kind(_plain(element, condition), condition) for element in node.elts}
 
 
 def _plain(node: ast.expr, condition: Condition) -> ast.Constant:
@@ -350,14 +350,14 @@ def _value(node: ast.expr, condition: Condition, frame: Any) -> Any:
         return _ARITHMETIC[type(node.op)](*parts)
     if isinstance(node, ast.Compare):
         sides = [node.left, *node.comparators]
-        found = [
+        operands = [
             _comparison(sign, a, b, condition, frame)
             for sign, a, b in zip(node.ops, sides, sides[1:], strict=False)
         ]
-        return reduce(operator.and_, found)
+        return reduce(operator.and_, operands)
     name, column = _method(node)
     value = _value(column, condition, frame)
-    given = [_literal(each) for each in node.args]
+    given = [_literal(argument) for argument in node.args]
     if name.startswith("str."):
         value, name = value.str, name.removeprefix("str.")
     return getattr(value, name)(*given)
@@ -374,8 +374,8 @@ def _comparison(sign: ast.cmpop, a: ast.expr, b: ast.expr, condition: Condition,
         if looked_up:
             listed = _literal(side)
             value = _value(other, condition, frame)
-            found = value.isin(listed if isinstance(listed, list) else [listed])
-            return ~found if isinstance(sign, ast.NotIn | ast.NotEq) else found
+            is_listed = value.isin(listed if isinstance(listed, list) else [listed])
+            return ~is_listed if isinstance(sign, ast.NotIn | ast.NotEq) else is_listed
     left, right = (_value(side, condition, frame) for side in (a, b))
     return _COMPARE[type(sign)](left, right)
 

@@ -66,8 +66,8 @@ def require_usable(
 
 def findings(words: pd.DataFrame, responses: pd.DataFrame) -> list[Finding]:
     """Return the failed checks, but for that of the alignment, as warnings."""
-    found = ((check, find(words, responses)) for check, (find, _) in CHECKS.items())
-    return [Finding("warning", check, problem) for check, problem in found if problem]
+    results = ((check, find(words, responses)) for check, (find, _) in CHECKS.items())
+    return [Finding("warning", check, problem) for check, problem in results if problem]
 
 
 def no_context(words: pd.DataFrame, responses: pd.DataFrame) -> str:
@@ -109,9 +109,9 @@ def duplicates(words: pd.DataFrame, responses: pd.DataFrame) -> str:
     same: dict[object, list[str]] = {}
     for name in names:
         same.setdefault(_reader(name), []).append(name)
-    groups = [sorted(each) for each in same.values() if len(each) > 1]
+    groups = [sorted(subjects) for subjects in same.values() if len(subjects) > 1]
     if groups:
-        shown = "; ".join(" and ".join(map(repr, each)) for each in groups[:_SHOWN])
+        shown = "; ".join(" and ".join(map(repr, subjects)) for subjects in groups[:_SHOWN])
         return f"subjects that are written in two ways: {shown} ({len(groups):,} in all)"
     if pairs := _copies(words, responses):
         first, second, item, count = pairs[0]
@@ -157,7 +157,7 @@ def _growing(words: pd.DataFrame, responses: pd.DataFrame) -> tuple[float, int]:
     item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
     subject, time = responses.subject.to_numpy(), responses.time_ms.to_numpy()
     order, fixated = responses.word_id.to_numpy(), responses.time_ms.to_numpy() > 0
-    item, subject, time, order = (each[fixated] for each in (item, subject, time, order))
+    item, subject, time, order = (values[fixated] for values in (item, subject, time, order))
     step = (item[1:] == item[:-1]) & (subject[1:] == subject[:-1]) & (order[1:] > order[:-1])
     if not step.any():
         return 0.0, 0
@@ -188,7 +188,7 @@ def _copies(words: pd.DataFrame, responses: pd.DataFrame) -> list[tuple[str, str
         ["item", "digest", "size"]
     )
     return [
-        (str(first.subject[each["item"], each.digest, each["size"]]), str(each.subject))
-        + (str(each["item"]), int(each["size"]))
-        for _, each in readings[again].iterrows()
+        (str(first.subject[reading["item"], reading.digest, reading["size"]]), str(reading.subject))
+        + (str(reading["item"]), int(reading["size"]))
+        for _, reading in readings[again].iterrows()
     ]

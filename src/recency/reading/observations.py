@@ -54,9 +54,9 @@ def main(
     frame = joined(of_words, of_responses)
     value = EVENT if event else response_column(frame, str(responses))
     columns = ["subject", "word_id", value, "previous_fixated", "partition"]
-    known = {*columns, *of_words}
+    available = {*columns, *of_words}
     columns += ["span"] if "span" in frame else []  # of responses to several words
-    columns += [name for name in of_responses if name in keep and name not in {*known, "span"}]
+    columns += [name for name in of_responses if name in keep and name not in {*available, "span"}]
     frame, counts = filtered(frame, filters)
     if missing := of_responses.attrs.get("missing", 0):  # what the parser dropped, without a value
         presented = len(of_responses)
@@ -93,14 +93,14 @@ def joined(words: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
     for name in ("sentence", "item"):
         flags[f"{name}_first"] = ~words[name].duplicated()
         flags[f"{name}_last"] = ~words[name].duplicated(keep="last")
-    known = words.assign(**flags).set_index("word_id")
-    if (lost := ~responses.word_id.isin(known.index)).any():
+    by_word = words.assign(**flags).set_index("word_id")
+    if (lost := ~responses.word_id.isin(by_word.index)).any():
         raise InputError(
             f"{lost.sum():,} responses are to words that there are not (word_id "
             f"{responses.word_id[lost].iloc[0]} is one): the two files are of different data sets"
         )
-    shared = [name for name in known if name in responses]
-    frame = responses.drop(columns=shared).join(known, on="word_id")
+    shared = [name for name in by_word if name in responses]
+    frame = responses.drop(columns=shared).join(by_word, on="word_id")
     if "previous_fixated" not in frame:
         frame["previous_fixated"] = pd.NA
     return frame.astype({"previous_fixated": "boolean"})
@@ -115,9 +115,9 @@ def since_unscored(words: pd.DataFrame, surprisal: Sequence[str | Path]) -> pd.S
     for path in surprisal:
         scored = pd.read_parquet(path, columns=["word_id", "surprisal_bits"]).dropna()
         lacking |= ~words.word_id.isin(scored.word_id)
-    place = pd.Series(range(len(words)), index=words.index)
-    last = place.where(lacking).groupby(words["item"]).ffill()
-    return (place - last).fillna(NEVER).astype("int64")
+    positions = pd.Series(range(len(words)), index=words.index)
+    last = positions.where(lacking).groupby(words["item"]).ffill()
+    return (positions - last).fillna(NEVER).astype("int64")
 
 
 def filtered(
@@ -142,14 +142,14 @@ def events(frame: pd.DataFrame, query: str, where: str) -> pd.Series:
 
     Raises an InputError where the query cannot tell, since a column that it reads is missing there.
     """
-    found = conditions.evaluated(frame, f"event: {query!r}", query)
+    happened = conditions.evaluated(frame, f"event: {query!r}", query)
     if missing := [name for name in conditions.read(query).columns if frame[name].isna().any()]:
         count = int(frame[missing[0]].isna().sum())
         raise InputError(
             f"{where}: the event {query!r} needs {missing[0]}, which is missing in {count:,} of "
             f"{len(frame):,} rows; filter them out"
         )
-    return found.astype("float64")
+    return happened.astype("float64")
 
 
 def partition(observations: pd.DataFrame) -> pd.Series:
@@ -168,5 +168,5 @@ def partition(observations: pd.DataFrame) -> pd.Series:
 
 def _holds(frame: pd.DataFrame, name: str, keep: str) -> pd.Series:
     """Evaluate a filter; raise InputError unless it is a yes or no of each row."""
-    found = conditions.evaluated(frame, f"filters → {name}: {keep!r}", keep)
-    return found.fillna(False).astype(bool)
+    holds = conditions.evaluated(frame, f"filters → {name}: {keep!r}", keep)
+    return holds.fillna(False).astype(bool)

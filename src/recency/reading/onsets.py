@@ -61,10 +61,12 @@ def onsets(
             f"{ONSET}, or write lags() instead"
         )
     if ONSET in responses:
-        found = responses[["subject", "word_id", ONSET]].dropna(subset=ONSET)
-        order = found.word_id.map(words.set_index("word_id")["item"])
-        found = found.assign(item=order).sort_values(["subject", "item", ONSET, "word_id"])
-        return found.drop(columns="item").reset_index(drop=True)
+        onset_rows = responses[["subject", "word_id", ONSET]].dropna(subset=ONSET)
+        order = onset_rows.word_id.map(words.set_index("word_id")["item"])
+        onset_rows = onset_rows.assign(item=order).sort_values(
+            ["subject", "item", ONSET, "word_id"]
+        )
+        return onset_rows.drop(columns="item").reset_index(drop=True)
     return _accumulated(words, responses, where)
 
 
@@ -76,11 +78,11 @@ def _accumulated(words: pd.DataFrame, responses: pd.DataFrame, where: str) -> pd
     reading = rows.subject.astype("str") + "\t" + item[rows.word_id]
     ends = rows.groupby(reading, sort=False).word_id.agg(["first", "last"])
     sizes = (ends["last"] - ends["first"] + 1).to_numpy()
-    place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    position = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     every = pd.DataFrame(
         {
             "subject": np.repeat(ends.index.str.partition("\t").get_level_values(0), sizes),
-            "word_id": np.repeat(ends["first"].to_numpy(), sizes) + place,
+            "word_id": np.repeat(ends["first"].to_numpy(), sizes) + position,
             "reading": np.repeat(np.arange(len(sizes)), sizes),
         }
     )

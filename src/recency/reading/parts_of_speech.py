@@ -20,8 +20,8 @@ _TAGGED = re.compile(
 
 def of(tags: Iterable[str]) -> str:
     """Return noun, verb or other: of several tags of a word, its first noun or verb's."""
-    found = (_UNIVERSAL.get(tag, _PENN.get(tag[:2])) for tag in tags)
-    return next((each for each in found if each), "other")
+    parts = (_UNIVERSAL.get(tag, _PENN.get(tag[:2])) for tag in tags)
+    return next((part for part in parts if part), "other")
 
 
 def parts(word: str) -> list[str]:

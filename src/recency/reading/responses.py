@@ -32,8 +32,8 @@ def main(
             f"{hint(measure, module.MEASURES)}It has: {', '.join(module.MEASURES)}"
         )
     chosen = parsers.accepted(module, module.responses, dict(options or {}))
-    known = pd.read_parquet(words)
+    words_table = pd.read_parquet(words)
     paths = {role: Path(path) for role, path in files.items()}
-    frame = module.responses(paths, known, measure, **chosen)
-    frame = check_responses(frame, known, f"parser {parser}, {measure}")
+    frame = module.responses(paths, words_table, measure, **chosen)
+    frame = check_responses(frame, words_table, f"parser {parser}, {measure}")
     contract_files.write(frame, out)

@@ -30,10 +30,10 @@ def ends(words: Sequence[str]) -> list[bool]:
     at a quoted question or exclamation before a reporting clause ('Why not?' Abby asked).
     """
     followers = [*words[1:], ""], [*words[2:], "", ""]
-    found = [_ends(word, *two) for word, *two in zip(words, *followers, strict=False)]
-    if found:
-        found[-1] = True
-    return found
+    is_end = [_ends(word, *two) for word, *two in zip(words, *followers, strict=False)]
+    if is_end:
+        is_end[-1] = True
+    return is_end
 
 
 def _ends(word: str, second: str, third: str) -> bool:
@@ -73,7 +73,7 @@ def aligned(words: Sequence[str], sentences: Sequence[str]) -> list[bool]:
         at += len("".join(sentence.split()))
         limits.add(at)
     plain = "".join("".join(sentence.split()) for sentence in sentences)
-    found, at = [], 0
+    positions, at = [], 0
     for number, word in enumerate(words):
         if plain[at : at + len(word)] != word:
             there = plain[at : at + len(word) + 20]
@@ -82,7 +82,7 @@ def aligned(words: Sequence[str], sentences: Sequence[str]) -> list[bool]:
         if inside:
             raise ValueError(f"a sentence ends inside word {number + 1}, {word!r}")
         at += len(word)
-        found.append(at in limits)
+        positions.append(at in limits)
     if at != len(plain):
         raise ValueError(f"after the last word the sentences go on with {plain[at : at + 30]!r}")
-    return found
+    return positions

@@ -319,8 +319,10 @@ def _places(
                         f"{path}, line 1: columns are separated by {called}, expected "
                         f"{_SEPARATORS.get(separator, separator)}; save the file that way"
                     )
-            found = ", ".join(header[:40])
-            raise InputError(f"{path} has no column {name}; {hint(name, header)}It has: {found}")
+            header_text = ", ".join(header[:40])
+            raise InputError(
+                f"{path} has no column {name}; {hint(name, header)}It has: {header_text}"
+            )
     return {name: header.index(name) for name in columns + optional if name in header}
 
 
@@ -357,8 +359,8 @@ def as_text(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     def one(value: object) -> str:
         if isinstance(value, bytes):
             return value.decode("utf-8").strip()
-        found = pd.isna(value)
-        return "" if isinstance(found, bool) and found else str(value).strip()
+        is_missing = pd.isna(value)
+        return "" if isinstance(is_missing, bool) and is_missing else str(value).strip()
 
     columns = {}
     for name in frame:

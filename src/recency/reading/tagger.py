@@ -36,11 +36,11 @@ def train(treebank: str | Path, tagger: str | Path, quality: str | Path) -> None
     random.seed(SEED)  # NLTK shuffles with Python's own generator
     perceptron.train(parts["train"], nr_iter=EPOCHS)
     rows = _quality(perceptron, parts["test"])
-    weights, known, tags = perceptron.encode_json_obj()
+    weights, tag_dictionary, tags = perceptron.encode_json_obj()
     with atomic(tagger) as path:
-        made = {"weights": weights, "known": known, "tags": sorted(tags)}
-        made["vocabulary"] = sorted({word.lower() for part in parts["train"] for word, _ in part})
-        path.write_text(json.dumps(made, ensure_ascii=False, sort_keys=True), encoding="utf-8")
+        model = {"weights": weights, "known": tag_dictionary, "tags": sorted(tags)}
+        model["vocabulary"] = sorted({word.lower() for part in parts["train"] for word, _ in part})
+        path.write_text(json.dumps(model, ensure_ascii=False, sort_keys=True), encoding="utf-8")
     with atomic(quality) as path:
         rows.to_csv(path, index=False, lineterminator="\n")
 
@@ -52,40 +52,42 @@ def tag(words: pd.DataFrame, tagger: str | Path) -> pd.Series:
     """
     from nltk.tag.perceptron import PerceptronTagger
 
-    made = json.loads(Path(tagger).read_text(encoding="utf-8"))
-    trained = PerceptronTagger.decode_json_obj((made["weights"], made["known"], made["tags"]))
+    model = json.loads(Path(tagger).read_text(encoding="utf-8"))
+    trained = PerceptronTagger.decode_json_obj((model["weights"], model["known"], model["tags"]))
     parts = [part.lower() for word in words.word for part in parts_of_speech.parts(word)]
     letters = [part for part in parts if part.isalpha()]
-    there = set(made["vocabulary"])
+    there = set(model["vocabulary"])
     share = sum(part in there for part in letters) / max(1, len(letters))
     if letters and share < KNOWN:
         raise InputError(
             f"the treebank that the tagger is trained on has {share:.0%} of these words: one of their "
             "language has most; name that one as `tagger`"
         )
-    found: list[str] = []
+    tags_found: list[str] = []
     for _, sentence in words.groupby("sentence", sort=False).word:
         parts = [parts_of_speech.parts(word) for word in sentence]
-        tags = iter([each for _, each in trained.tag([part for word in parts for part in word])])
-        found += [parts_of_speech.of([next(tags) for _ in word]) for word in parts]
-    return pd.Series(found, index=words.index, dtype="str")
+        tags = iter(
+            [predicted for _, predicted in trained.tag([part for word in parts for part in word])]
+        )
+        tags_found += [parts_of_speech.of([next(tags) for _ in word]) for word in parts]
+    return pd.Series(tags_found, index=words.index, dtype="str")
 
 
 def _sentences(table: pd.DataFrame) -> list[list[tuple[str, str]]]:
     """Return each sentence of a split as pairs of word and tag."""
     groups = table.groupby("sentence", sort=False)
-    return [list(zip(each.word, each.upos, strict=True)) for _, each in groups]
+    return [list(zip(sentence.word, sentence.upos, strict=True)) for _, sentence in groups]
 
 
 def _quality(tagger, sentences: list[list[tuple[str, str]]]) -> pd.DataFrame:
     """Count how often a tagger is right about nouns, verbs and the rest."""
-    told = [parts_of_speech.of([tag]) for sentence in sentences for _, tag in sentence]
+    gold = [parts_of_speech.of([tag]) for sentence in sentences for _, tag in sentence]
     guessed = [
         parts_of_speech.of([tag])
         for sentence in sentences
         for _, tag in tagger.tag([word for word, _ in sentence])
     ]
-    pairs = pd.DataFrame({"told": told, "found": guessed})
+    pairs = pd.DataFrame({"told": gold, "found": guessed})
     right = pairs[pairs.told == pairs.found]
     counts = pd.DataFrame(
         {

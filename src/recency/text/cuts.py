@@ -44,12 +44,15 @@ def cut_words(
         raise InputError(f"words: {list(words)} is empty; the second is where the part ends")
     done = 0
     for name, text in documents:
-        own = text.split()
+        split_words = text.split()
         start = max(first - done, 0)
-        end = len(own) if last is None else min(last - done, len(own))
+        end = len(split_words) if last is None else min(last - done, len(split_words))
         if start < end:
-            yield name, text if (start, end) == (0, len(own)) else " ".join(own[start:end])
-        done += len(own)
+            yield (
+                name,
+                text if (start, end) == (0, len(split_words)) else " ".join(split_words[start:end]),
+            )
+        done += len(split_words)
         if last is not None and done >= last:
             return
     if last is not None or done <= first:

@@ -47,11 +47,11 @@ def main(
         raise InputError(f"options for {', '.join(sorted(unused))}: no file has such a reader")
     if not files:
         raise InputError(f"there is no file to make {out} from")
-    found = _documents(groups, options)
+    texts = _documents(groups, options)
     if documents:
         chosen = frozenset(documents["numbers"])
-        found = (each for n, each in enumerate(found) if n % documents["of"] in chosen)
-    _write(found, Path(out), row_group)
+        texts = (document for n, document in enumerate(texts) if n % documents["of"] in chosen)
+    _write(texts, Path(out), row_group)
 
 
 def _parts(

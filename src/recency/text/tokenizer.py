@@ -43,7 +43,7 @@ def main(
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
     if kind == "words":
-        _words(Path(text), Path(out), vocabulary, unknown, end, [Path(each) for each in also])
+        _words(Path(text), Path(out), vocabulary, unknown, end, [Path(path) for path in also])
         return
     special = list(MASKED) if kind == "masked" else [END_OF_DOCUMENT]
     smallest = 256 + len(special) + 1
@@ -87,8 +87,8 @@ def _words(
 
     counts = _counted(text)
     of_text = counts.total()
-    for own in (unknown, end):
-        counts.pop(own, None)
+    for token in (unknown, end):
+        counts.pop(token, None)
     kept = sorted(counts, key=lambda word: (-counts[word], word))[: vocabulary - 2]
     if len(kept) < vocabulary - 2:
         raise InputError(

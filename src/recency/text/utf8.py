@@ -30,7 +30,7 @@ def decoded_file(path: Path) -> Iterator[str]:
             yield from decoded_chunks(gzip.GzipFile(fileobj=file) if zipped else file, path)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(
-                f"{path}: the gzip is damaged or was cut ({error}); fetch or copy it again"
+                f"{path}: the gzip is damaged or truncated ({error}); fetch or copy it again"
             ) from error
 
 

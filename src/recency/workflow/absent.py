@@ -21,18 +21,20 @@ class Absent:
         datasets = configuration.datasets_read(self.config, self.config["experiments"])
         for table in registry.fitted_tables():
             for name in self.config.get(table, {}):
-                found = configuration.responses(self.config, name, table)
-                datasets |= {response["dataset"] for response in found}
-        entries, found = self.config["datasets"], {}
+                responses = configuration.responses(self.config, name, table)
+                datasets |= {response["dataset"] for response in responses}
+        entries, responses = self.config["datasets"], {}
         for name in sorted(datasets):
             needed = dict.fromkeys([name, configuration.owner_of_words(self.config, name)])
-            for each in needed:
-                if missing := configuration.missing_files(entries[each], self.mirrors):
-                    found.setdefault(name, f"{entries[name]['label']} is not here: {missing[0]}")
+            for file in needed:
+                if missing := configuration.missing_files(entries[file], self.mirrors):
+                    responses.setdefault(
+                        name, f"{entries[name]['label']} is not here: {missing[0]}"
+                    )
             tagger = self.files.with_words(name).get("tagger")
             if reason := self.absent_data.get((registry.key_of(TAGGED_BY), tagger)):
-                found.setdefault(name, reason)
-        return found
+                responses.setdefault(name, reason)
+        return responses
 
     @cached_property
     def absent_data(self) -> dict[tuple[str, str], str]:
@@ -63,19 +65,19 @@ class Absent:
     @cached_property
     def data_asked(self) -> list[tuple[str, str]]:
         """Data of this run other than reading times, as (key, name)."""
-        found = [
-            (key, each)
+        named = [
+            (key, entry)
             for key in registry.data()
             for name in self.config["run"]
-            for each in registry.named(self.experiment(name), key)
+            for entry in registry.named(self.experiment(name), key)
         ]
         taggers = (self.files.with_words(name).get("tagger") for name in sorted(self.asked))
-        found += [(registry.key_of(TAGGED_BY), treebank) for treebank in taggers if treebank]
-        return list(dict.fromkeys(found))
+        named += [(registry.key_of(TAGGED_BY), treebank) for treebank in taggers if treebank]
+        return list(dict.fromkeys(named))
 
     def left_out(self) -> list[str]:
         """Return one line per missing item that this run needs."""
-        reasons = [self.absent_data.get(each) for each in self.data_asked]
+        reasons = [self.absent_data.get(item) for item in self.data_asked]
         return [
             *(f"not run: {self.absent[name]}" for name in sorted(self.absent.keys() & self.asked)),
             *(f"not run: {reason}" for reason in reasons if reason),
@@ -92,9 +94,9 @@ class Absent:
             for measure, settings in self.config["datasets"][name]["measures"].items()
             if "of" not in settings or (name, measure) in asked
         ] + [
-            {"dataset": each["label"], "measure": each["kind"], "reason": each["reason"]}
-            for each in self.for_report()["other_data"]
-            if each["reason"]
+            {"dataset": row["label"], "measure": row["kind"], "reason": row["reason"]}
+            for row in self.for_report()["other_data"]
+            if row["reason"]
         ]
 
     def data_here(self, experiment: str, key: str) -> list[str]:

@@ -42,7 +42,8 @@ class Batch:
     def of(self, wildcards) -> list[tuple[str, str, str]]:
         """Return the responses fitted by a job of this batch."""
         return [
-            tuple(part.format(**dict(wildcards.items())) for part in each) for each in self.members
+            tuple(part.format(**dict(wildcards.items())) for part in member)
+            for member in self.members
         ]
 
     def rule(self, what: str) -> str:
@@ -62,8 +63,8 @@ def datasets(study: Study) -> list[Batch]:
         for name in study.config["experiments"]
     }
     apart = {name: name if name in study.absent else None for name in study.config["datasets"]}
-    found = _batches(_experiments(study, _in_experiments(study)), asked, apart)
-    return [*found, Batch("{dataset}", ("{dataset}",))]
+    batches = _batches(_experiments(study, _in_experiments(study)), asked, apart)
+    return [*batches, Batch("{dataset}", ("{dataset}",))]
 
 
 def _in_experiments(study: Study) -> list[str]:
@@ -97,8 +98,8 @@ def responses(study: Study) -> list[Batch]:
                 absent = member[1] if member[1] in study.absent else None
                 apart.setdefault(member, (str(design["base"]), absent))
     experiments = _experiments(study, study.config["lms"])
-    found = _batches(experiments | {NO_LM: frozenset(asked)}, asked, apart)
-    return [*found, Batch("{design}/{dataset}.{measure}", (tuple(f"{{{key}}}" for key in KEYS),))]
+    batches = _batches(experiments | {NO_LM: frozenset(asked)}, asked, apart)
+    return [*batches, Batch("{design}/{dataset}.{measure}", (tuple(f"{{{key}}}" for key in KEYS),))]
 
 
 def fitted_alone(study: Study) -> str:
@@ -137,12 +138,12 @@ def processes(study: Study, batch: Batch, cores: int | None) -> int:
 
 def _experiments(study: Study, lms: Iterable[str]) -> dict[str, frozenset[str]]:
     """Return LM → its experiments; for an LM in no experiment, all of them."""
-    found: dict[str, set[str]] = {lm: set() for lm in lms}
+    by_lm: dict[str, set[str]] = {lm: set() for lm in lms}
     for experiment in study.config["experiments"]:
-        for lm in found.keys() & set(study.experiment(experiment)["lms"]):
-            found[lm].add(experiment)
+        for lm in by_lm.keys() & set(study.experiment(experiment)["lms"]):
+            by_lm[lm].add(experiment)
     every = frozenset(study.config["experiments"])
-    return {lm: frozenset(experiments) or every for lm, experiments in found.items()}
+    return {lm: frozenset(experiments) or every for lm, experiments in by_lm.items()}
 
 
 def _batches(
@@ -161,8 +162,8 @@ def _batches(
     for names, lms in alike.items():
         users: dict[Hashable, list] = {}
         for member, other in apart.items():
-            if found := frozenset(name for name in names if member in asked[name]):
-                users.setdefault((found, other), []).append(member)
+            if experiments_of_member := frozenset(name for name in names if member in asked[name]):
+                users.setdefault((experiments_of_member, other), []).append(member)
         for group in users.values():
             if len(group) > 1:
                 groups.setdefault(tuple(group), []).extend(lms)

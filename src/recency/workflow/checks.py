@@ -35,22 +35,24 @@ def check(config: dict, schema: Path) -> None:
     root = Path(schema).parent
     text = Path(schema).read_text(encoding="utf-8")
     schema = registry.complete_schema(yaml.load(text, Loader=strict_yaml.LOADER))
-    for key, known in schema["properties"].items():
+    for key, value in schema["properties"].items():
         # Snakemake reads `--config key=false` as text; only False is a boolean.
-        if known.get("type") == "boolean" and config.get(key) in ("true", "false"):
+        if value.get("type") == "boolean" and config.get(key) in ("true", "false"):
             config[key] = config[key] == "true"
     look_up = value_checks.Lookup(config, schema, root)
-    found = schema_checks.problems(config, schema, look_up=look_up)
-    found = (found and _of_files(root, schema)) or found  # prefer errors that name the file
-    if found := found or _problems(config, root):
-        raise InputError(listed(found))
+    faults = schema_checks.problems(config, schema, look_up=look_up)
+    faults = (faults and _of_files(root, schema)) or faults  # prefer errors that name the file
+    if faults := faults or _problems(config, root):
+        raise InputError(listed(faults))
 
 
 def listed(problems: list[str]) -> str:
     """Return a message with one line per problem, truncated if there are many."""
-    found = [p if len(p) <= LONGEST else f"{p[: LONGEST - 1]}…" for p in dict.fromkeys(problems)]
-    more = [f"… and {len(found) - MOST} more"] if len(found) > MOST else []
-    lines = "\n".join(f"  {problem}" for problem in found[:MOST] + more)
+    lines_cut = [
+        p if len(p) <= LONGEST else f"{p[: LONGEST - 1]}…" for p in dict.fromkeys(problems)
+    ]
+    more = [f"… and {len(lines_cut) - MOST} more"] if len(lines_cut) > MOST else []
+    lines = "\n".join(f"  {problem}" for problem in lines_cut[:MOST] + more)
     return f"the config (config.yaml and its overlays) has errors:\n{lines}"
 
 
@@ -66,10 +68,10 @@ def _of_files(root: Path, schema: dict) -> list[str]:
 
 def _problems(config: dict, root: Path) -> list[str]:
     """List incompatible settings of several tables; every name is defined."""
-    found = network_checks.problems(config) + lm_checks.problems(config)
-    found += lossy_checks.problems(config) + language_checks.problems(config)
-    found += inside_checks.problems(config, root)
-    found += dataset_checks.problems(config) + design_checks.problems(config, root)
+    faults = network_checks.problems(config) + lm_checks.problems(config)
+    faults += lossy_checks.problems(config) + language_checks.problems(config)
+    faults += inside_checks.problems(config, root)
+    faults += dataset_checks.problems(config) + design_checks.problems(config, root)
     for evaluation in registry.evaluations().values():
-        found += evaluation.table_problems(config, root) if evaluation.table_problems else []
-    return found + selection.problems(config) + training_text.problems(config)
+        faults += evaluation.table_problems(config, root) if evaluation.table_problems else []
+    return faults + selection.problems(config) + training_text.problems(config)

@@ -33,8 +33,8 @@ def end_orphans(workflow) -> None:
     They would write the same files as this run's jobs. Trainings save their state first.
     """
     jobs = list(workflow.dag.needrun_jobs())
-    known = {id for job in jobs for id in workflow.persistence.external_jobids(job)}
-    left = _alive(known)
+    recorded = {id for job in jobs for id in workflow.persistence.external_jobids(job)}
+    left = _alive(recorded)
     if not left:
         return
     logger.info(
@@ -55,4 +55,4 @@ def _alive(known) -> list[str]:
         listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout
     except FileNotFoundError:
         return []
-    return sorted(set(listed.split()) & {str(each) for each in known})
+    return sorted(set(listed.split()) & {str(job_id) for job_id in known})

@@ -90,8 +90,8 @@ def fingerprints(script: Path, chosen: Chosen | None = None) -> dict[str, str]:
     """Return module → fingerprint of all modules that a script depends on."""
     modules, _ = reached(Path(script).resolve())
     pairs = tuple((p, tuple(sorted(n))) for p, n in sorted((chosen or {}).items()))
-    found = _chosen(Path(script).resolve(), pairs)
-    return modules | dict(each.rsplit(" ", 1) for each in found)
+    selected = _chosen(Path(script).resolve(), pairs)
+    return modules | dict(line.rsplit(" ", 1) for line in selected)
 
 
 def remember(memory: Path) -> None:
@@ -107,9 +107,9 @@ def remember(memory: Path) -> None:
                 [folder.with_suffix(".py"), *folder.rglob("*.py"), *folder.rglob("*.R")]
             )
     for path in filter(Path.is_file, files):
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
         name = path.relative_to(ROOT) if ROOT in path.parents else path
-        state.update(f"{name} {found}\n".encode())
+        state.update(f"{name} {digest}\n".encode())
     now = state.hexdigest()
     try:
         kept = json.loads(memory.read_text())
@@ -155,9 +155,9 @@ def _chosen(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tu
 
 
 def _choice(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ...]:
-    known, packages = reached(script)
+    imported, packages = reached(script)
     names, done = dict(chosen), set()
-    found: dict[str, str] = {}
+    prints: dict[str, str] = {}
     while todo := packages - done:  # a selected module may select others
         for package in todo:
             paths = _files(package, names.get(package))
@@ -165,10 +165,12 @@ def _choice(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tu
             names_of = (_with_parents(name_of(path)) for path in paths)
             paths += [file_of(name) for name in set().union(*names_of)]
             modules, more = _closure(paths)
-            found |= modules
+            prints |= modules
             packages |= more
         done |= todo
-    return tuple(f"{name} {digest}" for name, digest in sorted(found.items()) if name not in known)
+    return tuple(
+        f"{name} {digest}" for name, digest in sorted(prints.items()) if name not in imported
+    )
 
 
 def _files(package: str, wanted: Collection[str] | None) -> list[Path]:
@@ -191,23 +193,23 @@ def _files(package: str, wanted: Collection[str] | None) -> list[Path]:
 
 def _closure(start: Collection[Path]) -> tuple[dict[str, str], frozenset[str]]:
     """Follow the imports of some files; see `reached`."""
-    found: dict[str, str] = {}
+    prints: dict[str, str] = {}
     packages: set[str] = set()
     todo = list(start)
     while todo:
         path = todo.pop()
         name = name_of(path)
-        if name in found or name in EXEMPT:
+        if name in prints or name in EXEMPT:
             continue
-        found[name] = fingerprint(path)
+        prints[name] = fingerprint(path)
         if path.suffix == ".py":
-            imported, chosen, beside = _reads(path)
+            imported, chosen, named_files = _reads(path)
             packages |= chosen
             if f"{PACKAGE}.plugins" in imported:
-                found |= _literals(path)
+                prints |= _literals(path)
             todo += [file_of(module) for module in imported]
-            todo += beside
-    return dict(sorted(found.items())), frozenset(packages)
+            todo += named_files
+    return dict(sorted(prints.items())), frozenset(packages)
 
 
 def name_of(path: Path) -> str:
@@ -243,7 +245,7 @@ def _reads(path: Path) -> tuple[frozenset[str], frozenset[str], tuple[Path, ...]
     Raises ValueError, with file and line, if a name cannot be resolved statically.
     """
     imported: set[str] = set()
-    chosen, beside = set(), set()
+    chosen, named_files = set(), set()
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for name in _imported(path, node):
@@ -254,11 +256,11 @@ def _reads(path: Path) -> tuple[frozenset[str], frozenset[str], tuple[Path, ...]
             chosen.add(node.args[0].value)
         # A bare extension, as of an output, names no file.
         elif isinstance(node, ast.Constant) and str(node.value)[1:].endswith(".R"):
-            beside.add(path.with_name(node.value))
+            named_files.add(path.with_name(node.value))
         elif isinstance(node, ast.Constant) and str(node.value)[1:].endswith(PARTS_OF_PAGES):
             part = path.parent / node.value
-            beside |= {part} if part.is_file() else set()
-    return frozenset(imported), frozenset(chosen), tuple(sorted(beside))
+            named_files |= {part} if part.is_file() else set()
+    return frozenset(imported), frozenset(chosen), tuple(sorted(named_files))
 
 
 def _literals(path: Path) -> dict[str, str]:
@@ -317,7 +319,7 @@ def _with_parents(name: str) -> set[str]:
     """Return a dotted name and its parent packages that are modules of this project."""
     parts = name.split(".")
     names = {".".join(parts[: end + 1]) for end in range(len(parts))}
-    return {each for each in names if file_of(each) is not None}
+    return {parent for parent in names if file_of(parent) is not None}
 
 
 def _is_of_plugins(function: ast.expr, name: str) -> bool:
@@ -358,11 +360,11 @@ def _written(node: ast.AST, lines: list[str]) -> list[str]:
         if isinstance(value, list):
             if value:
                 lines.append(f"{field} {len(value)}")
-            for each in value:
-                if isinstance(each, ast.AST):
-                    _written(each, lines)
+            for item in value:
+                if isinstance(item, ast.AST):
+                    _written(item, lines)
                 else:
-                    lines.append(repr(each))
+                    lines.append(repr(item))
         elif isinstance(value, ast.AST):
             lines.append(f"{field} 1")
             _written(value, lines)

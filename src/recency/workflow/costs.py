@@ -117,23 +117,23 @@ class Timing:
         """
         if kind not in self._parts:
             folders = sorted((self.results / kind).rglob(stored_parts.FOLDER))
-            self._parts[kind] = {each.parent: stored_parts.seconds(each.parent) for each in folders}
-        known = self._parts[kind]
-        every = [second for found in known.values() for second in found]
-        if alike := known.get(folder, []):
+            self._parts[kind] = {path.parent: stored_parts.seconds(path.parent) for path in folders}
+        by_folder = self._parts[kind]
+        every = [second for times in by_folder.values() for second in times]
+        if alike := by_folder.get(folder, []):
             return mean(alike), True
         return (mean(every), False) if every else (SECONDS[kind], False)
 
     def training(self, lm: str) -> tuple[float | None, bool]:
         """Return core seconds of a training (None if unknown) and whether they were measured."""
         threads = self.config["threads"]["train"]
-        known = self.of_rule("train")
-        if lm in known:
-            return known[lm] * threads, True
+        finished = self.of_rule("train")
+        if lm in finished:
+            return finished[lm] * threads, True
         work = self.operations(lm)
-        timed = {name: self.operations(name) for name in known if name in self.config["lms"]}
+        timed = {name: self.operations(name) for name in finished if name in self.config["lms"]}
         rates = [
-            timed[name] / known[name] for name in timed if timed[name] and self._alike(name, lm)
+            timed[name] / finished[name] for name in timed if timed[name] and self._alike(name, lm)
         ]
         if work and rates:
             return work / mean(rates) * threads, True
@@ -193,13 +193,13 @@ def costs(workflow, study, names: Iterable[str]) -> dict[str, Cost]:
     except errors as error:
         if len(names) == 1:
             return {names[0]: Cost(unplanned=_short(error))}
-    found = {}
+    by_target = {}
     for name in names:
         try:
-            found |= _planned(workflow, study, timing, [name])
+            by_target |= _planned(workflow, study, timing, [name])
         except errors as error:
-            found[name] = Cost(unplanned=_short(error))
-    return found
+            by_target[name] = Cost(unplanned=_short(error))
+    return by_target
 
 
 def _short(error: BaseException) -> str:
@@ -274,8 +274,8 @@ def _of_job(kind: str, job, timing: Timing) -> tuple[float | None, bool]:
         return timing.training(job.wildcards.lm)
     if (what := batches.kind_of(job.rule.name)) in ("regression", "surprisal"):
         return _of_parts(what, job, timing)
-    if known := timing.of_rule(job.rule.name):
-        return mean(known.values()), True
+    if finished := timing.of_rule(job.rule.name):
+        return mean(finished.values()), True
     if kind == "other" and job.resources.get("runtime", 0) >= LONG:
         return None, False
     _, seconds = kinds().get(batches.kind_of(job.rule.name), (kind, SECONDS["other"]))
@@ -287,16 +287,18 @@ def _of_parts(what: str, job, timing: Timing) -> tuple[float, bool]:
     endings = {"regression": ".json", "surprisal": ".parquet"}
     files = [Path(path) for path in job.output if path.endswith(endings[what])]
     left = [path for path in files if not path.exists()] or files
-    found = [timing.part(what, path.parent) for path in left]
-    return START + sum(seconds for seconds, _ in found), all(measured for _, measured in found)
+    estimates = [timing.part(what, path.parent) for path in left]
+    return START + sum(seconds for seconds, _ in estimates), all(
+        measured for _, measured in estimates
+    )
 
 
 def _seconds(path: Path) -> float | None:
     """Return the mean seconds of a benchmark over repeats, None if it has none."""
     with path.open(newline="") as file:
-        found = [row.get("s") for row in csv.DictReader(file, delimiter="\t")]
+        values = [row.get("s") for row in csv.DictReader(file, delimiter="\t")]
     try:
-        return mean(float(value) for value in found if value is not None)
+        return mean(float(value) for value in values if value is not None)
     except ValueError:
         return None
 

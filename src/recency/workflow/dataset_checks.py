@@ -13,16 +13,16 @@ from recency.workflow.schema_checks import short
 
 def problems(config: dict) -> list[str]:
     """List faults in options, measures, filters and simulated readers of datasets."""
-    found = []
+    faults = []
     for name, dataset in config["datasets"].items():
         where = f"datasets → {name}"
-        found += _shared_words(config, where, dataset)
-        found += _options(f"{where} → options", dataset) or _columns(where, dataset)
-        found += _measures(where, dataset)
-        found += _filters(config, where, dataset)
+        faults += _shared_words(config, where, dataset)
+        faults += _options(f"{where} → options", dataset) or _columns(where, dataset)
+        faults += _measures(where, dataset)
+        faults += _filters(config, where, dataset)
         if "simulate" in dataset:
-            found += _simulated(f"{where} → simulate", dataset)
-    return found
+            faults += _simulated(f"{where} → simulate", dataset)
+    return faults
 
 
 def _shared_words(config: dict, where: str, dataset: dict) -> Iterator[str]:
@@ -43,23 +43,23 @@ def _options(where: str, dataset: dict) -> list[str]:
         taken |= plugins.keywords(configuration.PARSERS, parser, function)
     taken.pop("measures", None)  # set by the workflow
     choices = plugins.literal(configuration.PARSERS, parser, "CHOICES")
-    found = [
+    faults = [
         f"{' → '.join([where, *path])}: {text}"
         for path, text in option_checks.faults(options, taken, choices)
     ]
     keys, mapped = plugins.literal(configuration.PARSERS, parser, "KEYS"), options.get("columns")
     if keys and isinstance(mapped, dict):
         lost = [name for name in mapped if name not in keys]
-        found += [f"{where} → columns: {parser} have no {nearest(name, keys)}" for name in lost]
+        faults += [f"{where} → columns: {parser} have no {nearest(name, keys)}" for name in lost]
     if isinstance(join := options.get("join"), dict) and (problem := join_keys.problem(join)):
-        found.append(f"{where} → {problem}")
-    return found
+        faults.append(f"{where} → {problem}")
+    return faults
 
 
 def _columns(where: str, dataset: dict) -> list[str]:
     """List column names of a user's table that are invalid, or unusable in formulas."""
     columns = declared_columns.mapped(dataset) if dataset["parser"] == "table" else {}
-    found = [
+    faults = [
         f"{where} → options → columns → {name}: {short(column)} is not the name of a column"
         for name, column in columns.items()
         if not (isinstance(column, str) and column.strip())
@@ -71,9 +71,9 @@ def _columns(where: str, dataset: dict) -> list[str]:
     )  # rows are verified by it
     given = [("options → columns", name) for name in columns if name not in keys]
     given += [("predictors", name) for name in declared_columns.of_predictors(dataset)]
-    return found + [
-        f"{where} → {place} → {name}: the workflow reserves this name in formulas; call it given_{name}"
-        for place, name in given
+    return faults + [
+        f"{where} → {path} → {name}: the workflow reserves this name in formulas; call it given_{name}"
+        for path, name in given
         if name in ("length", "unigram", "surprisal")
     ]
 
@@ -82,21 +82,23 @@ def _measures(where: str, dataset: dict) -> Iterator[str]:
     """Yield measures that the parser does not provide, and undefined filters and events."""
     steps = dataset.get("filters", {})
     given = plugins.literal(configuration.PARSERS, dataset["parser"], "MEASURES")
-    others = [name for name, each in dataset["measures"].items() if "of" not in each]
+    others = [
+        name for name, measure_entry in dataset["measures"].items() if "of" not in measure_entry
+    ]
     for measure, settings in dataset["measures"].items():
-        place, of = f"{where} → measures → {measure}", settings.get("of")
+        path, of = f"{where} → measures → {measure}", settings.get("of")
         mapped = _of_pymovements(dataset)
         if of is None and mapped is not None and measure not in mapped:
             near = nearest(measure, [name for name in mapped if name.isupper()])
-            yield f"{place}: {dataset['pymovements']} has no measure {near}"
+            yield f"{path}: {dataset['pymovements']} has no measure {near}"
         if of is None and given and measure not in given:
             near = nearest(measure, given)
-            yield f"{place}: the parser {dataset['parser']} has no measure {near}"
+            yield f"{path}: the parser {dataset['parser']} has no measure {near}"
         if of is not None and of not in others:
-            yield f"{place} → of: no measure is called {nearest(of, others)}"
+            yield f"{path} → of: no measure is called {nearest(of, others)}"
         for step in settings["filters"]:
             if step not in steps:
-                yield f"{place}: no filter is called {nearest(step[:60], steps)}"
+                yield f"{path}: no filter is called {nearest(step[:60], steps)}"
 
 
 def _of_pymovements(dataset: dict) -> dict | None:
@@ -108,21 +110,23 @@ def _of_pymovements(dataset: dict) -> dict | None:
 
 def _filters(config: dict, where: str, dataset: dict) -> list[str]:
     """List filters and events that are not conditions, or use unknown columns."""
-    found: dict[str, None] = {}
+    faults: dict[str, None] = {}
     steps = dataset.get("filters", {})
-    used = {step for each in dataset["measures"].values() for step in each["filters"]}
+    used = {
+        step for measure_entry in dataset["measures"].values() for step in measure_entry["filters"]
+    }
     asked = [(None, f"filters → {step[:60]}", steps[step]) for step in steps if step not in used]
-    for measure, each in dataset["measures"].items():
-        known = [step for step in each["filters"] if step in steps]
-        asked += [(measure, f"filters → {step[:60]}", steps[step]) for step in known]
-        if "event" in each:
-            asked.append((measure, f"measures → {measure} → event", each["event"]))
+    for measure, measure_entry in dataset["measures"].items():
+        defined = [step for step in measure_entry["filters"] if step in steps]
+        asked += [(measure, f"filters → {step[:60]}", steps[step]) for step in defined]
+        if "event" in measure_entry:
+            asked.append((measure, f"measures → {measure} → event", measure_entry["event"]))
     columns_of = cache(partial(declared_columns.of_filters, config, dataset))
-    for measure, place, condition in asked:
+    for measure, path, condition in asked:
         columns = columns_of(measure)
         if problem := filters.problem(condition, columns):
-            found[f"{where} → {place}: {problem}"] = None
-    return list(found)
+            faults[f"{where} → {path}: {problem}"] = None
+    return list(faults)
 
 
 def _simulated(where: str, dataset: Mapping) -> Iterator[str]:

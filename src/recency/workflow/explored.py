@@ -49,9 +49,9 @@ def inputs(study: Study, experiment: str) -> dict:
         )
         read[-1]["fit"] = regressions.fit_partition(r["dataset"], r["measure"])
     datasets = [regressions.predictors(study, name) for name in study.datasets_of(experiment)]
-    files["words"] = [each["words"] for each in datasets]
+    files["words"] = [dataset["words"] for dataset in datasets]
     if all(regressions.names_unigram(study, r["design"]) for r in responses):
-        files["unigrams"] = [each["unigram"] for each in datasets]
+        files["unigrams"] = [dataset["unigram"] for dataset in datasets]
     if registry.evaluations()["measured_memory"].applies(study, experiment):
         files["half_life"] = MEMORY.format(experiment=experiment)
     files["surprisals"] = regressions.surprisals(study, experiment)
@@ -67,8 +67,8 @@ def setting(study: Study, experiment: str, name: str) -> object:
     if name == "datasets":
         labels = study.config["datasets"]
         return [
-            {"dataset": each, "label": labels[each]["label"]}
-            for each in study.datasets_of(experiment)
+            {"dataset": dataset, "label": labels[dataset]["label"]}
+            for dataset in study.datasets_of(experiment)
         ]
     if name == "responses":
         return _responses(study, experiment)

@@ -22,42 +22,42 @@ def files(study: Study, lm: str) -> dict[str, list[str] | str]:
 
     The tables are those of the run's experiments; with `run: []` there are none.
     """
-    found: dict[str, list[str] | str] = {"model": study.weights(lm)}
-    if found["model"]:
-        found["training"] = f"<results>/lms/{study.trained_as(lm)}/training.csv"
+    inputs: dict[str, list[str] | str] = {"model": study.weights(lm)}
+    if inputs["model"]:
+        inputs["training"] = f"<results>/lms/{study.trained_as(lm)}/training.csv"
     ranked = registry.ranking()
     for name in TABLES:
-        found[name] = [
+        inputs[name] = [
             f"<results>/experiments/{experiment}/{name}.csv"
             for experiment in study.config["run"]
             if lm in study.experiment(experiment).get("lms", [])
             and set(study.all_datasets(experiment)) - study.not_run.keys()
             and ranked.applies(study, experiment)
         ]
-    return found
+    return inputs
 
 
 def about(study: Study, lm: str) -> dict:
     """Return the information on an LM for its card; see recency.export.card."""
     entry, config = study.lms[lm], study.config
-    made = {}
+    origin = {}
     if "checkpoint" not in entry:
         corpus = config["corpora"][entry["corpus"]]
-        made = {
+        origin = {
             "corpus": {"label": entry["corpus"]}
             | {key: corpus[key] for key in ("label", "licence", "cite") if key in corpus},
             "recipe": config["recipes"][entry["recipe"]],
             "seed": entry["seed"],
         } | {key: entry[key] for key in ("step",) if key in entry}
     else:
-        made["checkpoint"] = entry["checkpoint"]
+        origin["checkpoint"] = entry["checkpoint"]
     if entry.get("lossy"):
-        made["lossy"] = {k: v for k, v in entry["lossy"].items() if k != "unigram"}
-    own = {k: v for k, v in config.get("export", {}).items() if k in ("licence", "cite")}
+        origin["lossy"] = {k: v for k, v in entry["lossy"].items() if k != "unigram"}
+    terms = {k: v for k, v in config.get("export", {}).items() if k in ("licence", "cite")}
     labels = {name: dataset["label"] for name, dataset in config["datasets"].items()}
     return (
-        made
-        | own
+        origin
+        | terms
         | {
             "label": entry["label"],
             "study": config["study"],
@@ -209,10 +209,12 @@ def _what(lm: dict) -> str:
     if kind != "network":
         also = {"ngram": "n-grams", "mix": "LMs mixed", "by_language": "an LM for each language"}
         return ({"table": "surprisals from a table"} | also)[kind]
-    made = f"checkpoint {lm['checkpoint']}" if "checkpoint" in lm else f"trained on {lm['corpus']}"
+    origin = (
+        f"checkpoint {lm['checkpoint']}" if "checkpoint" in lm else f"trained on {lm['corpus']}"
+    )
     bias = ", ".join(f"{key} {value}" for key, value in lm["bias"].items())
     put_on = " put on at inference" if lm["applied"] == "inference" else ""
-    return made if lm["applied"] == "none" else f"{made}; bias: {bias}{put_on}"
+    return origin if lm["applied"] == "none" else f"{origin}; bias: {bias}{put_on}"
 
 
 def crate_settings(study: Study) -> dict:
@@ -232,7 +234,7 @@ def _originals(study: Study) -> list[str]:
     """Return the original files of a run's datasets, trained LMs and unigram models."""
     run, config = study.config["run"], study.config
     datasets = {name for experiment in run for name in study.datasets_of(experiment)}
-    found = [
+    paths = [
         path
         for name in sorted(datasets)
         for part in ("words", "responses")
@@ -244,7 +246,7 @@ def _originals(study: Study) -> list[str]:
     corpora = {lm["corpus"] for lm in lms if "recipe" in lm} | {unigram.get("corpus")}
     for name in sorted(filter(None, corpora)):
         if "pretokenized" in config["corpora"][name]:
-            found.append(study.files.pretokenized(name))
+            paths.append(study.files.pretokenized(name))
         elif "simulate" not in config["corpora"][name]:
-            found += study.corpus_files(name)
-    return list(dict.fromkeys(found))
+            paths += study.corpus_files(name)
+    return list(dict.fromkeys(paths))

@@ -156,51 +156,51 @@ class Files:
     @cached_property
     def known(self) -> dict[str, dict]:
         """Path → URL, checksums and notes, for every downloaded or user-supplied file."""
-        found = self._of_text()
+        by_path = self._of_text()
         for name, dataset in self.config["datasets"].items():
             for part in ("words", "responses"):
                 if "dataset" not in dataset[part]:  # else another dataset has the files
                     paths = self.dataset(name, part)
-                    found |= {paths[role]: file for role, file in dataset[part].items()}
+                    by_path |= {paths[role]: file for role, file in dataset[part].items()}
             if "predictors" in dataset and "dataset" not in dataset["words"]:
                 paths = self.predictors(name)
-                found |= {paths[n]: entry["table"] for n, entry in dataset["predictors"].items()}
+                by_path |= {paths[n]: entry["table"] for n, entry in dataset["predictors"].items()}
         for key, kind in registry.data().items():
             for name, entry in self.config.get(kind.table, {}).items():
                 for role in (role for role in kind.roles if role in entry):
-                    found[self.data(key, name, role)] = entry[role]
+                    by_path[self.data(key, name, role)] = entry[role]
         for name, lm in self.config["lms"].items():
             if "file" in lm.get("ngram", {}):
-                found[self.ngrams(name)] = lm["ngram"]["file"]
+                by_path[self.ngrams(name)] = lm["ngram"]["file"]
             if "table" in lm.get("surprisals", {}):
-                found[self.surprisals(name, "")] = lm["surprisals"]["table"]
+                by_path[self.surprisals(name, "")] = lm["surprisals"]["table"]
             for dataset, file in lm.get("surprisals", {}).get("tables", {}).items():
-                found[self.surprisals(name, dataset)] = file
-        return {path: file for path, file in found.items() if path.startswith("<resources>/")}
+                by_path[self.surprisals(name, dataset)] = file
+        return {path: file for path, file in by_path.items() if path.startswith("<resources>/")}
 
     def _of_text(self) -> dict[str, dict]:
         """Return path → URL, checksums and notes, for texts, tokenizers and word counts."""
-        found = {}
+        by_path = {}
         for table in ("corpora", *(kind.table for kind in registry.data().values())):
             for entry in self.config.get(table, {}).values():
                 for row in self.sources(entry) if "sources" in entry else ():
-                    found[self.downloaded(row.url)] = row.file()
+                    by_path[self.downloaded(row.url)] = row.file()
         for name, corpus in self.config["corpora"].items():
             if "pretokenized" in corpus:
-                found[self.pretokenized(name)] = corpus["pretokenized"]
+                by_path[self.pretokenized(name)] = corpus["pretokenized"]
             if "file" in corpus:
-                found[self.dataset_file(name, "text", corpus["file"])] = corpus["file"]
+                by_path[self.dataset_file(name, "text", corpus["file"])] = corpus["file"]
         for name, tokenizer in self.config["tokenizers"].items():
             if "file" in tokenizer:
-                found[self.tokenizer(name)] = tokenizer["file"]
+                by_path[self.tokenizer(name)] = tokenizer["file"]
         for name, unigram in self.config["unigrams"].items():
             if "counts" in unigram:
-                found[self.counts(name)] = unigram["counts"]
-        return found
+                by_path[self.counts(name)] = unigram["counts"]
+        return by_path
 
     def origins(self, dataset: str) -> list[dict]:
         """Return role, from and checksum of each file of a dataset."""
-        found = []
+        rows = []
         for part in ("words", "responses"):
             entry = (
                 self.with_words(dataset) if part == "words" else self.config["datasets"][dataset]
@@ -209,15 +209,18 @@ class Files:
                 source = file.get("url") or file.get("placed") or file.get("local")
                 checksum = file.get("sha256") or file.get("git_blob") or file.get("md5") or ""
                 source = source or "made by the workflow"
-                found.append({"role": f"{part}: {role}", "from": source, "checksum": checksum})
+                rows.append({"role": f"{part}: {role}", "from": source, "checksum": checksum})
                 if "stand_in" in file:
-                    known = {"role": f"{part}: {role}, stand-in", "from": file["stand_in"]["path"]}
-                    found.append(known | {"checksum": file["stand_in"].get("sha256", "")})
-        return found
+                    stand_in = {
+                        "role": f"{part}: {role}, stand-in",
+                        "from": file["stand_in"]["path"],
+                    }
+                    rows.append(stand_in | {"checksum": file["stand_in"].get("sha256", "")})
+        return rows
 
     def about(self, dataset: str) -> dict[str, str]:
         """Return licence, citation and the like of a dataset, from the config."""
         entry = self.config["datasets"][dataset]
         titles = {"cite": "Cite", "licence": "Licence", "parser": "Parser", "language": "Language"}
-        found = {title: str(entry[key]) for key, title in titles.items() if key in entry}
-        return {"Licence": "not stated in the config"} | found
+        stated = {title: str(entry[key]) for key, title in titles.items() if key in entry}
+        return {"Licence": "not stated in the config"} | stated

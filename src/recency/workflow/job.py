@@ -87,8 +87,8 @@ def refused(error: BaseException | None) -> str | None:
 
 def _number(error: BaseException) -> int | None:
     """Return the errno of an error; libraries in Rust have it in the message."""
-    told = re.search(r"\(os error (\d+)\)", str(error))
-    return int(told[1]) if told else getattr(error, "errno", None)
+    match = re.search(r"\(os error (\d+)\)", str(error))
+    return int(match[1]) if match else getattr(error, "errno", None)
 
 
 def _no_memory(error: BaseException) -> bool:
@@ -102,5 +102,5 @@ def code_of(params) -> dict[str, str]:
     """
     named = len(dict(params.items()))
     unnamed = list(params)[named:]
-    lines = [line for each in unnamed for line in ([each] if isinstance(each, str) else each)]
+    lines = [line for value in unnamed for line in ([value] if isinstance(value, str) else value)]
     return dict(line.rsplit(" ", 1) for line in lines)

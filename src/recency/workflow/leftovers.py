@@ -41,7 +41,7 @@ def date_now(folders: Iterable[str | Path]) -> int:
 
     Otherwise Snakemake would treat outputs as older than their inputs, and stop.
     """
-    now, found = time.time(), 0
+    now, count = time.time(), 0
     for folder in folders:
         for where, _, files in os.walk(folder):
             for name in files:
@@ -49,10 +49,10 @@ def date_now(folders: Iterable[str | Path]) -> int:
                 try:
                     if path.lstat().st_mtime > now + SKEW:
                         os.utime(path, (now, now), follow_symlinks=False)
-                        found += 1
+                        count += 1
                 except OSError:  # removed, or another account's
                     continue
-    return found
+    return count
 
 
 def _found(folders: Iterable[str | Path]) -> Iterator[Path]:

@@ -29,12 +29,12 @@ def lines(
         study = workflow.globals["study"]
         config = study.config
         listed = targets(config)
-        found = costs.costs(workflow, study, costs.listed(config, everything))
+        by_target = costs.costs(workflow, study, costs.listed(config, everything))
         absent = {name: _absent(study, name) for name in config["experiments"]}
         internal = _internal(workflow.rules, listed) if everything else []
-    rows = _rows(listed, found, absent, cores, everything)
+    rows = _rows(listed, by_target, absent, cores, everything)
     head = f"study {config['study']}, scale {config['scale']}; remaining jobs, on {cores} cores"
-    return [head, *_table(rows), *internal, *_notes(found.values(), everything)]
+    return [head, *_table(rows), *internal, *_notes(by_target.values(), everything)]
 
 
 def plain_lines(config: Mapping) -> list[str]:
@@ -82,8 +82,10 @@ def _notes(found: Iterable[Cost], everything: bool) -> list[str]:
 
 def _internal(rules: Iterable, listed: Sequence[Target]) -> list[str]:
     """Return one line per rule that is not a target, from its script's docstring."""
-    known = {target.name for target in listed}
-    titles = {each.rule: ", ".join(t for _, t in each.makes.values()) for each in products()}
+    shown = {target.name for target in listed}
+    titles = {
+        product.rule: ", ".join(t for _, t in product.makes.values()) for product in products()
+    }
     rows = [
         (
             rule.name,
@@ -91,7 +93,7 @@ def _internal(rules: Iterable, listed: Sequence[Target]) -> list[str]:
             or _docstring(Path(rule.basedir.get_path_or_uri(secret_free=True), rule.script)),
         )
         for rule in rules
-        if rule.name not in known and rule.script
+        if rule.name not in shown and rule.script
     ]
     return ["", "internal rules, on which targets depend", *_table(rows)]
 
@@ -118,7 +120,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows with all but the last column padded, up to WIDTH."""
     widths = [min(WIDTH, max(map(len, column))) for column in zip(*rows, strict=True)][:-1]
     return [
-        "  ".join([*(f"{each:{width}}" for each, width in zip(row, widths)), row[-1]]).rstrip()
+        "  ".join([*(f"{cell:{width}}" for cell, width in zip(row, widths)), row[-1]]).rstrip()
         for row in rows
     ]
 

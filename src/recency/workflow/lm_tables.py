@@ -29,7 +29,7 @@ def expand(config: dict) -> None:
         if not isinstance(columns, dict):
             continue
         shared = {name: value for name, value in entry.items() if name not in OWN}
-        made = {}
+        expanded = {}
         for name, column in columns.items():
             if key == "tags":
                 of_store = {"tag": column, "predictor": entry.get("predictor", "surprisal")}
@@ -37,15 +37,15 @@ def expand(config: dict) -> None:
             else:
                 keys = {entry.get("value", "surprisal"): column, **entry.get("keys", {})}
                 surprisals = shared | {"columns": keys}
-            made[str(name)] = {"label": str(name), "surprisals": surprisals}
-        for name, lm in made.items():
+            expanded[str(name)] = {"label": str(name), "surprisals": surprisals}
+        for name, lm in expanded.items():
             if lms.get(name, lm) != lm:
                 raise InputError(
                     f"{where}: an LM {name!r} already exists; give this one another name: "
                     f"`{key}: {{{name}_{group}: {columns[name]}, …}}`"
                 )
-        lms.update(made)
-        groups.setdefault(group, list(made))
+        lms.update(expanded)
+        groups.setdefault(group, list(expanded))
 
 
 def expand_biased(config: dict) -> None:
@@ -112,7 +112,7 @@ def _decimal(where: str, entry: dict) -> dict[str, str]:
     table = anything.read(path, anything.Style())
     given = entry.get("keys", {}).values()
     keys = {name for column in given for name in ([column] if isinstance(column, str) else column)}
-    found = {}
+    columns = {}
     for column in table.frame.columns:
         values = table[column][~table[column].isin(_MISSING)].head(1000)
         number = values.str.fullmatch(r"-?\d*\.?\d+([eE][-+]?\d+)?")
@@ -122,7 +122,7 @@ def _decimal(where: str, entry: dict) -> dict[str, str]:
             and number.all()
             and values.str.contains(r"[.eE]").any()
         ):
-            found[re.sub(r"[^A-Za-z0-9._-]+", "-", column).strip("-.")] = column
-    if not found:
+            columns[re.sub(r"[^A-Za-z0-9._-]+", "-", column).strip("-.")] = column
+    if not columns:
         raise InputError(f"{where} → columns: {path} has no column of decimal numbers")
-    return found
+    return columns

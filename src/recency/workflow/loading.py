@@ -81,8 +81,8 @@ def merge(base: dict, over: dict) -> dict:
 
 def tables() -> list[str]:
     """Return the tables that a corpus file may have."""
-    found = registry.data().values()
-    return ["corpora", "tokenizers", "datasets", *(kind.table for kind in found)]
+    kinds = registry.data().values()
+    return ["corpora", "tokenizers", "datasets", *(kind.table for kind in kinds)]
 
 
 def corpus_files(root: str | Path) -> dict[str, dict[str, dict]]:
@@ -90,17 +90,17 @@ def corpus_files(root: str | Path) -> dict[str, dict[str, dict]]:
 
     Raises InputError, with file and line or key, if one is not YAML or has another table.
     """
-    found, known = {}, tables()
+    by_path, allowed = {}, tables()
     for path in sorted((Path(root) / FOLDER).glob("*.y*ml")):
         name = str(FOLDER / path.name)
         content = strict_yaml.read(path, name)
         for table, entries in content.items():
-            if table not in known:
-                raise InputError(f"{name}: unknown key {nearest(table, known)}")
+            if table not in allowed:
+                raise InputError(f"{name}: unknown key {nearest(table, allowed)}")
             if not isinstance(entries, dict):
                 raise InputError(f"{name}: {table} is not a table of names and their entries")
-        found[name] = content
-    return found
+        by_path[name] = content
+    return by_path
 
 
 def entries_of(files: dict[str, dict[str, dict]]) -> dict[str, dict]:
@@ -121,9 +121,9 @@ def _written_out(lms: object, groups: dict) -> object:
     """Return a list of LMs with groups expanded and without repetitions."""
     if not isinstance(lms, list) or not all(isinstance(name, str) for name in lms):
         return lms
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for name in lms:
         members = groups.get(name)
         listed = isinstance(members, list) and all(isinstance(lm, str) for lm in members)
-        found |= dict.fromkeys(members if listed else [name])
-    return list(found)
+        names |= dict.fromkeys(members if listed else [name])
+    return list(names)

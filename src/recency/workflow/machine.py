@@ -149,14 +149,14 @@ def _gb(size: float) -> str:
 
 def smaller_studies(config: Mapping, root: str | Path) -> list[tuple[str, str]]:
     """List command and label of scales and studies (config.<study>.yaml) that run without a GPU."""
-    root, found = Path(root), []
+    root, studies = Path(root), []
 
     def small(scale: Mapping, recipes: Mapping) -> bool:
         return recipes.get(scale.get("recipe"), {}).get("device", "cuda") != "cuda"
 
     for name, scale in config["scales"].items():
         if name != config["scale"] and small(scale, config["recipes"]):
-            found.append((f"--config scale={name}", scale.get("label", name)))
+            studies.append((f"--config scale={name}", scale.get("label", name)))
     makefile = root / "Makefile"
     targets = makefile.read_text() if makefile.exists() else ""
     for path in sorted(root.glob("config.*.yaml")):
@@ -164,10 +164,12 @@ def smaller_studies(config: Mapping, root: str | Path) -> list[tuple[str, str]]:
         overlay = yaml.safe_load(path.read_text()) or {}
         scale = overlay.get("scales", {}).get(overlay.get("scale"), {})
         if study != config["study"] and small(scale, overlay.get("recipes", {})):
-            made = re.search(rf"^{study}:", targets, re.MULTILINE)
-            command = f"make {study}" if made else f"./run --cores all --configfile {path.name}"
-            found.append((command, scale.get("label", study)))
-    return found
+            has_target = re.search(rf"^{study}:", targets, re.MULTILINE)
+            command = (
+                f"make {study}" if has_target else f"./run --cores all --configfile {path.name}"
+            )
+            studies.append((command, scale.get("label", study)))
+    return studies
 
 
 def check(config: Mapping, needed: Needs, machine: Machine, root: str | Path) -> None:

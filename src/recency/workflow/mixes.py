@@ -40,8 +40,8 @@ class Mix:
         where = [f"<results>/surprisal/{lm}/{dataset}" for lm in self.lms]
         return {
             "words": f"<results>/datasets/{dataset}/words.parquet",
-            "scores": [f"{each}.parquet" for each in where],
-            "ledgers": [f"{each}.ledger.csv" for each in where],
+            "scores": [f"{stem}.parquet" for stem in where],
+            "ledgers": [f"{stem}.ledger.csv" for stem in where],
         }
 
     def held_out(self) -> dict[str, object]:
@@ -57,8 +57,8 @@ class Mix:
         where = [f"<results>/mixes/{on['corpus']}/{lm}" for lm in self.lms]
         return histories | {
             "words": f"<results>/mixes/{on['corpus']}/words.parquet",
-            "scores": [f"{each}.parquet" for each in where],
-            "ledgers": [f"{each}.ledger.csv" for each in where],
+            "scores": [f"{stem}.parquet" for stem in where],
+            "ledgers": [f"{stem}.ledger.csv" for stem in where],
         }
 
     def _history(self, lm: str) -> str | None:
@@ -72,70 +72,70 @@ def problems(config: Mapping, name: str) -> list[str]:
     """List faults in an LM's `interpolate`."""
     entry, where = config["lms"][name], f"lms → {name}"
     lms, number = entry["interpolate"], len(entry["interpolate"]) + ("cache" in entry)
-    found = []
+    faults = []
     if number < 2:
-        found.append(
+        faults.append(
             f"{where} → interpolate: one LM cannot be interpolated; name another, or add a `cache`"
         )
-    found += [
+    faults += [
         f"{where} → interpolate: {lm!r} is itself a mixture; name its LMs"
         for lm in lms
         if "interpolate" in config["lms"][lm]
     ]
     if ("shares" in entry) == ("held_out" in entry):
-        found.append(
+        faults.append(
             f"{where}: set either `held_out`, the corpus or dataset on whose text the weights are estimated, "
             "or `shares`"
         )
     given = entry.get("shares")
     if given is not None and (len(given) != number or abs(sum(given) - 1) > 1e-6):
         of = f"{number} LMs" + ", the cache the last" * ("cache" in entry)
-        found.append(f"{where} → shares: {number} numbers that sum to 1, one for each of the {of}")
-    found += _vocabulary_problems(config, where, lms)
+        faults.append(f"{where} → shares: {number} numbers that sum to 1, one for each of the {of}")
+    faults += _vocabulary_problems(config, where, lms)
     if "corpus" in entry.get("held_out", {}):
         tables = [lm for lm in lms if configuration.kind_of(config["lms"][lm]) == "table"]
-        found += [
+        faults += [
             f"{where} → held_out → corpus: {lm!r} is a table of surprisals and cannot score other text; use a `dataset`, "
             "or `shares`"
             for lm in tables
         ]
-    return found
+    return faults
 
 
 def _vocabulary_problems(config: Mapping, where: str, lms: list[str]) -> list[str]:
     """List LMs whose probabilities are defined over other words than the others'."""
-    found, rules = [], {}
+    faults, rules = [], {}
     for lm in lms:
-        own = config["lms"][lm]
-        rule = own.get("ngram", {}).get("text_rule", "displayed")
+        entry = config["lms"][lm]
+        rule = entry.get("ngram", {}).get("text_rule", "displayed")
         rules[lm] = "displayed" if rule == "split" else rule
-        if {"metric", "future"} & own.get("scoring", {}).keys() or configuration.is_masked(
+        if {"metric", "future"} & entry.get("scoring", {}).keys() or configuration.is_masked(
             config, lm
         ):
-            found.append(
+            faults.append(
                 f"{where} → interpolate: {lm!r} is masked; its word scores are not probabilities of the "
                 "next word, and cannot be interpolated"
             )
     if len(set(rules.values())) > 1:
         lm, rule = next((lm, rule) for lm, rule in rules.items() if rule != "displayed")
-        found.append(
+        faults.append(
             f"{where} → interpolate: {lm!r} has `text_rule: {rule}`, so its probabilities are over other "
             "words than those of the rest; use displayed or split"
         )
-    return found
+    return faults
 
 
 def experiment_problems(config: Mapping, name: str) -> list[str]:
     """List mixtures of an experiment whose weights are estimated on the text of the comparison."""
-    experiment, found = config["experiments"][name], []
+    experiment, faults = config["experiments"][name], []
     scored = {r["dataset"] for r in configuration.responses(config, name)}
     scored |= {configuration.owner_of_words(config, d) for d in scored}
     for lm in experiment["lms"]:
         entry = config["lms"][lm]
         on = entry.get("held_out", {}).get("dataset")
         if on and configuration.owner_of_words(config, on) in scored:
-            found.append(
+            faults.append(
                 f"experiments → {name} → responses: the weights of {lm!r} are estimated on {on}'s text, on which it is "
                 "compared here; use another `held_out`"
             )
-    return found
+    return faults

@@ -24,10 +24,10 @@ BOTH = "linear_both, two_slopes, one_sided"
 
 def problems(config: dict) -> list[str]:
     """List incompatible settings of networks; shared problems are listed once."""
-    found = [
+    faults = [
         p for name, entry in config["architectures"].items() for p in _architecture(name, entry)
     ]
-    found += [p for name, entry in config["recipes"].items() for p in _recipe(name, entry)]
+    faults += [p for name, entry in config["recipes"].items() for p in _recipe(name, entry)]
     networks = {
         name: configuration.language_model(config, name)
         for name, lm in config["lms"].items()
@@ -35,7 +35,7 @@ def problems(config: dict) -> list[str]:
     }
     here = {name: lm for name, lm in networks.items() if "checkpoint" not in lm}
     for name, lm in here.items():
-        found += [f"lms → {name}{problem}" for problem in _lm(config, name, lm)]
+        faults += [f"lms → {name}{problem}" for problem in _lm(config, name, lm)]
     shared: dict[str, list[str]] = {}
     entries = {f"scales → {name}": scale for name, scale in config["scales"].items()}
     for where, lm in (entries | {f"lms → {name}": lm for name, lm in networks.items()}).items():
@@ -43,11 +43,11 @@ def problems(config: dict) -> list[str]:
             shared.setdefault(problem, []).append(where)
     for problem, places in shared.items():
         more = f" (and of {len(places) - 1} more)" if len(places) > 1 else ""
-        found.append(f"{places[0]}{more}: {problem}")
+        faults.append(f"{places[0]}{more}: {problem}")
     families = {
         name: config["architectures"][lm["architecture"]]["family"] for name, lm in here.items()
     }
-    return found + [
+    return faults + [
         p for name in config["experiments"] for p in _experiment(config, name, families)
     ]
 
@@ -245,7 +245,7 @@ def _vectors(config: dict, lm: Mapping, other: str) -> Iterator[str]:
         yield f"{other!r}, which is not trained here; name one that is"
         return
     source = configuration.language_model(config, other)
-    shapes = [config["architectures"][each["architecture"]] for each in (source, lm)]
+    shapes = [config["architectures"][settings["architecture"]] for settings in (source, lm)]
     wide, has = (shape.get("embedding", shape["width"]) for shape in shapes)
     if "vectors" in config["recipes"][source["recipe"]]:
         yield f"{other!r}, which itself is initialised with vectors; name one that is not"

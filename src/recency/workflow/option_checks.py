@@ -41,10 +41,10 @@ def faults(
             yield (name,), f"{short(value)} is not {wrong}"
         elif value == []:
             yield (name,), "the list is empty"
-        elif known := list((choices or {}).get(name, ())):
-            for each in value if isinstance(value, list) else [value]:
-                if each is not None and each not in known:
-                    yield (name,), f"none is called {nearest(str(each)[:60], known)}"
+        elif allowed := list((choices or {}).get(name, ())):
+            for item in value if isinstance(value, list) else [value]:
+                if item is not None and item not in allowed:
+                    yield (name,), f"none is called {nearest(str(item)[:60], allowed)}"
 
 
 def _wrong(value: object, annotation: str) -> str | None:
@@ -58,7 +58,7 @@ def _wrong(value: object, annotation: str) -> str | None:
     for types, _ in allowed:
         if isinstance(value, types) and (types is bool or not isinstance(value, bool)):
             of_text = isinstance(value, list) and "[str]" in annotation
-            if of_text and not all(isinstance(each, str) for each in value):
+            if of_text and not all(isinstance(item, str) for item in value):
                 return "a list of texts; write numbers in quotes"
             return None
     return " or ".join(name for _, name in allowed)

@@ -48,7 +48,11 @@ def _read(study: Study) -> list[str]:
     named = [lm.get("corpus") for lm in study.config["lms"].values()]
     named += [r.get("validation", {}).get("corpus") for r in study.config["recipes"].values()]
     for experiment in study.config["experiments"].values():
-        for asked in (each for each in experiment.values() if isinstance(each, dict)):
+        for asked in (
+            evaluation_settings
+            for evaluation_settings in experiment.values()
+            if isinstance(evaluation_settings, dict)
+        ):
             named += [value for value in asked.values() if value in [*study.config["corpora"]]]
     return [name for name in dict.fromkeys(named) if name is not None]
 
@@ -75,16 +79,16 @@ def _targets(study: Study) -> Iterator[str]:
     """Yield figures and tables of a target that its experiment does not make."""
     whole = copy.copy(study)  # as if no file were missing
     whole.dry_run = True
-    made: dict[str, list[str]] = {}
+    stems: dict[str, list[str]] = {}
     for name, target in study.targets.items():
         experiment = target["experiment"]
-        if experiment not in made:
-            made[experiment] = [s for p in products.made(whole, experiment) for s in p.stems]
+        if experiment not in stems:
+            stems[experiment] = [s for p in products.made(whole, experiment) for s in p.stems]
         for stem in target["of"]:
-            if stem not in made[experiment]:
+            if stem not in stems[experiment]:
                 yield (
                     f"targets → {name} → of: the experiment {experiment} makes no "
-                    f"{nearest(stem, made[experiment])}"
+                    f"{nearest(stem, stems[experiment])}"
                 )
 
 
@@ -112,8 +116,8 @@ def _dataset(study: Study, name: str) -> Iterator[str]:
             yield from _lacking(f"{where} → {key}", column, both)
     mapped = declared_columns.mapped(entry)
     for measure, settings in entry["measures"].items():
-        own = {measure, "time_ms"} & {*mapped, *there["responses"]}
-        if "of" not in settings and not own:
+        measured = {measure, "time_ms"} & {*mapped, *there["responses"]}
+        if "of" not in settings and not measured:
             yield (
                 f"{where}: the measure {measure} has no column; write `{measure}: <column>`, "
                 f"one of {', '.join(there['responses'])[:120]}"
@@ -131,10 +135,10 @@ def _simulated(settings: Mapping) -> dict[str, list[str]]:
 
 def _lacking(where: str, column: object, header: list[str]) -> Iterator[str]:
     """Yield the columns that a header lacks; a name with a star is a pattern."""
-    for each in column if isinstance(column, list) else [column]:
-        there = any(name == each or fnmatchcase(name, str(each)) for name in header)
-        if isinstance(each, str) and not there:
-            yield f"{where}: the table has no column {nearest(each[:60], header)}"
+    for column_name in column if isinstance(column, list) else [column]:
+        there = any(name == column_name or fnmatchcase(name, str(column_name)) for name in header)
+        if isinstance(column_name, str) and not there:
+            yield f"{where}: the table has no column {nearest(column_name[:60], header)}"
 
 
 def _header(files: Mapping, entry: Mapping) -> list[str] | None:

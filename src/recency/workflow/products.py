@@ -47,14 +47,22 @@ def outputs(study: Study, experiment: str) -> list[str]:
     Snakemake notices a deleted file only if a target names it.
     """
     products = made(study, experiment)
-    found = [path for product in products for s in product.stems for path in formats(experiment, s)]
+    paths = [path for product in products for s in product.stems for path in formats(experiment, s)]
     folder = EXPERIMENT.format(experiment=experiment)
-    read = [each for product in products for each in read_by(study, product, experiment).values()]
-    found += [each for each in read if isinstance(each, str) and each.startswith(f"{folder}/")]
+    read = [
+        path_read
+        for product in products
+        for path_read in read_by(study, product, experiment).values()
+    ]
+    paths += [
+        path_read
+        for path_read in read
+        if isinstance(path_read, str) and path_read.startswith(f"{folder}/")
+    ]
     for evaluation in registry.evaluations().values():
         if evaluation.also and evaluation.applies(study, experiment):
-            found += evaluation.also(study, experiment)
-    return list(dict.fromkeys(found))
+            paths += evaluation.also(study, experiment)
+    return list(dict.fromkeys(paths))
 
 
 def formats(experiment: str, stem: str) -> list[str]:
@@ -79,12 +87,16 @@ def covered(study: Study, target: str) -> bool:
 
     def used(names: list[str]) -> set:
         settings = [study.experiment(name) for name in names]
-        lms = {lm for each in settings for lm in each["lms"]}
+        lms = {lm for setting in settings for lm in setting["lms"]}
         times = {(r["dataset"], r["measure"]) for name in names for r in study.all_responses(name)}
         keys = registry.data()
-        data = {(key, n) for each in settings for key in keys for n in registry.named(each, key)}
-        asked = [value for each in settings for value in each.values() if isinstance(value, dict)]
-        read = {each["dataset"] for each in asked if "dataset" in each}
+        data = {
+            (key, n) for setting in settings for key in keys for n in registry.named(setting, key)
+        }
+        asked = [
+            value for setting in settings for value in setting.values() if isinstance(value, dict)
+        ]
+        read = {setting["dataset"] for setting in asked if "dataset" in setting}
         return lms | times | data | {("datasets", name) for name in read | {d for d, _ in times}}
 
     available = used(study.config["run"]) - study.no_data.keys()
@@ -94,11 +106,11 @@ def covered(study: Study, target: str) -> bool:
 def of_run(study: Study) -> list[str]:
     """Return all outputs of a run: summary, report, figures and tables, and quality reports."""
     run = study.config["run"]
-    found = ["<results>/summary.txt", "<results>/report.html"]
-    found += [path for name in run for path in outputs(study, name)]
+    paths = ["<results>/summary.txt", "<results>/report.html"]
+    paths += [path for name in run for path in outputs(study, name)]
     numbered = [name for name in study.targets if covered(study, name)]
-    found += [path for name in numbered for path in target_files(study, name)]
-    return found + [path for name in run for path in check_pages(study, name)]
+    paths += [path for name in numbered for path in target_files(study, name)]
+    return paths + [path for name in run for path in check_pages(study, name)]
 
 
 def check_pages(study: Study, experiment: str) -> list[str]:
@@ -110,15 +122,15 @@ def check_pages(study: Study, experiment: str) -> list[str]:
 
 def read_by(study: Study, product: Product, experiment: str) -> dict:
     """Return keyword → input files of a product."""
-    own = registry.evaluations()[product.evaluation].inputs
-    found = {}
-    for each in product.reads:
-        keyword, _, name = each.partition("=")
-        function = (INPUTS | dict(own)).get(name or keyword)
+    own_inputs = registry.evaluations()[product.evaluation].inputs
+    files = {}
+    for role in product.reads:
+        keyword, _, name = role.partition("=")
+        function = (INPUTS | dict(own_inputs)).get(name or keyword)
         path = f"{EXPERIMENT}/{name or keyword}.csv".format(experiment=experiment)
-        found[keyword] = function(study, experiment) if function else path
+        files[keyword] = function(study, experiment) if function else path
     table = study.experiment(experiment).get("published", {}).get(product.published)
-    return found | (
+    return files | (
         {"published": study.files.shipped(f"data/published/{table}.csv")} if table else {}
     )
 
@@ -147,15 +159,18 @@ def entry(study: Study, evaluation: str, name: str) -> dict:
 
 def parameter(study: Study, product: Product, setting: str):
     """Return a function of wildcards: one of a product's parameters."""
-    own = registry.evaluations()[product.evaluation].settings
+    own_settings = registry.evaluations()[product.evaluation].settings
     keyword, _, name = setting.partition("=")
-    function = (SETTINGS | dict(own))[name or keyword]
+    function = (SETTINGS | dict(own_settings))[name or keyword]
     return lambda wildcards: function(study, wildcards.experiment)
 
 
 def parameters(study: Study, product: Product) -> dict:
     """Return keyword → function of wildcards, for the parameters of a product's rule."""
-    named = {each.partition("=")[0]: parameter(study, product, each) for each in product.settings}
+    named = {
+        setting.partition("=")[0]: parameter(study, product, setting)
+        for setting in product.settings
+    }
     return {"module": product.module} | named
 
 
@@ -261,7 +276,7 @@ def summary_settings(study: Study) -> dict:
             for name in ranked(study)
         ],
         "sections": [
-            {key: each[key] for key in ("module", "heading")} for each in summaries(study)
+            {key: summary[key] for key in ("module", "heading")} for summary in summaries(study)
         ],
         "files": {
             "figures and tables": f"results/{config['study']}/{config['scale']}/experiments/"

@@ -78,8 +78,8 @@ def _expanded(name: str, entry: object, ready: Mapping) -> object:
         spoken = {n: ready[n].get("language", "en") for n in same}
         same = [n for n in same if spoken[n] == entry["language"]]
         if not same:
-            known = ", ".join(sorted(set(spoken.values())))
-            raise InputError(f"{where}: {wanted} has no {entry['language']!r}; it has: {known}")
+            codes = ", ".join(sorted(set(spoken.values())))
+            raise InputError(f"{where}: {wanted} has no {entry['language']!r}; it has: {codes}")
     if len(same) > 1:
         listed = ", ".join(same[:_SHOWN]) + (", …" if len(same) > _SHOWN else "")
         raise InputError(
@@ -107,28 +107,28 @@ def folder() -> Path | None:
 @cache
 def definitions(folder: Path) -> dict[str, dict]:
     """Return name → definition for a folder of definitions."""
-    found = {}
+    by_name = {}
     for path in sorted(folder.glob("*.yaml")):
         content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
         if isinstance(content, dict) and "name" in content:
-            found[content["name"]] = content
-    return found
+            by_name[content["name"]] = content
+    return by_name
 
 
 def _of_definition(where: str, wanted: str, ready: object) -> dict:
     """Return the entry of a dataset without a corpus file, from its definition."""
     there = folder()
     if there is None:
-        known = sorted(set(ready))
+        names = sorted(set(ready))
         raise InputError(
             f"{where}: datasets without a file in data/corpora/ require the package's "
-            f"definitions: {INSTALL}; no corpus file has {nearest(wanted, known)}"
+            f"definitions: {INSTALL}; no corpus file has {nearest(wanted, names)}"
         )
-    known = definitions(there)
-    if wanted not in known:
-        raise InputError(f"{where}: no dataset is called {nearest(wanted, known)}")
-    definition = known[wanted]
-    resources = {each["content"]: each for each in definition.get("resources", ())}
+    names = definitions(there)
+    if wanted not in names:
+        raise InputError(f"{where}: no dataset is called {nearest(wanted, names)}")
+    definition = names[wanted]
+    resources = {resource["content"]: resource for resource in definition.get("resources", ())}
     for content, parser in (
         ("precomputed_reading_measures", "table"),
         ("precomputed_events", "fixations"),

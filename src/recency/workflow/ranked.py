@@ -60,7 +60,10 @@ class Ranked:
     def plain_lms(self, experiment: str) -> list[dict]:
         """Return the LMs in the config of an experiment with several settings or steps."""
         grid = self.grids[experiment]["lms"]
-        return [self.described(lm) for lm in dict.fromkeys(each["lm"] for each in grid.values())]
+        return [
+            self.described(lm)
+            for lm in dict.fromkeys(combination["lm"] for combination in grid.values())
+        ]
 
     def plain_baseline(self, experiment: str) -> str:
         """Return the baseline in the config of such an experiment."""
@@ -85,8 +88,8 @@ class Ranked:
         With `beside`, that of the designs' second baseline models.
         """
         asked = dict.fromkeys(r["design"] for r in self.all_responses(experiment))
-        found = [self.config["designs"][design] for design in asked]
-        if beside and all(len(designs.bases(design)) == 1 for design in found):
+        entries = [self.config["designs"][design] for design in asked]
+        if beside and all(len(designs.bases(design)) == 1 for design in entries):
             return ""
         return bases.of(self._kinds_of_base[design][-1 if beside else 0] for design in asked)
 

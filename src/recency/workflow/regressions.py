@@ -135,12 +135,12 @@ def names_unigram(study: Study, design: str) -> bool:
 
 def onsets_of(study: Study, responses: Iterable[Mapping]) -> list[str]:
     """Return the onset files of the responses whose designs have a kernel."""
-    found = [
+    paths = [
         observations_file(r, "onsets.parquet")
         for r in responses
         if delay_terms.kernels(formula(study, r["design"]).predictors)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
 def own_columns(study: Study, dataset: str, measure: str) -> list[str]:
@@ -157,14 +157,14 @@ def own_columns(study: Study, dataset: str, measure: str) -> list[str]:
 
 def named_lms(study: Study, responses: Iterable[Mapping]) -> list[dict[str, str]]:
     """Return lm and dataset for each LM that the formulas of responses name."""
-    found = [(lm, r["dataset"]) for r in responses for lm in names.lms(formula(study, r["design"]))]
-    return [{"lm": lm, "dataset": dataset} for lm, dataset in dict.fromkeys(found)]
+    pairs = [(lm, r["dataset"]) for r in responses for lm in names.lms(formula(study, r["design"]))]
+    return [{"lm": lm, "dataset": dataset} for lm, dataset in dict.fromkeys(pairs)]
 
 
 def others(study: Study, responses: Iterable[Mapping]) -> dict[str, list[str]]:
     """Return the surprisal files of named_lms(), in its order."""
-    found = named_lms(study, responses)
-    return {"others": ["<results>/surprisal/{lm}/{dataset}.parquet".format(**n) for n in found]}
+    named = named_lms(study, responses)
+    return {"others": ["<results>/surprisal/{lm}/{dataset}.parquet".format(**n) for n in named]}
 
 
 def regression_files(
@@ -188,7 +188,9 @@ def regression_files(
 
 def parted(files: Iterable[Mapping]) -> dict:
     """Merge the files of several regressions: `<role>_<number>` → files."""
-    return {f"{role}_{n}": found for n, each in enumerate(files) for role, found in each.items()}
+    return {
+        f"{role}_{n}": paths for n, by_role in enumerate(files) for role, paths in by_role.items()
+    }
 
 
 def files_of(study: Study, responses: Iterable[tuple[str, str, str]], lm: str) -> dict:
@@ -226,8 +228,8 @@ def nested_files(
 ) -> dict[str, str]:
     """Return the inputs of a regression with two LMs: those of the first, and the other's surprisal."""
     files = regression_files(study, design, dataset, measure, lm)
-    beside = {"beside": predictors(study, dataset, other)["surprisal"]}
-    return parted([files | beside | {"fit": fit_partition(dataset, measure)}])
+    other_files = {"beside": predictors(study, dataset, other)["surprisal"]}
+    return parted([files | other_files | {"fit": fit_partition(dataset, measure)}])
 
 
 def random_effects_files(
@@ -283,10 +285,10 @@ def comparisons(study: Study, experiment: str) -> list[tuple[dict, str, str]]:
     Each LM is compared with its baseline, then come the pairs of `compare`.
     """
     pairs = [(lm, other) for lm, other in baselines(study, experiment).items() if lm != other]
-    known = {frozenset(pair) for pair in pairs}
+    seen = {frozenset(pair) for pair in pairs}
     for pair in study.experiment(experiment).get("compare", []):
-        pairs += [tuple(pair)] if frozenset(pair) not in known else []
-        known.add(frozenset(pair))
+        pairs += [tuple(pair)] if frozenset(pair) not in seen else []
+        seen.add(frozenset(pair))
     held_out = [r for r in study.responses(experiment) if study.partitioned(r["dataset"])]
     return [(r, a, b) for a, b in pairs for r in held_out]
 
@@ -379,12 +381,12 @@ def check_unigram(study: Study, dataset: str, targets: Iterable[str], planning: 
     the run.
     """
     path = predictors(study, dataset)["unigram"]
-    alone = targets and all(str(target).startswith("check_") for target in targets)
+    only_checks = targets and all(str(target).startswith("check_") for target in targets)
     named = any(
         names_unigram(study, r["design"])
         for name in study.config["run"]
         for r in study.all_responses(name)
         if r["dataset"] == dataset
     )
-    made = planning and named and not alone
-    return [path] if made or os.path.exists(study.place(path)) else []
+    will_be_made = planning and named and not only_checks
+    return [path] if will_be_made or os.path.exists(study.place(path)) else []

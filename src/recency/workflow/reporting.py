@@ -38,24 +38,32 @@ def experiments(study: Study) -> list[dict]:
             numbered.setdefault(target["experiment"], []).extend(target["of"])
     config = _own_text(study.config | study.for_report())
     summaries = products.summaries(study)
-    found = []
+    parts = []
     for name in dict.fromkeys([*study.config["run"], *numbered]):
         ranked = name in products.ranked(study)
         folder = f"{products.EXPERIMENT}/".format(experiment=name)
-        own = [each for each in summaries if each["file"].startswith(folder)]
+        own_summaries = [summary for summary in summaries if summary["file"].startswith(folder)]
         shown = [
             {
-                "file": each["file"],
-                "title": each["title"],
-                "caption": caption(each["rst"], config, {"experiment": name} | each["wildcards"]),
+                "file": summary["file"],
+                "title": summary["title"],
+                "caption": caption(
+                    summary["rst"], config, {"experiment": name} | summary["wildcards"]
+                ),
             }
-            for each in _shown(study, name, numbered.get(name))
+            for summary in _shown(study, name, numbered.get(name))
         ]
         title = study.experiment(name)["title"]
-        found.append(
-            {"name": name, "title": title, "ranked": ranked, "shown": shown, "summaries": own}
+        parts.append(
+            {
+                "name": name,
+                "title": title,
+                "ranked": ranked,
+                "shown": shown,
+                "summaries": own_summaries,
+            }
         )
-    return found
+    return parts
 
 
 def caption(path: Path, config: Mapping, wildcards: Mapping[str, str]) -> str:
@@ -73,37 +81,39 @@ def _template(text: str) -> Template:
 def _own_text(value, key: str = ""):
     """Return a config with free text escaped."""
     if isinstance(value, Mapping):
-        return {name: _own_text(each, name) for name, each in value.items()}
+        return {name: _own_text(item, name) for name, item in value.items()}
     if isinstance(value, list):
-        return [_own_text(each) for each in value]
+        return [_own_text(item) for item in value]
     return prose.plain(value) if isinstance(value, str) and key in TEXT else value
 
 
 def _shown(study: Study, experiment: str, only: list[str] | None) -> list[dict]:
     """Return the figures and tables of an experiment: file, title, the caption's path, wildcards."""
     numbers = study.for_report()["numbered"]
-    found = []
+    entries = []
     for product in products.made(study, experiment):
         for stem, title in product.makes.values():
             number = numbers.get(f"{experiment}/{stem}")
             title = f"{number}: {title}" if number else title
             file = products.shown(experiment, stem)
             rst = product.caption(stem)
-            found.append({"file": file, "title": title, "rst": rst, "wildcards": {}, "stem": stem})
+            entries.append(
+                {"file": file, "title": title, "rst": rst, "wildcards": {}, "stem": stem}
+            )
     if only is not None:
-        return [each for each in found if each["stem"] in only]
+        return [entry for entry in entries if entry["stem"] in only]
     order = {stem: n for n, stem in enumerate(FIRST)} | {stem: 98 for stem in LAST}
-    found.sort(key=lambda each: order.get(each["stem"], 50))
-    return found + [
-        each
+    entries.sort(key=lambda entry: order.get(entry["stem"], 50))
+    return entries + [
+        entry
         for evaluation in registry.evaluations()
-        for each in _beside(study, experiment, evaluation)
+        for entry in _beside(study, experiment, evaluation)
     ]
 
 
 def _beside(study: Study, experiment: str, name: str) -> list[dict]:
     """Return additional figures of an evaluation: `<caption>.<…>.svg`."""
-    evaluation, found = registry.evaluations()[name], []
+    evaluation, entries = registry.evaluations()[name], []
     if not evaluation.also or not evaluation.applies(study, experiment):
         return []
     labels = _labelled(_responses(study, experiment))
@@ -115,8 +125,8 @@ def _beside(study: Study, experiment: str, name: str) -> list[dict]:
         wildcards = dict(zip(("dataset", "measure"), of)) | {"search": Path(file).parent.name}
         words = stem.removeprefix("figure_").replace("_", " ").capitalize()
         title = f"{words}: {labels[of[0]]}" if of else words
-        found.append({"file": file, "title": title, "rst": rst, "wildcards": wildcards})
-    return found
+        entries.append({"file": file, "title": title, "rst": rst, "wildcards": wildcards})
+    return entries
 
 
 def _responses(study: Study, experiment: str) -> list:
@@ -135,7 +145,9 @@ def _labelled(responses: list) -> dict[str, str]:
 
 def labels(study: Study) -> dict[str, str]:
     """Return dataset → unique label, for the datasets of the run."""
-    return _labelled([each for name in study.config["run"] for each in _responses(study, name)])
+    return _labelled(
+        [response for name in study.config["run"] for response in _responses(study, name)]
+    )
 
 
 def corpora(study: Study) -> list[dict]:
@@ -143,13 +155,13 @@ def corpora(study: Study) -> list[dict]:
     named, checks = labels(study), _checks(study)
     measures: dict[str, dict[str, None]] = {}
     for name in study.config["run"]:
-        for each in study.all_responses(name):
-            measures.setdefault(each["dataset"], {})[each["measure"]] = None
-    found = []
+        for response in study.all_responses(name):
+            measures.setdefault(response["dataset"], {})[response["measure"]] = None
+    rows = []
     for dataset, asked in measures.items():
         entry = study.config["datasets"][dataset]
         check = f"datasets/{dataset}/check.html"
-        found.append(
+        rows.append(
             {
                 "dataset": dataset,
                 "label": named[dataset],
@@ -159,15 +171,17 @@ def corpora(study: Study) -> list[dict]:
                 "check": check if f"<results>/{check}" in checks else "",
             }
         )
-    for each in study.for_report()["other_data"]:
-        about = {key: each[key] or "" for key in ("label", "cite", "licence")}
-        found.append(about | {"dataset": each["label"], "measures": each["kind"], "check": ""})
-    return found
+    for response in study.for_report()["other_data"]:
+        about = {key: response[key] or "" for key in ("label", "cite", "licence")}
+        rows.append(
+            about | {"dataset": response["label"], "measures": response["kind"], "check": ""}
+        )
+    return rows
 
 
 def _checks(study: Study) -> list[str]:
-    found = [page for name in study.config["run"] for page in products.check_pages(study, name)]
-    return list(dict.fromkeys(found))
+    pages = [page for name in study.config["run"] for page in products.check_pages(study, name)]
+    return list(dict.fromkeys(pages))
 
 
 def _lms(study: Study) -> list[tuple[str, str, str]]:
@@ -178,7 +192,7 @@ def _lms(study: Study) -> list[tuple[str, str, str]]:
         for lm in study.experiment(name)["lms"]
         if not grids.has_steps(study.experiment(name)) or "step" not in study.lms[lm]
     )
-    found = []
+    rows = []
     for name in names:
         lm = study.lms[name]
         bias, how = lm.get("bias"), ""
@@ -191,7 +205,7 @@ def _lms(study: Study) -> list[tuple[str, str, str]]:
         elif "checkpoint" in lm:
             source = f"checkpoint {lm['checkpoint']}"
         elif "languages" in lm:
-            source = ", ".join(f"{code}: {own}" for code, own in lm["languages"].items())
+            source = ", ".join(f"{code}: {member}" for code, member in lm["languages"].items())
         elif "ngram" in lm:
             source = "an n-gram model"
         elif "interpolate" in lm:
@@ -204,8 +218,8 @@ def _lms(study: Study) -> list[tuple[str, str, str]]:
             tokens = steps * recipe["batch_sequences"] * recipe["sequence_length"]
             seen = f"{tokens:,} tokens" if steps else f"{recipe['epochs']} epochs"
             source = f"{_corpus(study, lm['corpus'])}, {seen}, seed {lm['seed']}"
-        found.append((lm.get("label", name), how or "none", source))
-    return found
+        rows.append((lm.get("label", name), how or "none", source))
+    return rows
 
 
 def _corpus(study: Study, name: str) -> str:
@@ -232,7 +246,7 @@ def _unigram(study: Study, name: str) -> str:
     entry = study.config["unigrams"][name]
     if "languages" in entry:
         return ", ".join(
-            f"{_unigram(study, own)} ({code})" for code, own in entry["languages"].items()
+            f"{_unigram(study, member)} ({code})" for code, member in entry["languages"].items()
         )
     if "wordfreq" in entry:
         return f"wordfreq ({entry['wordfreq']})"
@@ -241,15 +255,15 @@ def _unigram(study: Study, name: str) -> str:
 
 def inputs(study: Study) -> dict[str, list[str] | str]:
     """Return keyword → input files of the page."""
-    told = experiments(study)
+    parts = experiments(study)
     return {
-        "shown": [each["file"] for part in told for each in part["shown"]],
+        "shown": [entry["file"] for part in parts for entry in part["shown"]],
         "verdicts": [
             f"{products.EXPERIMENT}/verdict.json".format(experiment=part["name"])
-            for part in told
+            for part in parts
             if part["ranked"]
         ],
-        "others": [each["file"] for part in told for each in part["summaries"]],
+        "others": [entry["file"] for part in parts for entry in part["summaries"]],
         "checks": _checks(study),
         "histories": products.histories(study),
         "not_run": "<results>/not_run.csv",
@@ -261,14 +275,14 @@ def parameters(study: Study) -> dict:
 
     They are computed when the job is planned, because Snakemake reads the rules again in every job.
     """
-    told = cache(lambda: settings(study))
-    return {key: lambda wildcards, key=key: told()[key] for key in SETTINGS}
+    cached = cache(lambda: settings(study))
+    return {key: lambda wildcards, key=key: cached()[key] for key in SETTINGS}
 
 
 def _explorer(study: Study, experiment: str) -> str:
     """Return the path of an experiment's explorer relative to the page, "" if this run makes none."""
-    made = experiment in study.config["run"] and spec.applies(study, experiment)
-    return spec.PAGE.format(experiment=experiment).removeprefix("<results>/") if made else ""
+    is_made = experiment in study.config["run"] and spec.applies(study, experiment)
+    return spec.PAGE.format(experiment=experiment).removeprefix("<results>/") if is_made else ""
 
 
 def settings(study: Study) -> dict:
@@ -282,7 +296,7 @@ def settings(study: Study) -> dict:
                 "title": part["title"],
                 "ranked": part["ranked"],
                 "explorer": _explorer(study, part["name"]),
-                "shown": [{k: each[k] for k in ("title", "caption")} for each in part["shown"]],
+                "shown": [{k: entry[k] for k in ("title", "caption")} for entry in part["shown"]],
                 "summaries": [{k: s[k] for k in ("module", "heading")} for s in part["summaries"]],
             }
             for part in experiments(study)

@@ -215,8 +215,15 @@ class RunStatus:
         speed = float(self.cores)
         if passed > SETTLED and worked:
             speed = min(max(worked / passed, self.cores / 10), self.cores * 4)
-        own = (said for job in jobs for line in job["lines"][-1:] for said in LEFT.findall(line))
-        longest = max((int(h or 0) * 3600 + int(m) * 60 + int(s) for h, m, s in own), default=0)
+        estimates = (
+            estimate
+            for job in jobs
+            for line in job["lines"][-1:]
+            for estimate in LEFT.findall(line)
+        )
+        longest = max(
+            (int(h or 0) * 3600 + int(m) * 60 + int(s) for h, m, s in estimates), default=0
+        )
         return max((whole - worked) / speed, longest)
 
     def write(self, state: Mapping) -> str:
@@ -267,9 +274,9 @@ def _read_tail(path: str) -> Iterator[str]:
             text = file.read().decode("utf-8", errors="replace")
     except OSError:
         return
-    for each in text.replace("\r", "\n").splitlines():
-        if each.strip():
-            yield each.rstrip()[:400]
+    for line in text.replace("\r", "\n").splitlines():
+        if line.strip():
+            yield line.rstrip()[:400]
 
 
 def _machine(folder: Path) -> dict[str, int]:

@@ -141,15 +141,15 @@ def problems(
         `look_up(keyword, value of the keyword, value in the config)` yields (path, text) for each
         fault of a value under a keyword of `LOOKED_UP`; called if all types are correct.
     """
-    found = [f"{where}{problem}" for problem in _values(config)]
-    if found:
-        return found
-    found = errors(config, schema, 2)
-    if plain := [error for error in found if error.validator not in LOOKED_UP]:
+    faults = [f"{where}{problem}" for problem in _values(config)]
+    if faults:
+        return faults
+    faults = errors(config, schema, 2)
+    if plain := [error for error in faults if error.validator not in LOOKED_UP]:
         return [f"{where}{message(error, schema)}" for error in plain]
     return [
         f"{where}{_place([*error.path, *path])}: {text}"
-        for error in (found if look_up else ())
+        for error in (faults if look_up else ())
         for path, text in look_up(error.validator, error.validator_value, error.instance)
     ]
 
@@ -159,17 +159,19 @@ def errors(value: object, schema: dict, depth: int) -> list[jsonschema.Validatio
 
     Rules with an `x-message` are skipped for entries (at `depth` keys) that have wrong types.
     """
-    found = sorted(Validator(schema).iter_errors(value), key=lambda e: [*map(str, e.path)])
+    sorted_errors = sorted(Validator(schema).iter_errors(value), key=lambda e: [*map(str, e.path)])
     ruled = ("x-message", *LOOKED_UP)
-    wrong = {tuple(error.path)[:depth] for error in found if error.validator not in ruled}
-    return [e for e in found if e.validator not in ruled or tuple(e.path)[:depth] not in wrong]
+    wrong = {tuple(error.path)[:depth] for error in sorted_errors if error.validator not in ruled}
+    return [
+        e for e in sorted_errors if e.validator not in ruled or tuple(e.path)[:depth] not in wrong
+    ]
 
 
 def _place(path: list, whole: bool = False) -> str:
     """Format the path of a value, without a final list index unless `whole`."""
     while path and isinstance(path[-1], int) and not whole:
         path = path[:-1]
-    return " → ".join(short(each, 40).strip("'") for each in path) or "top level"
+    return " → ".join(short(key, 40).strip("'") for key in path) or "top level"
 
 
 def short(value: object, longest: int = 60) -> str:
@@ -184,12 +186,14 @@ def message(error: jsonschema.ValidationError, schema: dict) -> str:
         return f"{_place(list(error.path))}: {error.message}"
     where = _place(list(error.path), whole=True)
     if error.validator == "additionalProperties":
-        known = list(error.schema.get("properties", ()))
-        unknown = [key for key in error.instance if key not in known]
+        allowed = list(error.schema.get("properties", ()))
+        unknown = [key for key in error.instance if key not in allowed]
         if len(unknown) > 3:
             first, more = ", ".join(short(key, 40) for key in unknown[:3]), len(unknown) - 3
             return f"{where}: unknown keys {first} and {more} more"
-        return "; ".join(f"{where}: unknown key {_near(error, key[:60], known)}" for key in unknown)
+        return "; ".join(
+            f"{where}: unknown key {_near(error, key[:60], allowed)}" for key in unknown
+        )
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
         return f"{where}: {', '.join(map(repr, missing))} is missing"
@@ -209,7 +213,7 @@ def _said(error: jsonschema.ValidationError) -> str:
     """Describe the fault of a value."""
     value, wanted = error.instance, error.validator_value
     if error.validator == "enum":
-        names = [each for each in wanted if isinstance(each, str)]
+        names = [choice for choice in wanted if isinstance(choice, str)]
         if PROVIDED in error.schema:
             return f"none is called {_near(error, value, names)}"
         close = near(value, names)
@@ -224,7 +228,7 @@ def _said(error: jsonschema.ValidationError) -> str:
     if error.validator in ("anyOf", "oneOf"):
         return _alternatives(error)
     if error.validator == "uniqueItems":
-        again = next(each for n, each in enumerate(value) if each in value[:n])
+        again = next(choice for n, choice in enumerate(value) if choice in value[:n])
         return f"{short(again)} stands twice"
     return error.message.replace(repr(value), short(value))
 
@@ -248,24 +252,32 @@ def _as_type(value: object, wanted: list[str]) -> str:
 
 def _alternatives(error: jsonschema.ValidationError) -> str:
     """Describe a value that matches none, or several, of its alternatives."""
-    keys = [key for each in error.validator_value for key in each.get("required", [])]
-    own = error.instance
-    if keys and isinstance(own, dict):
-        given = [key for key in dict.fromkeys(keys) if key in own]
+    keys = [key for alternative in error.validator_value for key in alternative.get("required", [])]
+    instance = error.instance
+    if keys and isinstance(instance, dict):
+        given = [key for key in dict.fromkeys(keys) if key in instance]
         if not error.context and given:
             return f"{' and '.join(map(repr, given))} exclude each other; give one"
-        if all(each.validator == "required" for each in error.context):
+        if all(alternative.validator == "required" for alternative in error.context):
             listed = ", ".join(map(repr, dict.fromkeys(keys)))
             also = f", beside {given[0]!r}" if given else ""
-            return f"{short(own, 40)} fits none of what it may be: it needs one of {listed}{also}"
-    reasons = [each.message.replace(repr(own), short(own)) for each in error.context]
-    reasons = [each if len(each) < 90 else f"{each[:89]}…" for each in dict.fromkeys(reasons)]
-    return f"{short(own)} fits none of what it may be: {'; or '.join(reasons[:3])}"
+            return (
+                f"{short(instance, 40)} fits none of what it may be: it needs one of {listed}{also}"
+            )
+    reasons = [
+        alternative.message.replace(repr(instance), short(instance))
+        for alternative in error.context
+    ]
+    reasons = [
+        alternative if len(alternative) < 90 else f"{alternative[:89]}…"
+        for alternative in dict.fromkeys(reasons)
+    ]
+    return f"{short(instance)} fits none of what it may be: {'; or '.join(reasons[:3])}"
 
 
 def _values(config: dict) -> list[str]:
     """List values that are never allowed: NaN, invisible characters, too deep or too many."""
-    found: list[str] = []
+    faults: list[str] = []
     seen, waiting = 0, [((), config)]
     while waiting:
         path, value = waiting.pop()
@@ -274,19 +286,19 @@ def _values(config: dict) -> list[str]:
             what = f"more than {DEEPEST} levels" if len(path) > DEEPEST else f"over {MOST:,} values"
             raise InputError(f"the config has {what} ({_path(path[:3])}); a list may hold itself")
         if isinstance(value, dict):
-            for key, each in value.items():
+            for key, item in value.items():
                 if not isinstance(key, str):
-                    found.append(
+                    faults.append(
                         f"{_path(path)}: the key {short(key)} is not text; write it in quotes"
                     )
                 else:
-                    waiting.append(((*path, key), each))
-                    found += _text(path, key)
+                    waiting.append(((*path, key), item))
+                    faults += _text(path, key)
         elif isinstance(value, list | tuple):
-            waiting += [((*path, n), each) for n, each in enumerate(value)]
+            waiting += [((*path, n), item) for n, item in enumerate(value)]
         else:
-            found += _scalar(path, value)
-    return sorted(found)
+            faults += _scalar(path, value)
+    return sorted(faults)
 
 
 def _scalar(path: tuple, value: object) -> list[str]:
@@ -315,6 +327,6 @@ def _text(path: tuple, text: str) -> list[str]:
 
 def _path(path: tuple) -> str:
     return (
-        " → ".join(ascii(each)[1:-1][:40] if isinstance(each, str) else str(each) for each in path)
+        " → ".join(ascii(key)[1:-1][:40] if isinstance(key, str) else str(key) for key in path)
         or "top level"
     )

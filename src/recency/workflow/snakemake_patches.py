@@ -17,7 +17,7 @@ VERSIONS = ("9.20", "10")
 
 def require_version(version: str = __version__) -> None:
     """Raise ConfigError if Snakemake is older or newer than the supported versions."""
-    low, high = ([int(part) for part in each.split(".")] for each in VERSIONS)
+    low, high = ([int(part) for part in version_text.split(".")] for version_text in VERSIONS)
     if not low <= [int(part) for part in re.findall(r"\d+", version)[:2]] < high:
         raise ConfigError(
             f"this workflow runs with Snakemake >={VERSIONS[0]},<{VERSIONS[1]}, and this is {version}: "

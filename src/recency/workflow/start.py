@@ -82,17 +82,17 @@ def study(config: dict, workflow, root: str | Path) -> Study:
     # Snakemake's report uses docutils, which reads its settings from there.
     os.environ["DOCUTILSCONFIG"] = str(root / "workflow" / "report" / "docutils.conf")
     try:
-        found = Study(config, root, mirrors, workflow.output_settings.dryrun)
-        config |= found.for_report()
-        problems = plan_checks.problems(found) if workflow.is_main_process else []
+        result = Study(config, root, mirrors, workflow.output_settings.dryrun)
+        config |= result.for_report()
+        problems = plan_checks.problems(result) if workflow.is_main_process else []
     except InputError as error:
         raise ConfigError(str(error)) from None
     if problems:
         raise ConfigError(checks.listed(problems))
     if workflow.is_main_process:
-        for line in [*found.left_out(), *notices.of_predictors(config)]:
+        for line in [*result.left_out(), *notices.of_predictors(config)]:
             logger.warning(line)
-    return found
+    return result
 
 
 def _require_names(workflow) -> None:
@@ -149,13 +149,13 @@ def complete_rules(study: Study, workflow, root: str) -> None:
     The parameters of a rule include the fingerprints of its code, so that edits rerun it; benchmarks
     record times for `./run timings` and the report.
     """
-    own = own_rules(workflow, root)
+    rules = own_rules(workflow, root)
 
     def chosen(rule, wildcards):
         return products.chosen(study, rule, wildcards)
 
-    code.track(own, chosen, memory=Path(".snakemake", "recency-code.json"))
-    timings.track(own)
+    code.track(rules, chosen, memory=Path(".snakemake", "recency-code.json"))
+    timings.track(rules)
     snakemake_patches.record_finished_jobs_only()
     keep_handlers(study, workflow)
     require_targets(study, workflow)
@@ -293,7 +293,7 @@ def say_where(study: Study) -> None:
     """Log the location of the results in one line, and write the table of timings."""
     results = study.place("<results>")
     timings.write(results, study.place("<benchmarks>"))
-    known = {
+    descriptions = {
         "report.html": "open it in a browser",
         run_status.PAGE: "the run itself",
         "summary.txt": "summary of the results",
@@ -301,7 +301,9 @@ def say_where(study: Study) -> None:
         "exports": "for others",
         timings.FILE: "time by kind of job",
     }
-    there = [f"{name} ({what})" for name, what in known.items() if Path(results, name).exists()]
+    there = [
+        f"{name} ({what})" for name, what in descriptions.items() if Path(results, name).exists()
+    ]
     if there:
         logger.info(f"In {results}/: {', '.join(there)}")
 
@@ -324,15 +326,17 @@ def require_machine(study: Study, workflow) -> None:
         return [job.wildcards[wildcard] for job in jobs if job.rule.name == rule]
 
     results = study.place("<results>")
-    known = study.files.known
+    by_path = study.files.known
     trained = planned("train", "lm")
     needed = machine.needs(
         config,
         trained={lm: study.lms[lm]["recipe"] for lm in study.lms if lm in trained},
         unigrams=planned("estimate_ngrams", "unigram"),
         ngram_lms=planned("estimate_ngram_lm", "lm"),
-        downloads=[known[f"<resources>/downloads/{file}"] for file in planned("download", "file")],
-        present=machine.used([results, *map(study.place, known)]),
+        downloads=[
+            by_path[f"<resources>/downloads/{file}"] for file in planned("download", "file")
+        ],
+        present=machine.used([results, *map(study.place, by_path)]),
     )
     try:
         machine.check(config, needed, machine.here(results), study.root)

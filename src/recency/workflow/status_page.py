@@ -90,9 +90,9 @@ def _failures(failures: Sequence[Mapping]) -> list[str]:
     if not failures:
         return []
     items = [
-        f"<div class='failed'><h3>{_text(each['name'])}</h3><p>{_text(each['line'])}</p>"
-        f"<p class='note'>Its log: {_text(each['log'])}</p></div>"
-        for each in failures
+        f"<div class='failed'><h3>{_text(failure['name'])}</h3><p>{_text(failure['line'])}</p>"
+        f"<p class='note'>Its log: {_text(failure['log'])}</p></div>"
+        for failure in failures
     ]
     return ["<h2>Failed</h2>", *items]
 

@@ -54,21 +54,21 @@ def content(path: str | Path) -> str:
     """Return the digest of a file's bytes, or of the names, sizes and times of a folder's files."""
     path = Path(path)
     if path.is_dir():
-        stats = [(str(each.relative_to(path)), each.stat()) for each in sorted(path.rglob("*"))]
-        known = [(name, found.st_size, found.st_mtime_ns) for name, found in stats]
-        return hashlib.sha256(repr(known).encode()).hexdigest()
+        stats = [(str(file.relative_to(path)), file.stat()) for file in sorted(path.rglob("*"))]
+        entries = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+        return hashlib.sha256(repr(entries).encode()).hexdigest()
     return sha256(path)
 
 
 @functools.cache
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "machine": platform.machine()}
+    versions = {"python": platform.python_version(), "machine": platform.machine()}
     for name in VERSIONS:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def missing(parts: Sequence[Part]) -> list[Part]:
@@ -111,13 +111,13 @@ def keep(part: Part, seconds: float) -> None:
 
 def seconds(folder: Path) -> list[float]:
     """Return the seconds that each stored part in a folder took."""
-    found = []
+    times = []
     for path in sorted(folder.glob(f"{FOLDER}/*/{ENTRY}")):
         try:
-            found.append(float(json.loads(path.read_text())["seconds"]))
+            times.append(float(json.loads(path.read_text())["seconds"]))
         except (OSError, ValueError, KeyError):
             continue
-    return found
+    return times
 
 
 def make(part: Part, work: Callable[[], None]) -> None:

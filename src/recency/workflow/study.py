@@ -61,7 +61,7 @@ class Study(Ranked, Absent):
             "not_run": self.not_run,
             "other_data": [
                 {"kind": tables[key].replace("_", " "), "reason": self.no_data.get((key, name))}
-                | {each: self.config[tables[key]][name].get(each) for each in about}
+                | {key_about: self.config[tables[key]][name].get(key_about) for key_about in about}
                 for key, name in self.data_asked
             ],
             "over": {name: self.over(name) for name in self.config["experiments"]},
@@ -96,10 +96,10 @@ class Study(Ranked, Absent):
     def responses(self, experiment: str) -> list[dict]:
         """Return the experiment's available responses."""
         asked = self.all_responses(experiment)
-        found = [each for each in asked if each["dataset"] not in self.not_run]
-        if asked and not found:
+        available = [response for response in asked if response["dataset"] not in self.not_run]
+        if asked and not available:
             raise ConfigError(f"experiments → {experiment}: all of its reading times are missing")
-        return found
+        return available
 
     def datasets_of(self, experiment: str) -> list[str]:
         """Return the available datasets of an experiment."""
@@ -172,19 +172,21 @@ class Study(Ranked, Absent):
 
     def search_responses(self, search: str) -> list[dict]:
         """Return the responses of a search; ConfigError if one is missing."""
-        found = configuration.responses(self.config, search, "searches")
-        for response in found:
+        responses = configuration.responses(self.config, search, "searches")
+        for response in responses:
             if response["dataset"] in self.not_run:
                 raise ConfigError(f"searches → {search}: {self.not_run[response['dataset']]}")
-        return found
+        return responses
 
     def search_labels(self, search: str) -> dict[str, str]:
         """Return the labels of a search's LM and responses, by key."""
         lm = self.config["searches"][search]["lm"]
         labels = {lm: self.described(lm)["label"]}
-        for each in configuration.responses(self.config, search, "searches"):
-            label = self.config["datasets"][each["dataset"]]["label"]
-            labels[f"{each['dataset']}.{each['measure']}"] = f"{label} {each['measure']}"
+        for response in configuration.responses(self.config, search, "searches"):
+            label = self.config["datasets"][response["dataset"]]["label"]
+            labels[f"{response['dataset']}.{response['measure']}"] = (
+                f"{label} {response['measure']}"
+            )
         return labels
 
     # Language models
@@ -257,16 +259,16 @@ class Study(Ranked, Absent):
         """Return the settings for reading a dataset from the table of an LM's surprisals."""
         entry = self.lms[lm]["surprisals"]
         kept = ("columns", "unit", "missing", "measures", "join", "items", "sentences")
-        found = {key: entry[key] for key in kept if key in entry}
+        settings = {key: entry[key] for key in kept if key in entry}
         if called := entry.get("datasets", {}).get(dataset):
-            found["called"] = called
+            settings["called"] = called
         if rows := entry.get("rows"):
             values = {name: [v] if isinstance(v, str) else v for name, v in rows.items()}
-            found["rows"] = {
+            settings["rows"] = {
                 name: [value.replace("{dataset}", called or dataset) for value in texts]
                 for name, texts in values.items()
             }
-        return found | (
+        return settings | (
             {"seed": self.lms[lm]["seed"]} if configuration.has_seeds(self.lms[lm]) else {}
         )
 
@@ -277,8 +279,8 @@ class Study(Ranked, Absent):
     def ngram_file(self, lm: str) -> str:
         """Return the file of an n-gram LM, estimated here or given."""
         entry = self.lms[lm]["ngram"]
-        made = f"<results>/lms/{lm}/{'cdlm.npz' if 'cdlm' in entry else 'ngrams.arpa'}"
-        return self.files.ngrams(lm) if "file" in entry else made
+        path = f"<results>/lms/{lm}/{'cdlm.npz' if 'cdlm' in entry else 'ngrams.arpa'}"
+        return self.files.ngrams(lm) if "file" in entry else path
 
     def ngram_parameters(self, *keys: str) -> dict:
         """Return functions of wildcards for settings of an n-gram LM, with defaults."""
@@ -336,10 +338,10 @@ class Study(Ranked, Absent):
             return [self.files.downloaded(row.url) for row in self.files.sources(corpus)]
         if "file" in corpus:
             return [self.files.dataset_file(name, "text", corpus["file"])]
-        found = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
-        if not found:
+        paths = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
+        if not paths:
             raise ConfigError(f"corpora → {name} → files: nothing matches {corpus['files']}")
-        return found
+        return paths
 
     def unigrams_with(self, key: str) -> list[str]:
         """Return the unigrams that have the key `corpus`, `counts`, `wordfreq` or `languages`."""

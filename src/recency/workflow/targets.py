@@ -45,27 +45,27 @@ def exported_lms(config: Mapping) -> list[str]:
 def targets(config: Mapping) -> list[Target]:
     """Return the targets of a complete config, in the order of the listing."""
     experiments = config.get("experiments", {})
-    found = [Target("all", f"what `run` selects: {', '.join(config.get('run', []))}")]
-    found += [Target(name, entry.get("title", "")) for name, entry in experiments.items()]
-    found += [
+    result = [Target("all", f"what `run` selects: {', '.join(config.get('run', []))}")]
+    result += [Target(name, entry.get("title", "")) for name, entry in experiments.items()]
+    result += [
         Target(name, entry["label"])
         for name, entry in config.get("targets", {}).items()
         if entry["experiment"] in experiments
     ]
     for evaluation in registry.evaluations().values():
-        found += [Target(*each) for each in (evaluation.targets or _no_targets)(config)]
+        result += [Target(*row) for row in (evaluation.targets or _no_targets)(config)]
     for name, entry in config.get("datasets", {}).items():
         label = entry.get("label", name)
-        found.append(Target(f"check_{name}", f"{label}, quality report", "check_<dataset>"))
-        found.append(Target(f"export_{name}", f"{label} as tables", "export_<dataset>"))
+        result.append(Target(f"check_{name}", f"{label}, quality report", "check_<dataset>"))
+        result.append(Target(f"export_{name}", f"{label} as tables", "export_<dataset>"))
     for name in exported_lms(config):
         label = config["lms"][name].get("label", name)
-        found.append(Target(f"export_{name}", f"{label} as a folder", "export_<lm>"))
-        found.append(Target(f"push_{name}", f"{label} on the Hub", "push_<lm>"))
+        result.append(Target(f"export_{name}", f"{label} as a folder", "export_<lm>"))
+        result.append(Target(f"push_{name}", f"{label} on the Hub", "push_<lm>"))
     for name, lm in config.get("lms", {}).items():
         label = f"surprisals of {lm.get('label', name)}, for REPLICA"
-        found.append(Target(f"export_replica_{name}", label, "export_replica_<lm>"))
-    return found
+        result.append(Target(f"export_replica_{name}", label, "export_replica_<lm>"))
+    return result
 
 
 def _no_targets(config: Mapping) -> list[tuple[str, str]]:
@@ -91,7 +91,7 @@ def require_known(asked: Iterable[str], config: Mapping, rules: Collection[str])
     for name in map(str, asked):
         if name in rules or os.sep in name or os.path.splitext(name)[1] or os.path.exists(name):
             continue
-        known = [target.name for target in targets(config)]
-        close = near(name, known)
+        names = [target.name for target in targets(config)]
+        close = near(name, names)
         meant = f"did you mean {close!r}? " if close else ""
         raise InputError(f"no target is called {name!r}; {meant}./run --list shows all targets")

@@ -37,17 +37,17 @@ def track(rules: Iterable) -> None:
 
 def read(benchmarks: Path) -> list[Timings]:
     """Return timings by the first part of the benchmarks' paths, sorted by processor time."""
-    found: dict[str, Timings] = {}
+    by_kind: dict[str, Timings] = {}
     for path in sorted(benchmarks.rglob("*.tsv")):
         kind = path.relative_to(benchmarks).with_suffix("").parts[0]
-        each = found.setdefault(kind, Timings(kind))
+        timing = by_kind.setdefault(kind, Timings(kind))
         with path.open(newline="") as file:
             rows = list(csv.DictReader(file, delimiter="\t"))
-        each.jobs += 1
-        each.cpu += sum(_number(row, "cpu_time") for row in rows)
-        each.wall += sum(_number(row, "s") for row in rows)
-        each.memory = max([each.memory, *(_number(row, "max_rss") for row in rows)])
-    return sorted(found.values(), key=lambda each: -each.cpu)
+        timing.jobs += 1
+        timing.cpu += sum(_number(row, "cpu_time") for row in rows)
+        timing.wall += sum(_number(row, "s") for row in rows)
+        timing.memory = max([timing.memory, *(_number(row, "max_rss") for row in rows)])
+    return sorted(by_kind.values(), key=lambda timing: -timing.cpu)
 
 
 def _number(row: Mapping[str, str], key: str) -> float:
@@ -64,16 +64,16 @@ def lines(found: Sequence[Timings], where: str) -> list[str]:
         return [f"no job of {where} has finished yet"]
     whole = Timings(
         "all",
-        sum(each.jobs for each in found),
-        sum(each.cpu for each in found),
-        sum(each.wall for each in found),
-        max(each.memory for each in found),
+        sum(timing.jobs for timing in found),
+        sum(timing.cpu for timing in found),
+        sum(timing.wall for timing in found),
+        max(timing.memory for timing in found),
     )
     rows = [("job", "jobs", "CPU s", "wall s", "MB", "share of CPU")]
-    for each in (*found, whole):
-        share = each.cpu / whole.cpu if whole.cpu else 0.0
-        numbers = (each.jobs, each.cpu, each.wall, each.memory)
-        rows.append((each.kind, *(f"{number:,.0f}" for number in numbers), f"{share:.1%}"))
+    for timing in (*found, whole):
+        share = timing.cpu / whole.cpu if whole.cpu else 0.0
+        numbers = (timing.jobs, timing.cpu, timing.wall, timing.memory)
+        rows.append((timing.kind, *(f"{number:,.0f}" for number in numbers), f"{share:.1%}"))
     head = f"{where}: the last run of each job; wall is the sum over jobs, which run in parallel"
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = [

@@ -41,10 +41,10 @@ def check(config: Mapping, workflow) -> None:
     if workflow.touch:
         _keep_times(workflow)
         return
-    found = trained_again(workflow)
-    if found and not config.get("retrain", False):
-        raise WorkflowError(message(found, _keep(workflow, found)))
-    for file, modules in found.values():
+    lost = trained_again(workflow)
+    if lost and not config.get("retrain", False):
+        raise WorkflowError(message(lost, _keep(workflow, lost)))
+    for file, modules in lost.values():
         states.declare_again(states.place(Path(file).parent), modules)
     begun = begun_otherwise(workflow.dag.needrun_jobs())
     resumed = config.get("resume", False)
@@ -79,17 +79,19 @@ class Otherwise:
 
 def begun_otherwise(jobs: Iterable) -> dict[Path, Otherwise]:
     """Return state → differences, for stored states that planned trainings would refuse."""
-    found = {}
+    by_state = {}
     for job in jobs:
         if job.rule.name == TRAINING:
             path = states.place(Path(job.output[0]).parent)
             if path.exists() and (state := states.unfinished(path)):
                 given = dict(job.params.items()) | {"code": code_of(job.params)}
-                lines = states.difference(*(_known(each) for each in (state, given)))
-                said = states.declared(path, state.get("code", {}), given["code"])
-                if lines and not (said and states.of_code_alone(lines)):
-                    found[path] = Otherwise(lines, given["code"])
-    return dict(sorted(found.items()))
+                lines = states.difference(
+                    *(_known(specification) for specification in (state, given))
+                )
+                is_declared = states.declared(path, state.get("code", {}), given["code"])
+                if lines and not (is_declared and states.of_code_alone(lines)):
+                    by_state[path] = Otherwise(lines, given["code"])
+    return dict(sorted(by_state.items()))
 
 
 def refusal(found: Mapping[Path, Otherwise]) -> str:
@@ -112,9 +114,9 @@ def refusal(found: Mapping[Path, Otherwise]) -> str:
 def _together(found: Mapping[object, list[str]]) -> str:
     """Format items grouped by their values: A, B (this, that); C (another)."""
     alike: dict[str, list[str]] = {}
-    for name, said in found.items():
-        alike.setdefault(", ".join(said), []).append(str(name))
-    return "; ".join(f"{', '.join(names)} ({said})" for said, names in alike.items())
+    for name, values in found.items():
+        alike.setdefault(", ".join(values), []).append(str(name))
+    return "; ".join(f"{', '.join(names)} ({values})" for values, names in alike.items())
 
 
 def _known(specification: Mapping) -> dict:
@@ -127,12 +129,12 @@ def _known(specification: Mapping) -> dict:
 
 def trained_again(workflow) -> dict[str, tuple[str, list[str]]]:
     """Return LM → (a file of its checkpoint, changed modules), for LMs that would be lost."""
-    found, known = {}, {}
+    lost, checked = {}, {}
     for job in workflow.dag.needrun_jobs():
         finished = job.rule.name == TRAINING and all(map(os.path.exists, job.output))
-        if finished and (modules := _only_code(workflow, job, known)):
-            found[job.wildcards["lm"]] = (str(job.output[0]), sorted(modules))
-    return dict(sorted(found.items()))
+        if finished and (modules := _only_code(workflow, job, checked)):
+            lost[job.wildcards["lm"]] = (str(job.output[0]), sorted(modules))
+    return dict(sorted(lost.items()))
 
 
 def message(found: Mapping[str, tuple[str, list[str]]], keep: str) -> str:
@@ -159,10 +161,10 @@ def changed_modules(before: Iterable[str], now: Iterable[str]) -> set[str] | Non
                 value = ast.literal_eval(text)
             except (ValueError, SyntaxError):
                 return None
-            each = value if isinstance(value, list) else [value]
-            if not all(isinstance(line, str) and LINE.fullmatch(line) for line in each):
+            values = value if isinstance(value, list) else [value]
+            if not all(isinstance(line, str) and LINE.fullmatch(line) for line in values):
                 return None
-            lines |= set(each)
+            lines |= set(values)
         sides.append(lines)
     return {line.split()[0] for line in sides[0] ^ sides[1]}
 
@@ -208,10 +210,10 @@ def _keep(workflow, found: Mapping[str, tuple[str, list[str]]]) -> str:
 
 def _keep_times(workflow) -> None:
     """Restore the modification times of outputs that --touch declares up to date."""
-    dag, kept, known = workflow.dag, [], {}
+    dag, kept, checked = workflow.dag, [], {}
     for level in dag.toposorted():
         for job in filter(dag.needrun, level):
-            if _only_code(workflow, job, known) and all(map(os.path.exists, job.output)):
+            if _only_code(workflow, job, checked) and all(map(os.path.exists, job.output)):
                 times = [(Path(file), Path(file).stat().st_mtime_ns) for file in job.output]
                 kept.append(([Path(file) for file in job.input], times))
     # Snakemake sets the times after this returns, and has no later hook.

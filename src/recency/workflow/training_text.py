@@ -22,15 +22,15 @@ def problems(config: Mapping) -> list[str]:
     config : Mapping
         The complete config; undefined names are ignored.
     """
-    found = {}
+    faults = {}
     for where, lm, evaluated in _evaluations(config):
         for trained in dict.fromkeys(_trained_on(config, lm, set())):
             if _share(config, evaluated, trained) > MOST_SEEN:
                 same = "" if trained == evaluated else f", the same text as {evaluated!r}"
-                found[where, lm, trained] = (
+                faults[where, lm, trained] = (
                     f"{where}: {lm!r} is trained on {trained!r}{same}; use a text that it was not trained on"
                 )
-    return list(found.values())
+    return list(faults.values())
 
 
 def _evaluations(config: Mapping) -> Iterator[tuple[str, str, str]]:
@@ -85,11 +85,11 @@ def _share(config: Mapping, evaluated: str, trained: str) -> float:
     corpora = config["corpora"]
     if not {evaluated, trained} <= corpora.keys():
         return 0.0
-    own, other = corpora[evaluated], corpora[trained]
-    if evaluated != trained and _text(own) != _text(other):
+    own_entry, other = corpora[evaluated], corpora[trained]
+    if evaluated != trained and _text(own_entry) != _text(other):
         return 0.0
     whole = {"of": 1, "numbers": [0]}
-    parts, had = own.get("documents", whole), other.get("documents", whole)
+    parts, had = own_entry.get("documents", whole), other.get("documents", whole)
     if had["of"] == 1:
         return 1.0
     if parts["of"] != had["of"]:
@@ -99,9 +99,13 @@ def _share(config: Mapping, evaluated: str, trained: str) -> float:
 
 def _text(corpus: Mapping) -> dict:
     """Return the keys that identify the text of a corpus; the checksum for a file that has one."""
-    said = {key: value for key, value in corpus.items() if key not in ABOUT}
-    file = said.get("file", said.get("pretokenized"))
+    identity = {key: value for key, value in corpus.items() if key not in ABOUT}
+    file = identity.get("file", identity.get("pretokenized"))
     if isinstance(file, dict) and "sha256" in file:
-        key = "file" if "file" in said else "pretokenized"
-        said[key] = {each: file[each] for each in ("sha256", "byte_range") if each in file}
-    return said
+        key = "file" if "file" in identity else "pretokenized"
+        identity[key] = {
+            key_of_file: file[key_of_file]
+            for key_of_file in ("sha256", "byte_range")
+            if key_of_file in file
+        }
+    return identity

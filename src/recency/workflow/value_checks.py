@@ -58,11 +58,11 @@ class Lookup:
 
     def names(self, table: str, value: object) -> Faults:
         """Yield names that a table does not define."""
-        known = self.config.get(table, {})
+        defined = self.config.get(table, {})
         one = self.schema["properties"][table].get("title", table[:-1])
         for name in value if isinstance(value, list) else [value]:
-            if isinstance(name, str) and name not in known:
-                yield (), f"no {one} is called {nearest(name, known)}"
+            if isinstance(name, str) and name not in defined:
+                yield (), f"no {one} is called {nearest(name, defined)}"
 
     def published(self, columns: list[str], table: str) -> Faults:
         """Yield a missing table of published values, and a missing column."""
@@ -86,17 +86,17 @@ def _module(kind: str, name: str) -> Faults:
 def _file(look: Lookup, file: Mapping) -> Faults:
     """Yield faults of a file's path, and a missing local file."""
     of_stand_in = file.get("stand_in", {}).get("path")
-    found = [((key,), fault) for key in ("url", "local") for fault in _path(file.get(key))]
+    faults = [((key,), fault) for key in ("url", "local") for fault in _path(file.get(key))]
     for at, path in ((("url",), file.get("url")), (("stand_in", "path"), of_stand_in)):
         if path is not None and sources.leads_out(path):
-            found.append((at, f"{short(path)} leads out of its folder (`..` or `/`)"))
+            faults.append((at, f"{short(path)} leads out of its folder (`..` or `/`)"))
     local = file.get("local")
     needed = local is not None and not {"placed", "stand_in"} & file.keys()
-    if needed and not found and not os.path.isfile(local):
+    if needed and not faults and not os.path.isfile(local):
         what = "a folder, not a file:" if os.path.isdir(local) else "no file"
         way = "correct it, or describe its source in `placed`"
-        found.append((("local",), f"{what} {short(local)}; {way}"))
-    yield from found
+        faults.append((("local",), f"{what} {short(local)}; {way}"))
+    yield from faults
 
 
 def _path(path: str | None) -> Iterator[str]:
@@ -109,10 +109,10 @@ def _path(path: str | None) -> Iterator[str]:
 
 def _patterns(look: Lookup, listed: list[str]) -> Faults:
     """Yield faults of file patterns, at least one of which must match a file."""
-    found = [((), fault) for each in listed for fault in _path(each)]
-    if not found and not any(glob.glob(each) for each in listed if "\0" not in each):
-        found = [((), f"no file matches {short(listed, 120)}")]
-    yield from found
+    faults = [((), fault) for pattern in listed for fault in _path(pattern)]
+    if not faults and not any(glob.glob(pattern) for pattern in listed if "\0" not in pattern):
+        faults = [((), f"no file matches {short(listed, 120)}")]
+    yield from faults
 
 
 def _by_language(table: str, look: Lookup, value: Mapping) -> Faults:
@@ -207,9 +207,12 @@ def _responses(look: Lookup, listed: list[str]) -> Faults:
     for response in listed:
         dataset, _, measure = response.partition(".")
         yield from (unknown := list(look.names("datasets", dataset)))
-        known = [] if unknown else look.config["datasets"][dataset]["measures"]
-        if not unknown and measure not in known:
-            yield (), f"no measure {nearest(response, [f'{dataset}.{each}' for each in known])}"
+        measures = [] if unknown else look.config["datasets"][dataset]["measures"]
+        if not unknown and measure not in measures:
+            yield (
+                (),
+                f"no measure {nearest(response, [f'{dataset}.{measure_name}' for measure_name in measures])}",
+            )
 
 
 def _corpus(look: Lookup, corpus: Mapping) -> Faults:

@@ -117,7 +117,7 @@ class _Choice:
         if rows is not None and not isinstance(rows, Mapping):
             raise InputError(f"options → rows: {rows!r} is not a mapping of columns and values")
         values = {str(n): v if isinstance(v, list) else [v] for n, v in (rows or {}).items()}
-        self.rows = {name: [str(each) for each in listed] for name, listed in values.items()}
+        self.rows = {name: [str(value) for value in listed] for name, listed in values.items()}
         self.path, self.choose, self.picked = path, choose, []
         self.parts = {column: archives.compiled(pattern) for column, pattern in parts.items()}
         self.seen: dict[str, dict[str, None]] = {name: {} for name in self.rows}
@@ -130,10 +130,10 @@ class _Choice:
                     f"{self.path} has no column {lost[0]} (options → {option}); "
                     f"{hint(lost[0], header)}It has: {listed}"
                 )
-        made = [name for pattern in self.parts.values() for name in pattern.groupindex]
-        self.picked = list(self.choose([*header, *(n for n in made if n not in header)]))
-        own = [name for name in self.picked if name in header]
-        return list(dict.fromkeys([*own, *self.rows, *self.parts]))
+        parts = [name for pattern in self.parts.values() for name in pattern.groupindex]
+        self.picked = list(self.choose([*header, *(n for n in parts if n not in header)]))
+        picked = [name for name in self.picked if name in header]
+        return list(dict.fromkeys([*picked, *self.rows, *self.parts]))
 
     def select(self, table: Table) -> Table:
         """Return the rows that have a wanted value in each column of `rows`, and the chosen columns.
@@ -152,12 +152,12 @@ class _Choice:
 
     def _parts(self, table: Table, labels: pd.Series, pattern: re.Pattern) -> dict[str, pd.Series]:
         """Return the parts of labels; InputError for a label that the pattern does not fit."""
-        found = {label: pattern.fullmatch(label) for label in labels.unique()}
-        if wrong := [label for label, match in found.items() if match is None]:
+        matches = {label: pattern.fullmatch(label) for label in labels.unique()}
+        if wrong := [label for label, match in matches.items() if match is None]:
             line = labels.index[int(np.argmax(labels == wrong[0]))]
             table.fail(line, f"{labels.name} is {wrong[0]!r}, which options → parts does not fit")
         return {
-            name: labels.map({label: match[name] for label, match in found.items()}).astype("str")
+            name: labels.map({label: match[name] for label, match in matches.items()}).astype("str")
             for name in pattern.groupindex
         }
 
@@ -208,13 +208,13 @@ def _of_member(member: archives.Member, style: Style, choice: _Choice) -> Table:
 def named(header: Iterable[str]) -> list[str]:
     """Give a header's names as they are called here: visible, and none empty."""
     names = [visible(name) for name in header]
-    return [name or f"unnamed_{place}" for place, name in enumerate(names, start=1)]
+    return [name or f"unnamed_{number}" for number, name in enumerate(names, start=1)]
 
 
 def separator_of(text: str) -> str:
     """Find the separator of a delimited text: that which cuts all of its first lines alike."""
     lines = [line for line in text.splitlines()[:_LOOKED_AT] if line.strip()]
-    found = {}
+    by_separator = {}
     for separator in _CHOICE:
         try:
             rows = list(csv.reader(lines, delimiter=separator))
@@ -222,8 +222,11 @@ def separator_of(text: str) -> str:
             continue
         counts = [len(row) for row in rows]
         if counts and counts[0] > 1:
-            found[separator] = (counts.count(counts[0]) / len(counts), -_CHOICE.index(separator))
-    return max(found, key=found.get) if found else ","
+            by_separator[separator] = (
+                counts.count(counts[0]) / len(counts),
+                -_CHOICE.index(separator),
+            )
+    return max(by_separator, key=by_separator.get) if by_separator else ","
 
 
 def _whole(path: Path) -> None:

@@ -72,24 +72,26 @@ def members(path: Path, pattern: str) -> list[Member]:
     expression = compiled(pattern)
     try:
         with zipfile.ZipFile(path) as archive:
-            entries = [each for each in archive.infolist() if not each.is_dir()]
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     except (zipfile.BadZipFile, OSError) as error:
         raise InputError(f"{path} is no whole zip archive ({error}); get it again") from error
-    entries = [each for each in entries if not any(part in f"/{each.filename}" for part in _HIDDEN)]
-    matches = [(each, expression.fullmatch(each.filename)) for each in entries]
-    found = [
-        Member(path, each.filename, each.file_size, match.groupdict())
-        for each, match in matches
+    entries = [
+        entry for entry in entries if not any(part in f"/{entry.filename}" for part in _HIDDEN)
+    ]
+    matches = [(entry, expression.fullmatch(entry.filename)) for entry in entries]
+    paths = [
+        Member(path, entry.filename, entry.file_size, match.groupdict())
+        for entry, match in matches
         if match is not None
     ]
-    if not found:
-        names = [each.filename for each in entries]
+    if not paths:
+        names = [entry.filename for entry in entries]
         listed = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
         raise InputError(
             f"{path} has no member {pattern} (options → members); {hint(pattern, names)}"
             f"It has: {listed or 'none'}"
         )
-    return sorted(_distinct(found, pattern), key=lambda each: _natural(each.name))
+    return sorted(_distinct(paths, pattern), key=lambda entry: _natural(entry.name))
 
 
 def compiled(pattern: str) -> re.Pattern:

@@ -63,37 +63,37 @@ def _sentence(path: Path, lines: list[tuple[int, list[str]]]) -> list[tuple]:
     for number, fields in lines:
         if len(fields) != FIELDS:
             fail(number, f"{len(fields)} columns instead of {FIELDS}, apart by tabs")
-        place, form, upos, head, relation, misc = (fields[i] for i in (0, 1, 3, 6, 7, 9))
+        position, form, upos, head, relation, misc = (fields[i] for i in (0, 1, 3, 6, 7, 9))
         space = "SpaceAfter=No" not in misc.split("|")
-        if "." in place:
+        if "." in position:
             continue
-        if "-" in place:
-            ends = place.split("-")
+        if "-" in position:
+            ends = position.split("-")
             if not all(end.isdecimal() for end in ends) or len(ends) != 2:
-                fail(number, f"ID {place!r} is no range of words")
+                fail(number, f"ID {position!r} is no range of words")
             ranges.append((number, int(ends[0]), int(ends[1]), form, space))
             continue
-        if place != str(len(words) + 1):
-            fail(number, f"ID {place!r} where {len(words) + 1} is expected")
+        if position != str(len(words) + 1):
+            fail(number, f"ID {position!r} where {len(words) + 1} is expected")
         if not head.isdecimal():
-            fail(number, f"head {head!r} of word {place} ({form!r}) is no number")
+            fail(number, f"head {head!r} of word {position} ({form!r}) is no number")
         if not form.strip():
-            fail(number, f"word {place} is empty")
-        words.append([int(place), form, int(head), relation, upos, space])
+            fail(number, f"word {position} is empty")
+        words.append([int(position), form, int(head), relation, upos, space])
         numbers.append(number)
     if not words:
         fail(lines[0][0], "a sentence without words")
     for number, first, last, form, space in ranges:
         if not 1 <= first < last <= len(words):
             fail(number, f"a token over words {first} to {last} of {len(words)}")
-        own = words[first - 1 : last]
-        for word in own[:-1]:
-            word[-1] = "".join(each[1] for each in own) != form
-        own[-1][-1] = space
+        parts = words[first - 1 : last]
+        for word in parts[:-1]:
+            word[-1] = "".join(part[1] for part in parts) != form
+        parts[-1][-1] = space
     wrong = _not_a_tree([word[2] for word in words])
     if wrong is not None:
-        place, problem = wrong
-        fail(numbers[place], f"word {place + 1} ({words[place][1]!r}): {problem}")
+        position, problem = wrong
+        fail(numbers[position], f"word {position + 1} ({words[position][1]!r}): {problem}")
     return [tuple(word) for word in words]
 
 

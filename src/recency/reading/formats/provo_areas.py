@@ -73,9 +73,9 @@ def parts_of_speech(path: Path, words: pd.DataFrame, encoding: str) -> pd.Series
     for name, column in {"text": "Text_ID", "area": "IA_ID"}.items():
         frame[name] = table.numbers(column, integer=True, minimum=1)
     frame["word_id"] = _places(path, frame, words)
-    told = np.array(_letters(frame.label)) == np.array(_letters(table["Word"]))
-    told &= frame.word_id.notna() & ~table["Word_POS"].isin(_MISSING)
-    tags = frame[told].groupby("word_id").tag.agg(lambda tags: tags.mode().iloc[0])
+    is_same = np.array(_letters(frame.label)) == np.array(_letters(table["Word"]))
+    is_same &= frame.word_id.notna() & ~table["Word_POS"].isin(_MISSING)
+    tags = frame[is_same].groupby("word_id").tag.agg(lambda tags: tags.mode().iloc[0])
     if lacking := {"noun", "verb"} - set(tags):
         raise InputError(
             f"{path}: Word_POS has no {' and no '.join(sorted(lacking))}, but "
@@ -95,28 +95,30 @@ def _shown_first(table: Table) -> Table:
 def _places(path: Path, frame: pd.DataFrame, words: pd.DataFrame) -> pd.Series:
     """Give each row's word_id; NA where its area holds another word than the text in that place."""
     areas = frame.groupby(["text", "area"]).label.agg(lambda labels: labels.mode().iloc[0])
-    known = {}
+    positions = {}
     texts = {int(item): text for item, text in words.groupby("item", sort=False)}
-    for text, own in areas.groupby(level="text"):
+    for text, text_areas in areas.groupby(level="text"):
         if text not in texts:
             raise InputError(
                 f"{path}: there is no text {text} in the words, only 1 to {len(texts)}"
             )
-        ours, theirs = _letters(texts[text].word), _letters(own)
+        ours, theirs = _letters(texts[text].word), _letters(text_areas)
         matcher = difflib.SequenceMatcher(None, theirs, ours, autojunk=False)
-        ids = np.full(len(own), -1)
+        ids = np.full(len(text_areas), -1)
         for start, to, size in matcher.get_matching_blocks():
             ids[start : start + size] = texts[text].word_id.iloc[to : to + size]
         if (ids >= 0).mean() < 0.5:
             raise InputError(
                 f"{path}: the areas of text {text} are not its words, but {theirs[:5]}…"
             )
-        known |= {key: word_id for key, word_id in zip(own.index, ids, strict=True) if word_id >= 0}
-    found = [known.get(key) for key in zip(frame.text, frame.area, strict=True)]
-    found = pd.Series(found, frame.index, dtype="Int32")
+        positions |= {
+            key: word_id for key, word_id in zip(text_areas.index, ids, strict=True) if word_id >= 0
+        }
+    word_ids = [positions.get(key) for key in zip(frame.text, frame.area, strict=True)]
+    word_ids = pd.Series(word_ids, frame.index, dtype="Int32")
     # A row with another label than most of its area's is another word.
     usual = areas.reindex(pd.MultiIndex.from_frame(frame[["text", "area"]])).to_numpy()
-    return found.mask(np.array(_letters(frame.label)) != np.array(_letters(pd.Series(usual))))
+    return word_ids.mask(np.array(_letters(frame.label)) != np.array(_letters(pd.Series(usual))))
 
 
 def _letters(labels: pd.Series) -> list[str]:

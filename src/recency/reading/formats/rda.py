@@ -84,14 +84,16 @@ def _written(path: Path, code: str, *arguments: str) -> Iterator[Path]:
         command = ["Rscript", "--vanilla", "-e", code, path, table, *arguments]
         try:
             unicode = os.environ | {"LC_ALL": "C.UTF-8"}
-            made = subprocess.run(command, capture_output=True, text=True, env=unicode, check=False)
+            process = subprocess.run(
+                command, capture_output=True, text=True, env=unicode, check=False
+            )
         except FileNotFoundError:
             raise InputError(
                 f"{path} is R's data, and Rscript is not on the PATH: `make setup` brings R, or "
                 "write the data frame out as CSV in R and name that file"
             ) from None
-        if made.returncode:
-            reason = " ".join(made.stderr.split()) or f"status {made.returncode}"
+        if process.returncode:
+            reason = " ".join(process.stderr.split()) or f"status {process.returncode}"
             raise InputError(f"{path} cannot be read by R ({reason}); get the file again")
         try:
             yield table

@@ -71,10 +71,10 @@ class _Walk:
         self.item(top=True)
 
     def read(self, size: int) -> bytes:
-        found = self.stream.read(size)
-        if len(found) != size:
+        chunk = self.stream.read(size)
+        if len(chunk) != size:
             raise EOFError
-        return found
+        return chunk
 
     def integer(self) -> int:
         return int.from_bytes(self.read(4), "big", signed=True)
@@ -115,10 +115,10 @@ class _Walk:
         if kind in ALONE:
             pass
         elif kind == REFERENCE:
-            place = flags >> 8 or self.integer()
-            if not 0 < place <= len(self.references):
+            number = flags >> 8 or self.integer()
+            if not 0 < number <= len(self.references):
                 raise EOFError("a reference to nothing")
-            return self.references[place - 1]
+            return self.references[number - 1]
         elif kind == SYMBOL:
             name = self.item()
             self.references.append(name)

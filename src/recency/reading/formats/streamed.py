@@ -116,7 +116,9 @@ def read(
         for name, values in rows.items():
             labels = batch[name].dictionary_encode()
             wanted = {plain_label(value) for value in values}
-            kept = np.array([plain_label(each) in wanted for each in labels.dictionary.to_pylist()])
+            kept = np.array(
+                [plain_label(label) in wanted for label in labels.dictionary.to_pylist()]
+            )
             keep &= kept[labels.indices.to_numpy(zero_copy_only=False)]
         lines.append(line + np.flatnonzero(keep))
         batches.append(batch.select(chosen).filter(pa.array(keep)))
@@ -182,10 +184,10 @@ def blocks(
     except (pa.ArrowInvalid, pa.ArrowKeyError, EOFError, OSError, UnicodeError) as error:
         reason = " ".join(str(error).split())[:200]
         match = _ROW.search(reason)
-        place = f"line {match[1]}" if match else f"after line {line}"
+        where = f"line {match[1]}" if match else f"after line {line}"
         reason = match[2] if match else reason
         way = "correct the line or get the file again"
         if "UTF8" in reason or isinstance(error, UnicodeError):
             reason = f"a byte is not {encoding}"
             way = f"save the file as {encoding}, or state its encoding in the options"
-        raise InputError(f"{path}, {place}: {reason}; {way}") from None
+        raise InputError(f"{path}, {where}: {reason}; {way}") from None

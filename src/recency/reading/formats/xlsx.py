@@ -64,13 +64,17 @@ def _table(path: Path, sheet: str, rows: Iterable[tuple], columns) -> Table:
     """Pick the columns of a sheet's rows; empty rows are left out."""
     rows = enumerate(rows, start=1)
     _, header = next(rows, (0, ()))
-    names = [(visible(_text(name)), place) for place, name in enumerate(header) if name is not None]
+    names = [
+        (visible(_text(name)), column_number)
+        for column_number, name in enumerate(header)
+        if name is not None
+    ]
     places = dict(reversed(names))  # of a name that stands twice, the first
     columns = list(columns([name for name, _ in names]) if callable(columns) else columns)
     for name in columns:
         if name not in places:
-            known = f"{hint(name, places)}It has: {', '.join(places)}"
-            raise InputError(f"{path}, sheet {sheet}, has no column {name}; {known}")
+            way_out = f"{hint(name, places)}It has: {', '.join(places)}"
+            raise InputError(f"{path}, sheet {sheet}, has no column {name}; {way_out}")
     wanted = [places[name] for name in columns]
     lines, records = [], []
     for number, row in rows:

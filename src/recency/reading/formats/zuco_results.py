@@ -189,7 +189,7 @@ def _sentence_data(where: str, path: Path, member: str | None) -> np.ndarray:
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise InputError(f"{path} is damaged ({error}); get it again") from error
     try:
-        found = loadmat(
+        loaded = loadmat(
             file, squeeze_me=True, struct_as_record=False, variable_names=["sentenceData"]
         )
     except NotImplementedError as error:
@@ -199,23 +199,23 @@ def _sentence_data(where: str, path: Path, member: str | None) -> np.ndarray:
         ) from error
     except Exception as error:  # scipy raises whatever the damage led to
         raise InputError(f"{where} is damaged ({error}); get it again") from error
-    if "sentenceData" not in found:
+    if "sentenceData" not in loaded:
         raise InputError(f"{where} has no sentenceData; take the results… files of ZuCo")
-    return np.atleast_1d(found["sentenceData"])
+    return np.atleast_1d(loaded["sentenceData"])
 
 
 def _words(words: np.ndarray, where: str) -> Sentence:
     """Read the words of one sentence."""
     tokens, times = [], np.zeros((len(words), len(COLUMNS)))
-    for place, word in enumerate(words):
-        here = f"{where}, word {place + 1}"
+    for number, word in enumerate(words):
+        here = f"{where}, word {number + 1}"
         token = _field(word, "content", here)
         token = token.strip() if isinstance(token, str) else ""
         for spoiled, right in _SPOILED.items():
             token = token.replace(spoiled, right)
         tokens.append(token)
         for column, name in enumerate(COLUMNS.values()):
-            times[place, column] = _time(_field(word, name, here), f"{here}, {name}")
+            times[number, column] = _time(_field(word, name, here), f"{here}, {name}")
     return tuple(tokens), times
 
 

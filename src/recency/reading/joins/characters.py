@@ -48,26 +48,28 @@ def find(words: Sequence[str], rows: Sequence[str]) -> Found:
     bare = not _PUNCTUATION.search(given)  # a table without punctuation: only letters are compared
     text, word_of, _ = characters([word.encode() for word in words], bare)
     # of each character of the rows, its place in the text
-    place = matched(text, given, np.diff(word_of, prepend=-1) > 0, np.diff(row_of, prepend=-1) > 0)
-    word = np.where(place >= 0, np.append(word_of, -1)[place], -1)
+    positions = matched(
+        text, given, np.diff(word_of, prepend=-1) > 0, np.diff(row_of, prepend=-1) > 0
+    )
+    word = np.where(positions >= 0, np.append(word_of, -1)[positions], -1)
     row = np.append(word, -1)[np.minimum(first, len(given))]
     last = len(given) - 1
     if last >= 0:  # white space at the end has nothing behind it
         row[first > last] = word[last]
     whole = np.ones(len(words), bool)
     there = np.zeros(len(text), bool)
-    there[place[place >= 0]] = True
+    there[positions[positions >= 0]] = True
     whole[word_of[~there]] = False
-    strange = np.flatnonzero(place < 0)
+    strange = np.flatnonzero(positions < 0)
     if len(strange) and len(given):
-        known = np.flatnonzero(place >= 0)
+        matched_rows = np.flatnonzero(positions >= 0)
         # A row with a character too many spoils the words that it touches; so does what stands
         # between two characters of one word.
-        spoiled = np.isin(row_of, row_of[strange]) & (place >= 0)
+        spoiled = np.isin(row_of, row_of[strange]) & (positions >= 0)
         whole[word[spoiled]] = False
-        behind = np.searchsorted(known, strange)
-        within = (behind > 0) & (behind < len(known))
-        before, after = word[known[behind[within] - 1]], word[known[behind[within]]]
+        behind = np.searchsorted(matched_rows, strange)
+        within = (behind > 0) & (behind < len(matched_rows))
+        before, after = word[matched_rows[behind[within] - 1]], word[matched_rows[behind[within]]]
         whole[before[before == after]] = False
     return Found(row, whole)
 
@@ -147,30 +149,30 @@ def matched(text: str, given: str, word_begins: np.ndarray, row_begins: np.ndarr
     next word may begin with the letter of one that is missing), and go on at the nearest place from
     which `ANCHOR` characters are the same: what is skipped on either side is without a match.
     """
-    place = np.full(len(given), -1, np.int64)
+    positions = np.full(len(given), -1, np.int64)
     i = j = 0
     while i < len(text) and j < len(given):
         same = _common(text, given, i, j)
-        place[j : j + same] = np.arange(i, i + same)
+        positions[j : j + same] = np.arange(i, i + same)
         i, j = i + same, j + same
         if i < len(text) and j < len(given):
             for back in range(min(same + 1, ANCHOR)):
                 if word_begins[i - back] and row_begins[j - back]:
-                    place[j - back : j] = -1
+                    positions[j - back : j] = -1
                     i, j = i - back, j - back
                     break
-        found = _in_step_again(text, given, i, j, word_begins, row_begins)
-        if found is None:
+        step = _in_step_again(text, given, i, j, word_begins, row_begins)
+        if step is None:
             break
-        i, j = found
-    return place
+        i, j = step
+    return positions
 
 
 def _in_step_again(
     text: str, given: str, i: int, j: int, word_begins: np.ndarray, row_begins: np.ndarray
 ) -> tuple[int, int] | None:
     """Return the nearest places behind two that differ from which the texts are the same."""
-    best, skipped, found = len(text) + len(given), 0, None
+    best, skipped, step = len(text) + len(given), 0, None
     while j + skipped < len(given) and skipped < best:
         start = j + skipped
         for size in (ANCHOR, SHORT):
@@ -184,11 +186,11 @@ def _in_step_again(
                 sure = len(anchor) == ANCHOR or at + len(anchor) == len(text)
                 sure = sure or (word_begins[at] and row_begins[start])
                 if sure and skipped + at > i and skipped + at - i + more < best:
-                    best, found = skipped + at - i + more, (at, start)
+                    best, step = skipped + at - i + more, (at, start)
                     break
                 at = text.find(anchor, at + 1, i + most + size)
         skipped += 1
-    return found
+    return step
 
 
 def _common(text: str, given: str, i: int, j: int) -> int:

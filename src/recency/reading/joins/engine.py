@@ -93,30 +93,32 @@ def join(
         If no alignment is verified, or several are.
     """
     chosen = _checked(chosen)
-    known = labels.index(words)
+    label_index = labels.index(words)
     distinct, inverse = _distinct(rows)
-    allowed = (c for c in readings.candidates(known, distinct) if c.fits(chosen))
-    found = _merged([c for c in allowed if _is_injective(distinct, c)])
-    if not found:
+    allowed = (c for c in readings.candidates(label_index, distinct) if c.fits(chosen))
+    candidates = _merged([c for c in allowed if _is_injective(distinct, c)])
+    if not candidates:
         refusals.no_candidate(where, rows, chosen)
     texts = None
     if "token" in distinct:
-        texts = next((c.row for c in found if "words" in c.keys), None)
-    weighed = [(c, evidence.of(known, distinct, c, texts)) for c in found]
-    problem = refusals.Problem(where, known, distinct, weighed)
-    if any(each.same is not None for _, each in weighed):
-        best, weight, wrong = _by_words(known, distinct, weighed, problem, bool(chosen), partial)
+        texts = next((c.row for c in candidates if "words" in c.keys), None)
+    weighed = [(c, evidence.of(label_index, distinct, c, texts)) for c in candidates]
+    problem = refusals.Problem(where, label_index, distinct, weighed)
+    if any(candidate.same is not None for _, candidate in weighed):
+        best, weight, wrong = _by_words(
+            label_index, distinct, weighed, problem, bool(chosen), partial
+        )
         verified = "lengths" if "spelled" not in distinct and "token" not in distinct else "words"
     else:
         best, weight, verified = _by_structure(
-            known, distinct, weighed, problem, bool(chosen), kind, partial
+            label_index, distinct, weighed, problem, bool(chosen), kind, partial
         )
         wrong = []
-    if kind == "surprisal" and evidence.follows_neighbour(known, distinct, best):
+    if kind == "surprisal" and evidence.follows_neighbour(label_index, distinct, best):
         problem.refuse("the values follow the lengths of neighbouring words", [(best, weight)])
     misplaced, differ = np.zeros(len(distinct), bool), np.zeros(len(distinct), bool)
     misplaced[wrong], differ[weight.differ] = True, True
-    report = refusals.report(known, distinct, best, weight, verified)
+    report = refusals.report(label_index, distinct, best, weight, verified)
     return Join(
         best.row[inverse], misplaced[inverse], differ[inverse], best.whole, verified, report
     )
@@ -137,7 +139,7 @@ def _distinct(rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
     keys = [name for name in rows if name != "value"]
     if "token" in rows or not rows.columns.isin(_ORDERING).any():
         inverse = np.arange(len(rows))
-        made = rows[keys].reset_index(names="line")
+        table = rows[keys].reset_index(names="line")
     else:
         code = np.zeros(len(rows), np.int64)
         for name in keys:
@@ -145,18 +147,18 @@ def _distinct(rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
             code = pd.factorize(code * (len(unique) + 1) + codes)[0].astype(np.int64)
         first = np.unique(code, return_index=True)[1]
         inverse = code
-        made = rows[keys].iloc[first].reset_index(names="line")
-    made["rows"] = np.bincount(inverse, minlength=len(made))
+        table = rows[keys].iloc[first].reset_index(names="line")
+    table["rows"] = np.bincount(inverse, minlength=len(table))
     if "value" in rows:
         value = rows["value"].to_numpy(dtype=float)
         has = np.isfinite(value)
-        total = np.bincount(inverse[has], value[has], len(made))
-        count = np.bincount(inverse[has], minlength=len(made))
+        total = np.bincount(inverse[has], value[has], len(table))
+        count = np.bincount(inverse[has], minlength=len(table))
         with np.errstate(invalid="ignore", divide="ignore"):
-            made["value"] = total / count
-    if "word" in made:
-        made["spelled"] = labels.spellings(made["word"])
-    return made, inverse
+            table["value"] = total / count
+    if "word" in table:
+        table["spelled"] = labels.spellings(table["word"])
+    return table, inverse
 
 
 def _is_injective(rows: pd.DataFrame, candidate: Candidate) -> bool:
@@ -254,18 +256,24 @@ def _by_structure(
     partial: bool,
 ) -> tuple[Candidate, Evidence, str]:
     """Return the alignment that the sizes of texts or the values verify, and which of them did."""
-    pool = [each for each in weighed if each[1].found == 1]
+    pool = [candidate for candidate in weighed if candidate[1].found == 1]
     if not pool and partial:
-        pool = [each for each in weighed if _whole_texts_missing(rows, *each)]
+        pool = [candidate for candidate in weighed if _whole_texts_missing(rows, *candidate)]
     if not pool:
-        problem.unmatched(max(weighed, key=lambda each: each[1].found)[0])
-    fits = [each for each in pool if each[1].is_complete and "rows" not in each[0].keys]
-    ids = [each for each in pool if _has_names(rows, each[0])]
+        problem.unmatched(max(weighed, key=lambda candidate: candidate[1].found)[0])
+    fits = [
+        candidate
+        for candidate in pool
+        if candidate[1].is_complete and "rows" not in candidate[0].keys
+    ]
+    ids = [candidate for candidate in pool if _has_names(rows, candidate[0])]
     if ids and not any(_contradict(c.row, ids[0][0].row) for c, _ in fits):
         return *ids[0], "ids"
     if len(fits) == 1:
         return *fits[0], "sizes"
-    counted = [each for each in pool if each[1].is_complete]  # k-th row, k-th word: sizes are given
+    counted = [
+        candidate for candidate in pool if candidate[1].is_complete
+    ]  # k-th row, k-th word: sizes are given
     if kind is not None and counted:
         passed = evidence.decided(words, rows, [c for c, _ in counted], kind)
         if len(passed) == 1:

@@ -71,7 +71,7 @@ def of(
     """
     row, weight = candidate.row, rows["rows"].to_numpy()
     has = row >= 0
-    found = float(weight[has].sum() / max(weight.sum(), 1))
+    share = float(weight[has].sum() / max(weight.sum(), 1))
     comparable, equal = np.zeros(len(row), bool), np.zeros(len(row), bool)
     if texts is not None:
         comparable, equal = texts >= 0, row == texts
@@ -91,7 +91,7 @@ def of(
         same, identical = alike / weight[compared].sum(), alike / weight[comparable].sum()
     complete, sizes, covered = _complete(words, row[has], "sentence" in rows)
     return Evidence(
-        found, same, identical, complete, sizes, covered, np.flatnonzero(compared & ~equal)
+        share, same, identical, complete, sizes, covered, np.flatnonzero(compared & ~equal)
     )
 
 
@@ -116,11 +116,11 @@ def misplaced(words: Index, rows: pd.DataFrame, candidate: Candidate, differ: np
     """
     if not len(differ) or "spelled" not in rows:
         return differ.tolist()
-    theirs, ours, known = rows["spelled"].to_numpy(), words.spelled, set(words.spelled)
+    theirs, ours, spellings = rows["spelled"].to_numpy(), words.spelled, set(words.spelled)
 
     def is_spelling(row: int) -> bool:
         matcher = difflib.SequenceMatcher(None, theirs[row], ours[candidate.row[row]])
-        return theirs[row] not in known and matcher.ratio() >= SIMILAR
+        return theirs[row] not in spellings and matcher.ratio() >= SIMILAR
 
     return [row for row in differ.tolist() if not is_spelling(row)]
 
@@ -199,5 +199,7 @@ def _correlated(words: Index, value: np.ndarray, with_: tuple, lag: int) -> floa
     rows = rows[(words.item[rows] == words.item[rows + lag]) & np.isfinite(value[rows])]
     if len(rows) < 3 or np.ptp(value[rows]) == 0:
         return float("nan")
-    found = [np.corrcoef(value[rows], x[rows + lag])[0, 1] for x in with_ if np.ptp(x[rows + lag])]
-    return float(np.mean(found)) if found else float("nan")
+    correlations = [
+        np.corrcoef(value[rows], x[rows + lag])[0, 1] for x in with_ if np.ptp(x[rows + lag])
+    ]
+    return float(np.mean(correlations)) if correlations else float("nan")

@@ -109,12 +109,12 @@ def look_up(asked: pd.Series, known: list[str]) -> np.ndarray:
     codes, unique = pd.factorize(asked.astype(str))
     plain = [plain_label(label) for label in known], [plain_label(label) for label in unique]
     if len(set(plain[0])) == len(set(known)) and len(set(plain[1])) == len(unique):
-        place = {label: number for number, label in reversed(list(enumerate(plain[0])))}
-        found = [place.get(label, -1) for label in plain[1]]
+        number_of = {label: number for number, label in reversed(list(enumerate(plain[0])))}
+        numbers = [number_of.get(label, -1) for label in plain[1]]
     else:
-        place = {label: number for number, label in reversed(list(enumerate(known)))}
-        found = [place.get(label, -1) for label in unique]
-    return np.array(found, dtype=np.int64)[codes]
+        number_of = {label: number for number, label in reversed(list(enumerate(known)))}
+        numbers = [number_of.get(label, -1) for label in unique]
+    return np.array(numbers, dtype=np.int64)[codes]
 
 
 def renamed(labels: pd.Series, names: Mapping | str | None, option: str) -> pd.Series:

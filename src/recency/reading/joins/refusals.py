@@ -49,9 +49,9 @@ def no_candidate(where: object, rows: pd.DataFrame, chosen: Mapping[str, str]) -
     """Raise InputError: no alignment is possible at all."""
     keys = [k for k in ("item", "sentence", "position", "word_id", "offset", "word") if k in rows]
     if chosen:
-        said = ", ".join(f"{key}: {value}" for key, value in chosen.items())
+        chosen_keys = ", ".join(f"{key}: {value}" for key, value in chosen.items())
         raise InputError(
-            f"{where}: no row has a word under `join: {{{said}}}`; keys in the table: "
+            f"{where}: no row has a word under `join: {{{chosen_keys}}}`; keys in the table: "
             f"{', '.join(keys)}"
         )
     raise InputError(
@@ -84,8 +84,8 @@ class Problem:
     def _differing(self, best: Candidate, weight: Evidence) -> str:
         """Describe the first row with another word than its own, and that of each further text."""
         rows = np.sort(np.asarray(weight.differ))
-        known = self.words.words.iloc[best.row[rows]]
-        first = rows[~known["item"].duplicated().to_numpy()]
+        matched = self.words.words.iloc[best.row[rows]]
+        first = rows[~matched["item"].duplicated().to_numpy()]
         described = [
             f"line {self.rows['line'].iloc[row]}: {self.rows['word'].iloc[row]!r}, the words have "
             f"{self.words.words['word'].iloc[best.row[row]]!r} there"
@@ -126,14 +126,17 @@ class Problem:
 
     def _nearest(self, row: int) -> str:
         """Say which labels or sizes the words have instead."""
-        for key, known in (("item", self.words.items), ("sentence", self.words.sentences)):
+        for key, labels_of_words in (
+            ("item", self.words.items),
+            ("sentence", self.words.sentences),
+        ):
             if key not in self.rows:
                 continue
             asked = self.rows[key].iloc[[row]]
-            if (labels.look_up(asked, known) < 0).all():
-                text = f"{key}s of the words are {labels.span(known)}"
+            if (labels.look_up(asked, labels_of_words) < 0).all():
+                text = f"{key}s of the words are {labels.span(labels_of_words)}"
                 if labels.numbers(asked) is None:
-                    text += f"; `{key}s: {{{asked.iloc[0]}: {known[0]}, …}}` maps {key}s"
+                    text += f"; `{key}s: {{{asked.iloc[0]}: {labels_of_words[0]}, …}}` maps {key}s"
                     text += self._by_order(key)
                 return text
         return f"the words have {self._size(row)}"
@@ -151,13 +154,13 @@ class Problem:
 
     def _size(self, row: int) -> str:
         """Return the number of words of a row's sentence or item, or of all."""
-        for key, known, start in (
+        for key, labels_of_words, start in (
             ("sentence", self.words.sentences, self.words.sentence_start),
             ("item", self.words.items, self.words.item_start),
         ):
             if key in self.rows:
-                unit = int(labels.look_up(self.rows[key].iloc[[row]], known)[0])
-                return f"{start[unit + 1] - start[unit]} words in {key} {known[unit]}"
+                unit = int(labels.look_up(self.rows[key].iloc[[row]], labels_of_words)[0])
+                return f"{start[unit + 1] - start[unit]} words in {key} {labels_of_words[unit]}"
         return f"{len(self.words.words):,} words"
 
 

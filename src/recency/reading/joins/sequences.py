@@ -52,14 +52,14 @@ def aligned(
         shown = given[at].tolist()
         key = (int(first), tuple(shown))
         if key not in sequence:
-            found = characters.find(ours[first:last], shown)
-            doubt = ambiguous(words.spelled[first:last], shown, found.row)
-            found.row[np.isin(found.row, doubt)] = -1
-            found.whole[doubt] = False
-            sequence[key] = found
-        found = sequence[key]
-        row[at] = np.where(found.row >= 0, found.row + first, -1)
-        whole[first:last] &= found.whole
+            match = characters.find(ours[first:last], shown)
+            doubt = ambiguous(words.spelled[first:last], shown, match.row)
+            match.row[np.isin(match.row, doubt)] = -1
+            match.whole[doubt] = False
+            sequence[key] = match
+        match = sequence[key]
+        row[at] = np.where(match.row >= 0, match.row + first, -1)
+        whole[first:last] &= match.whole
         touched[first:last] = True
     if "token" not in rows:  # white space is a token, but no word
         row[rows["word"].str.strip().to_numpy() == ""] = -1
@@ -102,20 +102,20 @@ def ambiguous(spelled: Sequence[str], rows: Sequence[str], row: np.ndarray) -> l
 
 def _movable(spelled: Sequence[str], words: list[int], gap: list[str]) -> set[int]:
     """Return the words, from the gap on, that could stand within it, in the same order."""
-    found, place, gap = set(), 0, list(gap)
+    movable, position, gap = set(), 0, list(gap)
     for word in words:
-        if spelled[word] not in gap[place:]:
+        if spelled[word] not in gap[position:]:
             break
-        place = gap.index(spelled[word], place) + 1
+        position = gap.index(spelled[word], position) + 1
         gap.append(spelled[word])  # which is free for the next word, if this one moves
-        found.add(word)
-    return found
+        movable.add(word)
+    return movable
 
 
 def reading_order(rows: pd.DataFrame) -> np.ndarray:
     """Return the order of rows within their texts: by offset or by sentence and position, or as they are."""
-    place = np.arange(len(rows))
-    keys: list[np.ndarray] = [place]
+    positions = np.arange(len(rows))
+    keys: list[np.ndarray] = [positions]
     if "offset" in rows:
         keys.append(rows["offset"].to_numpy())
     elif "word_id" in rows:

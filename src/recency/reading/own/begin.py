@@ -112,17 +112,17 @@ def entry(
     means = "subject" not in times.roles.of and not times.roles.wide
     tried, code = [], _language(texts) if dataset is None else ""
     for options in _choices(times, words, dataset):
-        found = Entry(name, options, list(times.roles.measures), means, language=code)
+        result = Entry(name, options, list(times.roles.measures), means, language=code)
         if dataset is not None:
             if known is not None:
-                found.problem = _tried(found, times.path, None, known)
-            return found
-        found.problem = _tried(found, times.path, texts.path)
-        if not found.problem:
+                result.problem = _tried(result, times.path, None, known)
+            return result
+        result.problem = _tried(result, times.path, texts.path)
+        if not result.problem:
             if texts.roles.positions and options["columns"].get("position", "") is None:
-                found.unused = tried[0].problem
-            return found
-        tried.append(found)
+                result.unused = tried[0].problem
+            return result
+        tried.append(result)
     return tried[0]
 
 
@@ -218,9 +218,13 @@ def _choices(times: Described, words: Described | None, dataset: str | None) -> 
 def words_of(texts: Described) -> pd.DataFrame | None:
     """Return the words of a table of words, None if no guess reads them."""
     for options in _choices(texts, None, None):
-        own = {k: v for k, v in options.items() if k not in ("unit", "eye_tracking", "skipped")}
+        word_options = {
+            k: v for k, v in options.items() if k not in ("unit", "eye_tracking", "skipped")
+        }
         with contextlib.suppress(InputError), contextlib.redirect_stderr(io.StringIO()):
-            return check_words(parser.words({"table": texts.path}, measures=(), **own), "words")
+            return check_words(
+                parser.words({"table": texts.path}, measures=(), **word_options), "words"
+            )
     return None
 
 
@@ -228,12 +232,12 @@ def _cuts(texts: Described) -> list[str]:
     """Give columns that may tell texts of the same number apart, as a list or a task does."""
     used = {*texts.roles.of.values(), *texts.roles.measures.values()}
     return [
-        each.name
-        for each in texts.columns
-        if each.name not in used
-        and not each.missing
-        and each.kind in ("text", "whole number")
-        and 2 <= each.distinct <= _FEW
+        column.name
+        for column in texts.columns
+        if column.name not in used
+        and not column.missing
+        and column.kind in ("text", "whole number")
+        and 2 <= column.distinct <= _FEW
     ][:4]
 
 
@@ -242,27 +246,27 @@ def _options(times, words, dataset, columns: dict, rule: str | None, base: dict)
     of = times.roles.of
     if rule is not None:
         columns = {n: c for n, c in columns.items() if n != "sentence"}
-        if "sentence" in (each.name for each in (words or times).columns):
+        if "sentence" in (column.name for column in (words or times).columns):
             columns["sentence"] = None
-    own = {name: of[name] for name in ("subject",) if name in of}
-    if times.roles.wide or not own:
-        own = {} if "subject" not in [c.name for c in times.columns] else {"subject": None}
-    own |= times.roles.measures
+    own_columns = {name: of[name] for name in ("subject",) if name in of}
+    if times.roles.wide or not own_columns:
+        own_columns = {} if "subject" not in [c.name for c in times.columns] else {"subject": None}
+    own_columns |= times.roles.measures
     mine = {"position": None} | {
         n: of[n] for n in ("item", "sentence", "position", "word") if n in of
     }
     if dataset is not None:
-        return {"columns": _trimmed(mine | own) | times.roles.others} | base
+        return {"columns": _trimmed(mine | own_columns) | times.roles.others} | base
     if words is None:
         extra = {"space_after": of["space_after"]} if "space_after" in of else {}
-        mapped = _trimmed({**columns, **extra, **own}) | times.roles.others
+        mapped = _trimmed({**columns, **extra, **own_columns}) | times.roles.others
         return {"columns": mapped} | _rule(rule) | base
     theirs = {n: c for n, c in columns.items() if c is not None or n != "word"}
     return (
         {
             "columns": {
                 "words": theirs | words.roles.others,
-                "responses": mine | own | times.roles.others,
+                "responses": mine | own_columns | times.roles.others,
             }
         }
         | _rule(rule)
@@ -300,59 +304,61 @@ def style_options(times: Described, words: Described | None) -> dict:
     times, words : Described
         The table, and that of the words if it is another.
     """
-    found: dict = {}
-    for each in filter(None, (words, times)):
-        if each.style.encoding != "utf-8":
-            found["encoding"] = each.style.encoding
-        if each.style.decimal != ".":
-            found["decimal"] = each.style.decimal
-    return found
+    styles: dict = {}
+    for described in filter(None, (words, times)):
+        if described.style.encoding != "utf-8":
+            styles["encoding"] = described.style.encoding
+        if described.style.decimal != ".":
+            styles["decimal"] = described.style.decimal
+    return styles
 
 
 def _style(times: Described, words: Described | None) -> dict:
     """Give the options of how the files are read."""
-    found = style_options(times, words)
+    styles = style_options(times, words)
     texts = words or times
     if (
         "word" in texts.roles.of
         and texts.table[texts.roles.of["word"]].str.contains(" ").mean() > 0.05
     ):
-        found["phrases"] = True
+        styles["phrases"] = True
     if times.roles.seconds:
-        found["unit"] = "s"
+        styles["unit"] = "s"
     by = {column.name: column for column in times.columns}
     measures = times.roles.measures.items()
     eyes = [by[column] for name, column in measures if name in EYES and column in by]
     if eyes and "subject" in times.roles.of:
-        found["eye_tracking"] = True
-        if all(each.missing and not each.zeros for each in eyes):
-            found["skipped"] = True
-    return found
+        styles["eye_tracking"] = True
+        if all(eye_column.missing and not eye_column.zeros for eye_column in eyes):
+            styles["skipped"] = True
+    return styles
 
 
 def _tried(made: Entry, times: Path, words: Path | None, known: pd.DataFrame | None = None) -> str:
     """Parse with the options of an entry; return what is wrong, or nothing."""
     both = ("columns", "encoding", "decimal")
     text = {k: v for k, v in made.options.items() if k in (*both, "sentences", "phrases")}
-    own = {k: v for k, v in made.options.items() if k in (*both, "skipped", "unit", "eye_tracking")}
+    word_options = {
+        k: v for k, v in made.options.items() if k in (*both, "skipped", "unit", "eye_tracking")
+    }
     try:
-        with contextlib.redirect_stderr(io.StringIO()) as said:
+        with contextlib.redirect_stderr(io.StringIO()) as messages:
             if known is None:
                 known = parser.words({"table": words}, measures=made.measures, **text)
                 known = check_words(known, "words")
             for measure in made.measures[:1]:  # the others are columns of numbers of the same rows
-                found = parser.responses({"table": times}, known, measure, **own)
-                check_responses(found, known, measure)
+                responses = parser.responses({"table": times}, known, measure, **word_options)
+                check_responses(responses, known, measure)
     except InputError as error:
         return " ".join(str(error).split())
-    made.notes = list(dict.fromkeys(said.getvalue().splitlines()))
+    made.notes = list(dict.fromkeys(messages.getvalue().splitlines()))
     made.notes.insert(
         0,
         f"read as: {len(known):,} words, {known.sentence.nunique():,} sentences, "
-        f"{known['item'].nunique():,} texts; {found.subject.nunique():,} "
+        f"{known['item'].nunique():,} texts; {responses.subject.nunique():,} "
         f"{'means of words' if made.means else 'subjects'}".replace("1 means", "means"),
     )
-    made.notes += rows_as_read(known, found, made.measures[0])
+    made.notes += rows_as_read(known, responses, made.measures[0])
     return ""
 
 

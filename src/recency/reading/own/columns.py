@@ -68,8 +68,8 @@ class Columns:
 
     def others(self) -> dict[str, str]:
         """Give what is mapped beyond the names that the parser knows: columns to keep."""
-        own = WORDS + RESPONSES
-        return {n: c for n, c in self.of.items() if n not in own and c is not None}
+        own_names = WORDS + RESPONSES
+        return {n: c for n, c in self.of.items() if n not in own_names and c is not None}
 
 
 def columns_of(
@@ -81,16 +81,16 @@ def columns_of(
     well. Raises InputError where a value is no name of a column (or null: there is none).
     """
     columns = dict(columns or {})
-    own = {}
-    for each in ("words", "responses"):
-        if isinstance(columns.get(each), Mapping):
-            found = columns.pop(each)
-            own = dict(found) if each == part else own
+    by_table = {}
+    for table_name in ("words", "responses"):
+        if isinstance(columns.get(table_name), Mapping):
+            part_columns = columns.pop(table_name)
+            by_table = dict(part_columns) if table_name == part else by_table
     several = {}
-    for name, column in {**columns, **own}.items():
+    for name, column in {**columns, **by_table}.items():
         if isinstance(column, list) and column and all(isinstance(c, str) for c in column):
             several[TOGETHER.join(column)] = tuple(column)
-            (own if name in own else columns)[name] = TOGETHER.join(column)
+            (by_table if name in by_table else columns)[name] = TOGETHER.join(column)
         elif column is not None and (not isinstance(column, str) or not column.strip()):
             raise InputError(
                 f"options → columns → {name}: {column!r} is no column's name; put it in quotes, or "
@@ -101,7 +101,7 @@ def columns_of(
                 f"options → columns → {name}: the project uses this name; take another"
             )
     chosen = dict.fromkeys(more, ()) | _rows_of(rows, part)
-    return Columns({**columns, **own}, frozenset(own), several, chosen)
+    return Columns({**columns, **by_table}, frozenset(by_table), several, chosen)
 
 
 def _rows_of(rows: Mapping | None, part: str) -> dict[str, tuple[str, ...]]:
@@ -131,11 +131,11 @@ def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
 
     def choose(there: list[str]) -> list[str]:
         whole = {n: c for n, c in columns.several.items() if set(c) <= set(there)}
-        found = [name for name in pick([*there, *whole]) if name is not None]
+        picked = [name for name in pick([*there, *whole]) if name is not None]
         for name in columns.rows:
             if name not in there:
                 raise lacking(path, name, there)
-        return [*(each for name in found for each in whole.get(name, (name,))), *columns.rows]
+        return [*(column for name in picked for column in whole.get(name, (name,))), *columns.rows]
 
     rows = {name: list(values) for name, values in columns.rows.items() if values}
     table = anything.read(path, replace(style, rows=rows), choose)
@@ -161,12 +161,12 @@ def matching(pattern: str, there: Iterable[str]) -> dict[str, str]:
     if "*" not in pattern or pattern.count("*") > 1:
         return {}
     head, _, tail = pattern.partition("*")
-    found = {}
+    matches = {}
     for name in there:
         inside = name[len(head) : len(name) - len(tail)]
         if fnmatchcase(name, re.sub(r"([\[?])", r"[\1]", pattern)) and inside:
-            found[name] = inside
-    return found
+            matches[name] = inside
+    return matches
 
 
 def labels(table: Table, column: str, names: object = None, option: str = "") -> pd.Series:

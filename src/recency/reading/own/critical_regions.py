@@ -125,14 +125,14 @@ def find_words(words: Sequence[str], critical: Sequence[str]) -> Region:
     InputError
         If they do not occur, or occur more than once.
     """
-    found = occurrences(words, critical)
-    if len(found) == 1:
-        return Region(found[0], len(critical))
+    starts = occurrences(words, critical)
+    if len(starts) == 1:
+        return Region(starts[0], len(critical))
     text = " ".join(critical)
-    if found:
-        places = ", ".join(str(place + 1) for place in found)
+    if starts:
+        places = ", ".join(str(start + 1) for start in starts)
         raise InputError(
-            f"critical {text!r} occurs {len(found)} times (words {places}); map `position`, or mark "
+            f"critical {text!r} occurs {len(starts)} times (words {places}); map `position`, or mark "
             "the region in the text (`marker`)"
         )
     inside = next(

@@ -78,10 +78,10 @@ class ItemRoles:
 
     def used(self) -> set[str]:
         """Return the columns that have a role."""
-        found = {*self.measures.values()}
+        columns = {*self.measures.values()}
         for column in self.columns.values():
-            found |= {column} if isinstance(column, str) else set(column)
-        return found
+            columns |= {column} if isinstance(column, str) else set(column)
+        return columns
 
 
 def recognise(texts: Described, rows: Described) -> ItemRoles | None:
@@ -102,13 +102,13 @@ def recognise(texts: Described, rows: Described) -> ItemRoles | None:
     }
     long = [name for name, median in words.items() if median >= _WORDS]
     short = [name for name, median in words.items() if 0 < median <= _SHORT]
-    for found in _regions(frame, columns, long, short):
-        if _with_cells(found, frame, columns):
+    for roles in _regions(frame, columns, long, short):
+        if _with_cells(roles, frame, columns):
             subject = rows.roles.of.get("subject")
-            if subject is not None and subject not in found.used():
-                found.columns["subject"] = subject
-            _responses(found, rows)
-            return found if found.measures else None
+            if subject is not None and subject not in roles.used():
+                roles.columns["subject"] = subject
+            _responses(roles, rows)
+            return roles if roles.measures else None
     return None
 
 
@@ -170,21 +170,25 @@ def shared_columns(
     for name in ("stimulus", "condition", "sentence", CRITICAL):
         column = found.columns.get(name)
         parts = [column] if isinstance(column, str) else column or []
-        own = [_same_column(each, rows, texts) for each in parts]
-        if own and all(own):
-            shared[name] = own[0] if isinstance(column, str) else own
+        same_columns = [_same_column(part, rows, texts) for part in parts]
+        if same_columns and all(same_columns):
+            shared[name] = same_columns[0] if isinstance(column, str) else same_columns
     return shared
 
 
 def _same_column(name: str, rows: Described, texts: Described) -> str | None:
     """Return the column of responses that has the labels of a column of texts."""
-    known = set(texts.table[name].map(plain_label))
+    labels_of_texts = set(texts.table[name].map(plain_label))
     overlap = {}
     for column in rows.columns:
         labels = set(rows.table[column.name].drop_duplicates().map(plain_label))
-        if snake(column.name) == snake(name) and labels & known:
+        if snake(column.name) == snake(name) and labels & labels_of_texts:
             return column.name
-        if labels <= known and len(labels) > len(known) / 2 and column.kind != "number":
+        if (
+            labels <= labels_of_texts
+            and len(labels) > len(labels_of_texts) / 2
+            and column.kind != "number"
+        ):
             overlap[column.name] = len(labels)
     return max(overlap, key=overlap.get) if overlap else None
 
@@ -206,8 +210,10 @@ def _occurs(text: pd.Series, critical: pd.Series) -> float:
     """Return the share of distinct texts in which the words of another column occur."""
     pairs = pd.DataFrame({"text": text, "critical": critical}).drop_duplicates()
     pairs = pairs[pairs.critical.map(spelling) != ""]
-    found = [bool(occurrences(t.split(), c.split())) for t, c in zip(pairs.text, pairs.critical)]
-    return sum(found) / len(found) if found else 0.0
+    is_contained = [
+        bool(occurrences(t.split(), c.split())) for t, c in zip(pairs.text, pairs.critical)
+    ]
+    return sum(is_contained) / len(is_contained) if is_contained else 0.0
 
 
 def _context(frame: pd.DataFrame, long: list[str], sentence: str) -> dict[str, str]:

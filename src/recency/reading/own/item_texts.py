@@ -80,16 +80,16 @@ class Text:
 
     def regions(self, options: Options) -> dict[str, Region]:
         """Return label → region: critical, spillover_1 …, precritical_1 …."""
-        found = {"critical": self.critical, **dict(self.further)}
-        end = max(region.end for region in found.values())
+        by_name = {"critical": self.critical, **dict(self.further)}
+        end = max(region.end for region in by_name.values())
         for number in range(len(self.further) + 1, options.spillover + 1):
             if end < len(self.words):
-                found[f"{SPILLOVER}{number}"] = Region(end, 1)
+                by_name[f"{SPILLOVER}{number}"] = Region(end, 1)
                 end += 1
         for number in range(1, options.precritical + 1):
             if self.critical.start - number >= 0:
-                found[f"precritical_{number}"] = Region(self.critical.start - number, 1)
-        return found
+                by_name[f"precritical_{number}"] = Region(self.critical.start - number, 1)
+        return by_name
 
 
 def is_structure(name: str) -> bool:
@@ -99,10 +99,10 @@ def is_structure(name: str) -> bool:
 
 def spillover_columns(columns: Columns, there: list[str]) -> list[str]:
     """Return the columns of the texts of spillover regions, in order: spillover_1, spillover_2 …."""
-    found = []
-    while (name := f"{SPILLOVER}{len(found) + 1}") in columns.of:
-        found.append(name)
-    return [columns.needed(name, "the table", there) for name in found]
+    names_there = []
+    while (name := f"{SPILLOVER}{len(names_there) + 1}") in columns.of:
+        names_there.append(name)
+    return [columns.needed(name, "the table", there) for name in names_there]
 
 
 def stimulus_column(columns: Columns, there: list[str]) -> str | None:
@@ -115,9 +115,9 @@ def stimulus_column(columns: Columns, there: list[str]) -> str | None:
 
 def part_columns(columns: Columns, there: list[str]) -> dict[str, str]:
     """Return part → column of the texts' parts that are in a table; contexts only where mapped."""
-    own = ("sentence", "critical")
-    found = {n: columns.find(n, there) for n in PARTS if n in own or n in columns.of}
-    return {name: column for name, column in found.items() if column is not None}
+    required = ("sentence", "critical")
+    mapped = {n: columns.find(n, there) for n in PARTS if n in required or n in columns.of}
+    return {name: column for name, column in mapped.items() if column is not None}
 
 
 def needed_columns(columns: Columns, path: object, there: list[str]) -> list[str | None]:
@@ -266,10 +266,10 @@ class Texts:
             )
         elif critical:
             try:
-                found = find_words(words[begin:end], critical)
+                first_word = find_words(words[begin:end], critical)
             except InputError as problem:
                 self._fail(line, problem)
-            region = Region(begin + found.start, found.size)
+            region = Region(begin + first_word.start, first_word.size)
         elif "critical" in self.columns.of:  # null: the response is to the whole sentence
             region = Region(begin, end - begin)
         else:
@@ -285,32 +285,32 @@ class Texts:
         self, line: int, words: list[str], region: Region
     ) -> tuple[tuple[str, Region], ...]:
         """Return the spillover regions whose texts the table has; each must follow the one before."""
-        found, end = [], region.end
+        regions, end = [], region.end
         for number, column in enumerate(self.spillover, start=1):
-            own = self.frame.at[line, column].split()
-            if own and not is_same(words[end : end + len(own)], own):
-                there = " ".join(words[end : end + len(own)])
+            region_words = self.frame.at[line, column].split()
+            if region_words and not is_same(words[end : end + len(region_words)], region_words):
+                there = " ".join(words[end : end + len(region_words)])
                 self._fail(
                     line,
-                    f"{column} is {' '.join(own)!r}, and {there!r} follows; correct one of them",
+                    f"{column} is {' '.join(region_words)!r}, and {there!r} follows; correct one of them",
                 )
-            if not own:
+            if not region_words:
                 break
-            found.append((f"{SPILLOVER}{number}", Region(end, len(own))))
-            end += len(own)
-        return tuple(found)
+            regions.append((f"{SPILLOVER}{number}", Region(end, len(region_words))))
+            end += len(region_words)
+        return tuple(regions)
 
     def _agree(
         self, line: int, words: list[str], region: Region, critical: list[str], what: str
     ) -> None:
         """Raise InputError unless the region has the critical words, where these are given."""
-        own = words[region.start : region.end]
-        if critical and not is_same(own, critical):
-            at = ", ".join(str(place + 1) for place in occurrences(words, critical))
+        region_words = words[region.start : region.end]
+        if critical and not is_same(region_words, critical):
+            at = ", ".join(str(start + 1) for start in occurrences(words, critical))
             stands = f"stands at word {at}" if at else "does not occur"
             self._fail(
                 line,
-                f"{what} is {' '.join(own)!r}, and critical is {' '.join(critical)!r}, which {stands}; "
+                f"{what} is {' '.join(region_words)!r}, and critical is {' '.join(critical)!r}, which {stands}; "
                 "correct one of them, or leave out the column that is wrong",
             )
 
@@ -368,7 +368,7 @@ def _distinct(frame: pd.DataFrame) -> tuple[np.ndarray, list[int]]:
     """Return each row's number among the distinct rows, and the lines of these."""
     codes = frame.groupby(list(frame.columns), sort=False).ngroup().to_numpy()
     _, first = np.unique(codes, return_index=True)
-    return codes, [frame.index[place] for place in first]
+    return codes, [frame.index[position] for position in first]
 
 
 def cell_labels(table: Table, columns: Columns, options: Options) -> pd.DataFrame:

@@ -63,9 +63,9 @@ def build(
         If a critical region is not found, or a cell has two texts.
     """
     cells = cell_labels(table, columns, options)
-    found = Texts(table, columns, options)
-    texts = found.read()
-    text = pd.Series(found.codes, index=cells.index)
+    item_texts = Texts(table, columns, options)
+    texts = item_texts.read()
+    text = pd.Series(item_texts.codes, index=cells.index)
     if "stimulus" not in cells:
         numbers = (text + 1).astype(str)
         cells.insert(0, "stimulus", numbers.str.zfill(len(str(len(texts)))))
@@ -77,15 +77,15 @@ def build(
     parts = []
     for line in order:
         parts.append(_words_of(first.loc[line], texts[text[line]], options))
-    made = pd.concat(parts, ignore_index=True)
-    items, words = made["item"].to_numpy(), made["word"].to_numpy()
+    word_rows = pd.concat(parts, ignore_index=True)
+    items, words = word_rows["item"].to_numpy(), word_rows["word"].to_numpy()
     sentence = np.cumsum(items != np.roll(items, 1)) if len(order) > 1 else np.ones(len(items), int)
     if rule == "punctuation":
         sentence = sentence_numbers(words, items)
-    found = word_table(items, np.asarray(sentence), words)
+    item_texts = word_table(items, np.asarray(sentence), words)
     lines = np.repeat(order, [len(part) for part in parts])
     extra = kept.loc[lines].reset_index(drop=True)
-    return pd.concat([found, made.drop(columns=["item", "word"]), extra], axis=1)
+    return pd.concat([item_texts, word_rows.drop(columns=["item", "word"]), extra], axis=1)
 
 
 def _words_of(labels: pd.Series, text: Text, options: Options) -> pd.DataFrame:
@@ -111,12 +111,12 @@ def _one_text_per_cell(
         return
     line = text.index[int(np.argmax(differs))]
     before = key.index[int(np.argmax(key == key[line]))]
-    own, other = texts[text[line]], texts[text[before]]
+    this_text, other = texts[text[line]], texts[text[before]]
     cell = ", ".join(f"{name} {label}" for name, label in cells.loc[line].items())
-    if own.words != other.words:
-        what = f"has the text {' '.join(own.words)!r}, and {' '.join(other.words)!r}"
+    if this_text.words != other.words:
+        what = f"has the text {' '.join(this_text.words)!r}, and {' '.join(other.words)!r}"
     else:
-        what = f"has the region {_region(own)!r}, and {_region(other)!r}"
+        what = f"has the region {_region(this_text)!r}, and {_region(other)!r}"
     table.fail(
         line,
         f"{cell} {what} in line {before} ({differs.sum():,} such rows); correct one of them, or map the "

@@ -66,7 +66,7 @@ def _contradictions(roles: Roles, frame: pd.DataFrame) -> list[str]:
     notes = []
     for short, long in (("FFD", "FP"), ("FP", "GP"), ("FP", "TFT")):
         if short in roles.measures and long in roles.measures and not roles.wide:
-            one, other = (_numbers(frame[roles.measures[each]]) for each in (short, long))
+            one, other = (_numbers(frame[roles.measures[measure]]) for measure in (short, long))
             both = (one > 0) & (other > 0)
             if both.any() and (share := float((one > other)[both].mean())) > 1 - _NESTED:
                 notes.append(

@@ -62,12 +62,16 @@ def shown(found: list[Column]) -> list[str]:
     """Give a line a column: name, kind, missing, distinct, range, examples."""
     head = ("column", "holds", "missing", "distinct", "least … median … largest", "examples")
     rows = [head]
-    for each in found:
-        span = f"{each.low:g} … {each.middle:g} … {each.high:g}" if each.numeric else ""
-        examples = ", ".join(each.examples)
+    for described in found:
+        span = (
+            f"{described.low:g} … {described.middle:g} … {described.high:g}"
+            if described.numeric
+            else ""
+        )
+        examples = ", ".join(described.examples)
         examples = examples if len(examples) <= _SHOWN else f"{examples[: _SHOWN - 1]}…"
-        counts = (f"{each.missing:,}", f"{each.distinct:,}")
-        rows.append((each.name, each.kind, *counts, span, examples))
+        counts = (f"{described.missing:,}", f"{described.distinct:,}")
+        rows.append((described.name, described.kind, *counts, span, examples))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

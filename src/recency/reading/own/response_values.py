@@ -86,14 +86,14 @@ def require_agreement(
     table: Table, name: str, kept: pd.Series, words: pd.DataFrame, word_id: pd.Series
 ) -> None:
     """Raise InputError where a column of the responses is another than the words' of that name."""
-    known = words[name].to_numpy()[word_id.to_numpy()]
-    own = kept.to_numpy()
-    differs = (own != known) & ~(pd.isna(own) & pd.isna(known))
+    in_words = words[name].to_numpy()[word_id.to_numpy()]
+    in_responses = kept.to_numpy()
+    differs = (in_responses != in_words) & ~(pd.isna(in_responses) & pd.isna(in_words))
     if differs.any():
-        place = int(np.argmax(differs))
+        first_wrong = int(np.argmax(differs))
         table.fail(
-            word_id.index[place],
-            f"{name} is {own[place]}, in the words {known[place]}; keep it under another name: "
+            word_id.index[first_wrong],
+            f"{name} is {in_responses[first_wrong]}, in the words {in_words[first_wrong]}; keep it under another name: "
             "columns → responses",
         )
 
@@ -152,8 +152,8 @@ def require_one_response(
     """Raise InputError where a subject responds to a word twice."""
     again = made.duplicated(["subject", "word_id"]).to_numpy()
     if again.any():
-        place = int(np.argmax(again))
-        line = made.index[place]
+        first_repeated = int(np.argmax(again))
+        line = made.index[first_repeated]
         if (subject == "mean").all():
             table.fail(
                 line,
@@ -162,7 +162,7 @@ def require_one_response(
             )
         table.fail(
             line,
-            f"subject {subject.iloc[place]} has a response to this word already "
+            f"subject {subject.iloc[first_repeated]} has a response to this word already "
             f"({again.sum():,} such rows)",
         )
 
@@ -202,9 +202,9 @@ def add_fixation_history(made: pd.DataFrame, words: pd.DataFrame, value: str) ->
     rows["words_since_fixation"] = since_fixation(fixated)
     rows["previous_fixated"] = previous_fixated(fixated, [rows.subject, rows["item"]])
     new = [n for n in ("words_since_fixation", "previous_fixated") if n not in made]
-    found = rows.set_index(["subject", "word_id"])[new]
+    history = rows.set_index(["subject", "word_id"])[new]
     index = pd.MultiIndex.from_frame(made[["subject", "word_id"]])
-    return made.assign(**{name: found[name].reindex(index).to_numpy() for name in new})
+    return made.assign(**{name: history[name].reindex(index).to_numpy() for name in new})
 
 
 def drop_missing(

@@ -57,23 +57,23 @@ class Roles:
 
 def guess(columns: Sequence[Column], rows: int) -> Roles:
     """Guess the roles of a table's columns."""
-    found = Roles()
+    roles = Roles()
     for role in ("subject", "sentence", "item", "position", "space_after", "word"):
-        _role(found, role, columns, rows)
-    _wide(found, columns)
-    if not found.wide:
-        _times(found, columns)
-    used = {*found.of.values(), *found.measures.values()}
-    for pattern in found.measures.values():
-        used |= set(matching(pattern, [each.name for each in columns]))
-    for each in columns:
-        if each.name in used or each.distinct < 2 or each.name.startswith("unnamed_"):
+        _role(roles, role, columns, rows)
+    _wide(roles, columns)
+    if not roles.wide:
+        _times(roles, columns)
+    used = {*roles.of.values(), *roles.measures.values()}
+    for pattern in roles.measures.values():
+        used |= set(matching(pattern, [column.name for column in columns]))
+    for column in columns:
+        if column.name in used or column.distinct < 2 or column.name.startswith("unnamed_"):
             continue
-        if each.kind == "text" and each.distinct > max(50, rows / 20):
+        if column.kind == "text" and column.distinct > max(50, rows / 20):
             continue
-        if len(found.others) < _MOST:
-            found.others[_own_name(each.name, found)] = each.name
-    return found
+        if len(roles.others) < _MOST:
+            roles.others[_own_name(column.name, roles)] = column.name
+    return roles
 
 
 def snake(name: str) -> str:
@@ -113,7 +113,7 @@ def _can_be(role: str, column: Column, rows: int) -> bool:
 
 
 def _looks_like_words(column: Column) -> bool:
-    letters = [re.fullmatch(r"\W?[^\W\d_][^\s\d_]*", each) for each in column.examples]
+    letters = [re.fullmatch(r"\W?[^\W\d_][^\s\d_]*", example) for example in column.examples]
     return all(letters) and column.distinct > 10
 
 
@@ -121,12 +121,12 @@ def _times(found: Roles, columns: Sequence[Column]) -> None:
     """Find the columns of reading times, by name and by size."""
     for measure in _MEASURES:
         free = [
-            each
-            for each in columns
-            if each.name not in {*found.of.values(), *found.measures.values()} and is_time(each)
+            column
+            for column in columns
+            if column.name not in {*found.of.values(), *found.measures.values()} and is_time(column)
         ]
-        rank = {each.name: _names_measure(each.name, measure) for each in free}
-        named = sorted((each for each in free if rank[each.name]), key=lambda c: rank[c.name])
+        rank = {column.name: _names_measure(column.name, measure) for column in free}
+        named = sorted((column for column in free if rank[column.name]), key=lambda c: rank[c.name])
         if named:
             found.measures[measure] = named[0].name
             found.seconds |= named[0].middle < _MILLISECONDS[0] and named[0].high <= _SECONDS[1]
@@ -167,13 +167,13 @@ def is_time(column: Column) -> bool:
 def _wide(found: Roles, columns: Sequence[Column]) -> None:
     """Find a column a subject: three or more of times whose names differ by a number alone."""
     groups: dict[tuple[str, str], list[Column]] = {}
-    for each in columns:
-        match = re.fullmatch(r"(\D*)(\d+)(\D*)", each.name)
-        if match and is_time(each):
-            groups.setdefault((match[1], match[3]), []).append(each)
+    for column in columns:
+        match = re.fullmatch(r"(\D*)(\d+)(\D*)", column.name)
+        if match and is_time(column):
+            groups.setdefault((match[1], match[3]), []).append(column)
     for (head, tail), group in groups.items():
         pattern = f"{head}*{tail}"
-        names = {each.name for each in group}
+        names = {column.name for column in group}
         if len(group) < 3 or set(matching(pattern, [c.name for c in columns])) != names:
             continue
         if "subject" in found.of:

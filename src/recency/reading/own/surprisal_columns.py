@@ -54,9 +54,9 @@ def find(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> Scores
     values = pd.to_numeric(table[chosen[0].name], errors="coerce")
     mean = float(values.abs().mean())
     unit, is_stated = _unit(chosen, mean)
-    found = Scores({_lm(c.name, chosen): c.name for c in chosen}, kind, unit, is_stated, mean)
-    found.keys = _keys(columns, roles, table)
-    return found
+    scores = Scores({_lm(c.name, chosen): c.name for c in chosen}, kind, unit, is_stated, mean)
+    scores.keys = _keys(columns, roles, table)
+    return scores
 
 
 def _can_be(column: Column) -> bool:

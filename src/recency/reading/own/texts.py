@@ -71,13 +71,13 @@ def build(
             numbers = sentence_numbers(words, items)
     else:
         numbers, label = _numbered(ordered)
-    made = word_table(items, np.asarray(numbers), words)
+    words_table = word_table(items, np.asarray(numbers), words)
     for name in [name for name in ("space_after", "phrase") if name in ordered]:
-        made[name] = ordered[name].to_numpy()
+        words_table[name] = ordered[name].to_numpy()
     if label is not None:
-        made["sentence_label"] = pd.Series(label, dtype="str")
+        words_table["sentence_label"] = pd.Series(label, dtype="str")
     lines = ordered.index
-    return pd.concat([made, extras.loc[lines].reset_index(drop=True)], axis=1)
+    return pd.concat([words_table, extras.loc[lines].reset_index(drop=True)], axis=1)
 
 
 def _words(rows: Rows) -> pd.DataFrame:
@@ -171,10 +171,10 @@ def _order(rows: Rows, first: pd.DataFrame, name: str, keys: list[str]) -> pd.Se
     if by is not None:
         return by
     frame = rows.frame
-    place = pd.Series(np.arange(len(frame)), index=frame.index)
+    positions = pd.Series(np.arange(len(frame)), index=frame.index)
     if name == "sentence":
         _contiguous(rows)
-    begin = place.groupby([frame[key] for key in keys], sort=False).min().rename("_begin")
+    begin = positions.groupby([frame[key] for key in keys], sort=False).min().rename("_begin")
     return first.join(begin, on=keys)["_begin"]
 
 
@@ -208,7 +208,7 @@ def _numbered(ordered: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
     new = (ordered.sentence != ordered.sentence.shift()) | (
         ordered["item"] != ordered["item"].shift()
     )
-    own = whole(ordered.sentence)
-    if own is not None and not ordered.sentence[new].duplicated().any():
-        return own.to_numpy(), None
+    sentence_numbers = whole(ordered.sentence)
+    if sentence_numbers is not None and not ordered.sentence[new].duplicated().any():
+        return sentence_numbers.to_numpy(), None
     return np.cumsum(new.to_numpy()), ordered.sentence.to_numpy()

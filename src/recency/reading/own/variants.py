@@ -74,9 +74,9 @@ def one_language(table: Table, columns: Columns) -> None:
     name = columns.of.get("language")
     if name is None or name not in table:
         return
-    known = sorted(table[name].unique())
-    if len(known) > 1:
+    codes = sorted(table[name].unique())
+    if len(codes) > 1:
         raise InputError(
-            f"{table.path} has several languages in {name} ({', '.join(known[:20])}); a dataset has "
-            f"one: choose it with `rows: {{{name}: {known[0]}}}` in its options"
+            f"{table.path} has several languages in {name} ({', '.join(codes[:20])}); a dataset has "
+            f"one: choose it with `rows: {{{name}: {codes[0]}}}` in its options"
         )

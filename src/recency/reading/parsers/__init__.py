@@ -37,16 +37,16 @@ def accepted(module: ModuleType, function: Callable, options: dict) -> dict:
 
     A dataset's options serve both functions of its parser, and each takes what it names.
     """
-    own = _keywords(function) - _NO_OPTIONS
-    known = sorted((_keywords(module.words) | _keywords(module.responses)) - _NO_OPTIONS)
+    keywords = _keywords(function) - _NO_OPTIONS
+    all_keywords = sorted((_keywords(module.words) | _keywords(module.responses)) - _NO_OPTIONS)
     for key in options:
-        if key not in known:
+        if key not in all_keywords:
             parser_name = module.__name__.rpartition(".")[2]
             raise InputError(
-                f"options: {parser_name} has no option {nearest(key, known)}; it has: "
-                f"{', '.join(known) or 'none'}"
+                f"options: {parser_name} has no option {nearest(key, all_keywords)}; it has: "
+                f"{', '.join(all_keywords) or 'none'}"
             )
-    return {key: value for key, value in options.items() if key in own}
+    return {key: value for key, value in options.items() if key in keywords}
 
 
 def _keywords(function: Callable) -> set[str]:

@@ -46,15 +46,15 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     if len(places) > len(words):
         raise InputError(f"{path} has {len(places):,} words, its words were read from another file")
     rank = frame.groupby("text_id").text_pos.rank(method="dense").astype("int64")
-    found = look_up(words, ("item", "place"), frame.text_id, rank)
-    wrong = found.word.to_numpy() != frame.word.to_numpy()
+    matched = look_up(words, ("item", "place"), frame.text_id, rank)
+    wrong = matched.word.to_numpy() != frame.word.to_numpy()
     if wrong.any():
         at = frame[wrong].iloc[0]
         raise InputError(
             f"{path}, line {frame.index[wrong][0]}: word {at.text_pos} of text {at.text_id} is "
-            f"{at.word!r}, in the words it is {found.word[wrong].iloc[0]!r}"
+            f"{at.word!r}, in the words it is {matched.word[wrong].iloc[0]!r}"
         )
-    frame["word_id"] = found.word_id.astype("int32")
+    frame["word_id"] = matched.word_id.astype("int32")
     return frame[["subject", "word_id", "time_ms"]].reset_index(drop=True)
 
 

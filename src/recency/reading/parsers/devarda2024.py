@@ -40,14 +40,14 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     path = only(files, "responses of devarda2024")
     column = _TIMES.get(measure, measure)
     table, frame = _rows(path, [column])
-    found = look_up(words, ("sentence", "position"), frame.sent_id, frame.place + 1)
-    if (wrong := found.word.to_numpy() != frame.word.to_numpy()).any():
+    matched = look_up(words, ("sentence", "position"), frame.sent_id, frame.place + 1)
+    if (wrong := matched.word.to_numpy() != frame.word.to_numpy()).any():
         line = frame.index[wrong][0]
         raise InputError(
             f"{path}, line {line}: {frame.word[line]!r} is not in the words; they were read from "
             "another file"
         )
-    out = pd.DataFrame({"subject": "mean", "word_id": found.word_id.astype("int32")})
+    out = pd.DataFrame({"subject": "mean", "word_id": matched.word_id.astype("int32")})
     if measure in AMPLITUDES:
         out["amplitude_uv"] = table.numbers(column, minimum=None)
     else:

@@ -36,13 +36,13 @@ def words(files: dict[str, Path], *, texts: bool = False, documents: bool = True
     by_document = documents and "docid" in table
     items = table["docid"] if by_document else padded(frame.sent_id.astype("str"))
     sentences = sentence_numbers(frame.word, frame.sent_id) if texts else frame.sent_id
-    made = word_table(items.to_numpy(), sentences, frame.word.to_numpy())
+    result = word_table(items.to_numpy(), sentences, frame.word.to_numpy())
     given = {
         name: table.numbers(column, minimum=None, missing=["NA"]).to_numpy("float64")
         for name, column in _GIVEN.items()
         if column in table
     }
-    return made.assign(**given)
+    return result.assign(**given)
 
 
 def responses(

@@ -56,8 +56,8 @@ def _words(path: Path) -> tuple[pd.DataFrame, pd.Series]:
     frame = ids.assign(sentence=sentence.ffill(), word=table["WORD"], key=table["WORD_ID"])
     frame = frame.sort_values(["part", "trial", "word_in_trial"], kind="stable")
     starts = (frame.sentence != frame.sentence.shift()) | (frame.part != frame.part.shift())
-    made = word_table(frame.part.astype("str").to_numpy(), starts.cumsum(), frame.word.to_numpy())
-    return made, frame.key.reset_index(drop=True)
+    result = word_table(frame.part.astype("str").to_numpy(), starts.cumsum(), frame.word.to_numpy())
+    return result, frame.key.reset_index(drop=True)
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -69,8 +69,8 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     files = dict(files)
     if "material" not in files:
         raise InputError("responses of geco: name the file of the words as `material`, too")
-    known, keys = _words(Path(files.pop("material")))
-    same_words(known.word, words, "responses of geco, `material`")
+    words_of_material, keys = _words(Path(files.pop("material")))
+    same_words(words_of_material.word, words, "responses of geco, `material`")
     ids = pd.Series(keys.index, index=keys)
     path = only(files, "responses of geco")
     if not xlsx.is_workbook(path) and _WIDE.search(header(path)):

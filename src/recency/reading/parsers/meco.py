@@ -62,8 +62,8 @@ def _words(path: Path, language: str | None) -> pd.DataFrame:
     _, frame = _report(path, language)
     first = _agreed(frame)
     if (back := first.groupby("text").sentnum.diff() < 0).any():
-        text, place = first[back].iloc[0][["text", "place"]]
-        raise InputError(f"{path}: in text {text} the sentence numbers go back at place {place}")
+        text, position = first[back].iloc[0][["text", "place"]]
+        raise InputError(f"{path}: in text {text} the sentence numbers go back at place {position}")
     new = (first.text != first.text.shift()) | (first.sentnum != first.sentnum.shift())
     return word_table(padded(first.text.astype("str")), new.cumsum(), first.word)
 
@@ -120,8 +120,8 @@ def _report(path: Path, language: str | None, column: str = "dur") -> tuple[Tabl
     )
     there = table["lang"].unique()
     if language is not None and language not in there:
-        known = f"{hint(language, there)}There are: {', '.join(sorted(there))}"
-        raise InputError(f"options → language: {path} has no {language!r}; {known}")
+        way_out = f"{hint(language, there)}There are: {', '.join(sorted(there))}"
+        raise InputError(f"options → language: {path} has no {language!r}; {way_out}")
     if language is not None:
         table = Table(path, table.frame[table["lang"] == language])
     table = table.without(table[word].isin(_MISSING), "interest areas without a word")
@@ -174,17 +174,19 @@ def _of_readers(
     table, frame = _report(path, language, _REPORT[measure])
     first = _agreed(frame)
     same_words(first.word, words, path)
-    known = first.assign(word_id=range(len(first))).set_index(["text", "area"])
-    found = known.reindex(pd.MultiIndex.from_frame(frame[["text", "area"]])).set_axis(frame.index)
-    frame["word_id"] = found.word_id.astype("int32")
+    by_area = first.assign(word_id=range(len(first))).set_index(["text", "area"])
+    matched = by_area.reindex(pd.MultiIndex.from_frame(frame[["text", "area"]])).set_axis(
+        frame.index
+    )
+    frame["word_id"] = matched.word_id.astype("int32")
     times = table.numbers(_REPORT[measure], missing=_MISSING)
     skipped = table.numbers("firstrun.skip", missing=_MISSING).fillna(1) != 0
     if measure != "TFT":
         times = times.mask(skipped, 0)
     frame["time_ms"] = times.fillna(0.0) if measure == "TFT" else times
     frame["fixated"] = ~skipped
-    frame = frame[(frame.word == found.word).to_numpy()]
-    if other := len(found) - len(frame):
+    frame = frame[(frame.word == matched.word).to_numpy()]
+    if other := len(matched) - len(frame):
         warn(path, f"{other:,} rows dropped, with another word than most readers' there")
     frame = frame.assign(subject=padded(frame.subject))
     frame = frame.sort_values(["subject", "word_id"], kind="stable")

@@ -62,23 +62,23 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
             "count from 1 without a gap",
         )
     sentences = sentence_numbers(frame.word, frame["item"])
-    made = word_table(padded(frame["item"].astype("str")), sentences, frame.word)
-    return made if trees is None else made.assign(pos=_parts_of_speech(trees, frame))
+    result = word_table(padded(frame["item"].astype("str")), sentences, frame.word)
+    return result if trees is None else result.assign(pos=_parts_of_speech(trees, frame))
 
 
 def _parts_of_speech(trees: Path, frame: pd.DataFrame) -> list[str]:
     """Find the part of speech of each word of `frame` (item, zone)."""
-    found: dict[tuple[int, int], list[str]] = {}
+    tags: dict[tuple[int, int], list[str]] = {}
     for tag, story, zone in _LEAF.findall(content(trees).decode()):
-        found.setdefault((int(story), int(zone)), []).append(tag)
+        tags.setdefault((int(story), int(zone)), []).append(tag)
     keys = list(zip(frame["item"], frame.zone, strict=True))
-    lost = [key for key in keys if key not in found]
+    lost = [key for key in keys if key not in tags]
     if lost:
         raise InputError(
             f"{trees}: no leaf is word {lost[0][1]} of story {lost[0][0]}, nor are {len(lost) - 1:,} "
             "others; the trees are to be all-parses-aligned.txt.penn of the same stories"
         )
-    return [parts_of_speech.of(found[key]) for key in keys]
+    return [parts_of_speech.of(tags[key]) for key in keys]
 
 
 def responses(
@@ -109,15 +109,15 @@ def responses(
         )
         frame = frame[~again]
     frame["zone"] += offset
-    found = look_up(words, ("item", "place"), frame["item"], frame.zone)
-    outside = found.word_id.isna()
+    matched = look_up(words, ("item", "place"), frame["item"], frame.zone)
+    outside = matched.word_id.isna()
     if outside.any():
         warn("responses", f"{outside.sum():,} times dropped, of zones outside the stories' words")
     kept = frame[~outside.to_numpy()]
     return pd.DataFrame(
         {
             "subject": padded(kept.subject),
-            "word_id": found.word_id[~outside].astype("int32").to_numpy(),
+            "word_id": matched.word_id[~outside].astype("int32").to_numpy(),
             "time_ms": kept.time_ms,
             "correct": kept.correct,
         }

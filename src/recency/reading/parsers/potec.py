@@ -90,16 +90,16 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     column = _COLUMNS[measure]
     keys = ["reader", *_PLACE]
     table = _table(path, dict.fromkeys([*keys, "FPRT", column])).once(keys)
-    place = table.numbers("WordIndexInText", integer=True, minimum=1)
-    found = look_up(words, ("item", "place"), table["itemid"], place).word_id
-    if (lost := found.isna().to_numpy()).any():
+    position = table.numbers("WordIndexInText", integer=True, minimum=1)
+    word_ids = look_up(words, ("item", "place"), table["itemid"], position).word_id
+    if (lost := word_ids.isna().to_numpy()).any():
         line = table.frame.index[lost][0]
         table.fail(
             line,
-            f"text {table['itemid'][line]} has no word {place[line]} ({lost.sum():,} such rows)",
+            f"text {table['itemid'][line]} has no word {position[line]} ({lost.sum():,} such rows)",
         )
     frame = pd.DataFrame({"subject": padded(table["reader"]), "text": table["itemid"]})
-    frame["word_id"] = found.astype("int32").to_numpy()
+    frame["word_id"] = word_ids.astype("int32").to_numpy()
     frame["time_ms"] = table.numbers(column)
     frame["first_pass"] = table.numbers("FPRT") > 0
     check_complete(path, frame.subject, frame.text, words.groupby("item").size(), "text")
@@ -117,14 +117,14 @@ def _with_readers(frame: pd.DataFrame, reader: pd.Series, path: Path) -> pd.Data
     """Add what is known of each reading of a text."""
     keys = ["reader", "itemid"]
     table = _table(path, [*keys, *_READERS], each=keys).once(keys)
-    known = pd.DataFrame(
+    readers = pd.DataFrame(
         {new: table.numbers(old, minimum=None, missing=_UNKNOWN) for old, new in _READERS.items()}
     )
-    known = known.set_index(pd.MultiIndex.from_arrays([table["reader"], table["itemid"]]))
+    readers = readers.set_index(pd.MultiIndex.from_arrays([table["reader"], table["itemid"]]))
     pairs = pd.MultiIndex.from_arrays([reader.reindex(frame.index), frame.text])
-    if (lost := ~pairs.isin(known.index)).any():
+    if (lost := ~pairs.isin(readers.index)).any():
         raise InputError(f"{path} has no row for reader {pairs[lost][0][0]}, {pairs[lost][0][1]}")
-    return pd.concat([frame, known.reindex(pairs).set_axis(frame.index)], axis=1)
+    return pd.concat([frame, readers.reindex(pairs).set_axis(frame.index)], axis=1)
 
 
 def _table(path: Path, columns: Iterable[str], each: list[str] | None = None) -> Table:
@@ -154,20 +154,20 @@ def _members(
     path: Path, archive: zipfile.ZipFile, columns: list[str], each: list[str] | None
 ) -> Iterator[tuple[str, Table]]:
     """Read the files of a zip, by reader and text; their columns get the names used here."""
-    found = {}
+    members = {}
     for name in archive.namelist():
         if (match := _MEMBER.fullmatch(PurePosixPath(name).name)) and "__MACOSX" not in name:
-            if (key := (int(match[1]), match[2])) in found:
+            if (key := (int(match[1]), match[2])) in members:
                 raise InputError(
-                    f"{path} has reader {key[0]}, {key[1]} twice: {found[key]}, {name}"
+                    f"{path} has reader {key[0]}, {key[1]} twice: {members[key]}, {name}"
                 )
-            found[key] = name
-    if not found:
+            members[key] = name
+    if not members:
         raise InputError(
             f"{path} has no file reader<number>_<text>_merged.tsv: take reading_measures_merged of "
             "PoTeC, osf.io/dn5hp"
         )
-    for (reader, text), name in sorted(found.items()):
+    for (reader, text), name in sorted(members.items()):
         data = archive.read(name)
         header = data.split(b"\n", 1)[0].decode("utf-8-sig", "replace").strip().split("\t")
         theirs = [new if (new := _NAMES.get(c, c)) in header else c for c in columns]

@@ -81,13 +81,13 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     path = only(files, "words of provo")
     encoding = _encoding(path)
     if "Word_Number" in header(path):
-        own = ["Word_Unique_ID", "Word_Number", "Word"]
-        table = read(path, ["Text_ID", "Text"], optional=own, separator=",", encoding=encoding)
+        columns = ["Word_Unique_ID", "Word_Number", "Word"]
+        table = read(path, ["Text_ID", "Text"], optional=columns, separator=",", encoding=encoding)
         ids = table.numbers("Text_ID", integer=True, minimum=1)
         texts = table["Text"].groupby(ids).first().str.split()
     else:
-        own = ["word_unique_id", "word_number", "word"]
-        table = read(path, ["text_id", *own[1:]], optional=own[:1], encoding=encoding)
+        columns = ["word_unique_id", "word_number", "word"]
+        table = read(path, ["text_id", *columns[1:]], optional=columns[:1], encoding=encoding)
         frame = pd.DataFrame(
             {c: table.numbers(c, integer=True) for c in ["text_id", "word_number"]}
         )
@@ -100,13 +100,15 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
                 line, f"text {frame.text_id[line]} has no word before {frame.word_number[line]}"
             )
         texts = frame.groupby("text_id").word.agg(list)
-    found = texts.explode()
-    items = padded(found.index.astype("str").to_series())
-    made = word_table(items.to_numpy(), sentence_numbers(found, found.index), found.to_numpy())
-    made = _with_ids(made, table, *own)
+    split_words = texts.explode()
+    items = padded(split_words.index.astype("str").to_series())
+    result = word_table(
+        items.to_numpy(), sentence_numbers(split_words, split_words.index), split_words.to_numpy()
+    )
+    result = _with_ids(result, table, *columns)
     if tags is None:
-        return made
-    return made.assign(pos=provo_areas.parts_of_speech(tags, made, _encoding(tags)))
+        return result
+    return result.assign(pos=provo_areas.parts_of_speech(tags, result, _encoding(tags)))
 
 
 def _with_ids(words: pd.DataFrame, table: Table, ids: str, number: str, word: str) -> pd.DataFrame:
@@ -119,14 +121,14 @@ def _with_ids(words: pd.DataFrame, table: Table, ids: str, number: str, word: st
     text = "Text_ID" if "Text_ID" in table else "text_id"
     rows = table.frame[[text, number, word, ids]].drop_duplicates()
     rows = rows[~rows[ids].isin(_OFF_TEXT)]
-    known = words.assign(place=words.groupby("item").cumcount() + 1)
-    key = pd.MultiIndex.from_arrays([known["item"].astype(int), known.place])
+    numbered = words.assign(place=words.groupby("item").cumcount() + 1)
+    key = pd.MultiIndex.from_arrays([numbered["item"].astype(int), numbered.place])
     asked = pd.MultiIndex.from_arrays([rows[text].astype(int), rows[number].astype(int)])
     at = key.get_indexer(asked)
     same = words.word.map(spelling).to_numpy()[at] == rows[word].map(spelling).to_numpy()
-    found = pd.Series(rows[ids].to_numpy(), index=at)[(at >= 0) & same]
-    found = found[~found.index.duplicated()]
-    return words.assign(unique_id=found.reindex(range(len(words))).astype("str").to_numpy())
+    unique_ids = pd.Series(rows[ids].to_numpy(), index=at)[(at >= 0) & same]
+    unique_ids = unique_ids[~unique_ids.index.duplicated()]
+    return words.assign(unique_id=unique_ids.reindex(range(len(words))).astype("str").to_numpy())
 
 
 def responses(
@@ -160,9 +162,9 @@ def responses(
     if areas:
         return provo_areas.responses(path, words, measure, _encoding(path))
     frame, labels = _fixations(path, durations)
-    known = words.assign(place=words.groupby("item").cumcount() + 1)
-    known["text"] = known["item"].astype("int64")
-    frame = frame.merge(known, on=["text", "place"], how="left")
+    numbered = words.assign(place=words.groupby("item").cumcount() + 1)
+    numbered["text"] = numbered["item"].astype("int64")
+    frame = frame.merge(numbered, on=["text", "place"], how="left")
     if (lost := frame.word_id.isna()).any():
         at = frame[lost].iloc[0]
         more = f"({lost.sum():,} such rows)"

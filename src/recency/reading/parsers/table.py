@@ -134,7 +134,7 @@ def words(
     wanted = ("subject", "item", "sentence", "position", "word", "space_after", "region")
 
     def pick(there: list[str]) -> list[str]:
-        found = [mapped.find(name, there) for name in wanted]
+        columns = [mapped.find(name, there) for name in wanted]
         mapped.needed("word", path, there)
         if mapped.name("position") is not None:
             rows = "or map `position: null`, to count the rows as they stand. "
@@ -150,7 +150,7 @@ def words(
         for name, column in others.items():
             if name in mapped.given and column not in there:
                 raise lacking(path, column, there)
-        return [*found, *(column for column in others.values() if column in there)]
+        return [*columns, *(column for column in others.values() if column in there)]
 
     table = of_versions.separate(read(path, style, mapped, pick), mapped, variants)
     of_versions.one_language(table, mapped)
@@ -219,32 +219,34 @@ def responses(
         item_words.refuse(eye_tracking=eye_tracking)
         others = {n: c for n, c in others.items() if not item_texts.is_structure(n)}
         of_items = item_texts.Options(marker, items=items)
-        found = item_rows.find(table, mapped, words, measure, values, of_items, regions, unmatched)
+        matched = item_rows.find(
+            table, mapped, words, measure, values, of_items, regions, unmatched
+        )
     else:
         options = places.Options(
             places.selected(join, items, sentences), items, sentences, unmatched
         )
         times = values if value == TIME else None
-        found = places.find(table, mapped, words, subject, times, options)
-    table, subject = Table(table.path, table.frame[found.kept]), subject[found.kept]
-    made = pd.DataFrame({"subject": padded(subject), "word_id": found.word_id})
-    made[value] = values[found.kept]
-    if (found.span > 1).any():
-        made["span"] = found.span
+        matched = places.find(table, mapped, words, subject, times, options)
+    table, subject = Table(table.path, table.frame[matched.kept]), subject[matched.kept]
+    result = pd.DataFrame({"subject": padded(subject), "word_id": matched.word_id})
+    result[value] = values[matched.kept]
+    if (matched.span > 1).any():
+        result["span"] = matched.span
     for name, column in others.items():
         kept = typed(table, column, missing, decimal)
         if name in words:
-            response_values.require_agreement(table, name, kept, words, found.word_id)
+            response_values.require_agreement(table, name, kept, words, matched.word_id)
         else:
-            made[name] = kept.to_numpy()
+            result[name] = kept.to_numpy()
     if average:
-        made = response_values.averaged(table, average, made, value)
+        result = response_values.averaged(table, average, result, value)
     else:
-        response_values.require_one_response(table, mapped, made, subject)
-    made = response_values.sort_by_word(path, made, words)
+        response_values.require_one_response(table, mapped, result, subject)
+    result = response_values.sort_by_word(path, result, words)
     if eye_tracking:
-        made = response_values.add_fixation_history(made, words, value)
-    return response_values.drop_missing(path, made, value, measure, skipped)
+        result = response_values.add_fixation_history(result, words, value)
+    return response_values.drop_missing(path, result, value, measure, skipped)
 
 
 def _rule(sentences: str | Mapping | None) -> str | None:
@@ -333,16 +335,16 @@ def _read(
             elif shape == "items" and item_texts.is_structure(name):
                 continue
             elif name != measure and name not in words and not matching(column, there):
-                known = hint(column, there)
+                way_out = hint(column, there)
                 raise InputError(
-                    f"{path} has no column {column}, which options → columns → {name} names; {known}"
+                    f"{path} has no column {column}, which options → columns → {name} names; {way_out}"
                 )
         of_items = [
             item_texts.stimulus_column(mapped, there) if shape == "items" else None,
             *(mapped.find(name, there) for name in item_texts.KEYS if shape == "items"),
         ]
         keys = ["subject", "word_id", "item", "sentence", "position", "word", "last_position"]
-        found = [mapped.find(name, there) for name in (*keys, "span", "region", "length")]
+        columns = [mapped.find(name, there) for name in (*keys, "span", "region", "length")]
         for name in ("subject", *keys[2:5]):
             if name in mapped.given and mapped.of[name] is not None:
                 mapped.needed(name, path, there)
@@ -350,7 +352,7 @@ def _read(
             mapped.needed("subject", path, there)
         if lost := [name for name in more if name not in there]:
             raise lacking(path, lost[0], there, "options → not_first_pass names it. ")
-        return [*found, *of_items, *(wide or [chosen["time"]]), *others.values(), *more]
+        return [*columns, *of_items, *(wide or [chosen["time"]]), *others.values(), *more]
 
     table = read(path, style, mapped, pick)
     time = chosen["time"]

@@ -66,22 +66,22 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     frame = frame.drop_duplicates("name")
     apart = frame.groupby("item").words.agg(_first_apart)
     frame = frame.assign(sentence=range(1, len(frame) + 1), frame=names).explode("words")
-    made = word_table(frame.name.to_numpy(), frame.sentence.to_numpy(), frame.words.to_numpy())
-    made["frame"] = frame.frame.to_numpy("str")
-    made["offset"] = made.position.to_numpy() - frame["item"].map(apart).to_numpy(float)
+    result = word_table(frame.name.to_numpy(), frame.sentence.to_numpy(), frame.words.to_numpy())
+    result["frame"] = frame.frame.to_numpy("str")
+    result["offset"] = result.position.to_numpy() - frame["item"].map(apart).to_numpy(float)
     if foils is None:
-        return made
-    keys = [frame.list.to_numpy(), frame["item"].to_numpy(), made.position.to_numpy() - 1]
-    return made.assign(**_foils(foils, pd.MultiIndex.from_arrays(keys)))
+        return result
+    keys = [frame.list.to_numpy(), frame["item"].to_numpy(), result.position.to_numpy() - 1]
+    return result.assign(**_foils(foils, pd.MultiIndex.from_arrays(keys)))
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Read the time of each choice (Maze) or key press (SPR), ms."""
     path = only(files, "responses of witzel")
     maze = measure == "Maze"
-    own = ["type", "correct"] if maze else ["question_correct"]
+    columns = ["type", "correct"] if maze else ["question_correct"]
     keys = ["subject", "item", "word_num"]
-    table = read(path, ["list", *keys, "word", "rt", *own]).once(keys)
+    table = read(path, ["list", *keys, "word", "rt", *columns]).once(keys)
     frame = pd.DataFrame({key: table.numbers(key, integer=True) for key in (*_KEYS, "word_num")})
     frame["position"] = frame.word_num + maze
     frame["word"] = table["word"]
@@ -112,8 +112,8 @@ def _first_apart(versions: pd.Series) -> float:
 
 def _foils(path: Path, keys: pd.MultiIndex) -> dict[str, np.ndarray]:
     """Find each word's distractor, its characters and its condition, by list, item and word_num."""
-    own = ["type"] if "type" in header(path).rstrip("\r\n").split("\t") else []
-    table = read(path, [*_KEYS, "word_num", "distractor", *own])
+    type_column = ["type"] if "type" in header(path).rstrip("\r\n").split("\t") else []
+    table = read(path, [*_KEYS, "word_num", "distractor", *type_column])
     names = [table.numbers(key, integer=True).rename(key) for key in (*_KEYS, "word_num")]
     foils = table["distractor"].groupby(names)
     if (many := foils.nunique() > 1).any():
@@ -121,17 +121,17 @@ def _foils(path: Path, keys: pd.MultiIndex) -> dict[str, np.ndarray]:
         raise InputError(
             f"{path}: word {at[2]} of item {at[1]}, list {at[0]}, has several distractors"
         )
-    found = foils.first().reindex(keys)
-    if found.isna().any():
-        at = keys[found.isna().argmax()]
+    first_foils = foils.first().reindex(keys)
+    if first_foils.isna().any():
+        at = keys[first_foils.isna().argmax()]
         raise InputError(f"{path}: no row is word {at[2]} of item {at[1]}, list {at[0]}")
-    made = {
-        "foil_length": found.str.len().to_numpy(),
-        "foil": found.where(found != NO_WORD).to_numpy(),
+    columns = {
+        "foil_length": first_foils.str.len().to_numpy(),
+        "foil": first_foils.where(first_foils != NO_WORD).to_numpy(),
     }
-    if own:
-        made["condition"] = table["type"].groupby(names).first().reindex(keys).to_numpy()
-    return made
+    if type_column:
+        columns["condition"] = table["type"].groupby(names).first().reindex(keys).to_numpy()
+    return columns
 
 
 def _spoken(path: Path) -> pd.Series:
@@ -162,19 +162,19 @@ def _subjects(names: pd.Series) -> pd.Series:
 def _word_ids(table: Table, frame: pd.DataFrame, words: pd.DataFrame) -> pd.Series:
     """Find each row's word by list, item and place; the words must agree."""
     name = frame["item"].map("{:03d}".format)
-    own = name + "/" + frame.list.astype("str")
-    name = name.mask(own.isin(words["item"]), own)
-    found = look_up(words, ("item", "position"), name, frame.position)
-    if (wrong := found.word.to_numpy() != frame.word.to_numpy()).any():
+    names_in_list = name + "/" + frame.list.astype("str")
+    name = name.mask(names_in_list.isin(words["item"]), names_in_list)
+    matched = look_up(words, ("item", "position"), name, frame.position)
+    if (wrong := matched.word.to_numpy() != frame.word.to_numpy()).any():
         line = frame.index[wrong][0]
-        there = found.word[line]
+        there = matched.word[line]
         there = repr(there) if isinstance(there, str) else "no such word"
         table.fail(
             line,
             f"word {frame.word_num[line]} of item {frame['item'][line]}, list {frame.list[line]}, "
             f"is {frame.word[line]!r}; the sentences have {there} ({wrong.sum():,} such rows)",
         )
-    return found.word_id.astype("int32")
+    return matched.word_id.astype("int32")
 
 
 def _complete(path: Path, frame: pd.DataFrame, out: pd.DataFrame, words: pd.DataFrame) -> None:

@@ -80,8 +80,8 @@ def responses(
     parts = []
     for (task, subject), read_there in readings.groupby(["task", "subject"], sort=False):
         places = [n for n, (of, _) in enumerate(texts) if of == task]
-        found = _matched(read_there.words.tolist(), [texts[n][1] for n in places])
-        for row, sentence in zip(read_there.itertuples(), found, strict=True):
+        matches = _matched(read_there.words.tolist(), [texts[n][1] for n in places])
+        for row, sentence in zip(read_there.itertuples(), matches, strict=True):
             if sentence is not None:
                 first = firsts[places[sentence]]
                 ids = np.arange(first, first + len(row.words))
@@ -134,8 +134,8 @@ def _readings(path: Path, tasks: Sequence[str]) -> pd.DataFrame:
         line = frame.index[again][0]
         table.fail(line, f"sentence {frame.sentence[line]} of this reader stands above already")
     group = frame.groupby(keys, sort=False)
-    made = group.agg(words=("word", tuple), times=("time", lambda times: times.to_numpy()))
-    return made.reset_index()
+    readings = group.agg(words=("word", tuple), times=("time", lambda times: times.to_numpy()))
+    return readings.reset_index()
 
 
 def _corrected(path: Path, words: pd.Series) -> pd.Series:
@@ -207,7 +207,7 @@ def _matched(some: list, every: list) -> list[int | None] | None:
     late = _earliest(some[::-1], every[::-1])
     if early is None or late is None:
         return None
-    late = [len(every) - 1 - place for place in late[::-1]]
+    late = [len(every) - 1 - position for position in late[::-1]]
     return [a if a == b else None for a, b in zip(early, late, strict=True)]
 
 

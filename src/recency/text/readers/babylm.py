@@ -47,14 +47,14 @@ def _members(archive: zipfile.ZipFile, path: Path, words: str) -> list[str]:
     """Return the track's files in alphabetical order; macOS adds others, which are no text."""
     members = [name for name in archive.namelist() if PurePosixPath(name).suffix == ".train"]
     folders = {m: PurePosixPath(m).parent.name for m in members if not m.startswith("__MACOSX")}
-    found = sorted(name for name, folder in folders.items() if folder.endswith(f"_{words}"))
-    if not found:
+    names = sorted(name for name, folder in folders.items() if folder.endswith(f"_{words}"))
+    if not names:
         there = ", ".join(sorted(set(folders.values()))) or "no .train file at all"
         raise InputError(
             f"{path} has no folder …_{words} with .train files, but {there}; take the archive "
             "of the track, or set `track` in the corpus's options"
         )
-    return found
+    return names
 
 
 def _documents(chunks: Iterable[str], longest: int) -> Iterator[str]:

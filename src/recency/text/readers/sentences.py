@@ -18,15 +18,15 @@ def read(paths: list[Path], words: int = 0) -> Iterator[tuple[str, str]]:
     Raises InputError, with both numbers, where they have others: tables of perplexities compare
     only on the same words.
     """
-    found = number = 0
+    count = number = 0
     for path in paths:
         for line in lines(decoded_file(path)):
-            own = [READ_AS if word == UNKNOWN else word for word in line.split()]
-            if own:
-                number, found = number + 1, found + len(own)
-                yield f"line-{number}", " ".join(own)
-    if words and found != words:
+            line_words = [READ_AS if word == UNKNOWN else word for word in line.split()]
+            if line_words:
+                number, count = number + 1, count + len(line_words)
+                yield f"line-{number}", " ".join(line_words)
+    if words and count != words:
         raise InputError(
-            f"{', '.join(map(str, paths))}: {found:,} words, not the {words:,} that published "
+            f"{', '.join(map(str, paths))}: {count:,} words, not the {words:,} that published "
             "perplexities are of; place the split that they name"
         )

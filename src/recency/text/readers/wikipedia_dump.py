@@ -39,9 +39,9 @@ def _paragraphs(paths: list[Path], letters: bool) -> Iterator[tuple[str, str]]:
     for path in paths:
         number = 0
         for number, page in enumerate(_pages(path), 1):
-            for place, line in enumerate(visible(page).split("\n"), 1):
+            for line_number, line in enumerate(visible(page).split("\n"), 1):
                 if text := tokens(line, letters):
-                    yield f"page-{number}-{place}", text
+                    yield f"page-{number}-{line_number}", text
         if number == 0:
             raise InputError(f"{path} has no <text>; is it a dump of Wikipedia in XML?")
 
