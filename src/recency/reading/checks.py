@@ -1,6 +1,6 @@
-"""What usually goes wrong with a reading-time corpus, looked for in its words and responses.
+"""Quality checks of a reading-time corpus: common faults in words and responses.
 
-Everything here only looks: it gives counts, correlations and findings, and changes no data.
+Checks return counts, correlations and findings, and change no data.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _DAMAGE = {
     "an HTML entity or tag": r"&(?:#\d+|[a-z]{2,8});|</?[a-z]+\s*/?>",
     "a question mark inside a word": r"\w\?\w",
 }
-# Measures that are never shorter than another: (the shorter, the longer).
+# Pairs of measures (shorter, longer), of which the second is never shorter than the first.
 _ORDERED = (
     ("FFD", "FP"), ("FFD", "GD"), ("FP", "GP"), ("GD", "GP"), ("FP", "RB"), ("GD", "RB"),
     ("RB", "GP"), ("RB", "TFT"), ("FP", "TFT"), ("GD", "TFT"),
@@ -28,7 +28,7 @@ _ORDERED = (
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence about the corpus: a `warning` is likely a fault, a `note` may be as it should."""
+    """A sentence about the corpus; a `warning` is a likely fault, a `note` may be intended."""
 
     level: str
     check: str
@@ -36,7 +36,7 @@ class Finding:
 
 
 def words(frame: pd.DataFrame) -> list[Finding]:
-    """Look at contract 1: encoding, tokenisation, sentences."""
+    """Check words (contract 1): encoding, tokenisation, sentences."""
     problems = []
     for what, pattern in _DAMAGE.items():
         if (hit := frame.word.str.contains(pattern, regex=True)).any():
@@ -60,7 +60,7 @@ def words(frame: pd.DataFrame) -> list[Finding]:
 
 
 def counts(words: pd.DataFrame, responses: pd.DataFrame, value: str) -> dict[str, float]:
-    """Count what there is of a measure, and what is missing; times in ms, amplitudes in µV."""
+    """Count observations and missing values of a measure; times in ms, amplitudes in µV."""
     values = responses[value]
     pairs = responses[["subject", "word_id"]].drop_duplicates()
     items = words.set_index("word_id")["item"]
@@ -95,10 +95,10 @@ def counts(words: pd.DataFrame, responses: pd.DataFrame, value: str) -> dict[str
 
 
 def means(words: pd.DataFrame, responses: pd.DataFrame, value: str) -> pd.Series:
-    """Give each word's mean response, by row of `words`; NaN where there is none.
+    """Return the mean response per row of `words`; NaN if there is none.
 
-    Times above the 99th percentile count as that, or a few pauses would hide everything else;
-    unfixated words count as 0.
+    Times are truncated at the 99th percentile, so that pauses do not dominate; unfixated words count
+    as 0.
     """
     values = responses[value]
     if value == "time_ms" and (values > 0).any():
@@ -108,10 +108,10 @@ def means(words: pd.DataFrame, responses: pd.DataFrame, value: str) -> pd.Series
 
 
 def alignment(words: pd.DataFrame, mean: pd.Series) -> pd.DataFrame:
-    """Correlate the mean response with the length of the word that stands k words further on.
+    """Correlate the mean response with the length of the word k positions later.
 
-    Columns offset (k), r, n. A right alignment has its highest r at 0. All offsets use the same
-    words: those inside sentences for which all seven are in their item.
+    Columns offset (k), r, n. Correctly aligned times have their highest r at 0. All offsets use the
+    same words: those inside sentences with all seven neighbours in their item.
     """
     rows = _inside(words, mean)
     length = words.word.str.len().to_numpy(dtype=float)
@@ -122,7 +122,7 @@ def alignment(words: pd.DataFrame, mean: pd.Series) -> pd.DataFrame:
 
 
 def with_frequency(words: pd.DataFrame, mean: pd.Series, unigram: pd.DataFrame) -> float:
-    """Correlate the mean response with unigram surprisal (bits), over words inside sentences."""
+    """Correlate the mean response with unigram surprisal (bits), for words inside sentences."""
     bits = unigram.set_index("word_id").surprisal_bits.reindex(words.word_id).to_numpy(dtype=float)
     rows = _inside(words, mean)
     rows = rows[np.isfinite(bits[rows])]
@@ -130,23 +130,23 @@ def with_frequency(words: pd.DataFrame, mean: pd.Series, unigram: pd.DataFrame) 
 
 
 def are_skipped(times: pd.Series) -> bool:
-    """Return whether over 1 % of the times are 0: words were skipped, so eyes were tracked."""
+    """Return whether over 1 % of the times are 0: skipped words, as in eye tracking."""
     return bool((times == 0).mean() > 0.01)
 
 
 def shifted(table: pd.DataFrame, skips: bool) -> list[Finding]:
-    """Judge the correlations of `alignment`.
+    """Interpret the correlations of `alignment`.
 
-    A warning says that the times seem to belong to another word. In self-paced reading, times
-    follow the length of the word before as well (spillover), often more closely than the word's
-    own; only where the own length has no effect next to it is this a warning.
+    A warning means that times seem to belong to another word. Self-paced reading times also correlate
+    with the length of the previous word (spillover), often more than with the word's own; this is a
+    warning only if the word's own length has no additional effect.
 
     Parameters
     ----------
     table : DataFrame
-        Columns offset, r, n, as `alignment` returns them.
+        Columns offset, r, n, from `alignment`.
     skips : bool
-        Whether words were skipped, so that eyes were tracked (`are_skipped`).
+        Whether words were skipped, as in eye tracking (`are_skipped`).
     """
     r, n = table.set_index("offset").r, int(table.n.iloc[0])
     if n < 50 or r.isna().all():
@@ -168,7 +168,7 @@ def shifted(table: pd.DataFrame, skips: bool) -> list[Finding]:
             text = f"{correlated}: nobody can react to a word to come; some or all times stand"
             problems.append(Finding("warning", "alignment", f"{text} {_words(offset)} too early"))
         elif offset == -1 and not skips and r[offset] > own_r:
-            if own_r + chance < r[offset] / 3:  # spillover up to twice the own effect passes
+            if own_r + chance < r[offset] / 3:  # spillover up to twice the own effect is permitted
                 text = f"{correlated}: times seem to stand one word too late"
                 problems.append(Finding("warning", "alignment", text))
                 continue
@@ -183,7 +183,7 @@ def shifted(table: pd.DataFrame, skips: bool) -> list[Finding]:
 
 
 def shifted_items(words: pd.DataFrame, mean: pd.Series) -> list[Finding]:
-    """Name the items that alone have their times shifted, though the corpus as a whole has not."""
+    """List items with shifted times in a corpus that is not shifted as a whole."""
     odd = []
     for item, part in words.groupby("item", sort=False):
         if len(part) < 40:
@@ -202,16 +202,14 @@ def shifted_items(words: pd.DataFrame, mean: pd.Series) -> list[Finding]:
 
 
 def responses(words: pd.DataFrame, frame: pd.DataFrame, value: str) -> list[Finding]:
-    """Look at the responses to one measure: repeats, order, units, rounding, constants, gaps."""
+    """Check the responses of a measure: repeats, order, units, rounding, constants, gaps."""
     problems = []
     keys = ["subject", "word_id", *(["fixation"] if "fixation" in frame else [])]
     if again := int(frame.duplicated(keys).sum()):
         text = f"{again:,} rows repeat an earlier one of the same subject and word"
         problems.append(Finding("warning", "repeats", text))
     if lost := int((~frame.word_id.isin(words.word_id)).sum()):
-        problems.append(
-            Finding("warning", "words", f"{lost:,} rows are of words that there are not")
-        )
+        problems.append(Finding("warning", "words", f"{lost:,} rows are of unknown words"))
     problems += _order(words, frame)
     if value == "time_ms":
         problems += _units(frame)
@@ -229,7 +227,7 @@ def responses(words: pd.DataFrame, frame: pd.DataFrame, value: str) -> list[Find
 
 
 def between(measures: Mapping[str, pd.DataFrame]) -> list[Finding]:
-    """Look whether first fixation ≤ first pass ≤ right-bounded ≤ go past, and ≤ total time."""
+    """Check that first fixation ≤ first pass ≤ right-bounded ≤ go past, and ≤ total time."""
     problems = []
     for short, long in _ORDERED:
         if short not in measures or long not in measures:
@@ -243,7 +241,7 @@ def between(measures: Mapping[str, pd.DataFrame]) -> list[Finding]:
 
 
 def _order(words: pd.DataFrame, frame: pd.DataFrame) -> list[Finding]:
-    """Look whether rows stand in the order in which words were read or fixated."""
+    """Check that rows are in the order in which words were read or fixated."""
     problems = []
     item = frame.word_id.map(words.set_index("word_id")["item"])
     if "fixation" in frame:
@@ -254,7 +252,7 @@ def _order(words: pd.DataFrame, frame: pd.DataFrame) -> list[Finding]:
             text = f"{again:,} numbers of fixations stand twice in a text of one subject"
             problems.append(Finding("warning", "order", text))
     else:
-        # Each subject's rows alone: in a file sorted word by word, others' stand between them.
+        # By subject, because in a file sorted by word others' rows are in between.
         subjects = frame.subject.to_numpy()
         before = pd.DataFrame({"item": item, "word_id": frame.word_id}).groupby(subjects).shift()
         follows = before["item"].notna() & (item == before["item"])
@@ -277,7 +275,7 @@ def _order(words: pd.DataFrame, frame: pd.DataFrame) -> list[Finding]:
 
 
 def _units(frame: pd.DataFrame) -> list[Finding]:
-    """Look whether subjects' times are of one size, and how finely they were measured."""
+    """Check that subjects' times have the same magnitude, and their resolution."""
     times = frame.time_ms[frame.time_ms > 0]
     if times.empty:
         return []
@@ -304,7 +302,7 @@ def _units(frame: pd.DataFrame) -> list[Finding]:
 
 
 def _constants(frame: pd.DataFrame, value: str) -> list[Finding]:
-    """Look for columns that say the same everywhere, and subjects who always took as long."""
+    """Check for constant columns, and for subjects with constant times."""
     problems = []
     if frame[value].nunique() == 1:
         text = f"every observation is {frame[value].iloc[0]:g}"
@@ -325,7 +323,7 @@ def _constants(frame: pd.DataFrame, value: str) -> list[Finding]:
 
 
 def _inside(words: pd.DataFrame, mean: pd.Series) -> np.ndarray:
-    """Give the rows that are inside a sentence, with a mean, and 3 words of the item either side."""
+    """Return the rows inside a sentence that have a mean, and 3 words of the item on either side."""
     item, sentence = words["item"].to_numpy(), words.sentence.to_numpy()
     rows = np.arange(3, len(words) - 3)
     if not len(rows):
@@ -336,14 +334,14 @@ def _inside(words: pd.DataFrame, mean: pd.Series) -> np.ndarray:
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> float:
-    """Give Pearson's r, NaN where one of them does not vary."""
+    """Return Pearson's r, NaN if one variable is constant."""
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(np.corrcoef(x, y)[0, 1])
 
 
 def _some(values: Iterable) -> str:
-    """Name the first few of some values, and how many more there are."""
+    """Format the first five distinct values, and the number of others."""
     distinct = list(dict.fromkeys(map(str, values)))
     shown = ", ".join(distinct[:5])
     return f"{shown} and {len(distinct) - 5:,} more" if len(distinct) > 5 else shown

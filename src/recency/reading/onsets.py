@@ -1,4 +1,4 @@
-"""When each word came up: onsets, from a column of the responses or from self-paced times."""
+"""Word onsets, from a column of the responses or from self-paced times."""
 
 import sys
 from os import PathLike
@@ -18,7 +18,7 @@ def main(
     response: str,
     task: str | None = None,
 ) -> None:
-    """Write `onsets` of a dataset's responses, before any filter; arguments as there."""
+    """Write `onsets` of a dataset's responses, before any filter; parameters as there."""
     tables = pd.read_parquet(words), pd.read_parquet(responses)
     contract_files.write(onsets(*tables, response, task), out)
 
@@ -33,22 +33,22 @@ def onsets(
     words, responses
         Contracts 1 and 2, all responses, before any filter.
     response
-        <dataset>.<measure>. Where the responses have no column `onset_ms`, each time of a self-paced
-        measure ends with the next word's onset. A word without a time, between others, has the
-        subject's median; how many there are is printed.
+        <dataset>.<measure>. Without a column `onset_ms`, each time of a self-paced measure ends with
+        the next word's onset. Words without a time are given the subject's median; their number is
+        printed.
     task
-        The dataset's, if it states one.
+        The dataset's task, if stated.
 
     Returns
     -------
     DataFrame
-        subject, word_id and onset_ms, by subject, item and onset. Words without an onset (skipped
-        ones) are left out.
+        subject, word_id and onset_ms, sorted by subject, item and onset. Words without an onset
+        (skipped words) are omitted.
 
     Raises
     ------
     InputError
-        Where there are no onsets, or several responses to a word.
+        If there are no onsets, or several responses to a word.
     """
     measure = response.partition(".")[2]
     where = f"{response}: deconvolve() needs onsets, and"
@@ -89,7 +89,7 @@ def _accumulated(words: pd.DataFrame, responses: pd.DataFrame, where: str) -> pd
     every = every.merge(rows, "left", ["subject", "word_id"], validate="1:1")
     if lacking := int(every[TIME].isna().sum()):
         print(
-            f"onsets: {lacking:,} of {len(every):,} words lack a time, and have their subject's median",
+            f"onsets: {lacking:,} of {len(every):,} words lack a time, and are given their subject's median",
             file=sys.stderr,
         )
         every[TIME] = every[TIME].fillna(every.groupby("subject")[TIME].transform("median"))

@@ -1,4 +1,4 @@
-"""Predictors of words from tables of the user's: by the word's place in the text, or by its type."""
+"""Predictors of words from the user's tables, joined by position in the text or by word type."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,11 +34,11 @@ def attach(
     path : path
         The table: CSV, TSV, Parquet, Excel, R's data.
     keys : mapping of str to str
-        Key (one of `join_keys.KEYS`, or `type` alone: the word's type) → the table's column.
+        Join key (one of `join_keys.KEYS`, or only `type`, the word type) → the table's column.
     columns : mapping of str to str
         The new column's name → the table's column.
     join, items, sentences : mapping or "order", optional
-        How keys are read, as for responses (docs/joins.md).
+        Interpretation of keys, as for responses (docs/joins.md).
 
     Returns
     -------
@@ -79,7 +79,7 @@ def attach(
 
 
 def _by_type(words: pd.DataFrame, table: Table, keys: Mapping[str, str]) -> np.ndarray:
-    """Return the row of the table for each word's type, as written or without case and punctuation."""
+    """Return the table's row for each word type, as written or without case and punctuation."""
     listed = table[keys[TYPE]]
     if (again := listed.duplicated()).any():
         line = listed.index[again][0]

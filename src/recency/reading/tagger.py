@@ -1,8 +1,8 @@
-"""Parts of speech of words that have none of their own: a tagger is trained on a treebank, and applied.
+"""Train a part-of-speech tagger on a treebank, and apply it to words of a dataset.
 
-The tagger is NLTK's averaged perceptron (Collins, 2002; Honnibal, 2013) on universal tags, so that a
-treebank of any language serves. A sentence's words are split as treebanks split them (`can't` in `ca`
-and `n't`), tagged in their order, and a word is what `parts_of_speech.of` makes of its parts.
+The tagger is NLTK's averaged perceptron (Collins, 2002; Honnibal, 2013) on universal tags, for
+treebanks of any language. Words are split as in treebanks (`can't` into `ca` and `n't`), tagged in
+order, and the tags of a word's parts are combined by `parts_of_speech.of`.
 """
 
 import json
@@ -16,24 +16,25 @@ from recency.files import atomic
 from recency.reading import parts_of_speech
 
 KNOWN = 0.5
-"""Share of a corpus's words that the treebank must have: EWT has nine tenths of English ones, a sixth of German ones."""
+"""Minimum share of a corpus's words in the treebank: EWT has 90 % of English words, 17 % of German ones."""
 EPOCHS = 5
 SEED = 1
-"""Of the order of sentences, which decides the weights."""
+"""Random seed of the order of sentences."""
 
 
 def train(treebank: str | Path, tagger: str | Path, quality: str | Path) -> None:
-    """Train a tagger on a treebank's `train`, and measure it on its `test`.
+    """Train a tagger on a treebank's training set, and evaluate it on its test set.
 
-    `treebank` is the table of rule treebank, and `tagger` the file to write. `quality` gets part_of_speech, words (of `test`), found
-    (words that the tagger says are this), right (those of them that are) and, of `all`, all words.
+    `treebank` is the table of rule treebank, and `tagger` the file to write. `quality` gets
+    part_of_speech, words (in the test set), found (words tagged so) and right (correctly tagged so),
+    with a row `all`.
     """
     from nltk.tag.perceptron import PerceptronTagger
 
     table = pd.read_parquet(treebank, columns=["split", "sentence", "word", "upos"])
     parts = {split: _sentences(part) for split, part in table.groupby("split", sort=False)}
     perceptron = PerceptronTagger(load=False)
-    random.seed(SEED)  # NLTK shuffles with Python's own generator
+    random.seed(SEED)  # NLTK shuffles with Python's generator
     perceptron.train(parts["train"], nr_iter=EPOCHS)
     rows = _quality(perceptron, parts["test"])
     weights, tag_dictionary, tags = perceptron.encode_json_obj()
@@ -46,9 +47,9 @@ def train(treebank: str | Path, tagger: str | Path, quality: str | Path) -> None
 
 
 def tag(words: pd.DataFrame, tagger: str | Path) -> pd.Series:
-    """Return noun, verb or other for each word (contract 1), by a tagger that `train` wrote.
+    """Return noun, verb or other for each word (contract 1), by a tagger written by `train`.
 
-    Raises InputError where the treebank has too few of the words to be of their language.
+    Raises InputError if the treebank has too few of the words to be in their language.
     """
     from nltk.tag.perceptron import PerceptronTagger
 
@@ -74,13 +75,13 @@ def tag(words: pd.DataFrame, tagger: str | Path) -> pd.Series:
 
 
 def _sentences(table: pd.DataFrame) -> list[list[tuple[str, str]]]:
-    """Return each sentence of a split as pairs of word and tag."""
+    """Return the sentences of a split as lists of (word, tag)."""
     groups = table.groupby("sentence", sort=False)
     return [list(zip(sentence.word, sentence.upos, strict=True)) for _, sentence in groups]
 
 
 def _quality(tagger, sentences: list[list[tuple[str, str]]]) -> pd.DataFrame:
-    """Count how often a tagger is right about nouns, verbs and the rest."""
+    """Count a tagger's correct tags of nouns, verbs and other words."""
     gold = [parts_of_speech.of([tag]) for sentence in sentences for _, tag in sentence]
     guessed = [
         parts_of_speech.of([tag])

@@ -1,7 +1,7 @@
-"""Tables inside a zip archive: one member, or many with the same columns, as one per reader or text.
+"""Tables in a zip archive: one member, or many with the same columns, such as one per reader or text.
 
-A pattern names the members by the end of their paths: `*` stands for any part of a name, and
-`{name}` for a part that becomes the column `name` of the member's rows
+A pattern matches the end of members' paths: `*` is any part of a name, and `{name}` a part that becomes
+the column `name` of the member's rows
 (`{text}/lett{subject}/reading_measures.csv`).
 """
 
@@ -24,7 +24,7 @@ _HIDDEN = ("__MACOSX/", "/._")
 
 @dataclass(frozen=True)
 class Member:
-    """A table of an archive: its name, size in bytes, and the labels that its name states."""
+    """A table in an archive: name, size in bytes, and labels in its name."""
 
     archive: Path
     name: str
@@ -33,7 +33,7 @@ class Member:
 
     @property
     def path(self) -> Path:
-        """What errors call the member."""
+        """Name of the member in errors."""
         return Path(f"{self.archive}/{self.name}")
 
     def open(self) -> io.BufferedIOBase:
@@ -55,7 +55,7 @@ def is_archive(path: Path) -> bool:
 
 
 def members(path: Path, pattern: str) -> list[Member]:
-    """List the members of a zip archive that a pattern names, in the order of their names.
+    """List the members of a zip archive that match a pattern, sorted by name.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def members(path: Path, pattern: str) -> list[Member]:
 
 
 def compiled(pattern: str) -> re.Pattern:
-    """Return a pattern of members as a regular expression."""
+    """Convert a pattern of members to a regular expression."""
     parts = [
         "[^/]*" if part == "*" else f"(?P<{part[1:-1]}>[^/]+?)" if index % 2 else re.escape(part)
         for index, part in enumerate(_PART.split(pattern))
@@ -107,7 +107,7 @@ def compiled(pattern: str) -> re.Pattern:
 
 
 def _distinct(found: list[Member], pattern: str) -> Iterator[Member]:
-    """Yield members; InputError where two have the same labels."""
+    """Yield members; InputError if two have the same labels."""
     seen: dict[tuple, str] = {}
     for member in found:
         key = tuple(member.labels.values()) or (member.name,)

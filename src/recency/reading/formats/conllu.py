@@ -1,8 +1,8 @@
-"""CoNLL-U, as Universal Dependencies are published: syntactic words with their heads and relations.
+"""CoNLL-U, the format of Universal Dependencies: syntactic words with heads and relations.
 
-Of a multiword token ("don't" over "do" and "n't") the words are kept, which have the heads; they
-are written without a space between them where that gives the token as it stands in the text. Empty
-nodes ("8.1") belong to the enhanced graph, have no place in the text, and are left out.
+Multiword tokens ("don't" for "do" and "n't") are split into their syntactic words, without a space
+between them if their concatenation is the surface token. Empty nodes ("8.1") belong to the enhanced
+graph and are skipped.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ WAY_OUT = "correct the line, or get the file again"
 
 
 def read(path: str | Path) -> pd.DataFrame:
-    """Read sentence, position, word, head, relation, upos and space_after, a row a word; gzipped or not.
+    """Read sentence, position, word, head, relation, upos and space_after, one row per word.
 
     Sentences count from 1, positions from 1 within a sentence; `head` is a position, 0 for the root;
     `space_after` is false within a multiword token and before what is written next to the word.
@@ -98,7 +98,7 @@ def _sentence(path: Path, lines: list[tuple[int, list[str]]]) -> list[tuple]:
 
 
 def _not_a_tree(heads: list[int]) -> tuple[int, str] | None:
-    """Say at which word (from 0) and why heads are not those of a tree; None if they are."""
+    """Return the word (from 0) and the reason if heads do not form a tree, else None."""
     above = np.array([0, *heads])
     outside = np.flatnonzero(above >= len(above))
     if len(outside):
@@ -106,7 +106,7 @@ def _not_a_tree(heads: list[int]) -> tuple[int, str] | None:
     roots = np.flatnonzero(above[1:] == 0)
     if len(roots) > 1:
         return roots[1], f"a second root beside word {roots[0] + 1}"
-    for _ in range(len(above).bit_length()):  # twice as far up each time
+    for _ in range(len(above).bit_length()):  # pointer doubling
         above = above[above]
     below_none = np.flatnonzero(above)
     if len(roots) == 0:

@@ -1,4 +1,4 @@
-"""A table of fixations, of any size: labels as codes, numbers as numbers, rows in their order."""
+"""Read large tables of fixations: labels as codes, numbers as arrays, rows in their order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from recency.reading.strict_tables import Table, warn
 
 #: Further spellings of a missing number in eye trackers' reports.
 UNDEFINED = ("UNDEFINEDnull", "UNDEFINED")
-# Windows' quotes and dashes that were read as Latin-1: control characters that no text has.
+# Windows quotes and dashes decoded as Latin-1, which are control characters.
 _CONTROLS = {
     code: bytes([code]).decode("cp1252")
     for code in range(0x80, 0xA0)
@@ -29,7 +29,7 @@ _CONTROLS = {
 
 @dataclass(frozen=True)
 class Labels:
-    """A column of labels: its distinct values, and of each row the number of its value, -1 for none."""
+    """A column of labels as distinct values and codes, -1 for missing."""
 
     values: list[str]
     codes: np.ndarray
@@ -88,7 +88,7 @@ def read(
 
 
 def _sources(path: Path, style: Style) -> list:
-    """Return the file, or the members of the archive that it is."""
+    """Return the file, or the members of an archive."""
     if not path.is_file():
         raise InputError(f"{path} cannot be read: no such file")
     if style.members and archives.is_archive(path):
@@ -148,7 +148,7 @@ def _block(
 
 
 def _joined(parts: list) -> object:
-    """Put the blocks of a column together."""
+    """Concatenate the blocks of a column."""
     if not parts or isinstance(parts[0], np.ndarray):
         return np.concatenate(parts) if parts else np.empty(0)
     codes_of: dict[str, int] = {}
@@ -162,7 +162,7 @@ def _joined(parts: list) -> object:
 
 
 def _one_label(path: Path, parts: list[Labels]) -> Labels:
-    """Return several columns as one label, as `own.columns.labels` writes it; "" is -1."""
+    """Combine several columns to one label, as in `own.columns.labels`; "" is -1."""
     codes = parts[0].codes.astype(np.int64)
     for part in parts[1:]:
         codes = codes * max(len(part.values), 1) + part.codes
@@ -198,7 +198,7 @@ def _of_text(table: Table, wanted: list[str], numbers: set[str], missing: list[s
 
 
 def present(path: Path, header: list[str], wanted: list[str]) -> list[str]:
-    """Return the wanted columns; InputError for the first that is not there."""
+    """Return the requested columns; InputError for the first missing one."""
     for name in wanted:
         if name not in header:
             listed = ", ".join(header[:20]) + (", …" if len(header) > 20 else "")
@@ -210,7 +210,7 @@ def present(path: Path, header: list[str], wanted: list[str]) -> list[str]:
 
 
 def _rows(style: Style) -> dict[str, list[str]]:
-    """Return the option `rows` as column → the values to keep."""
+    """Return the option `rows` as column → values to keep."""
     values = {n: v if isinstance(v, list) else [v] for n, v in (style.rows or {}).items()}
     return {str(name): [str(value) for value in listed] for name, listed in values.items()}
 
@@ -228,7 +228,7 @@ def in_order(
     trial: np.ndarray | None,
     onset: np.ndarray | None,
 ) -> np.ndarray:
-    """Return fixations by reading, and within a reading by trial and onset, or as they stand."""
+    """Return the order of fixations by reading, then by trial and onset if given."""
     reading = subject.astype(np.int64) * (int(item.max(initial=0)) + 1) + item
     rank = pd.factorize(reading)[0]
     keys = [np.arange(len(rank)), rank]
@@ -249,7 +249,7 @@ def in_order(
 
 
 def once(path: Path, order: np.ndarray, line: np.ndarray, *keys: np.ndarray | None) -> np.ndarray:
-    """Drop fixations that repeat another of the same reading, trial and onset; say how many."""
+    """Drop and report repeated fixations of the same reading, trial and onset."""
     again = np.ones(max(len(order) - 1, 0), dtype=bool)
     for key in keys:
         if key is not None:

@@ -1,4 +1,4 @@
-"""What the two studies of the UCL corpus share (Frank et al., 2013): sentences and trials."""
+"""Sentences and trials of both studies of the UCL corpus (Frank et al., 2013)."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ def sentences(path: Path) -> pd.Series:
 
 
 def words(files: Mapping[str, Path], what: str, used: Callable) -> pd.DataFrame:
-    """Read the sentences that a study `used`, and with the role `tags`, of stimuli_pos.txt, words' `pos`."""
+    """Read the sentences that a study `used`; with the role `tags` (stimuli_pos.txt), also `pos`."""
     files = dict(files)
     tags = files.pop("tags", None)
     path = only(files, what)
@@ -59,7 +59,7 @@ def _parts_of_speech(path: Path, chosen: pd.Series) -> list[str]:
 
 
 def trials(path: Path, words: pd.DataFrame, times: list[str]) -> tuple[Table, pd.DataFrame]:
-    """Read a file of reading times, its words checked against `words`.
+    """Read a file of reading times, and check its words against `words`.
 
     The frame has subject, word_id and correct, row by row as in the file.
     """

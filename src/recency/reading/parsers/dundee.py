@@ -1,14 +1,15 @@
 """Dundee corpus, eye tracking (Kennedy et al., 2003): 10 subjects read 20 newspaper texts.
 
 Files: a folder or zip of the distribution's `.dat` files, or single ones. words: `tx01wrdp.dat` …,
-no header, 13 or more fields between spaces: word, text, screen, line, place in line, place in
-screen, …, place in text (the 13th). Optionally `sentences`: one sentence per line over all texts.
-responses: `sa01ma1p.dat` … (subject, text), with a header: WORD … WNUM (place in text; 0 is off
-the text), FDUR (ms); `*Blink` and `*Off-screen` stand for words. A blink's time counts to the word
+no header, 13 or more fields between spaces: word, text, screen, line, position in line, position in
+screen, …, position in text (the 13th). Optionally `sentences`: one sentence per line for all texts.
+
+responses: `sa01ma1p.dat` … (subject, text), with a header: WORD … WNUM (position in text; 0: off the
+text), FDUR (ms); `*Blink` and `*Off-screen` replace words. The time of a blink is added to the word
 fixated before; a glance off the screen ends all sums (as in the paper's pipeline).
 
-Responses carry `words_since_fixation` (the saccade's length in words), `previous_fixated` (it is 1)
-and `line_first`, `line_last`, `screen_first`, `screen_last`: the word's place on the page.
+Responses have `words_since_fixation` (the saccade's length in words), `previous_fixated` (it is 1) and
+`line_first`, `line_last`, `screen_first`, `screen_last`: the word's position on the page.
 """
 
 import re
@@ -134,7 +135,7 @@ def _pages(files: dict[str, Path]) -> pd.DataFrame:
 
 
 def _sequence(files: dict[str, Path]) -> pd.DataFrame:
-    """Read fixations on words in order, the times of blinks added to the one before."""
+    """Read fixations on words in order, with times of blinks added to the previous one."""
     rows = []
     for name, data in _members(files):
         if (match := _FIXATION_FILE.search(name)) is None:
@@ -187,7 +188,7 @@ def _sequence(files: dict[str, Path]) -> pd.DataFrame:
 
 
 def _members(files: dict[str, Path]) -> list[tuple[str, bytes]]:
-    """Give all files by name, sorted, out of folders and zips."""
+    """Return all files in folders and zips, sorted by name."""
     members = []
     for path in map(Path, files.values()):
         if path.is_dir():

@@ -1,23 +1,23 @@
-"""Fixations and areas of interest of any corpus: reading measures per word, computed here.
+"""Compute reading measures per word from fixations and areas of interest of any corpus.
 
-A row is a fixation, in the order of time. `columns` maps what is needed to the columns of the table:
-`subject`; `item` (the text; several columns are one label together); `duration`; and the word that is
-fixated, either `position` (its number in the text, from `first`) or `x` and `y` (pixels), where the
-areas have `left`, `right`, `top` and `bottom`. Further: `word` (the fixated word: verifies the
-alignment), `onset` (orders fixations), `trial` (a text that is looked at again: first-pass times
-count the first time alone).
+Rows are fixations in temporal order. `columns` maps to the columns of the table: `subject`; `item` (the
+text; several columns form one label); `duration`; and the fixated word, either `position` (its number
+in the text, from `first`) or `x` and `y` (pixels; the areas have `left`, `right`, `top` and `bottom`).
+Optional: `word` (the fixated word, verifies the alignment), `onset` (orders fixations), `trial` (for
+texts that are read again: first-pass times are of the first trial only).
 
-words: role `areas`, a table of the words of each text, read as the parser `table` reads its words, with
-the options under `areas:`; without it, the words of the fixations' own column `word`.
-responses: role `fixations`; `areas` again where words are found by pixels.
+words: role `areas`, a table of the words of each text, read as by the parser `table` with the options
+under `areas:`; by default, words of the fixations' column `word`.
 
-Options: `first`: the number of a text's first word; `ignored`: labels of `word` that are no words
-(buttons); `unit`: ms or s; `unmatched: dropped`: fixations on words or texts that there are not; `rows`,
-`members`, `separator`, `encoding`, `missing`, `frame`, `sheet` as of `table`. Fixations without a word
-(off the text) are left out and end no pass, as in pymovements.
+responses: role `fixations`; also `areas` if words are found by pixels.
+
+Options: `first`: number of a text's first word; `ignored`: labels of `word` that are not words
+(buttons); `unit`: ms or s; `unmatched: dropped`: drop fixations on unknown words or texts; `rows`,
+`members`, `separator`, `encoding`, `missing`, `frame`, `sheet` as in `table`. Fixations off the text
+are dropped and do not end a pass, as in pymovements.
 
 Responses have every word of a text that a subject read (0 ms: not fixated), `words_since_fixation` and
-`previous_fixated`, counted over words in reading order by first pass.
+`previous_fixated`, computed over words in reading order by first pass.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ _NAMED, _NUMBERS = KEYS[:4], KEYS[4:]
 _BOX = ("left", "right", "top", "bottom")
 _UNITS = {"ms": 1.0, "s": 1000.0}
 _SHOWN = 5
-#: Share of a text that the last reading must have reached.
+#: Minimum share of a text that the last reading must reach.
 _FAR = 2 / 3
 
 
@@ -76,7 +76,7 @@ def words(
     members: str | None = None,
     rows: Mapping | None = None,
 ) -> pd.DataFrame:
-    """Read the texts from the table of areas, or from the words that fixations name."""
+    """Read the texts from the table of areas, or from the fixations' words."""
     if "areas" in files:
         options = dict(areas or {})
         mapped = {n: c for n, c in (options.pop("columns", None) or {}).items() if n not in _BOX}
@@ -212,7 +212,7 @@ def _of_words(
     duration: np.ndarray,
     breaks: np.ndarray,
 ) -> pd.DataFrame:
-    """Return a row for each word of each text that a subject read, in reading order."""
+    """Return one row per word of each text that a subject read, in reading order."""
     sums = fixations.measure(subject, text, place, duration, breaks)
     starts = np.ones(len(text), dtype=bool)
     starts[1:] = (subject[1:] != subject[:-1]) | (text[1:] != text[:-1])
@@ -220,7 +220,7 @@ def _of_words(
     offset = np.concatenate([[0], np.cumsum(lengths)])
     cell = offset[np.cumsum(starts) - 1] + place
     total = int(offset[-1])
-    # Each measure stands at the fixation where its sum starts, the only one of its word that has it.
+    # Each measure is in the row of the fixation that starts its sum, once per word.
     times = np.bincount(cell, sums[measure], total)
     passed = times > 0 if measure == "FP" else np.bincount(cell, sums.FP, total) > 0
     reading = pd.Series(np.repeat(np.arange(len(lengths), dtype=np.int32), lengths))
@@ -250,7 +250,7 @@ def _fixation_file(files: Mapping[str, Path]) -> Path:
 
 
 def _mapped(columns: Mapping | None, needed: list[str]) -> tuple[dict, dict]:
-    """Return name → columns of labels and name → column of numbers, as `columns` maps them."""
+    """Return name → columns of labels and name → column of numbers, from `columns`."""
     columns = dict(columns or {})
     if wrong := [name for name in columns if name not in KEYS]:
         raise InputError(f"options → columns: fixations have no {nearest(wrong[0], KEYS)}")
@@ -260,12 +260,12 @@ def _mapped(columns: Mapping | None, needed: list[str]) -> tuple[dict, dict]:
 
 
 def _on_text(position: np.ndarray, first: int) -> np.ndarray:
-    """Return whether fixations have the number of a word."""
+    """Return whether fixations have a word number."""
     return np.isfinite(position) & (position >= first)
 
 
 def _is_ignored(word: Labels, ignored: Sequence[str]) -> np.ndarray:
-    """Return whether fixations are on a label that is no word."""
+    """Return whether fixations are on an ignored label."""
     left_out = np.array([value in ignored for value in word.values] + [False], dtype=bool)
     return left_out[word.codes]
 
@@ -273,7 +273,7 @@ def _is_ignored(word: Labels, ignored: Sequence[str]) -> np.ndarray:
 def _items(
     path: Path, item: Labels, size: pd.Series, line: np.ndarray, unmatched: str
 ) -> np.ndarray:
-    """Return the number of each fixation's text among the words' texts, -1 for none."""
+    """Return the number of each fixation's text, -1 for unknown texts."""
     codes = size.index.get_indexer(pd.Index(item.values, dtype="str"))
     item_codes = np.append(codes, -1)[item.codes]
     lost = (item_codes < 0) & (item.codes >= 0)
@@ -295,7 +295,7 @@ def _within(
     line: np.ndarray,
     unmatched: str,
 ) -> np.ndarray:
-    """Return places, those beyond their text refused or -1."""
+    """Return positions; those beyond their text are refused or -1."""
     beyond = (place >= np.append(size.to_numpy(), 0)[item]) & (item >= 0)
     if beyond.any() and unmatched != "dropped":
         at = int(np.argmax(beyond))
@@ -314,7 +314,7 @@ def _same_words(
     place: np.ndarray,
     word: Labels,
 ) -> None:
-    """Raise InputError with the first word of each text that fixations call otherwise."""
+    """Raise InputError with the first word of each text that differs in the fixations."""
     begin = np.concatenate([[0], np.cumsum(size.to_numpy())])
     keys = pd.DataFrame({"item": item, "place": place, "word": word.codes}).drop_duplicates()
     keys = keys[keys.word >= 0]
@@ -343,7 +343,7 @@ def _places_of_pixels(
     size: pd.Series,
     values: Mapping,
 ) -> np.ndarray:
-    """Return the place of the area that each fixation's pixel is in, from 0; NaN outside of all."""
+    """Return the position of the area that contains each fixation's pixel, from 0; NaN if none."""
     if "areas" not in files:
         raise InputError(
             "fixations by pixels (x, y) need the table of areas: responses → areas, as of the words"

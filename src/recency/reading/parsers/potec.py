@@ -6,12 +6,12 @@ responses: `times` with reader, itemid, WordIndexInText, FFD, FPRT, RPD_inc, RBR
 fixated); optionally `readers` (reader, itemid, expert_status, meanAccTQ, meanAccBQ), whose columns
 filters may use as `expert_status`, `text_accuracy` and `background_accuracy`.
 
-Each may be a table, or the corpus's own zip of a file for each reader and text,
-`reader<number>_<text>_merged.tsv` (or .txt), which has all of these; there the columns are called
-reader_id, text_id, word_index_in_text and so on, or as above.
+Each may be a table, or the corpus's zip with a file per reader and text,
+`reader<number>_<text>_merged.tsv` (or .txt), which has all columns, named reader_id, text_id,
+word_index_in_text and so on, or as above.
 
-Responses carry `first_pass` (the word was fixated before any to its right; where it was not, TFT
-alone can be above 0), and, counted by it, `words_since_fixation` and `previous_fixated`.
+Responses have `first_pass` (the word was fixated before any to its right; otherwise only TFT can be
+above 0) and, based on it, `words_since_fixation` and `previous_fixated`.
 """
 
 import re
@@ -43,7 +43,7 @@ COLUMNS = {
 
 _PLACE = ["itemid", "WordIndexInText"]
 _MEMBER = re.compile(r"reader(\d+)_([a-z]\d+)_merged\.(?:tsv|txt)")
-# As the files of osf.io/dn5hp call the columns now; the earlier release had the names used here.
+# Column names of the current files of osf.io/dn5hp → names of the earlier release, used here.
 _NAMES = {
     "reader": "reader_id",
     "itemid": "text_id",
@@ -114,7 +114,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
 
 
 def _with_readers(frame: pd.DataFrame, reader: pd.Series, path: Path) -> pd.DataFrame:
-    """Add what is known of each reading of a text."""
+    """Add the columns of each reading of a text."""
     keys = ["reader", "itemid"]
     table = _table(path, [*keys, *_READERS], each=keys).once(keys)
     readers = pd.DataFrame(

@@ -3,13 +3,13 @@
 words: Provo_Corpus-Predictability_Norms.csv, or a table of words (text_id, word_number, word).
 responses, distinguished by their columns: Provo_Corpus-Additional_Eyetracking_Data-Fixation_Report.csv,
 a table of fixations (subject, text_id, trial_order, fix_num, fix_dur, word_text), or the summary
-Provo_Corpus-Eyetracking_Data.csv (`formats.provo_areas`). A passage that a subject was shown twice counts
-the first time.
+Provo_Corpus-Eyetracking_Data.csv (`formats.provo_areas`). If a subject was shown a passage twice, the
+first reading is used.
 
-Of fixations, responses carry `words_since_fixation` (the length of the saccade that brought the fixation, in
-words; 0 at the start of a page), `previous_fixated` (it is 1), `page_first` and `page_last` (the
-page's first and last fixation on a word), and `word_matches`: the paper's pipeline joins two
-files by their words and loses those that they spell differently, with quotes or apostrophes.
+Responses from fixations have `words_since_fixation` (the length in words of the saccade to the
+fixation; 0 at the start of a page), `previous_fixated` (it is 1), `page_first` and `page_last` (the
+page's first and last fixation on a word), and `word_matches`: the paper's pipeline joins two files by
+words and loses those with different spellings of quotes or apostrophes.
 """
 
 from pathlib import Path
@@ -49,7 +49,7 @@ CHOICES = {
     "durations": ("fixation", "onset"),
 }
 
-# The table of words has ? for characters that its source lost: apostrophes, and one dash.
+# The table of words has ? for apostrophes, and one dash, that its source lost.
 _LOST = {"?": "—", "doesn?t": "doesn’t", "women?s": "women’s", "bonds?": "bonds’"}
 _REPORT = {
     "subject": "RECORDING_SESSION_LABEL",
@@ -199,7 +199,7 @@ def responses(
 
 
 def _same_words(path: Path, out: pd.DataFrame, label: pd.Series, word: pd.Series) -> pd.DataFrame:
-    """Drop fixations on areas that hold another word than the text has there (text 55, mostly)."""
+    """Drop fixations on areas with another word than the text (mostly text 55)."""
     other = (label != word).to_numpy()
     if other.any():
         example = f"{label[other].iloc[0]} for {word[other].iloc[0]}"
@@ -241,7 +241,7 @@ def _fixations(path: Path, durations: str | None) -> tuple[pd.DataFrame, bool]:
 
 
 def _turned(frame: pd.DataFrame, order: list[str]) -> bool:
-    """Say whether a passage's fixations are not in their order, or its rows not beside each other."""
+    """Return whether a passage's fixations are out of order, or its rows not contiguous."""
     *keys, onset = order
     new = (frame[keys] != frame[keys].shift()).any(axis=1)
     back = ~new & (frame[onset].diff() < 0)
@@ -249,7 +249,7 @@ def _turned(frame: pd.DataFrame, order: list[str]) -> bool:
 
 
 def _encoding(path: Path) -> str:
-    """Tell the corpus as saved on a Macintosh from later copies in UTF-8."""
+    """Return the encoding: Macintosh for the original, UTF-8 for later copies."""
     try:
         content(path).decode("utf-8")
     except UnicodeDecodeError:

@@ -1,37 +1,37 @@
-"""Bring your own corpus: tables as they are found, their columns named in the config, no code.
+"""Parser for your own tables, whose columns are mapped in the config.
 
 A file is CSV, TSV or other delimited text, gzipped or not, Parquet, Feather, Excel's .xlsx or R's
-.rda and .rds. The option `columns` maps what is needed to the columns of the file; a name left out
-is a column of that very name, null says that there is none. One file may hold words and responses;
-of two, `columns: {words: {…}, responses: {…}}` maps what they call otherwise.
+.rda and .rds. The option `columns` maps names to the columns of the file; an omitted name is a column
+of the same name, null means that there is none. Words and responses may be in one file; for two files,
+`columns: {words: {…}, responses: {…}}` maps columns with different names.
 
-- `item` (null: one text), `sentence` (any label; none: see `sentences`), `position` (in the
-  sentence or the text, from 0 or 1; null: the order of the rows), `word`: of the words.
-- `space_after`, if there is one: true or false, whether a space follows the word in the text.
-- `subject` (none: means over readers); `word_id` (from 0, in reading order), or `position` with
-  `item` or `sentence`; and each measure (`SPR: my_rt`; `time_ms` serves a measure that is not
-  mapped): of the responses. A measure is a time, 0 for a word that was not fixated. With a star
-  (`SPR: "rt_*"`) each column that fits is a subject's, called by what the star stands for.
-- `span`, `last_position` or `region` (a label that words have, too): a response to several words,
-  from its own on.
-- any other name: a column that is kept, as numbers if it holds nothing else; with the words if
-  all rows of a word agree, with the responses if not.
+- words: `item` (null: one text), `sentence` (any label; none: see `sentences`), `position` (in the
+  sentence or the text, from 0 or 1; null: the order of the rows), `word`.
+- words: `space_after` (optional): true or false, whether a space follows the word in the text.
+- responses: `subject` (none: means over readers); `word_id` (from 0, in reading order), or `position`
+  with `item` or `sentence`; and each measure (`SPR: my_rt`; default `time_ms`). A measure is a time, 0
+  for a word that was not fixated. With a star (`SPR: "rt_*"`) each matching column is a subject, named
+  by the part matched by the star.
+- responses: `span`, `last_position` or `region` (a label that words have too) for a response to several
+  words, beginning with its own.
+- any other name: a column to keep, as numbers if possible; with the words if all rows of a word agree,
+  otherwise with the responses.
 
-`shape: items` is of experiments: one text per item and condition (`stimulus`, `condition`, and
+`shape: items` is for experiments: one text per item and condition (`stimulus`, `condition`, and
 `sentence`, or `context`, `critical`, `continuation`), with a critical region (`critical`: its words;
 `position`; or `marker`) that responses are to; docs/corpora.md.
 
-Further options: `phrases: true`: a row's `word` is several words, to all of which it responds;
-`sentences`: punctuation, or item (one each), where no column says; `missing`: the
-spellings of a missing value; `skipped: true`: a missing time is of a word that was not fixated,
-0 ms; `unmatched: dropped`: rows to words that there are not, as of practice; `rows`: column → the
-values whose rows are read; `average`: columns, as of electrodes, over which responses are averaged;
-`unit`: ms or s; `amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`,
-`encoding`, `decimal`, `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive:
-`P{subject}.csv`, all as one table); `parts`: columns in a label, as
-`{stimulus: "{story}.page{page}"}`; `variants: separate`: a text that some subjects read in other
-words is an item of its own; a column mapped to `language` has one value; `not_first_pass:
-{IA_SKIP: "1"}`: words that were skipped in first pass have 0 ms of all times but TFT.
+Further options: `phrases: true`: a row's `word` is several words, with one response to all;
+`sentences`: punctuation, or item (one sentence each), without a column of sentences; `missing`:
+spellings of missing values; `skipped: true`: a missing time means that the word was not fixated, 0 ms;
+`unmatched: dropped`: drop rows of unknown words, such as practice; `rows`: column → values of the rows
+to read; `average`: columns, such as electrodes, over which responses are averaged; `unit`: ms or s;
+`amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`, `encoding`,
+`decimal`, `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive:
+`P{subject}.csv`, concatenated); `parts`: columns within a label, such as
+`{stimulus: "{story}.page{page}"}`; `variants: separate`: versions of a text with different words are
+separate items; a column mapped to `language` must have one value; `not_first_pass:
+{IA_SKIP: "1"}`: words skipped in first pass have 0 ms in all times except TFT.
 """
 
 from collections.abc import Mapping, Sequence
@@ -193,7 +193,7 @@ def responses(
     variants: str = "refused",
     not_first_pass: Mapping | None = None,
 ) -> pd.DataFrame:
-    """Read `measure` in its unit, the subject and what else is mapped, in reading order.
+    """Read `measure` in its unit, subject and other mapped columns, in reading order.
 
     Rows without a value are dropped, and counted on stderr. With `eye_tracking`,
     words_since_fixation and previous_fixated are counted over each subject's words of a text
@@ -250,7 +250,7 @@ def responses(
 
 
 def _rule(sentences: str | Mapping | None) -> str | None:
-    """Return how the words' sentences are found; a mapping or `order` is of the responses."""
+    """Return the option `sentences` for words; a mapping or `order` applies to responses."""
     if sentences is None or isinstance(sentences, Mapping) or sentences == ORDER:
         return None
     one_of("sentences", sentences, (*texts.RULES, ORDER))
@@ -258,7 +258,7 @@ def _rule(sentences: str | Mapping | None) -> str | None:
 
 
 def _rows(table: Table, mapped: Columns, phrases: bool, subjects: Mapping | None) -> texts.Rows:
-    """Give what a table's rows say of their words."""
+    """Return the columns of a table that describe words."""
     there = list(table.frame.columns)
     frame = pd.DataFrame(index=table.frame.index)
     for name in ("subject", "item", "sentence"):
@@ -292,7 +292,7 @@ def _of_words(
     missing: Sequence[str] | None,
     mark: str,
 ) -> pd.DataFrame:
-    """Give the columns in which all rows of a word agree; InputError where one must and does not."""
+    """Return the columns in which all rows of a word agree; InputError if a required one differs."""
     frame, kept = rows.frame, pd.DataFrame(index=rows.frame.index)
     keys = [frame[name] for name in ("item", "sentence", "position") if name in frame]
     if (region := mapped.find("region", table.frame.columns)) is not None:
@@ -320,7 +320,7 @@ def _read(
     shape: str,
     more: Sequence[str],
 ) -> tuple[Table, str, dict[str, str]]:
-    """Read the responses' columns; give the table, the column of times, and name → column to keep."""
+    """Read the responses; return the table, the column of times, and name → column to keep."""
     wide: dict[str, str] = {}
     chosen: dict[str, str] = {}
     others: dict[str, str] = {}
@@ -363,7 +363,7 @@ def _read(
 
 
 def _time_column(path: Path, mapped: Columns, measure: str, there: list[str]) -> str:
-    """Give the column of a measure, or the pattern of its subjects' columns."""
+    """Return the column of a measure, or the pattern of its subjects' columns."""
     for name in (measure, "time_ms"):
         if mapped.of.get(name) is not None:
             column = mapped.of[name]

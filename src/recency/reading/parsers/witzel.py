@@ -1,19 +1,18 @@
 """English G-maze and self-paced reading (Witzel, Witzel & Forster, 2012): single sentences.
 
-words: for the maze a table of sentences (list, item, sentence), for self-paced reading its own
-times, since three sentences there are spelled otherwise. A sentence that both lists of materials
-have is one item. Words say in which `frame` they stand, the item's number that its versions share,
-and at which `offset`: the words from the first one in which the versions differ, null in an item of
-one version. With the maze's times in a role `foils`, each word has its `foil`, the distractor (null
-where it is x-x-x, no word), with the length of that, foil_length, in characters, and its item's
-`condition`, the times' type. responses, distinguished by their columns:
-- maze: list, subject, item, type, word_num (from 0), word, rt, correct (0: the distractor was
-  chosen, and the trial ends). They carry `correct` (a flag) and `type` (practice, filler, …);
-- self-paced: list, subject, item, word_num (from 1), word, rt, question_correct. They carry
-  `answer`: c right, e wrong, - none asked.
+words: for the maze a table of sentences (list, item, sentence), for self-paced reading its times,
+because three sentences are spelled differently there. A sentence in both lists of materials is one
+item. Words have `frame`, the item number shared by its versions, and `offset`, the distance in words
+from the first word in which versions differ (null in an item with one version). With the maze's times
+in a role `foils`, each word has its `foil`, the distractor (null for x-x-x), its length foil_length in
+characters, and `condition`, the type in the times. responses, distinguished by their columns:
+- maze: list, subject, item, type, word_num (from 0), word, rt, correct (0: the distractor was chosen,
+  and the trial ended). They have `correct` (a flag) and `type` (practice, filler, …);
+- self-paced: list, subject, item, word_num (from 1), word, rt, question_correct. They have `answer`: c
+  correct, e wrong, - no question.
 
-Raw times in ms, none removed: slow ones and the maze's first word, which has no real alternative,
-are for the filters.
+Times are raw, in ms: filters should exclude slow ones and the maze's first word, which has no real
+alternative.
 """
 
 import math
@@ -41,14 +40,14 @@ COLUMNS = {
         "answer": ("text", "the answer: c right, e wrong, - no question", {"measures": ("SPR",)}),
     },
 }
-NO_WORD = "x-x-x"  # beside the first word, which has no alternative
+NO_WORD = "x-x-x"  # the alternative of the first word
 
 _KEYS = ["list", "item"]
 _ANSWERS = {"1": "c", "0": "e", "NA": "-"}
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
-    """Read the sentences, one item each, by number and, where the lists differ, by list."""
+    """Read the sentences, one item each, by number and, if the lists differ, by list."""
     files = dict(files)
     foils = files.pop("foils", None)
     path = only(files, "words of witzel")
@@ -105,7 +104,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
 
 
 def _first_apart(versions: pd.Series) -> float:
-    """Return the first place, from 1, at which the words of some versions differ; NaN of one version."""
+    """Return the first position (from 1) at which versions differ, NaN for a single version."""
     places = zip(*versions)
     return next((n for n, words in enumerate(places, 1) if len(set(words)) > 1), math.nan)
 
@@ -135,7 +134,7 @@ def _foils(path: Path, keys: pd.MultiIndex) -> dict[str, np.ndarray]:
 
 
 def _spoken(path: Path) -> pd.Series:
-    """Put sentences together from times: lists of words by list and item."""
+    """Reconstruct sentences from times: lists of words by list and item."""
     table = read(path, [*_KEYS, "word_num", "word"])
     frame = pd.DataFrame({key: table.numbers(key, integer=True) for key in (*_KEYS, "word_num")})
     frame["word"] = table["word"]
@@ -152,7 +151,7 @@ def _spoken(path: Path) -> pd.Series:
 
 
 def _subjects(names: pd.Series) -> pd.Series:
-    """Spell `1_2` (list, number) as `1_02`, so that readers sort by number."""
+    """Write `1_2` (list, number) as `1_02`, so that readers sort by number."""
     parts = names.str.extract(r"^(\d+)_(\d+)$")
     if parts.isna().any(axis=None):
         return names
@@ -160,7 +159,7 @@ def _subjects(names: pd.Series) -> pd.Series:
 
 
 def _word_ids(table: Table, frame: pd.DataFrame, words: pd.DataFrame) -> pd.Series:
-    """Find each row's word by list, item and place; the words must agree."""
+    """Return each row's word_id by list, item and position; the words must agree."""
     name = frame["item"].map("{:03d}".format)
     names_in_list = name + "/" + frame.list.astype("str")
     name = name.mask(names_in_list.isin(words["item"]), names_in_list)
@@ -178,7 +177,7 @@ def _word_ids(table: Table, frame: pd.DataFrame, words: pd.DataFrame) -> pd.Seri
 
 
 def _complete(path: Path, frame: pd.DataFrame, out: pd.DataFrame, words: pd.DataFrame) -> None:
-    """Refuse a file that ends within a trial; report trials that lack words for no error."""
+    """Raise InputError for a file that ends within a trial; report trials that lack words without an error."""
     trial = [frame.subject, frame["item"]]
     sentence = out.word_id.map(words.set_index("word_id").sentence)
     left = sentence.map(words.groupby("sentence").size()) - frame.position
