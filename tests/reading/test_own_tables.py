@@ -369,7 +369,7 @@ def test_the_contracts_hold_what_is_kept():
         check_words(known.assign(**{" ": 1}), "here")
     times = pd.DataFrame({"subject": "a", "word_id": [0, 4], "time_ms": 1.0, "span": [4, 2]})
     assert check_responses(times, known, "here").span.dtype == "int32"
-    with pytest.raises(InputError, match="word 4 has a span of 3, which is none, or goes"):
+    with pytest.raises(InputError, match="word 4 has a span of 3, which is below 1, or extends"):
         check_responses(times.assign(span=3), known, "here")
 
 

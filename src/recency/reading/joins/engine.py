@@ -1,8 +1,8 @@
-"""Join the rows of a table to words: try the candidate alignments, accept the one that is verified.
+"""Join the rows of a table to words: test candidate alignments, and accept a verified one.
 
-An alignment is verified by identical words, else by identical lengths, else by texts of the same
-sizes, else by correlations of the values with word length and frequency. Joins that several
-alignments fit, or that nothing verifies, are refused with the candidates.
+An alignment is verified by identical words, else by identical lengths, else by texts of the same sizes,
+else by correlations of the values with word length and frequency. Ambiguous and unverified joins are
+refused with a list of candidates.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _MISPLACED = 0.1
 
 @dataclass(frozen=True)
 class Join:
-    """Which word each row of a table belongs to.
+    """Result of a join: the word of each row.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ def join(
 
 
 def _checked(chosen: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the option `join`; raise InputError for a key or setting that there is not."""
+    """Return the option `join`; InputError for an unknown key or interpretation."""
     if problem := join_keys.problem(chosen):
         raise InputError(problem)
     return dict(chosen or {})
@@ -171,7 +171,7 @@ def _is_injective(rows: pd.DataFrame, candidate: Candidate) -> bool:
 
 
 def _merged(candidates: list[Candidate]) -> list[Candidate]:
-    """Return the candidates whose alignments differ, the first of each."""
+    """Return the first candidate of each distinct alignment."""
     kept: dict[bytes, Candidate] = {}
     for candidate in candidates:
         key = candidate.row.tobytes()
@@ -190,7 +190,7 @@ def _by_words(
     is_chosen: bool,
     partial: bool,
 ) -> tuple[Candidate, Evidence, list[int]]:
-    """Return the alignment under which most rows have their own word, and rows that have not."""
+    """Return the alignment with the most matching words, and the rows that do not match."""
     best, weight = max(weighed, key=lambda each: (round(each[1].identical, 9), each[1].found))
     if weight.same is None or weight.same < _SAME:
         problem.refuse("no alignment gives the rows their own words")
@@ -229,14 +229,14 @@ def _by_words(
 
 
 def _texts_in(rows: pd.DataFrame, has: np.ndarray) -> np.ndarray:
-    """Return which rows are of texts (items of the table) that the words have: half of their rows."""
+    """Return the rows of texts (items of the table) of which at least half of the rows match."""
     if "item" not in rows:
         return np.ones(len(rows), bool)
     return pd.Series(has).groupby(rows["item"].to_numpy()).transform("mean").to_numpy() >= 0.5
 
 
 def _whole_texts(rows: pd.DataFrame, candidate: Candidate) -> Candidate:
-    """Leave out scattered rows of texts that the words do not have."""
+    """Drop scattered rows of texts that the words lack."""
     inside = _texts_in(rows, candidate.row >= 0)
     return Candidate(candidate.keys, np.where(inside, candidate.row, -1), candidate.whole)
 
@@ -255,7 +255,7 @@ def _by_structure(
     kind: str | None,
     partial: bool,
 ) -> tuple[Candidate, Evidence, str]:
-    """Return the alignment that the sizes of texts or the values verify, and which of them did."""
+    """Return the alignment verified by sizes of texts or by values, and the kind of evidence."""
     pool = [candidate for candidate in weighed if candidate[1].found == 1]
     if not pool and partial:
         pool = [candidate for candidate in weighed if _whole_texts_missing(rows, *candidate)]
@@ -286,7 +286,7 @@ def _by_structure(
 
 
 def _has_names(rows: pd.DataFrame, candidate: Candidate) -> bool:
-    """Return whether an alignment is by ids that are names: numbers may be counted otherwise."""
+    """Return whether an alignment is by ids that are names, unlike numbers."""
     return "unique_id" in candidate.keys and labels.numbers(rows["unique_id"].unique()) is None
 
 

@@ -1,7 +1,7 @@
-"""Candidate alignments: what the keys of a table may mean, and the word that each row then has.
+"""Candidate alignments: interpretations of a table's keys, and the resulting word of each row.
 
-A key is read in several ways: its labels may be those of the words, be numbers from 0, 1 or 2, or
-stand for texts in order of appearance. A candidate combines one reading of each key.
+A key has several interpretations: its labels may be those of the words, numbers from 0, 1 or 2, or
+refer to texts in order of appearance. A candidate combines one interpretation of each key.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ class Candidate:
         return "join: {" + ", ".join(f"{key}: {names[0]}" for key, names in self.keys.items()) + "}"
 
     def fits(self, chosen: Mapping[str, str]) -> bool:
-        """Return whether the option `join` allows this candidate."""
+        """Return whether the option `join` permits this candidate."""
         return all(setting in self.keys.get(key, ()) for key, setting in chosen.items())
 
 
@@ -49,7 +49,7 @@ Reading = tuple[tuple[str, ...], np.ndarray]
 
 
 def candidates(words: Index, rows: pd.DataFrame) -> Iterator[Candidate]:
-    """Yield the alignments that the keys of `rows` allow, the plainest first.
+    """Yield the possible alignments by the keys of `rows`, the simplest first.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def candidates(words: Index, rows: pd.DataFrame) -> Iterator[Candidate]:
 
 
 def _distinct(readings: list[Reading]) -> Iterator[Reading]:
-    """Yield readings that differ, each with all of its names; those that find nothing are left out."""
+    """Yield distinct interpretations with all of their names, without those that match nothing."""
     kept: list[list] = []
     for names, unit in readings:
         same = [kept_reading for kept_reading in kept if np.array_equal(kept_reading[1], unit)]
@@ -92,7 +92,7 @@ def _bounded(unit: np.ndarray, size: int) -> np.ndarray:
 
 
 def _items(words: Index, rows: pd.DataFrame) -> Iterator[Reading]:
-    """Yield what the items of the rows may mean; of one text, there may be no column of it."""
+    """Yield interpretations of the rows' items; a single text needs no column."""
     if "item" not in rows:
         if len(words.items) == 1:
             yield (), np.zeros(len(rows), np.int64)
@@ -114,7 +114,7 @@ def _items(words: Index, rows: pd.DataFrame) -> Iterator[Reading]:
 
 
 def _sentences(words: Index, rows: pd.DataFrame, items: list[Reading]) -> Iterator[tuple]:
-    """Yield what the sentences of the rows may mean, with the reading of the items it needs."""
+    """Yield interpretations of the rows' sentences, with the required interpretation of items."""
     size, codes, unique = len(words.sentences), *pd.factorize(rows["sentence"])
     number = labels.numbers(unique)
     bases = [base for base in BASES if number is not None and number.min() >= base]
@@ -151,7 +151,7 @@ def _sentences(words: Index, rows: pd.DataFrame, items: list[Reading]) -> Iterat
 
 
 def _label_in_item(words: Index, rows: pd.DataFrame, item: np.ndarray) -> np.ndarray:
-    """Return the sentence of each row by its label, which may be used again in other items."""
+    """Return the sentence of each row by its label, which may recur in other items."""
     of = np.repeat(np.arange(len(words.items)), np.diff(words.first_sentence))
     row_of = {}
     plain = [labels.plain_label(label) for label in words.sentences]
@@ -180,7 +180,7 @@ def _rank_within(item: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def _by_number(words: Index, number: np.ndarray) -> Iterator[Candidate]:
-    """Yield what `word_id` may mean: the number of the word in the dataset."""
+    """Yield interpretations of `word_id` as the number of the word in the dataset."""
     for base in (0, 1, 2):
         if number.min() >= base:
             row = _bounded(number - base, len(words.words))
@@ -200,7 +200,7 @@ def _by_id(words: Index, ids: pd.Series) -> Iterator[Candidate]:
 def _by_position(
     words: Index, position: np.ndarray, items: list[Reading], sentences: list
 ) -> Iterator[Candidate]:
-    """Yield what positions may mean, within sentences and within items."""
+    """Yield interpretations of positions, within sentences and within items."""
     units = [(keys, unit, words.sentence_start, "") for keys, unit in sentences]
     units += [
         ({"item": names} if names else {}, unit, words.item_start, " in item")
@@ -214,7 +214,7 @@ def _by_position(
 
 
 def _by_offset(words: Index, offset: np.ndarray, items: list[Reading]) -> Iterator[Candidate]:
-    """Yield what character offsets may mean: where a word begins in its item's text."""
+    """Yield interpretations of character offsets as starts of words in their item's text."""
     begins = sequences.offsets(words)
     for (names, item), base in product(items, (0, 1)):
         keys = {"item": names} if names else {}
@@ -224,7 +224,7 @@ def _by_offset(words: Index, offset: np.ndarray, items: list[Reading]) -> Iterat
 
 
 def _by_row_order(words: Index, rows: pd.DataFrame, items: list[Reading]) -> Iterator[Candidate]:
-    """Yield the k-th row of a text as its k-th word, for tables that divide it into other sentences."""
+    """Yield the alignment of a text's k-th row with its k-th word, for tables with other sentences."""
     order = sequences.reading_order(rows)
     whole = [*items, ((), np.zeros(len(rows), np.int64))] if "item" not in rows else items
     for names, item in whole:

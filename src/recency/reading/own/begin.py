@@ -1,4 +1,4 @@
-"""The entry of `datasets:` to begin from, for a table of one's own: guessed, and tried."""
+"""Draft an entry of `datasets:` for a user's table, by guesses that are tested."""
 
 import contextlib
 import io
@@ -23,13 +23,13 @@ from recency.reading.sentences import FINAL
 from recency.reading.strict_tables import Table
 
 _PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
-_FEW = 20  # lists or tasks that a corpus may have
+_FEW = 20  # maximum number of lists or tasks of a corpus
 _YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 @dataclass
 class Described:
-    """A table and what its columns are likely to be."""
+    """A table and the likely roles of its columns."""
 
     path: Path
     table: Table
@@ -41,7 +41,7 @@ class Described:
 
 @dataclass
 class Entry:
-    """A dataset's entry: options as the parser takes them, and what was found when they were tried."""
+    """A dataset's entry: the parser's options, and the result of testing them."""
 
     name: str
     options: dict
@@ -49,12 +49,12 @@ class Entry:
     means: bool
     notes: list[str] = field(default_factory=list)
     problem: str = ""
-    unused: str = ""  # why positions that there seem to be are not used
-    language: str = ""  # ISO 639 code, where it is not English
+    unused: str = ""  # why apparent positions are not used
+    language: str = ""  # ISO 639 code, except for English
 
 
 def entry_name(path: Path, taken: Collection[str]) -> str:
-    """Return a name for the entry of a file: the file's, without its endings, and not taken."""
+    """Return an unused name for a file's entry: the file name without extensions."""
     stem = re.sub(r"(\.\w{1,7})+$", "", path.name)
     name = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "mine"
     return f"my_{name}" if name in taken else name
@@ -76,7 +76,7 @@ def entry(
     known: pd.DataFrame | None = None,
     taken: Collection[str] = (),
 ) -> Entry:
-    """Return the entry of a table of times; the words are in it, in another, or another dataset's.
+    """Return the entry of a table of times; words are in it, in another table, or another dataset's.
 
     Guesses are tried in the likeliest order, and the first that the parser reads is returned; if
     none, the first with the parser's `problem`.
@@ -127,13 +127,13 @@ def entry(
 
 
 def _language(texts: Described) -> str:
-    """Return the code of the likely language of a table's words; "" for English or an unknown one."""
+    """Return the code of the likely language of a table's words, "" if English or unknown."""
     code = language.code_of(texts.table[texts.roles.of["word"]].head(5000))
     return "" if code in (None, languages.DEFAULT) else code
 
 
 def written(made: Entry, files: tuple[str, str], dataset: str | None = None) -> str:
-    """Write an entry as YAML; `files` are those of the words and of the times."""
+    """Format an entry as YAML; `files` are those of the words and of the times."""
     options = dict(made.options)
     columns = options.pop("columns")
     words, times = files
@@ -190,7 +190,7 @@ def _comment(name: str, column: str | None, made: Entry) -> str:
 
 
 def _choices(times: Described, words: Described | None, dataset: str | None) -> Iterator[dict]:
-    """Give options to try, the likeliest first."""
+    """Yield options to test, the most likely first."""
     texts, base = words or times, _style(times, words)
     if dataset is not None:
         yield _options(times, words, dataset, {}, None, base)
@@ -229,7 +229,7 @@ def words_of(texts: Described) -> pd.DataFrame | None:
 
 
 def _cuts(texts: Described) -> list[str]:
-    """Give columns that may tell texts of the same number apart, as a list or a task does."""
+    """Return columns that may distinguish texts with the same number, such as a list or task."""
     used = {*texts.roles.of.values(), *texts.roles.measures.values()}
     return [
         column.name
@@ -242,7 +242,7 @@ def _cuts(texts: Described) -> list[str]:
 
 
 def _options(times, words, dataset, columns: dict, rule: str | None, base: dict) -> dict:
-    """Put options together: one mapping, or one of both files where they call a thing otherwise."""
+    """Merge options of both files, with separate mappings where names differ."""
     of = times.roles.of
     if rule is not None:
         columns = {n: c for n, c in columns.items() if n != "sentence"}
@@ -279,7 +279,7 @@ def _rule(rule: str | None) -> dict:
 
 
 def _trimmed(columns: dict) -> dict:
-    """Leave out what is called so in the file, and a position that is not there."""
+    """Omit columns mapped to their own name, and a missing position."""
     return {
         n: c
         for n, c in columns.items()
@@ -288,7 +288,7 @@ def _trimmed(columns: dict) -> dict:
 
 
 def _rules(texts: Described, item: str) -> list[str]:
-    """Say how sentences are found where no column says, by how many end within a text."""
+    """Return the option `sentences`, by the number of sentence ends within texts."""
     words, items = texts.table[texts.roles.of["word"]], texts.table[item]
     last = items != items.shift(-1)
     inside = words[~last].map(lambda word: bool(FINAL.search(word))).sum()
@@ -297,7 +297,7 @@ def _rules(texts: Described, item: str) -> list[str]:
 
 
 def style_options(times: Described, words: Described | None) -> dict:
-    """Return the options of encoding and decimal mark, where they are not the usual ones.
+    """Return the options of encoding and decimal mark if they are not the defaults.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def style_options(times: Described, words: Described | None) -> dict:
 
 
 def _style(times: Described, words: Described | None) -> dict:
-    """Give the options of how the files are read."""
+    """Return the reading options of the files."""
     styles = style_options(times, words)
     texts = words or times
     if (
@@ -335,7 +335,7 @@ def _style(times: Described, words: Described | None) -> dict:
 
 
 def _tried(made: Entry, times: Path, words: Path | None, known: pd.DataFrame | None = None) -> str:
-    """Parse with the options of an entry; return what is wrong, or nothing."""
+    """Parse with the options of an entry; return the problem, or ""."""
     both = ("columns", "encoding", "decimal")
     text = {k: v for k, v in made.options.items() if k in (*both, "sentences", "phrases")}
     word_options = {
@@ -363,7 +363,7 @@ def _tried(made: Entry, times: Path, words: Path | None, known: pd.DataFrame | N
 
 
 def rows_as_read(words: pd.DataFrame, values: pd.DataFrame, what: str) -> list[str]:
-    """Return three rows in words: from the beginning, the middle and the end of the table."""
+    """Describe three rows, from the beginning, middle and end of the table."""
     column = next(c for c in (*RESPONSES, "surprisal_bits") if c in values)
     unit = {"time_ms": "ms", "amplitude_uv": "µV", "surprisal_bits": "bits"}.get(column, "")
     given = values[values[column].notna()]
@@ -380,7 +380,7 @@ def rows_as_read(words: pd.DataFrame, values: pd.DataFrame, what: str) -> list[s
 
 
 def plain(value: object) -> str:
-    """Write a value as YAML reads it back."""
+    """Format a value as YAML."""
     if isinstance(value, list):
         return f"[{', '.join(map(plain, value))}]"
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Which column of a table of one's own is what, and what stands in it."""
+"""Mapped columns of a user's table, and conversion of their values."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,12 +32,12 @@ SPACES = r"[ \xa0\u2000-\u200a\u202f\u3000]"
 """Spaces of any kind, between words."""
 _WHOLE = re.compile(r"-?\d+\.0+")
 _NUMBER = re.compile(r"\d{1,9}")
-_EXACT = 2**53  # the largest whole number up to which float64 has all
+_EXACT = 2**53  # integers up to here are exact in float64
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of one file: `of` is what → column, None where there is none to be; `said`: named in `columns:`.
+    """Columns of a file: `of` maps name → column (None: none); `said` are the names in `columns:`.
 
     `given` is what `columns:` names for this file alone; `several` has columns that are made of others.
     `rows` has column → the values whose rows are read, none: all.
@@ -49,16 +49,16 @@ class Columns:
     rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def name(self, what: str) -> str | None:
-        """Give the column of something: as mapped, or of that very name, if it is nothing else."""
+        """Return the column of a name: the mapped one, or one of that name that is not mapped otherwise."""
         return self.of.get(what, None if what in self.of.values() else what)
 
     def find(self, what: str, there: Iterable[str]) -> str | None:
-        """Give the column of something if it is there; InputError if one is mapped and is not."""
+        """Return the column of a name if it exists; InputError if a mapped column does not."""
         name = self.name(what)
         return name if name in there else None
 
     def needed(self, what: str, path: Path, there: Sequence[str], else_: str = "") -> str:
-        """Give the column of something that must be there."""
+        """Return the column of a required name."""
         name = self.name(what)
         if name is None:
             raise InputError(f"options → columns → {what}: a column is needed here")
@@ -67,7 +67,7 @@ class Columns:
         return name
 
     def others(self) -> dict[str, str]:
-        """Give what is mapped beyond the names that the parser knows: columns to keep."""
+        """Return the mapped names unknown to the parser: columns to keep."""
         own_names = WORDS + RESPONSES
         return {n: c for n, c in self.of.items() if n not in own_names and c is not None}
 
@@ -75,7 +75,7 @@ class Columns:
 def columns_of(
     columns: Mapping | None, part: str, rows: Mapping | None = None, more: Iterable[str] = ()
 ) -> Columns:
-    """Read the options `columns` and `rows`: for both files, and under `words` and `responses` for one.
+    """Parse the options `columns` and `rows`, common or under `words` and `responses`.
 
     Several columns in a list are one: their labels together. `more` are columns that are read as
     well. Raises InputError where a value is no name of a column (or null: there is none).
@@ -124,7 +124,7 @@ def _rows_of(rows: Mapping | None, part: str) -> dict[str, tuple[str, ...]]:
 
 
 def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
-    """Read the columns that `pick` chooses of those that are there (None: not there).
+    """Read the columns that `pick` selects from the existing ones (None: missing).
 
     Several columns that are one, and all there, are there for it as well.
     """
@@ -150,14 +150,14 @@ def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
 
 
 def lacking(path: Path, name: str, there: Iterable[str], else_: str = "") -> InputError:
-    """Make the error of a column that is not there."""
+    """Return the error for a missing column."""
     there = list(there)
     listed = ", ".join(there[:20]) + (", …" if len(there) > 20 else "")
     return InputError(f"{path} has no column {name}; {else_ or hint(name, there)}It has: {listed}")
 
 
 def matching(pattern: str, there: Iterable[str]) -> dict[str, str]:
-    """Give the columns that a pattern with one `*` names: column → what stands for the star."""
+    """Return column → part matched by the star, for a pattern with one `*`."""
     if "*" not in pattern or pattern.count("*") > 1:
         return {}
     head, _, tail = pattern.partition("*")
@@ -170,7 +170,7 @@ def matching(pattern: str, there: Iterable[str]) -> dict[str, str]:
 
 
 def labels(table: Table, column: str, names: object = None, option: str = "") -> pd.Series:
-    """Return a column as labels: whole numbers without `.0`, nothing invisible, none missing.
+    """Return a column as labels: integers without `.0`, no invisible characters, none missing.
 
     `names` (label → label) renames them, as the option of that name says. Raises InputError for a
     missing label, and for one label in two spellings ("1", "1.0" and "01").
@@ -189,7 +189,7 @@ def labels(table: Table, column: str, names: object = None, option: str = "") ->
 
 
 def _one_spelling(table: Table, column: str, text: pd.Series) -> None:
-    """Raise InputError where a label is written in two ways, as 1, 1.0 and 01."""
+    """Raise InputError for a label with several spellings, such as 1, 1.0 and 01."""
     seen: dict[str, str] = {}
     for label in text.unique():
         other = seen.setdefault(plain_label(label) if label[:1].isdigit() else label, label)
@@ -203,7 +203,7 @@ def _one_spelling(table: Table, column: str, text: pd.Series) -> None:
 
 
 def whole(text: pd.Series) -> pd.Series | None:
-    """Give labels as whole numbers, int64, or None where one is none."""
+    """Return labels as int64, or None if one is not an integer."""
     unique = pd.Series(text.unique())
     if not unique.str.fullmatch(_NUMBER).all():
         return None
@@ -211,7 +211,7 @@ def whole(text: pd.Series) -> pd.Series | None:
 
 
 def natural(text: pd.Series) -> pd.Series | None:
-    """Give labels' order by the number that ends them, if all begin alike; else None."""
+    """Return the rank of labels by their final number if they share a prefix, else None."""
     unique = pd.Series(text.unique())
     parts = unique.str.extract(r"^(.*?)(\d{1,9})$")
     if parts.isna().any().any() or parts[0].nunique() > 1:
@@ -221,12 +221,12 @@ def natural(text: pd.Series) -> pd.Series | None:
 
 
 def positions(table: Table, column: str) -> pd.Series:
-    """Give a column of positions as whole numbers from 0, int64."""
+    """Return a column of positions as int64, from 0."""
     return table.numbers(column, integer=True)
 
 
 def decimal(table: Table, column: str, mark: str) -> Table:
-    """Give the table with the numbers of a column written with a point."""
+    """Return the table with decimal points in a column of numbers."""
     if mark == ".":
         return table
     frame = table.frame.assign(**{column: table[column].str.replace(mark, ".", regex=False)})
@@ -234,7 +234,7 @@ def decimal(table: Table, column: str, mark: str) -> Table:
 
 
 def typed(table: Table, column: str, missing: Sequence[str] | None, mark: str = ".") -> pd.Series:
-    """Give numbers as numbers, true and false as such, anything else as text; what is missing as such.
+    """Convert a column to numbers or booleans if possible, else text; missing values stay missing.
 
     Whole numbers that float64 cannot tell apart are names, and stay text. Raises InputError at an
     infinity among numbers.
@@ -260,14 +260,14 @@ def typed(table: Table, column: str, missing: Sequence[str] | None, mark: str = 
 
 
 def _spread(values: pd.Series, absent: pd.Series) -> pd.Series:
-    """Give the values at their places among missing ones, float64."""
+    """Return float64 values at their rows, with NaN elsewhere."""
     full = np.full(len(absent), np.nan)
     full[~absent.to_numpy()] = values.to_numpy(dtype="float64")
     return pd.Series(full, index=absent.index)
 
 
 def truths(table: Table, name: str) -> pd.Series:
-    """Give a column of true and false, bool; InputError at another value."""
+    """Return a column of true and false as bool; InputError for another value."""
     folded = table[name].str.casefold()
     wrong = ~folded.isin(["true", "false"])
     if wrong.any():

@@ -16,19 +16,19 @@ LABEL = re.compile(r"critical|(?:spillover|precritical)_[1-9]\d*")
 
 @dataclass(frozen=True)
 class Region:
-    """Words of a text that belong together: the first one's place, from 0, and their number."""
+    """A region of a text: position of the first word (from 0), and number of words."""
 
     start: int
     size: int
 
     @property
     def end(self) -> int:
-        """The place behind the last word."""
+        """The position after the last word."""
         return self.start + self.size
 
 
 def require_marker(marker: str) -> None:
-    """Raise InputError unless a marker has an opening and a closing sign.
+    """Raise InputError unless a marker has an opening and a closing character.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The entry of `datasets:` for an experiment's table: recognised, tried, and written as YAML."""
+"""Draft an entry of `datasets:` for an experiment's table, test it, and format it as YAML."""
 
 import contextlib
 import io
@@ -23,7 +23,7 @@ _SHARED = ("columns", "marker", "shape", "encoding", "decimal", "join")
 def entry(
     rows: Described, texts: Described | None = None, taken: Collection[str] = ()
 ) -> Entry | None:
-    """Return the entry of an experiment, tried by the parser; None if the table is of another shape.
+    """Return the tested entry of an experiment; None if the table has another shape.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _further(table: Described, used: set) -> dict[str, str]:
 
 
 def _tried(made: Entry, rows: Described, texts: Described) -> str:
-    """Parse with the options of an entry; return the problem, or nothing."""
+    """Parse with the options of an entry; return the problem, or ""."""
     of_words = {k: v for k, v in made.options.items() if k in (*_SHARED, "spillover")}
     of_rows = {k: v for k, v in made.options.items() if k != "spillover"}
     lines: list[str] = []
@@ -120,7 +120,7 @@ def _tried(made: Entry, rows: Described, texts: Described) -> str:
 
 
 def regions_as_read(words: pd.DataFrame, responses: pd.DataFrame, measure: str) -> list[str]:
-    """Return three responses in words: the first, the middle and the last one.
+    """Describe three responses: the first, the middle and the last one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the columns of an experiment's table are: recognised by values, then by names."""
+"""Recognise the roles of columns in an experiment's table, by values, then by names."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ItemRoles:
 
 
 def recognise(texts: Described, rows: Described) -> ItemRoles | None:
-    """Return the columns of an experiment; None if the table is of another shape.
+    """Return the columns of an experiment; None if the table has another shape.
 
     An experiment has a column of texts of several words each, one text per item and condition, and
     a critical region: a column of words that occur in the text, a marker, or a position. A table of
@@ -119,7 +119,7 @@ def _median_words(column: pd.Series) -> float:
 def _regions(
     frame: pd.DataFrame, columns: list[Column], long: list[str], short: list[str]
 ) -> Iterator[ItemRoles]:
-    """Yield the ways to name text and critical region, the surest first."""
+    """Yield combinations of columns for text and critical region, the most reliable first."""
     by_name = {column.name: column for column in columns}
     for sentence in long:
         for marker in MARKERS:
@@ -217,7 +217,7 @@ def _occurs(text: pd.Series, critical: pd.Series) -> float:
 
 
 def _context(frame: pd.DataFrame, long: list[str], sentence: str) -> dict[str, str]:
-    """Return the column of contexts before the sentences, if one is called so."""
+    """Return the column of contexts before the sentences, by its name, if any."""
     for name in long:
         if name != sentence and re.search(r"context|preamble", snake(name)):
             inside = [a in b for a, b in zip(frame[name], frame[sentence])]
@@ -286,7 +286,9 @@ def _responses(found: ItemRoles, rows: Described) -> None:
         if kind is not None:
             kind.append(measure)
     scores = [m for m in found.scores if _CLOZE.search(snake(found.measures[m]))]
-    if len(found.measures) > len(scores):  # cloze is a property of the text where readers respond
+    if len(found.measures) > len(
+        scores
+    ):  # with readers' responses, cloze is a property of the text
         for measure in scores:
             del found.measures[measure]
             found.scores.remove(measure)
@@ -294,7 +296,7 @@ def _responses(found: ItemRoles, rows: Described) -> None:
 
 
 def _region_of(name: str) -> str | None:
-    """Return the region that the name of a column of responses says."""
+    """Return the region in the name of a column of responses."""
     for region, pattern in _REGION:
         if match := re.search(pattern, name):
             return match.expand(region)

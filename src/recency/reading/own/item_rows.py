@@ -1,4 +1,4 @@
-"""Which region of which text each row of an experiment's responses belongs to."""
+"""Match rows of an experiment's responses to regions of texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from recency.reading.strict_tables import Table, warn
 
 @dataclass(frozen=True)
 class Cells:
-    """The texts of contract 1, as rows of responses name them.
+    """Texts of contract 1, with the labels used in responses.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ def find(
 def _cells(
     table: Table, columns: Columns, cells: Cells, options: Options, drop: bool
 ) -> tuple[np.ndarray, str]:
-    """Return each row's text, -1 for none, and what the join was verified by."""
+    """Return each row's text (-1: none), and the verification of the join."""
     row_labels = cell_labels(table, columns, options)
     by_label = _by_label(table, row_labels, cells)
     read = _texts(table, columns, options)
@@ -195,7 +195,7 @@ def _cells(
 
 
 def _by_label(table: Table, own: pd.DataFrame, cells: Cells) -> np.ndarray | None:
-    """Return each row's text by stimulus and condition; None if the rows lack one that texts need."""
+    """Return each row's text by stimulus and condition; None if the rows lack a required one."""
     shared = [name for name in cells.labels if name in own]
     if "stimulus" not in shared or cells.labels.duplicated(shared).any():
         return None
@@ -216,7 +216,7 @@ def _texts(table: Table, columns: Columns, options: Options) -> Texts | None:
 
 
 def _by_text(read: Texts, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-    """Return each row's text by its words, -1 for none, and whether several texts have these."""
+    """Return each row's text by its words (-1: none), and whether several texts match."""
     numbers_of: dict[str, list[int]] = {}
     for number, text in enumerate(cells.plain):
         numbers_of.setdefault(text, []).append(number)
@@ -228,7 +228,7 @@ def _by_text(read: Texts, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
             fits = [n for n, text in enumerate(cells.plain) if f" {plain} " in f" {text} "]
         if (
             len(fits) > 1
-        ):  # texts that punctuation alone distinguishes, as the comma of a garden path
+        ):  # texts that differ only in punctuation, such as the comma of a garden path
             text = " ".join(words)
             fits = [n for n in fits if cells.exact[n] == text] or fits
         numbers.append(fits[0] if fits else -1)
@@ -243,7 +243,7 @@ def _require_same_text(
     cell: np.ndarray,
     by_text: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Raise InputError where a row's labels name one text and its words are another's."""
+    """Raise InputError if a row's labels and words belong to different texts."""
     numbers, several = by_text
     plain = [" ".join(" ".join(map(spelling, words)).split()) for words in read.plain()]
     at = np.flatnonzero((cell >= 0) & ((numbers != cell) | several))
@@ -263,7 +263,7 @@ def _require_same_text(
 
 
 def _require_same_critical(table: Table, columns: Columns, cells: Cells, cell: np.ndarray) -> bool:
-    """Raise InputError where a row's critical words are another text's; return whether it has any."""
+    """Raise InputError if a row's critical words are another text's; return whether it has any."""
     name = columns.find("critical", table.frame.columns)
     if name is None:
         return False
@@ -287,7 +287,7 @@ def _require_same_critical(table: Table, columns: Columns, cells: Cells, cell: n
 def _require_same_words(
     table: Table, columns: Columns, words: pd.DataFrame, of_rows: pd.DataFrame
 ) -> bool:
-    """Raise InputError where a row's words are not those of its region; return whether rows have any."""
+    """Raise InputError if a row's words are not those of its region; return whether rows have any."""
     if (name := columns.of.get("word")) is None or name not in table:
         return False
     shown_words = table[name][of_rows.index]
@@ -308,7 +308,7 @@ def _require_same_words(
 def _region_labels(
     table: Table, columns: Columns, measure: str, regions: Mapping[str, str]
 ) -> pd.Series:
-    """Return each row's region, as words call it."""
+    """Return each row's region, as labelled in the words."""
     for label, region in regions.items():
         if not LABEL.fullmatch(str(region)):
             raise InputError(
@@ -334,6 +334,6 @@ _EXAMPLES = (CRITICAL, "spillover_1", "spillover_2", "precritical_1")
 
 
 def _known(cells: Cells) -> str:
-    """Return a sentence on the texts that there are."""
+    """Return a sentence that lists existing texts."""
     shown = ", ".join(map(repr, cells.names[:3]))
     return f"texts are {shown}{' …' if len(cells.names) > 3 else ''} ({len(cells.names):,})"

@@ -72,7 +72,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Text:
-    """A text's words, its critical region, and the regions after it that the table gives."""
+    """A text's words, its critical region, and the later regions in the table."""
 
     words: tuple[str, ...]
     critical: Region
@@ -93,7 +93,7 @@ class Text:
 
 
 def is_structure(name: str) -> bool:
-    """Return whether a name of `columns:` says what a text and its regions are."""
+    """Return whether a name of `columns:` refers to a text or its regions."""
     return name in STRUCTURE or name.startswith(SPILLOVER)
 
 
@@ -121,7 +121,7 @@ def part_columns(columns: Columns, there: list[str]) -> dict[str, str]:
 
 
 def needed_columns(columns: Columns, path: object, there: list[str]) -> list[str | None]:
-    """Return the columns that a table of texts is read from.
+    """Return the columns of a table of texts.
 
     Parameters
     ----------
@@ -199,12 +199,12 @@ class Texts:
         self.codes, self.first = _distinct(self.frame)
 
     def read(self) -> list[Text]:
-        """Return the texts, by `codes`; raise InputError naming the row of a region not found."""
+        """Return the texts by `codes`; InputError, with the row, for a region that is not found."""
         base = self._base() if "position" in self.numbers and not self.options.marker else None
         return [self._text(line, base) for line in self.first]
 
     def has_text(self) -> bool:
-        """Return whether rows have whole texts, and not the critical words alone."""
+        """Return whether rows have whole texts, not only critical words."""
         return "sentence" in self.parts or len(self.parts) > 1
 
     def plain(self) -> list[list[str]]:
@@ -220,7 +220,7 @@ class Texts:
         return self.frame.at[line, self.parts[part]] if part in self.parts else ""
 
     def _split(self, line: int) -> tuple[list[str], int, int, Region | None]:
-        """Return the words, where the sentence begins and ends among them, and a marked region."""
+        """Return the words, the limits of the sentence among them, and a marked region."""
         context = self._value(line, "context").split()
         body = self._value(line, "sentence" if "sentence" in self.parts else "critical")
         words, marked = body.split(), None
@@ -303,7 +303,7 @@ class Texts:
     def _agree(
         self, line: int, words: list[str], region: Region, critical: list[str], what: str
     ) -> None:
-        """Raise InputError unless the region has the critical words, where these are given."""
+        """Raise InputError unless the region has the given critical words."""
         region_words = words[region.start : region.end]
         if critical and not is_same(region_words, critical):
             at = ", ".join(str(start + 1) for start in occurrences(words, critical))
@@ -372,7 +372,7 @@ def _distinct(frame: pd.DataFrame) -> tuple[np.ndarray, list[int]]:
 
 
 def cell_labels(table: Table, columns: Columns, options: Options) -> pd.DataFrame:
-    """Return each row's labels: stimulus and condition, those that the table has.
+    """Return each row's labels: stimulus and condition, if in the table.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ def _words_of(labels: pd.Series, text: Text, options: Options) -> pd.DataFrame:
 def _one_text_per_cell(
     table: Table, cells: pd.DataFrame, key: pd.Series, text: pd.Series, texts: list[Text]
 ) -> None:
-    """Raise InputError, naming both rows, where a cell has two texts or two critical regions."""
+    """Raise InputError, with both rows, if a cell has two texts or two critical regions."""
     first = text.groupby(key, sort=False).transform("first")
     differs = np.array([texts[a] != texts[b] for a, b in zip(text, first, strict=True)])
     if not differs.any():
@@ -129,7 +129,7 @@ def _region(text: Text) -> str:
 
 
 def _order(first: pd.DataFrame) -> list[int]:
-    """Return the cells' first lines, by the number of the stimulus if it has one, then as they come."""
+    """Return the cells' first lines, sorted by the number of the stimulus if there is one."""
     numbers = whole(first.stimulus)
     numbers = natural(first.stimulus) if numbers is None else numbers
     if numbers is None:
@@ -148,7 +148,7 @@ def _kept(
     missing: Sequence[str] | None,
     decimal: str,
 ) -> pd.DataFrame:
-    """Return the further columns in which all rows of a cell agree; the others are of responses."""
+    """Return the further columns that are constant within cells; others belong to responses."""
     kept = pd.DataFrame(index=key.index)
     for name, column in others.items():
         if column not in table:
@@ -174,7 +174,7 @@ def read_words(
     missing: Sequence[str] | None,
     drop: bool,
 ) -> pd.DataFrame:
-    """Read the words of a table of items; rows that lack labels are fillers if these are dropped."""
+    """Read the words of a table of items; rows without labels are fillers if these are dropped."""
     others = {n: c for n, c in others.items() if not is_structure(n)}
 
     def pick(there: list[str]) -> list[str | None]:
@@ -190,7 +190,7 @@ def read_words(
 
 
 def refuse(**options: bool) -> None:
-    """Raise InputError for an option that items do not have."""
+    """Raise InputError for an option that does not apply to items."""
     for name, value in options.items():
         if value:
             raise InputError(f"options → {name}: it does not go with `shape: items`; leave it out")

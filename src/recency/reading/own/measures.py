@@ -1,4 +1,4 @@
-"""Measures that values reveal: nested durations of eye movements, the slow times of a maze."""
+"""Recognise measures by their values: nested eye-movement durations, slow maze times."""
 
 import itertools
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _NESTED = 0.995
 
 
 def refine(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list[str]:
-    """Correct guesses of measures by their values; return notes on what was decided.
+    """Correct guessed measures by their values; return notes on the decisions.
 
     First fixation ≤ first pass ≤ go-past: columns of times without a known name are ordered so.
     Times of which nine of ten exceed 300 ms are of a maze.
@@ -45,7 +45,7 @@ def refine(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list
 
 
 def _by_order(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list[str]:
-    """Name columns of times without a known name by which of them is never longer than which."""
+    """Name unnamed columns of times by their order: which is never longer than which."""
     used = {*roles.of.values(), *roles.measures.values()}
     free = [c for c in columns if c.name not in used and is_time(c) and c.kind != "text"]
     weak = [c for c in columns if c.name == roles.measures.get("SPR")]

@@ -1,4 +1,4 @@
-"""Which word each row of responses belongs to, and how many words on it goes."""
+"""Match rows of responses to words, and determine their spans."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from recency.reading.strict_tables import Table, warn
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a table that say how its rows are joined to words."""
+    """Options of a table for joining its rows to words."""
 
     join: Mapping[str, str] = field(default_factory=dict)
     items: Mapping | None = None
@@ -25,7 +25,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Found:
-    """Of each row (its line the index): word_id and span, in words from there on.
+    """word_id and span (number of words from there) of each row, indexed by line.
 
     `kept` (n,) says of all rows which these are.
     """
@@ -94,7 +94,7 @@ def find(
 
 
 def _phrases(words: pd.DataFrame) -> pd.DataFrame:
-    """Give the phrases that words were shown in as if each were a word; and word_id, span of its words."""
+    """Return phrases as if they were words, with the word_id and span of their words."""
     groups = words.groupby("phrase", sort=False)
     first_rows = groups.first()
     first_rows["word"], first_rows["span"] = groups.word.agg(" ".join), groups.size()
@@ -163,7 +163,7 @@ def _by_keys(
 
 
 def _whole_texts(table: Table, words: pd.DataFrame, rows: pd.DataFrame, subject: pd.Series) -> None:
-    """Raise InputError unless each reading has as many rows as its text, where nothing orders the rows."""
+    """Raise InputError unless each reading has as many rows as its text, if only their order aligns them."""
     parts = [name for name in ("item", "sentence") if name in rows]
     labels = words[parts].astype(str)
     if "sentence" in parts and "sentence_label" in words:
@@ -186,7 +186,7 @@ def _whole_texts(table: Table, words: pd.DataFrame, rows: pd.DataFrame, subject:
 
 
 def _spans(table: Table, columns: Columns, words: pd.DataFrame, first: pd.Series) -> pd.Series:
-    """Give how many words on a response goes, 1 if nothing says so."""
+    """Return each response's span in words, default 1."""
     there = list(table.frame.columns)
     if (name := columns.find("span", there)) is not None:
         span = table.numbers(name, integer=True, minimum=1)
@@ -211,7 +211,7 @@ def _spans(table: Table, columns: Columns, words: pd.DataFrame, first: pd.Series
 def _regions(
     table: Table, columns: Columns, words: pd.DataFrame, name: str, options: Options
 ) -> tuple[pd.Series, pd.Series]:
-    """Find regions by item, sentence and label: the first word of each row's, and how many words.
+    """Find regions by item, sentence and label: first word and number of words per row.
 
     Labels must be those of the words. Only rows of whole items that the words lack may have no
     region: a sentence that is missing says that sentences are numbered otherwise.

@@ -1,4 +1,4 @@
-"""What the columns of a table are likely to be: guessed from their names and what they hold."""
+"""Guess the roles of a table's columns from names and values."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _NAMES = {
     "word": r"(word|token|ia_label|form|string|w|tok|region_text|word_text|text|wordform)",
     "space_after": r"space_after",
 }
-# A measure's usual names, parts of which a space stands between; the surest first.
+# Usual names of measures, with parts separated by spaces; the most reliable first.
 _MEASURES = {
     "FFD": (r"\bffd\b", r"first ?fix(ation)?( ?dur| ?time|$)"),
     "RB": (r"right ?bound",),
@@ -45,7 +45,7 @@ _MOST = 24  # further columns that are kept
 
 @dataclass
 class Roles:
-    """Guesses: what → column; measures → column or pattern; further columns, name → column."""
+    """Guessed roles: role → column, measure → column or pattern, and further columns to keep."""
 
     of: dict[str, str] = field(default_factory=dict)
     measures: dict[str, str] = field(default_factory=dict)
@@ -77,19 +77,19 @@ def guess(columns: Sequence[Column], rows: int) -> Roles:
 
 
 def snake(name: str) -> str:
-    """Write a name in lower case, its parts joined by `_`."""
+    """Return a name in lower case with parts joined by `_`."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return re.sub(r"\W+|_+", "_", name).strip("_").lower()
 
 
 def _role(found: Roles, role: str, columns: Sequence[Column], rows: int) -> None:
-    """Find the column of a role: the first whose name fits and that holds what it must."""
+    """Return the column of a role: the first with a matching name and valid values."""
     taken = set(found.of.values())
     fits = [c for c in columns if c.name not in taken and _can_be(role, c, rows)]
     named = [c for c in fits if re.fullmatch(_NAMES[role], snake(c.name))]
     if role == "item" and len(named) > 1:  # trials are items only if nothing else is
         named = [c for c in named if not snake(c.name).startswith("trial")]
-    if role == "position":  # the most particular: word_in_sentence before zone
+    if role == "position":  # prefer specific names: word_in_sentence before zone
         named = sorted(named, key=lambda c: not re.search("word|token|zone|ia", snake(c.name)))
         found.positions = [c.name for c in named]
     if not named and role == "word":
@@ -100,7 +100,7 @@ def _role(found: Roles, role: str, columns: Sequence[Column], rows: int) -> None
 
 
 def _can_be(role: str, column: Column, rows: int) -> bool:
-    """Say whether what a column holds can be of a role."""
+    """Return whether a column's values are valid for a role."""
     if role == "word":
         return column.kind == "text" and column.distinct > 2
     if role == "position":
@@ -118,7 +118,7 @@ def _looks_like_words(column: Column) -> bool:
 
 
 def _times(found: Roles, columns: Sequence[Column]) -> None:
-    """Find the columns of reading times, by name and by size."""
+    """Return the columns of reading times, by name and magnitude."""
     for measure in _MEASURES:
         free = [
             column
@@ -133,7 +133,7 @@ def _times(found: Roles, columns: Sequence[Column]) -> None:
 
 
 def _names_measure(name: str, measure: str) -> int:
-    """Say by which of a measure's usual names a column is called, from 1; 0: by none."""
+    """Return the number (from 1) of the usual name of a measure that a column has, 0 for none."""
     spaced = snake(name).replace("_", " ")
     for number, pattern in enumerate(_MEASURES[measure], start=1):
         if re.search(pattern, spaced):
@@ -142,7 +142,7 @@ def _names_measure(name: str, measure: str) -> int:
 
 
 def measure_of_name(name: str) -> str | None:
-    """Return the measure whose usual names a column's name is one of; None if there is none.
+    """Return the measure that has a column's name among its usual names, None without one.
 
     Parameters
     ----------
@@ -153,10 +153,10 @@ def measure_of_name(name: str) -> str | None:
 
 
 def is_time(column: Column) -> bool:
-    """Say whether numbers can be reading times, in ms or s, 0 where a word was not fixated."""
+    """Return whether numbers can be reading times, in ms or s, with 0 for unfixated words."""
     if not column.numeric or column.low < 0 or _NO_TIME.search(snake(column.name)):
         return False
-    if column.middle > _MILLISECONDS[1] or column.high > _LONGEST:  # as timestamps are
+    if column.middle > _MILLISECONDS[1] or column.high > _LONGEST:  # such as timestamps
         return False
     ms = _MILLISECONDS[0] < column.high and column.distinct > 2 and column.high > 100
     return ms or (
@@ -165,7 +165,7 @@ def is_time(column: Column) -> bool:
 
 
 def _wide(found: Roles, columns: Sequence[Column]) -> None:
-    """Find a column a subject: three or more of times whose names differ by a number alone."""
+    """Find one column per subject: three or more columns of times whose names differ only in a number."""
     groups: dict[tuple[str, str], list[Column]] = {}
     for column in columns:
         match = re.fullmatch(r"(\D*)(\d+)(\D*)", column.name)
@@ -185,7 +185,7 @@ def _wide(found: Roles, columns: Sequence[Column]) -> None:
 
 
 def _own_name(name: str, found: Roles) -> str:
-    """Give a name under which a column is kept: none that means something else here."""
+    """Return a name for a kept column that has no other meaning here."""
     plain = snake(name) or "column"
     plain = f"column_{plain}" if plain[0].isdigit() else plain
     reserved = {*WORDS, *RESPONSES, *TAKEN, *_PREDICTORS, *(m.lower() for m in _MEASURES)}
