@@ -104,7 +104,7 @@ def page() -> str:
     ]
     text = f"""# Licences
 
-This project is MIT. What it installs and downloads has licences of its own; `setup/licences.py` wrote this page.
+This project is MIT. Installed packages and downloaded data have their own licences; `setup/licences.py` wrote this page.
 
 ## Packages of Python
 

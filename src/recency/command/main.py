@@ -334,11 +334,7 @@ def _convert(parser: Parser) -> None:
         help="GPT-2's tokenizer.json, or a folder or Hub name with it (default: gpt2)",
     )
     add("--out", required=True, metavar="FOLDER", help="folder to write; replaced if it exists")
-    add(
-        "--allow-pickle",
-        action="store_true",
-        help="read the file (tensors and plain values only)",
-    )
+    add("--allow-pickle", action="store_true", help="read the file (tensors and plain values only)")
 
 
 def _describe(parser: Parser) -> None:

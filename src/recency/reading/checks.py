@@ -264,7 +264,7 @@ def _order(words: pd.DataFrame, frame: pd.DataFrame) -> list[Finding]:
         blocks = (~follows).sum()
         pairs = pd.DataFrame({"subject": frame.subject, "item": item}).drop_duplicates()
         if blocks > len(pairs):
-            text = f"{blocks - len(pairs):,} times a subject's text stands in more than one piece"
+            text = f"{blocks - len(pairs):,} times a subject's text is in more than one piece"
             problems.append(Finding("warning", "order", text))
     if {"previous_fixated", "words_since_fixation"} <= set(frame.columns):
         flagged = frame.previous_fixated.fillna(False).astype(bool)

@@ -97,7 +97,7 @@ def joined(words: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
     by_word = words.assign(**flags).set_index("word_id")
     if (lost := ~responses.word_id.isin(by_word.index)).any():
         raise InputError(
-            f"{lost.sum():,} responses are to words that there are not (word_id "
+            f"{lost.sum():,} responses are to unknown words (word_id "
             f"{responses.word_id[lost].iloc[0]} is one): the two files are of different data sets"
         )
     shared = [name for name in by_word if name in responses]

@@ -195,12 +195,7 @@ def read(
 
 
 def _by_row(
-    path: Path,
-    rows: csv.Reader,
-    first: list[str],
-    places: dict[str, int],
-    text: str,
-    quoted: bool,
+    path: Path, rows: csv.Reader, first: list[str], places: dict[str, int], text: str, quoted: bool
 ) -> pd.DataFrame:
     """Read a table row by row, with the line in errors."""
     lines, records, empty = [], [], 0

@@ -21,20 +21,18 @@ class Absent:
         datasets = configuration.datasets_read(self.config, self.config["experiments"])
         for table in registry.fitted_tables():
             for name in self.config.get(table, {}):
-                responses = configuration.responses(self.config, name, table)
-                datasets |= {response["dataset"] for response in responses}
-        entries, responses = self.config["datasets"], {}
+                asked = configuration.responses(self.config, name, table)
+                datasets |= {response["dataset"] for response in asked}
+        entries, asked = self.config["datasets"], {}
         for name in sorted(datasets):
             needed = dict.fromkeys([name, configuration.owner_of_words(self.config, name)])
             for file in needed:
                 if missing := configuration.missing_files(entries[file], self.mirrors):
-                    responses.setdefault(
-                        name, f"{entries[name]['label']} is not here: {missing[0]}"
-                    )
+                    asked.setdefault(name, f"{entries[name]['label']} is not here: {missing[0]}")
             tagger = self.files.with_words(name).get("tagger")
             if reason := self.absent_data.get((registry.key_of(TAGGED_BY), tagger)):
-                responses.setdefault(name, reason)
-        return responses
+                asked.setdefault(name, reason)
+        return asked
 
     @cached_property
     def absent_data(self) -> dict[tuple[str, str], str]:

@@ -82,9 +82,7 @@ def _measures(where: str, dataset: dict) -> Iterator[str]:
     """Yield measures that the parser does not provide, and undefined filters and events."""
     steps = dataset.get("filters", {})
     given = plugins.literal(configuration.PARSERS, dataset["parser"], "MEASURES")
-    others = [
-        name for name, measure_entry in dataset["measures"].items() if "of" not in measure_entry
-    ]
+    others = [name for name, entry in dataset["measures"].items() if "of" not in entry]
     for measure, settings in dataset["measures"].items():
         path, of = f"{where} → measures → {measure}", settings.get("of")
         mapped = _of_pymovements(dataset)
@@ -112,15 +110,13 @@ def _filters(config: dict, where: str, dataset: dict) -> list[str]:
     """List filters and events that are not conditions, or use unknown columns."""
     faults: dict[str, None] = {}
     steps = dataset.get("filters", {})
-    used = {
-        step for measure_entry in dataset["measures"].values() for step in measure_entry["filters"]
-    }
+    used = {step for entry in dataset["measures"].values() for step in entry["filters"]}
     asked = [(None, f"filters → {step[:60]}", steps[step]) for step in steps if step not in used]
-    for measure, measure_entry in dataset["measures"].items():
-        defined = [step for step in measure_entry["filters"] if step in steps]
+    for measure, entry in dataset["measures"].items():
+        defined = [step for step in entry["filters"] if step in steps]
         asked += [(measure, f"filters → {step[:60]}", steps[step]) for step in defined]
-        if "event" in measure_entry:
-            asked.append((measure, f"measures → {measure} → event", measure_entry["event"]))
+        if "event" in entry:
+            asked.append((measure, f"measures → {measure} → event", entry["event"]))
     columns_of = cache(partial(declared_columns.of_filters, config, dataset))
     for measure, path, condition in asked:
         columns = columns_of(measure)

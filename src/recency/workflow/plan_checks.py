@@ -48,11 +48,7 @@ def _read(study: Study) -> list[str]:
     named = [lm.get("corpus") for lm in study.config["lms"].values()]
     named += [r.get("validation", {}).get("corpus") for r in study.config["recipes"].values()]
     for experiment in study.config["experiments"].values():
-        for asked in (
-            evaluation_settings
-            for evaluation_settings in experiment.values()
-            if isinstance(evaluation_settings, dict)
-        ):
+        for asked in (part for part in experiment.values() if isinstance(part, dict)):
             named += [value for value in asked.values() if value in [*study.config["corpora"]]]
     return [name for name in dict.fromkeys(named) if name is not None]
 
@@ -135,10 +131,10 @@ def _simulated(settings: Mapping) -> dict[str, list[str]]:
 
 def _lacking(where: str, column: object, header: list[str]) -> Iterator[str]:
     """Yield the columns that a header lacks; a name with a star is a pattern."""
-    for column_name in column if isinstance(column, list) else [column]:
-        there = any(name == column_name or fnmatchcase(name, str(column_name)) for name in header)
-        if isinstance(column_name, str) and not there:
-            yield f"{where}: the table has no column {nearest(column_name[:60], header)}"
+    for label in column if isinstance(column, list) else [column]:
+        there = any(name == label or fnmatchcase(name, str(label)) for name in header)
+        if isinstance(label, str) and not there:
+            yield f"{where}: the table has no column {nearest(label[:60], header)}"
 
 
 def _header(files: Mapping, entry: Mapping) -> list[str] | None:

@@ -49,16 +49,8 @@ def outputs(study: Study, experiment: str) -> list[str]:
     products = made(study, experiment)
     paths = [path for product in products for s in product.stems for path in formats(experiment, s)]
     folder = EXPERIMENT.format(experiment=experiment)
-    read = [
-        path_read
-        for product in products
-        for path_read in read_by(study, product, experiment).values()
-    ]
-    paths += [
-        path_read
-        for path_read in read
-        if isinstance(path_read, str) and path_read.startswith(f"{folder}/")
-    ]
+    read = [file for product in products for file in read_by(study, product, experiment).values()]
+    paths += [file for file in read if isinstance(file, str) and file.startswith(f"{folder}/")]
     for evaluation in registry.evaluations().values():
         if evaluation.also and evaluation.applies(study, experiment):
             paths += evaluation.also(study, experiment)
@@ -87,16 +79,12 @@ def covered(study: Study, target: str) -> bool:
 
     def used(names: list[str]) -> set:
         settings = [study.experiment(name) for name in names]
-        lms = {lm for setting in settings for lm in setting["lms"]}
+        lms = {lm for entry in settings for lm in entry["lms"]}
         times = {(r["dataset"], r["measure"]) for name in names for r in study.all_responses(name)}
         keys = registry.data()
-        data = {
-            (key, n) for setting in settings for key in keys for n in registry.named(setting, key)
-        }
-        asked = [
-            value for setting in settings for value in setting.values() if isinstance(value, dict)
-        ]
-        read = {setting["dataset"] for setting in asked if "dataset" in setting}
+        data = {(key, n) for entry in settings for key in keys for n in registry.named(entry, key)}
+        asked = [value for entry in settings for value in entry.values() if isinstance(value, dict)]
+        read = {entry["dataset"] for entry in asked if "dataset" in entry}
         return lms | times | data | {("datasets", name) for name in read | {d for d, _ in times}}
 
     available = used(study.config["run"]) - study.no_data.keys()
@@ -167,10 +155,7 @@ def parameter(study: Study, product: Product, setting: str):
 
 def parameters(study: Study, product: Product) -> dict:
     """Return keyword → function of wildcards, for the parameters of a product's rule."""
-    named = {
-        setting.partition("=")[0]: parameter(study, product, setting)
-        for setting in product.settings
-    }
+    named = {name.partition("=")[0]: parameter(study, product, name) for name in product.settings}
     return {"module": product.module} | named
 
 
@@ -275,9 +260,7 @@ def summary_settings(study: Study) -> dict:
             }
             for name in ranked(study)
         ],
-        "sections": [
-            {key: summary[key] for key in ("module", "heading")} for summary in summaries(study)
-        ],
+        "sections": [{key: row[key] for key in ("module", "heading")} for row in summaries(study)],
         "files": {
             "figures and tables": f"results/{config['study']}/{config['scale']}/experiments/"
         },

@@ -42,26 +42,18 @@ def experiments(study: Study) -> list[dict]:
     for name in dict.fromkeys([*study.config["run"], *numbered]):
         ranked = name in products.ranked(study)
         folder = f"{products.EXPERIMENT}/".format(experiment=name)
-        own_summaries = [summary for summary in summaries if summary["file"].startswith(folder)]
+        listed = [row for row in summaries if row["file"].startswith(folder)]
         shown = [
             {
-                "file": summary["file"],
-                "title": summary["title"],
-                "caption": caption(
-                    summary["rst"], config, {"experiment": name} | summary["wildcards"]
-                ),
+                "file": row["file"],
+                "title": row["title"],
+                "caption": caption(row["rst"], config, {"experiment": name} | row["wildcards"]),
             }
-            for summary in _shown(study, name, numbered.get(name))
+            for row in _shown(study, name, numbered.get(name))
         ]
         title = study.experiment(name)["title"]
         parts.append(
-            {
-                "name": name,
-                "title": title,
-                "ranked": ranked,
-                "shown": shown,
-                "summaries": own_summaries,
-            }
+            {"name": name, "title": title, "ranked": ranked, "shown": shown, "summaries": listed}
         )
     return parts
 
@@ -90,21 +82,19 @@ def _own_text(value, key: str = ""):
 def _shown(study: Study, experiment: str, only: list[str] | None) -> list[dict]:
     """Return the figures and tables of an experiment: file, title, the caption's path, wildcards."""
     numbers = study.for_report()["numbered"]
-    entries = []
+    rows = []
     for product in products.made(study, experiment):
         for stem, title in product.makes.values():
             number = numbers.get(f"{experiment}/{stem}")
             title = f"{number}: {title}" if number else title
             file = products.shown(experiment, stem)
             rst = product.caption(stem)
-            entries.append(
-                {"file": file, "title": title, "rst": rst, "wildcards": {}, "stem": stem}
-            )
+            rows.append({"file": file, "title": title, "rst": rst, "wildcards": {}, "stem": stem})
     if only is not None:
-        return [entry for entry in entries if entry["stem"] in only]
+        return [entry for entry in rows if entry["stem"] in only]
     order = {stem: n for n, stem in enumerate(FIRST)} | {stem: 98 for stem in LAST}
-    entries.sort(key=lambda entry: order.get(entry["stem"], 50))
-    return entries + [
+    rows.sort(key=lambda entry: order.get(entry["stem"], 50))
+    return rows + [
         entry
         for evaluation in registry.evaluations()
         for entry in _beside(study, experiment, evaluation)
@@ -145,9 +135,7 @@ def _labelled(responses: list) -> dict[str, str]:
 
 def labels(study: Study) -> dict[str, str]:
     """Return dataset → unique label, for the datasets of the run."""
-    return _labelled(
-        [response for name in study.config["run"] for response in _responses(study, name)]
-    )
+    return _labelled([r for name in study.config["run"] for r in _responses(study, name)])
 
 
 def corpora(study: Study) -> list[dict]:
@@ -155,8 +143,8 @@ def corpora(study: Study) -> list[dict]:
     named, checks = labels(study), _checks(study)
     measures: dict[str, dict[str, None]] = {}
     for name in study.config["run"]:
-        for response in study.all_responses(name):
-            measures.setdefault(response["dataset"], {})[response["measure"]] = None
+        for row in study.all_responses(name):
+            measures.setdefault(row["dataset"], {})[row["measure"]] = None
     rows = []
     for dataset, asked in measures.items():
         entry = study.config["datasets"][dataset]
@@ -171,11 +159,9 @@ def corpora(study: Study) -> list[dict]:
                 "check": check if f"<results>/{check}" in checks else "",
             }
         )
-    for response in study.for_report()["other_data"]:
-        about = {key: response[key] or "" for key in ("label", "cite", "licence")}
-        rows.append(
-            about | {"dataset": response["label"], "measures": response["kind"], "check": ""}
-        )
+    for row in study.for_report()["other_data"]:
+        about = {key: row[key] or "" for key in ("label", "cite", "licence")}
+        rows.append(about | {"dataset": row["label"], "measures": row["kind"], "check": ""})
     return rows
 
 

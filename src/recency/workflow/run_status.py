@@ -215,15 +215,8 @@ class RunStatus:
         speed = float(self.cores)
         if passed > SETTLED and worked:
             speed = min(max(worked / passed, self.cores / 10), self.cores * 4)
-        estimates = (
-            estimate
-            for job in jobs
-            for line in job["lines"][-1:]
-            for estimate in LEFT.findall(line)
-        )
-        longest = max(
-            (int(h or 0) * 3600 + int(m) * 60 + int(s) for h, m, s in estimates), default=0
-        )
+        times = (time for job in jobs for line in job["lines"][-1:] for time in LEFT.findall(line))
+        longest = max((int(h or 0) * 3600 + int(m) * 60 + int(s) for h, m, s in times), default=0)
         return max((whole - worked) / speed, longest)
 
     def write(self, state: Mapping) -> str:

@@ -159,12 +159,10 @@ def errors(value: object, schema: dict, depth: int) -> list[jsonschema.Validatio
 
     Rules with an `x-message` are skipped for entries (at `depth` keys) that have wrong types.
     """
-    sorted_errors = sorted(Validator(schema).iter_errors(value), key=lambda e: [*map(str, e.path)])
+    ranked = sorted(Validator(schema).iter_errors(value), key=lambda e: [*map(str, e.path)])
     ruled = ("x-message", *LOOKED_UP)
-    wrong = {tuple(error.path)[:depth] for error in sorted_errors if error.validator not in ruled}
-    return [
-        e for e in sorted_errors if e.validator not in ruled or tuple(e.path)[:depth] not in wrong
-    ]
+    wrong = {tuple(error.path)[:depth] for error in ranked if error.validator not in ruled}
+    return [e for e in ranked if e.validator not in ruled or tuple(e.path)[:depth] not in wrong]
 
 
 def _place(path: list, whole: bool = False) -> str:
@@ -213,7 +211,7 @@ def _said(error: jsonschema.ValidationError) -> str:
     """Describe the fault of a value."""
     value, wanted = error.instance, error.validator_value
     if error.validator == "enum":
-        names = [choice for choice in wanted if isinstance(choice, str)]
+        names = [name for name in wanted if isinstance(name, str)]
         if PROVIDED in error.schema:
             return f"none is called {_near(error, value, names)}"
         close = near(value, names)
@@ -228,7 +226,7 @@ def _said(error: jsonschema.ValidationError) -> str:
     if error.validator in ("anyOf", "oneOf"):
         return _alternatives(error)
     if error.validator == "uniqueItems":
-        again = next(choice for n, choice in enumerate(value) if choice in value[:n])
+        again = next(name for n, name in enumerate(value) if name in value[:n])
         return f"{short(again)} stands twice"
     return error.message.replace(repr(value), short(value))
 
@@ -252,27 +250,19 @@ def _as_type(value: object, wanted: list[str]) -> str:
 
 def _alternatives(error: jsonschema.ValidationError) -> str:
     """Describe a value that matches none, or several, of its alternatives."""
-    keys = [key for alternative in error.validator_value for key in alternative.get("required", [])]
-    instance = error.instance
-    if keys and isinstance(instance, dict):
-        given = [key for key in dict.fromkeys(keys) if key in instance]
+    keys = [key for part in error.validator_value for key in part.get("required", [])]
+    entry = error.instance
+    if keys and isinstance(entry, dict):
+        given = [key for key in dict.fromkeys(keys) if key in entry]
         if not error.context and given:
             return f"{' and '.join(map(repr, given))} exclude each other; give one"
-        if all(alternative.validator == "required" for alternative in error.context):
+        if all(part.validator == "required" for part in error.context):
             listed = ", ".join(map(repr, dict.fromkeys(keys)))
-            also = f", beside {given[0]!r}" if given else ""
-            return (
-                f"{short(instance, 40)} fits none of what it may be: it needs one of {listed}{also}"
-            )
-    reasons = [
-        alternative.message.replace(repr(instance), short(instance))
-        for alternative in error.context
-    ]
-    reasons = [
-        alternative if len(alternative) < 90 else f"{alternative[:89]}…"
-        for alternative in dict.fromkeys(reasons)
-    ]
-    return f"{short(instance)} fits none of what it may be: {'; or '.join(reasons[:3])}"
+            also = f", in addition to {given[0]!r}" if given else ""
+            return f"{short(entry, 40)} fits none of what it may be: it needs one of {listed}{also}"
+    reasons = [part.message.replace(repr(entry), short(entry)) for part in error.context]
+    reasons = [part if len(part) < 90 else f"{part[:89]}…" for part in dict.fromkeys(reasons)]
+    return f"{short(entry)} fits none of what it may be: {'; or '.join(reasons[:3])}"
 
 
 def _values(config: dict) -> list[str]:

@@ -55,8 +55,8 @@ def content(path: str | Path) -> str:
     path = Path(path)
     if path.is_dir():
         stats = [(str(file.relative_to(path)), file.stat()) for file in sorted(path.rglob("*"))]
-        entries = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
-        return hashlib.sha256(repr(entries).encode()).hexdigest()
+        rows = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+        return hashlib.sha256(repr(rows).encode()).hexdigest()
     return sha256(path)
 
 

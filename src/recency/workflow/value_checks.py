@@ -211,7 +211,7 @@ def _responses(look: Lookup, listed: list[str]) -> Faults:
         if not unknown and measure not in measures:
             yield (
                 (),
-                f"no measure {nearest(response, [f'{dataset}.{measure_name}' for measure_name in measures])}",
+                f"no measure {nearest(response, [f'{dataset}.{name}' for name in measures])}",
             )
 
 

@@ -105,7 +105,7 @@ def _not_a_tree(heads: list[int]) -> tuple[int, str] | None:
         return outside[0] - 1, f"its head {above[outside[0]]} is outside the sentence"
     roots = np.flatnonzero(above[1:] == 0)
     if len(roots) > 1:
-        return roots[1], f"a second root beside word {roots[0] + 1}"
+        return roots[1], f"a second root in addition to word {roots[0] + 1}"
     for _ in range(len(above).bit_length()):  # pointer doubling
         above = above[above]
     below_none = np.flatnonzero(above)

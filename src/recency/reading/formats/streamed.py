@@ -177,10 +177,7 @@ def blocks(
                 yield batch, line
                 line += batch.num_rows
         if tail.last not in (b"\n", b"\r"):
-            warn(
-                path,
-                f"line {line - 1} has no end of line; if the file was cut off, get it again",
-            )
+            warn(path, f"line {line - 1} has no end of line; if the file was cut off, get it again")
     except (pa.ArrowInvalid, pa.ArrowKeyError, EOFError, OSError, UnicodeError) as error:
         reason = " ".join(str(error).split())[:200]
         match = _ROW.search(reason)

@@ -30,9 +30,7 @@ def is_workbook(path: Path) -> bool:
 
 
 def read(
-    path: Path,
-    sheet: str | None,
-    columns: Iterable[str] | Callable[[list[str]], Iterable[str]],
+    path: Path, sheet: str | None, columns: Iterable[str] | Callable[[list[str]], Iterable[str]]
 ) -> Table:
     """Read `columns` of `sheet`, whose first row is the header; lines are row numbers.
 

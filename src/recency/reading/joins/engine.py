@@ -93,32 +93,30 @@ def join(
         If no alignment is verified, or several are.
     """
     chosen = _checked(chosen)
-    label_index = labels.index(words)
+    index = labels.index(words)
     distinct, inverse = _distinct(rows)
-    allowed = (c for c in readings.candidates(label_index, distinct) if c.fits(chosen))
+    allowed = (c for c in readings.candidates(index, distinct) if c.fits(chosen))
     candidates = _merged([c for c in allowed if _is_injective(distinct, c)])
     if not candidates:
         refusals.no_candidate(where, rows, chosen)
     texts = None
     if "token" in distinct:
         texts = next((c.row for c in candidates if "words" in c.keys), None)
-    weighed = [(c, evidence.of(label_index, distinct, c, texts)) for c in candidates]
-    problem = refusals.Problem(where, label_index, distinct, weighed)
+    weighed = [(c, evidence.of(index, distinct, c, texts)) for c in candidates]
+    problem = refusals.Problem(where, index, distinct, weighed)
     if any(candidate.same is not None for _, candidate in weighed):
-        best, weight, wrong = _by_words(
-            label_index, distinct, weighed, problem, bool(chosen), partial
-        )
+        best, weight, wrong = _by_words(index, distinct, weighed, problem, bool(chosen), partial)
         verified = "lengths" if "spelled" not in distinct and "token" not in distinct else "words"
     else:
         best, weight, verified = _by_structure(
-            label_index, distinct, weighed, problem, bool(chosen), kind, partial
+            index, distinct, weighed, problem, bool(chosen), kind, partial
         )
         wrong = []
-    if kind == "surprisal" and evidence.follows_neighbour(label_index, distinct, best):
+    if kind == "surprisal" and evidence.follows_neighbour(index, distinct, best):
         problem.refuse("the values follow the lengths of neighbouring words", [(best, weight)])
     misplaced, differ = np.zeros(len(distinct), bool), np.zeros(len(distinct), bool)
     misplaced[wrong], differ[weight.differ] = True, True
-    report = refusals.report(label_index, distinct, best, weight, verified)
+    report = refusals.report(index, distinct, best, weight, verified)
     return Join(
         best.row[inverse], misplaced[inverse], differ[inverse], best.whole, verified, report
     )
@@ -256,28 +254,22 @@ def _by_structure(
     partial: bool,
 ) -> tuple[Candidate, Evidence, str]:
     """Return the alignment verified by sizes of texts or by values, and the kind of evidence."""
-    pool = [candidate for candidate in weighed if candidate[1].found == 1]
+    pool = [pair for pair in weighed if pair[1].found == 1]
     if not pool and partial:
-        pool = [candidate for candidate in weighed if _whole_texts_missing(rows, *candidate)]
+        pool = [pair for pair in weighed if _whole_texts_missing(rows, *pair)]
     if not pool:
-        problem.unmatched(max(weighed, key=lambda candidate: candidate[1].found)[0])
-    fits = [
-        candidate
-        for candidate in pool
-        if candidate[1].is_complete and "rows" not in candidate[0].keys
-    ]
-    ids = [candidate for candidate in pool if _has_names(rows, candidate[0])]
+        problem.unmatched(max(weighed, key=lambda pair: pair[1].found)[0])
+    fits = [pair for pair in pool if pair[1].is_complete and "rows" not in pair[0].keys]
+    ids = [pair for pair in pool if _has_names(rows, pair[0])]
     if ids and not any(_contradict(c.row, ids[0][0].row) for c, _ in fits):
         return *ids[0], "ids"
     if len(fits) == 1:
         return *fits[0], "sizes"
-    counted = [
-        candidate for candidate in pool if candidate[1].is_complete
-    ]  # k-th row, k-th word: sizes are given
+    counted = [pair for pair in pool if pair[1].is_complete]  # k-th row, k-th word: sizes are given
     if kind is not None and counted:
         passed = evidence.decided(words, rows, [c for c, _ in counted], kind)
         if len(passed) == 1:
-            return *next(each for each in counted if each[0] is passed[0]), "correlation"
+            return *next(pair for pair in counted if pair[0] is passed[0]), "correlation"
     if is_chosen and len(pool) == 1:
         return *pool[0], "join"
     several = fits or pool

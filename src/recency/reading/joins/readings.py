@@ -79,7 +79,7 @@ def _distinct(readings: list[Reading]) -> Iterator[Reading]:
     """Yield distinct interpretations with all of their names, without those that match nothing."""
     kept: list[list] = []
     for names, unit in readings:
-        same = [kept_reading for kept_reading in kept if np.array_equal(kept_reading[1], unit)]
+        same = [reading for reading in kept if np.array_equal(reading[1], unit)]
         if same:
             same[0][0] += names
         elif (unit >= 0).any():

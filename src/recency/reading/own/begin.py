@@ -218,13 +218,9 @@ def _choices(times: Described, words: Described | None, dataset: str | None) -> 
 def words_of(texts: Described) -> pd.DataFrame | None:
     """Return the words of a table of words, None if no guess reads them."""
     for options in _choices(texts, None, None):
-        word_options = {
-            k: v for k, v in options.items() if k not in ("unit", "eye_tracking", "skipped")
-        }
+        kept = {k: v for k, v in options.items() if k not in ("unit", "eye_tracking", "skipped")}
         with contextlib.suppress(InputError), contextlib.redirect_stderr(io.StringIO()):
-            return check_words(
-                parser.words({"table": texts.path}, measures=(), **word_options), "words"
-            )
+            return check_words(parser.words({"table": texts.path}, measures=(), **kept), "words")
     return None
 
 
@@ -329,7 +325,7 @@ def _style(times: Described, words: Described | None) -> dict:
     eyes = [by[column] for name, column in measures if name in EYES and column in by]
     if eyes and "subject" in times.roles.of:
         styles["eye_tracking"] = True
-        if all(eye_column.missing and not eye_column.zeros for eye_column in eyes):
+        if all(c.missing and not c.zeros for c in eyes):
             styles["skipped"] = True
     return styles
 
@@ -338,7 +334,7 @@ def _tried(made: Entry, times: Path, words: Path | None, known: pd.DataFrame | N
     """Parse with the options of an entry; return the problem, or ""."""
     both = ("columns", "encoding", "decimal")
     text = {k: v for k, v in made.options.items() if k in (*both, "sentences", "phrases")}
-    word_options = {
+    kept = {
         k: v for k, v in made.options.items() if k in (*both, "skipped", "unit", "eye_tracking")
     }
     try:
@@ -347,7 +343,7 @@ def _tried(made: Entry, times: Path, words: Path | None, known: pd.DataFrame | N
                 known = parser.words({"table": words}, measures=made.measures, **text)
                 known = check_words(known, "words")
             for measure in made.measures[:1]:  # the others are columns of numbers of the same rows
-                responses = parser.responses({"table": times}, known, measure, **word_options)
+                responses = parser.responses({"table": times}, known, measure, **kept)
                 check_responses(responses, known, measure)
     except InputError as error:
         return " ".join(str(error).split())

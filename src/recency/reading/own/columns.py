@@ -236,7 +236,7 @@ def decimal(table: Table, column: str, mark: str) -> Table:
 def typed(table: Table, column: str, missing: Sequence[str] | None, mark: str = ".") -> pd.Series:
     """Convert a column to numbers or booleans if possible, else text; missing values stay missing.
 
-    Whole numbers that float64 cannot tell apart are names, and stay text. Raises InputError at an
+    Integers that float64 cannot represent exactly are names, and stay text. Raises InputError at an
     infinity among numbers.
     """
     text = table[column]

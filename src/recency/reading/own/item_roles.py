@@ -170,9 +170,9 @@ def shared_columns(
     for name in ("stimulus", "condition", "sentence", CRITICAL):
         column = found.columns.get(name)
         parts = [column] if isinstance(column, str) else column or []
-        same_columns = [_same_column(part, rows, texts) for part in parts]
-        if same_columns and all(same_columns):
-            shared[name] = same_columns[0] if isinstance(column, str) else same_columns
+        same = [_same_column(part, rows, texts) for part in parts]
+        if same and all(same):
+            shared[name] = same[0] if isinstance(column, str) else same
     return shared
 
 
@@ -210,10 +210,8 @@ def _occurs(text: pd.Series, critical: pd.Series) -> float:
     """Return the share of distinct texts in which the words of another column occur."""
     pairs = pd.DataFrame({"text": text, "critical": critical}).drop_duplicates()
     pairs = pairs[pairs.critical.map(spelling) != ""]
-    is_contained = [
-        bool(occurrences(t.split(), c.split())) for t, c in zip(pairs.text, pairs.critical)
-    ]
-    return sum(is_contained) / len(is_contained) if is_contained else 0.0
+    within = [bool(occurrences(t.split(), c.split())) for t, c in zip(pairs.text, pairs.critical)]
+    return sum(within) / len(within) if within else 0.0
 
 
 def _context(frame: pd.DataFrame, long: list[str], sentence: str) -> dict[str, str]:

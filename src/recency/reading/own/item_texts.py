@@ -28,9 +28,9 @@ STRUCTURE = (
     *("stimulus", "condition", "context", "critical", "continuation"),
     *("item", "sentence", "position", "last_position", "span", "region", "subject", "word"),
 )
-"""Names of `columns:` that say what a text and its region are, and are no columns to keep."""
+"""Names of `columns:` that refer to a text or its region, and are not columns to keep."""
 KEYS = ("condition", "context", "critical", "continuation")
-"""Those that rows of responses may have, beside the names of all tables."""
+"""Those for rows of responses, in addition to the names of all tables."""
 PARTS = ("context", "sentence", "critical", "continuation")
 SPILLOVER = "spillover_"
 _NUMBERS = ("position", "last_position", "span")

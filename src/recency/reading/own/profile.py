@@ -62,16 +62,12 @@ def shown(found: list[Column]) -> list[str]:
     """Return one line per column: name, kind, missing, distinct, range, examples."""
     head = ("column", "holds", "missing", "distinct", "least … median … largest", "examples")
     rows = [head]
-    for described in found:
-        span = (
-            f"{described.low:g} … {described.middle:g} … {described.high:g}"
-            if described.numeric
-            else ""
-        )
-        examples = ", ".join(described.examples)
+    for c in found:
+        span = f"{c.low:g} … {c.middle:g} … {c.high:g}" if c.numeric else ""
+        examples = ", ".join(c.examples)
         examples = examples if len(examples) <= _SHOWN else f"{examples[: _SHOWN - 1]}…"
-        counts = (f"{described.missing:,}", f"{described.distinct:,}")
-        rows.append((described.name, described.kind, *counts, span, examples))
+        counts = (f"{c.missing:,}", f"{c.distinct:,}")
+        rows.append((c.name, c.kind, *counts, span, examples))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

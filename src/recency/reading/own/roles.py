@@ -38,9 +38,9 @@ _NO_TIME = re.compile(
     r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|prob|length|correct|(^|_)(sd|se|n)$"
 )
 _MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
-_LONGEST = 1e6  # ms
+_LONGEST = 1e6  # maximum time, ms
 _PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")
-_MOST = 24  # further columns that are kept
+_MOST = 24  # maximum number of further columns to keep
 
 
 @dataclass

@@ -118,7 +118,7 @@ def _ordered(rows: Rows, first: pd.DataFrame) -> pd.DataFrame:
             if split.any():
                 rows.table.fail(
                     split.index[split][0],
-                    f"sentence {runs.sentence[split.index[split][0]]} stands in two places of its text",
+                    f"sentence {runs.sentence[split.index[split][0]]} is in two places of its text",
                 )
             first["_sentence"] = 0
         else:
@@ -204,7 +204,7 @@ def _contiguous(rows: Rows) -> None:
 
 
 def _numbered(ordered: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
-    """Number sentences across the file: by their own numbers, or from 1, keeping their labels."""
+    """Return sentence numbers across the file: the given ones, or from 1 with labels kept."""
     new = (ordered.sentence != ordered.sentence.shift()) | (
         ordered["item"] != ordered["item"].shift()
     )

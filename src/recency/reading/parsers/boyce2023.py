@@ -73,7 +73,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     out["native"] = rows.native.mask(rows.native.isin(["", "NA"]), None)
     out["questions"] = rows.questions
     if (lost := out.word_id.isna()).any():
-        warn(table.path, f"{lost.sum():,} rows dropped, to words that there are not")
+        warn(table.path, f"{lost.sum():,} rows of unknown words dropped")
     kept = out[~lost].astype({"word_id": "int32"})
     return kept.sort_values(["subject", "word_id"], kind="stable").reset_index(drop=True)
 
@@ -112,7 +112,7 @@ def _rows(path: Path) -> tuple[Table, pd.DataFrame]:
         table.fail(
             line,
             f"word {rows.word_num[line]} of subject {rows.subject[line]} does not follow the word before "
-            f"it ({wrong.sum():,} such rows); rows must stand in the order of reading",
+            f"it ({wrong.sum():,} such rows); rows must be in the order of reading",
         )
     _refuse_repeated_starts(table, rows)
     keys = ["type", "number", "word_num"]
@@ -140,7 +140,7 @@ def _refuse_repeated_starts(table: Table, rows: pd.DataFrame) -> None:
         table.fail(
             line,
             f"the sentence {rows.sentence[line]!r} of subject {rows.subject[line]} begins twice, or "
-            f"within another ({odd.sum():,} such rows); rows must stand in the order of reading, each once",
+            f"within another ({odd.sum():,} such rows); rows must be in the order of reading, each once",
         )
 
 

@@ -36,7 +36,7 @@ COLUMNS = {
         "line_last": ("flag", "whether the word is the last of its line"),
         "screen_first": ("flag", "whether the word is the first of its screen"),
         "screen_last": ("flag", "whether the word is the last of its screen"),
-    },
+    }
 }
 CHOICES = {"scan_path": ("fixation", "visit")}
 

@@ -45,7 +45,7 @@ COLUMNS = {
     "responses": {
         "words_since_fixation": ("number", "distance from the word fixated before, words"),
         "previous_fixated": ("flag", "whether the word before was fixated"),
-    },
+    }
 }
 CHOICES = {"unit": ("ms", "s"), "unmatched": ("refused", "dropped")}
 

@@ -37,7 +37,7 @@ COLUMNS = {
     "responses": {
         "words_since_fixation": ("number", "distance from the word fixated before, words"),
         "previous_fixated": ("flag", "whether the word before was fixated"),
-    },
+    }
 }
 
 _MISSING = ("NA", "")
