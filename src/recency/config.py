@@ -41,12 +41,6 @@ def bias_parameters(form: str) -> dict:
     return plugins.constant(BIASES, form, "PARAMETERS")
 
 
-@functools.cache
-def memory_parameters(form: str) -> dict:
-    """Return the parameters of a form of memory: name → JSON schema."""
-    return plugins.constant(MEMORIES, form, "PARAMETERS")
-
-
 def erasure_features(erasure: dict) -> tuple[str, ...]:
     """Return the features of words that a form of erasure uses."""
     stated = erasure.get("slopes") or erasure.get("features")

@@ -210,10 +210,7 @@ def keywords(package: str, name: str, function: str) -> dict[str, str]:
     arguments = node.args
     first = len(arguments.args) - len(arguments.defaults)
     taken = [*arguments.args[first:], *arguments.kwonlyargs]
-    return {
-        argument.arg: ast.unparse(argument.annotation) if argument.annotation else ""
-        for argument in taken
-    }
+    return {a.arg: ast.unparse(a.annotation) if a.annotation else "" for a in taken}
 
 
 def docstring(package: str, name: str) -> str:

@@ -182,7 +182,7 @@ PAPER = {
     "scales: {paper: {scoring: {word_entropy: {words: nowhere.txt}}}}": "there is no such file",
     "lms: {gpt2: {checkpoint: ./nowhere}}": "lms → gpt2 → checkpoint: no folder './nowhere'",
     "lms: {gpt2: {checkpoint: ''}}": "checkpoint: '' is neither a folder nor a name on the Hub",
-    "architectures: {gpt2-small: {width: 1200000}}": "parameters; 1e+11 are the most",
+    "architectures: {gpt2-small: {width: 1200000}}": "parameters; the maximum is 1e+11",
     "recipes: {pythia: {learning_rate: 1.0e+30}}": "1e+30 is greater than the maximum of 10",
     "lms: {gpt2: {recipe: pythia}}": "lms → gpt2 → recipe: with `checkpoint` nothing is trained, so this key has no effect; remove it",
     "lms: {dVM-I: {seed: 3}}": "lms → dVM-I → seed: with `weights` nothing is trained, so this key has no effect; remove it",
@@ -343,7 +343,7 @@ def said(config):
     with pytest.raises(InputError) as error:
         checks.check(config, SCHEMA)
     first, *lines = str(error.value).splitlines()
-    assert first.endswith("is wrong:")
+    assert first.endswith("has errors:")
     return [line.removeprefix("  ") for line in lines]
 
 

@@ -22,8 +22,8 @@ BROKEN = {
     "a: {b: {c: 1, 'c': 2}}": "line 1: duplicate key 'c', first in line 1",
     "a:\n  3: x": "mine.yaml, line 2: the key 3 is not text; write it in quotes",
     "a: {yes: x}": "the key yes is not text; write it in quotes",
-    "a: {null: x}": "the key null is no text",
-    "a: {? [1, 2] : x}": "this key is no text",
+    "a: {null: x}": "the key null is not text",
+    "a: {? [1, 2] : x}": "this key is not text",
     "a:\n  - .nan": "mine.yaml, line 2: .nan is not a finite number",
     "a: -.INF": "mine.yaml, line 1: -.INF is not a finite number",
     "a: 1.0e+999": "mine.yaml, line 1: 1.0e+999 is not a finite number",
@@ -84,7 +84,7 @@ def test_corpus_files_and_overlays_are_read_so(tmp_path):
     ):
         loading.load(tmp_path, "over.yaml")
     (tmp_path / loading.FOLDER / "mine.yaml").write_text("datasets:\n  a: {}\n  a: {}")
-    with pytest.raises(InputError, match=r"data/corpora/mine\.yaml, line 3: the key 'a' stands"):
+    with pytest.raises(InputError, match=r"data/corpora/mine\.yaml, line 3: duplicate key 'a'"):
         loading.load(tmp_path)
 
 

@@ -50,7 +50,7 @@ MISTAKES = {
     formula("surprisal[Pythia] + (1 | subject)"): (
         "'Pythia' is a predictor next to each LM, and is itself an LM of clark2025, controls, curves and"
     ),
-    formula("next_entropy + (1 | subject)"): "no entropy is asked of Pythia, dVM-I,",
+    formula("next_entropy + (1 | subject)"): "have no entropy; write",
     formula("surprisal_context_2 + (1 | subject)"): "write `context: [2]` in the LM's entry or",
     formula("log(time_ms) + (1 | subject)"): (
         "designs → spr → formula: the response, time_ms, is among its predictors; take it out"

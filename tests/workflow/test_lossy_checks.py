@@ -37,7 +37,7 @@ FAULTS = {
     "lms: {Lossy: {ngram: {corpus: openwebtext, order: 2}, lossy: {" + HALF + "}}}": "`lossy` cannot be combined with `ngram`: an n-gram model is not a network",
     "lms: {Lossy: {weights: Pythia}}": "`applied: inference` and `weights: <name of the unbiased LM>` go together",
     R + "{" + HALF + ", segment: 7}}}": "recipes → cores → lossy → segment: 7 is not a divisor of `sequence_length`",
-    R + "{erasure: {form: position, slope: 1, intercept: 0}}}}": "recipes → cores → lossy → erasure: the form 'position' reads the position of words",
+    R + "{erasure: {form: position, slope: 1, intercept: 0}}}}": "recipes → cores → lossy → erasure: the form 'position' uses the position of words",
     R + "{" + BUDGET + "{share: 0.5}, features: [distance]}}}}": "recipes → cores → lossy → erasure: a budget is met on a dataset",
     R + "{" + HALF + "}, order: streams}}": "recipes → cores → lossy: lossy contexts require a causal LM with attention: `order: sequential` or `shuffled`, and `objective: causal`; remove it",
     R + "{" + HALF + "}, objective: masked}}": "recipes → cores → lossy: lossy contexts require a causal LM with attention: `order: sequential` or `shuffled`, and `objective: causal`; remove it",

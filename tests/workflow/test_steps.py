@@ -105,7 +105,7 @@ def test_a_curve_of_one_point_is_planned_where_it_is_asked_for(tmp_path):
 
 FAULTS = {
     "lms: {x: {checkpoint_of: Pythia, step: 6}}": (
-        "lms → x → checkpoint_of → step: the training of 'Pythia' keeps no step 6: recipes → demo → "
+        "lms → x → checkpoint_of → step: the training of 'Pythia' does not save step 6: recipes → demo → "
         "checkpoints keeps 5, 20"
     ),
     "lms: {x: {checkpoint_of: Pythia}}": "`step` is missing: `checkpoint_of` and `step` go together",
@@ -125,7 +125,7 @@ FAULTS = {
     "lms: {x: {checkpoint_of: ALiBi-mix-TI, step: 5}, y: {weights: x, bias: dVM, applied: inference}}": (
         "lms → y → weights: 'x' is itself a biased LM"
     ),
-    "experiments: {along: {steps: [5, 6]}}": "along → steps: the training of 'Pythia' keeps no step 6",
+    "experiments: {along: {steps: [5, 6]}}": "along → steps: the training of 'Pythia' does not save step 6",
     "experiments: {along: {steps: [5, 5]}}": "along → steps",
     "experiments: {along: {lms: [Pythia, gpt2]}}": "along → steps: 'gpt2' is not trained here",
     "experiments: {along: {compare: [[dVM-I, Pythia]]}}": "along → steps: `steps` cannot be combined with `compare`; use two experiments",

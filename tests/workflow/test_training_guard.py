@@ -142,7 +142,7 @@ def test_a_run_stops_before_it_meets_a_state_that_it_cannot_go_on_from(study):
     )
     assert "nothing was started: a training would go on from" in run.stdout
     assert f"{LMS}/.Pythia.state.pt ({differs})" in run.stdout
-    remove = re.search(r"To train from the start: rm (\S+)\. To go on", run.stdout)[1]
+    remove = re.search(r"To train from the start: rm (\S+)\. To continue", run.stdout)[1]
     (study / remove).unlink()
     run = snakemake(study, *asked, configs=[*TINY, "more.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
@@ -162,7 +162,10 @@ def test_a_half_done_training_is_let_go_on_by_other_code_when_that_is_declared(s
     assert run.returncode and "rule train" not in run.stdout, run.stdout[-3000:]
     assert "the same command with --config resume=true" in run.stdout
     run = snakemake(study, *asked, "--config", "resume=true", configs=TINY)
-    assert "goes on, as `resume: true` declares: the code of recency.networks.loss" in run.stdout
+    assert (
+        "is continued (`resume: true`) despite changes: the code of recency.networks.loss"
+        in run.stdout
+    )
     said = json.loads((study / LMS / ".Pythia.state.pt.code.json").read_text())
     (change,) = said["resumed"]
     assert history.changed_modules(change) == ["recency.networks.loss"]

@@ -128,11 +128,7 @@ def _parser(commands: dict[str, Parser]) -> Parser:
         )
         return commands[name]
 
-    _surprisal(
-        command(
-            "surprisal", "surprisal of every word of a text", "Output: CSV with one row per word."
-        )
-    )
+    _surprisal(command("surprisal", "surprisal of every word of a text", "CSV, one row per word."))
     _lmer(command("lmer", "fit a linear mixed model to a table", "The summary has lme4's format."))
     _describe(command("describe", "describe a table of reading times and draft its config entry"))
     _convert(command("convert", "convert a masked LM of fairseq (.pt)"))
@@ -159,9 +155,7 @@ def _parser(commands: dict[str, Parser]) -> Parser:
     for name in ("corpora", "datasets"):
         _selecting(commands[name])
     commands["datasets"].add_argument(
-        "--markdown",
-        action="store_true",
-        help="print a page of the documentation, with one table per language",
+        "--markdown", action="store_true", help="as a page of the documentation"
     )
     for name in ("targets", "timings"):
         commands[name].add_argument(
@@ -194,12 +188,7 @@ def _selecting(parser: Parser) -> None:
 def _targets(parser: Parser) -> None:
     """Add the options specific to `recency targets`."""
     add = parser.add_argument
-    add(
-        "--cores",
-        type=_cores,
-        metavar="N",
-        help="number of cores for the times (default: all of this machine)",
-    )
+    add("--cores", type=_cores, metavar="N", help="number of cores for the times (default: all)")
     add(
         "--all",
         dest="everything",

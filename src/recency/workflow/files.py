@@ -211,11 +211,8 @@ class Files:
                 source = source or "made by the workflow"
                 rows.append({"role": f"{part}: {role}", "from": source, "checksum": checksum})
                 if "stand_in" in file:
-                    stand_in = {
-                        "role": f"{part}: {role}, stand-in",
-                        "from": file["stand_in"]["path"],
-                    }
-                    rows.append(stand_in | {"checksum": file["stand_in"].get("sha256", "")})
+                    other = {"role": f"{part}: {role}, stand-in", "from": file["stand_in"]["path"]}
+                    rows.append(other | {"checksum": file["stand_in"].get("sha256", "")})
         return rows
 
     def about(self, dataset: str) -> dict[str, str]:

@@ -60,10 +60,7 @@ class Ranked:
     def plain_lms(self, experiment: str) -> list[dict]:
         """Return the LMs in the config of an experiment with several settings or steps."""
         grid = self.grids[experiment]["lms"]
-        return [
-            self.described(lm)
-            for lm in dict.fromkeys(combination["lm"] for combination in grid.values())
-        ]
+        return [self.described(lm) for lm in dict.fromkeys(cell["lm"] for cell in grid.values())]
 
     def plain_baseline(self, experiment: str) -> str:
         """Return the baseline in the config of such an experiment."""

@@ -103,9 +103,5 @@ def _text(corpus: Mapping) -> dict:
     file = identity.get("file", identity.get("pretokenized"))
     if isinstance(file, dict) and "sha256" in file:
         key = "file" if "file" in identity else "pretokenized"
-        identity[key] = {
-            key_of_file: file[key_of_file]
-            for key_of_file in ("sha256", "byte_range")
-            if key_of_file in file
-        }
+        identity[key] = {k: file[k] for k in ("sha256", "byte_range") if k in file}
     return identity

@@ -209,10 +209,7 @@ def _responses(look: Lookup, listed: list[str]) -> Faults:
         yield from (unknown := list(look.names("datasets", dataset)))
         measures = [] if unknown else look.config["datasets"][dataset]["measures"]
         if not unknown and measure not in measures:
-            yield (
-                (),
-                f"no measure {nearest(response, [f'{dataset}.{name}' for name in measures])}",
-            )
+            yield ((), f"no measure {nearest(response, [f'{dataset}.{m}' for m in measures])}")
 
 
 def _corpus(look: Lookup, corpus: Mapping) -> Faults:

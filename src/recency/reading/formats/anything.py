@@ -214,7 +214,7 @@ def named(header: Iterable[str]) -> list[str]:
 def separator_of(text: str) -> str:
     """Detect the separator of a delimited text: all first lines have the same number of fields."""
     lines = [line for line in text.splitlines()[:_LOOKED_AT] if line.strip()]
-    by_separator = {}
+    cuts = {}
     for separator in _CHOICE:
         try:
             rows = list(csv.reader(lines, delimiter=separator))
@@ -222,11 +222,8 @@ def separator_of(text: str) -> str:
             continue
         counts = [len(row) for row in rows]
         if counts and counts[0] > 1:
-            by_separator[separator] = (
-                counts.count(counts[0]) / len(counts),
-                -_CHOICE.index(separator),
-            )
-    return max(by_separator, key=by_separator.get) if by_separator else ","
+            cuts[separator] = (counts.count(counts[0]) / len(counts), -_CHOICE.index(separator))
+    return max(cuts, key=cuts.get) if cuts else ","
 
 
 def _whole(path: Path) -> None:

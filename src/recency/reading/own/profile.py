@@ -1,6 +1,5 @@
 """Profiles of a table's columns: types, missing values, ranges, examples."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from recency.reading.formats.anything import Style
 from recency.reading.own.columns import MISSING
 from recency.reading.strict_tables import Table
 
-_COMMA = re.compile(r"-?\d+,\d+")
 _EXAMPLES = 3
 _SHOWN = 40  # maximum characters of the examples
 
