@@ -4,8 +4,7 @@
 #     └────► KenLM unigram ──────────────► unigram surprisal ──┤
 #   reading-time corpus ──► words, responses ──► observations ─┴─► regression ──► ΔLogLik, permutation test
 source = workflow.current_basedir.join("workflow/source.smk")
-# In a remote repository Snakemake prefixes paths next to the Snakefile with /.
-if not source.is_local:
+if not source.is_local:  # Snakemake prefixes paths in a remote repository with /
     source.path = source.path.lstrip("/")
 
 

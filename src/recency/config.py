@@ -163,7 +163,7 @@ def not_kept(config: dict, name: str, step: int, last: bool = False) -> list[str
     steps = sorted(recipe["checkpoints"])
     if step in steps or (last and step == recipe.get("steps")):
         return []
-    kept = f"keeps {', '.join(map(str, steps))}" if steps else "keeps none"
+    kept = f"has {', '.join(map(str, steps))}" if steps else "has none"
     return [
         f"the training of {name!r} does not save step {step}: recipes → {called} → checkpoints {kept}"
     ]

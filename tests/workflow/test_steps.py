@@ -106,7 +106,7 @@ def test_a_curve_of_one_point_is_planned_where_it_is_asked_for(tmp_path):
 FAULTS = {
     "lms: {x: {checkpoint_of: Pythia, step: 6}}": (
         "lms → x → checkpoint_of → step: the training of 'Pythia' does not save step 6: recipes → demo → "
-        "checkpoints keeps 5, 20"
+        "checkpoints has 5, 20"
     ),
     "lms: {x: {checkpoint_of: Pythia}}": "`step` is missing: `checkpoint_of` and `step` go together",
     "lms: {x: {step: 5}}": "`checkpoint_of` is missing: `checkpoint_of` and `step` go together",

@@ -140,7 +140,7 @@ def test_a_run_stops_before_it_meets_a_state_that_it_cannot_go_on_from(study):
     differs = (
         f"the code of recency.networks.loss, recipe.learning_rate: {rate} in the state, 0.5 now"
     )
-    assert "nothing was started: a training would go on from" in run.stdout
+    assert "nothing was started: a training would continue from" in run.stdout
     assert f"{LMS}/.Pythia.state.pt ({differs})" in run.stdout
     remove = re.search(r"To train from the start: rm (\S+)\. To continue", run.stdout)[1]
     (study / remove).unlink()
