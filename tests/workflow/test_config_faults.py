@@ -105,7 +105,7 @@ PAPER = {
         "corpora → x → options: no file of it has the reader 'babylm'"
     ),
     "corpora: {x: {files: [nowhere/*.txt], reader: plain}}": "x → files: no file matches ['nowhere/*.txt']",
-    "corpora: {x: {files: ['{a}.txt'], reader: plain}}": "has '{', which Snakemake takes for its own",
+    "corpora: {x: {files: ['{a}.txt'], reader: plain}}": "has '{', which is special in Snakemake",
     "corpora: {x: {files: [README.md], reader: plain, exclude: [a]}}": "`exclude` requires `sources`",
     # Files.
     "corpora: {x: {sources: nope.tsv}}": "nope.tsv cannot be read: No such file or directory",
@@ -127,7 +127,7 @@ PAPER = {
     "unigrams: {u: {counts: {local: README.md}, columns: [a, a]}}": "'a' cannot be the column of words and of counts",
     "unigrams: {u: {counts: {local: no.csv}, columns: [a, b]}}": "counts → local: no file 'no.csv'",
     "unigrams: {openwebtext: {memory: 1M}}": "memory: 1M is too little memory; the minimum is 50M",
-    "treebanks: {ewt: {dev: {url: 'https://x.org/<y>'}}}": "has '<', which Snakemake takes",
+    "treebanks: {ewt: {dev: {url: 'https://x.org/<y>'}}}": "has '<', which is special in Snakemake",
     "experiments: {exp1: {published: {observations: clark_table1}}}": (
         "published → observations: data/published has no table 'clark_table1'; did you mean 'clark2025_table1'?"
     ),
@@ -139,7 +139,7 @@ PAPER = {
     "corpora: {pile: {pretokenized: {byte_range: [1, 4196351999]}}}": "begins or ends within one",
     # Text that cannot serve.
     "tokenizers: {t: {corpus: pile, vocabulary: 1000}}": "'pile' is pretokenized; text is required",
-    "unigrams: {u: {corpus: pile}}": "unigrams → u → corpus: 'pile' is published as tokens",
+    "unigrams: {u: {corpus: pile}}": "unigrams → u → corpus: 'pile' is pretokenized",
     "tokenizers: {t: {corpus: openwebtext, vocabulary: 200}}": "vocabulary: 200 is less than the minimum of 258",
     "tokenizers: {t: {corpus: openwebtext, vocabulary: 1000}}\nlms: {Pythia: {tokenizer: t}}": (
         "lms → Pythia → tokenizer: 't' is trained here, but 'pile' is pretokenized"
@@ -223,13 +223,13 @@ PAPER = {
     "recipes: {mlm-pile: {masking: {share: 1.5}}}": "masking → share: 1.5 is greater than or equal to the maximum of 1",
     "recipes: {mlm-pile: {masking: {share: 0}}}": "masking → share: 0 is less than or equal to the minimum of 0",
     "recipes: {mlm-pile: {masking: {random: -0.1}}}": "masking → random: -0.1 is less than the minimum of 0",
-    "lms: {MLM-baseline: {bos: true}}": "MLM-baseline → bos: a masked LM has its own tokens around a text",
+    "lms: {MLM-baseline: {bos: true}}": "MLM-baseline → bos: a masked LM adds special tokens to a text",
     "experiments: {m: {title: M, lms: [MLM-baseline], baseline: MLM-baseline, perplexity: {validation: pile, test: pile}}}": (
         "m → lms: 'MLM-baseline' is masked, and `perplexity` is of the next token"
     ),
     "experiments: {m: {title: M, lms: [Pythia], baseline: Pythia, nearest_words: {words: [' ']}}}": "words → 0: ' ' does not match",
     "word_pairs: {w: {label: W, pairs: {local: README.md}, vectors: {v: {local: no.vec}}}}": "v → local: no file 'no.vec'",
-    "recipes: {mlm-pile: {masking: {random: 0.3}}}": "0.8 masked and 0.3 random are more than 1",
+    "recipes: {mlm-pile: {masking: {random: 0.3}}}": "0.8 masked and 0.3 random exceed 1",
     "recipes: {mlm-pile: {masking: {chance: 0.3}}}": "unknown key 'chance'",
     "recipes: {mlm-pile: {order: streams}}": "mlm-pile → order: `streams` carries a state between steps and cannot be combined with `objective: masked`; use sequential or shuffled",
     "recipes: {mlm-pile: {rows: full}}": "mlm-pile → longer: it requires `rows: examples`; remove it",

@@ -126,7 +126,7 @@ def test_columns_of_one_measure_role_or_table_are_of_these_alone():
     assert "correct is no column of the words" in found("previous_correct", "ucl_spr.SPR")[0]
     assert found("previous_frame", "maze.Maze") == [] and found("foil_surprisal", "maze.Maze") == []
     assert "a column `foil`" in found("foil_surprisal", "maze_spr.SPR")[0]
-    assert "which is of eye movements" in found("previous_fixated", "brown.SPR")[0]
+    assert "which requires eye movements" in found("previous_fixated", "brown.SPR")[0]
     assert found("previous_fixated", "zuco.TFT") == []
 
 
@@ -188,7 +188,7 @@ def test_columns_of_an_own_table(tmp_path):
     both = {"words": {"cloze": "cloze"}, "responses": {"condition": "condition"}}
     assert found("condition + (1 | subject)", both) == []
     assert found("(1 | subject)", {"length": "wordlen"}) == [
-        "datasets → mine → options → columns → length: in formulas this is the workflow's own; call "
+        "datasets → mine → options → columns → length: the workflow reserves this name in formulas; call "
         + "it given_length"
     ]
 

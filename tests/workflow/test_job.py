@@ -22,7 +22,7 @@ from recency.workflow.job import logged, refused
             "^a.csv: the disk is full; free some space, then",
         ),
         (PermissionError(errno.EACCES, "denied", "a.csv"), "^a.csv: this account may not"),
-        (OSError(errno.EROFS, "read-only", "a.csv"), "^a.csv: its disk can only be read"),
+        (OSError(errno.EROFS, "read-only", "a.csv"), "^a.csv: the disk is read-only"),
         (MemoryError(), "no memory was left; use fewer --cores"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes"), "no memory was left"),
         (Exception("No space left on device (os error 28)"), "the disk is full"),  # of Rust
@@ -53,8 +53,8 @@ def test_a_file_that_may_not_grow(tmp_path, capfd):
     with pytest.raises(AssertionError):  # it ends with status 1
         faulty.forked(work)
     log = (tmp_path / "log").read_text()
-    assert "Traceback" in log and "raise the limit (ulimit -f)" in log
-    assert "raise the limit (ulimit -f), then give the same command" in capfd.readouterr().err
+    assert "Traceback" in log and "raise it (ulimit -f)" in log
+    assert "raise it (ulimit -f), then repeat the command" in capfd.readouterr().err
 
 
 def test_a_log_that_cannot_be_written(tmp_path, capsys):
@@ -77,8 +77,8 @@ def test_a_run_says_what_ended_a_job(tmp_path, caplog):
     with caplog.at_level(logging.ERROR):
         start.say_why([str(log), str(tmp_path / "absent.log")])
     first, second = (record.getMessage() for record in caplog.records)
-    assert "SIGKILL: memory ran out, or someone killed it" in first and "SIGSEGV" in second
-    assert all("the same command goes on from there" in each for each in (first, second))
+    assert "SIGKILL: memory ran out, or a user killed it" in first and "SIGSEGV" in second
+    assert all("repeat the command to continue" in each for each in (first, second))
 
 
 @pytest.mark.merge

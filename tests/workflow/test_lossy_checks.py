@@ -38,13 +38,13 @@ FAULTS = {
     "lms: {Lossy: {weights: Pythia}}": "`applied: inference` and `weights: <name of the unbiased LM>` go together",
     R + "{" + HALF + ", segment: 7}}}": "recipes → cores → lossy → segment: 7 is not a divisor of `sequence_length`",
     R + "{erasure: {form: position, slope: 1, intercept: 0}}}}": "recipes → cores → lossy → erasure: the form 'position' uses the position of words",
-    R + "{" + BUDGET + "{share: 0.5}, features: [distance]}}}}": "recipes → cores → lossy → erasure: a budget is met on a dataset",
+    R + "{" + BUDGET + "{share: 0.5}, features: [distance]}}}}": "recipes → cores → lossy → erasure: a budget requires a dataset",
     R + "{" + HALF + "}, order: streams}}": "recipes → cores → lossy: lossy contexts require a causal LM with attention: `order: sequential` or `shuffled`, and `objective: causal`; remove it",
     R + "{" + HALF + "}, objective: masked}}": "recipes → cores → lossy: lossy contexts require a causal LM with attention: `order: sequential` or `shuffled`, and `objective: causal`; remove it",
     R + "{" + HALF + "}}}\nbiases: {new: {form: primacy_recency}}\nlms: {New: {bias: new}}": "lms → New → bias: the form 'primacy_recency' depends on the length of a row",
-    E + "minimal_pairs: blimp}}": "minimal_pairs: 'Lossy' is read with lossy contexts, and this reads whole ones",
-    E + "attention: ucl_spr}}": "experiments → mine → attention: 'Lossy' is read with lossy contexts",
-    "searches: {open: {lm: Lossy}}\n" + E + "responses: {spr: [ucl_spr.SPR]}}}": "searches → open → lm: 'Lossy' is read with lossy contexts",
+    E + "minimal_pairs: blimp}}": "minimal_pairs: 'Lossy' has lossy contexts, but this evaluation uses whole ones",
+    E + "attention: ucl_spr}}": "experiments → mine → attention: 'Lossy' has lossy contexts",
+    "searches: {open: {lm: Lossy}}\n" + E + "responses: {spr: [ucl_spr.SPR]}}}": "searches → open → lm: 'Lossy' has lossy contexts",
 }  # fmt: skip
 
 

@@ -119,7 +119,7 @@ FAULTS = {
     "lms: {x: {checkpoint_of: y, step: 5}, y: {checkpoint_of: Pythia, step: 5}}": (
         "'y' is itself a checkpoint; name the trained LM, 'Pythia'"
     ),
-    "lms: {x: {checkpoint_of: x, step: 5}}": "'x' is a checkpoint itself",
+    "lms: {x: {checkpoint_of: x, step: 5}}": "'x' is itself a checkpoint",
     "lms: {x: {checkpoint_of: Pythia, step: 5, bias: dVM}}": "it cannot be combined with `checkpoint_of`; to apply a bias, name this LM in `weights` of another LM",
     "lms: {x: {checkpoint_of: Pythia, step: 5, seed: 2}}": "with `checkpoint_of` nothing is trained, so this key has no effect; remove it",
     "lms: {x: {checkpoint_of: ALiBi-mix-TI, step: 5}, y: {weights: x, bias: dVM, applied: inference}}": (

@@ -64,8 +64,8 @@ BROKEN = {
     "lms: {five: {ngram: {corpus: openwebtext, smoothing: katz}}}": "smoothing: 'katz'",
     "lms: {m: {interpolate: [Pythia, Pithia], shares: [0.5, 0.5]}}": "lms → m → interpolate: no lm is called 'Pithia'",
     "lms: {m: {interpolate: [Pythia], shares: [1]}}": "one LM cannot be interpolated; name another, or add a `cache`",
-    "lms: {m: {interpolate: [Pythia, dVM-TI]}}": "lms → m: either `held_out` names the corpus or the dataset",
-    "lms: {m: {interpolate: [Pythia], cache: {words: 9}, shares: [0.5, 0.4]}}": "shares: 2 numbers that make 1, one for each",
+    "lms: {m: {interpolate: [Pythia, dVM-TI]}}": "lms → m: set either `held_out`, the corpus or dataset",
+    "lms: {m: {interpolate: [Pythia], cache: {words: 9}, shares: [0.5, 0.4]}}": "shares: 2 numbers that sum to 1, one for each",
     "lms: {m: {interpolate: [Pythia, dVM-TI], shares: [0.5, 0.5], bias: dVM}}": "lms → m: `bias` cannot be combined with `interpolate`: a mixture of LMs is not a network",
     "lms: {m: {held_out: {corpus: pile}}}": "lms → m → held_out: it requires `interpolate`, the list of LMs to mix",
     "lms: {five: {ngram: {corpus: openwebtext, text_rule: lower}}, m: {interpolate: [Pythia, five], shares: [0.5, 0.5]}}": (
@@ -75,7 +75,7 @@ BROKEN = {
         "lms → n → interpolate: 'm' is a mix itself"
     ),
     "lms: {roberta: {checkpoint: roberta-base, scoring: {metric: original}}, m: {interpolate: [Pythia, roberta], shares: [0.5, 0.5]}}": (
-        "'roberta' is masked; what it gives a word is no share"
+        "'roberta' is masked; its word scores are not probabilities"
     ),
     "lms: {m: {interpolate: [Pythia, dVM-TI], held_out: {dataset: provo}}}\n"
     "experiments: {mine: {title: M, lms: [m, Pythia], baseline: Pythia, responses: {spr: [provo.SP]}}}": (
@@ -92,7 +92,7 @@ BROKEN = {
         "cdlm → grown_from: 'three' is not a CDLM with span 5 of 'three'"
     ),
     "lms: {c: {ngram: {cdlm: {of: Pythia, span: 4, validation: pile}}}}": (
-        "lms → c → ngram → cdlm → of: 'Pythia' is no n-gram model of a corpus"
+        "lms → c → ngram → cdlm → of: 'Pythia' is not an n-gram model of a corpus"
     ),
     "lms: {d: {ngram: {corpus: openwebtext, distance: 3}}}": "lms → d → ngram → distance: `distance` requires `order: 2` and no `prune`",
     "lms: {d: {ngram: {corpus: openwebtext, order: 2, distance: 3}}, c: {ngram: {cdlm: {of: d, span: 4, validation: pile}}}}": (
