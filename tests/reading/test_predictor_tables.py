@@ -72,6 +72,6 @@ def test_predictors_are_words_columns_of_a_study(tmp_path):
         checks.check(config, SCHEMA)
     entry["norms"] |= {"keys": {"type": "Word"}, "columns": {"surprisal": "Conc"}}
     with pytest.raises(
-        Exception, match="predictors → surprisal: in formulas this is the workflow's"
+        Exception, match="predictors → surprisal: the workflow reserves this name"
     ):
         checks.check(config, SCHEMA)
