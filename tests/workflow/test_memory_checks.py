@@ -114,6 +114,6 @@ def test_a_text_with_other_words_is_met_when_a_run_is_planned(tmp_path):
     config["corpora"]["ptb"]["file"] = {"local": str(placed)}
     found = plan_checks.problems(Study(config, SCHEMA.parent))
     (line,) = [each for each in found if "corpora" in each]
-    assert line.startswith(f"corpora → ptb: {placed}: 4 words, not the 887,521 that")
+    assert line.startswith(f"corpora → ptb: {placed}: 4 words, not the 887,521 of")
     config["corpora"]["ptb"]["options"] = {"sentences": {"words": 4}}
     assert not plan_checks.problems(Study(config, SCHEMA.parent))
